@@ -1,0 +1,37 @@
+# Everything a fresh machine needs: `make demo` to see it work, `make test` to check it.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint types unit install clean
+
+install: $(STAMP)
+
+# Pinned packages first, then this package on top of them without resolving anything again.
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	  || { echo "rareclass needs Python 3.11 to 3.13; name one: make PYTHON=python3.12 test"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { echo "Python's venv module is missing; on Debian: apt install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+demo: install
+	$(BIN)/rareclass demo
+
+test: lint types unit
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install
+	$(BIN)/mypy
+
+unit: install
+	$(BIN)/python -m pytest -q -n 2
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist

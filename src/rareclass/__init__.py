@@ -1,0 +1,30 @@
+"""Learns the class you have almost none of.
+
+The rare class is held whole, the majority is only ever summed: see ``docs/``.
+
+>>> from rareclass import RankRC
+>>> RankRC(lam=0.01).lam
+0.01
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rareclass.ranking import RankRC, RankRCCV, RankSVM, rankrc_path
+
+__version__ = "0.1.0"
+__all__ = ["RankRC", "RankRCCV", "RankSVM", "__version__", "rankrc_path"]
+
+_HOME = {name: "rareclass.ranking" for name in ("RankRC", "RankRCCV", "RankSVM", "rankrc_path")}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use, so that the command line starts quickly."""
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'rareclass' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
