@@ -1,0 +1,5 @@
+"""From scores to decisions."""
+
+from rareclass.decide.threshold import balanced_accuracy_threshold
+
+__all__ = ["balanced_accuracy_threshold"]

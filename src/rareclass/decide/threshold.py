@@ -1,0 +1,83 @@
+"""The score above which a row is called rare."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rareclass.metrics.rare_cells import RareCells, collapse
+from rareclass.metrics.scored_classes import FloatArray, split_scores
+
+# Sums of fractional weights that are equal on paper differ by rounding.
+_EQUAL = 1e-12
+
+
+def balanced_accuracy_threshold(
+    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
+) -> float:
+    """Threshold t for which calling ``score > t`` rare has the greatest balanced accuracy.
+
+    Maximises ``(TPR(t) + 1 - FPR(t)) / 2``: ``TPR(t)`` is the share, by weight, of the rare rows
+    that score above t, ``FPR(t)`` the share of the majority rows that do. The answer is the
+    midpoint of two neighbouring distinct scores; among several equally good gaps the widest is
+    taken, and among equally wide ones the highest.
+
+    When no threshold does better than calling every row the same (one half; all scores equal, or a
+    ranking the wrong way round), the answer is the greatest score: nothing is called rare.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        True or 1 where the row is rare.
+    scores : array-like of shape (n,)
+        Higher means rarer.
+    sample_weight : array-like of shape (n,), optional
+        Copies that each row stands for; 0 leaves the row out.
+
+    Returns
+    -------
+    float
+        Below every score that it puts above it, also where two scores are neighbouring floats or
+        infinite. O(n log n) time, O(n) memory.
+
+    Raises
+    ------
+    ValueError
+        On empty or mismatched columns, labels other than 0 and 1, NaN scores, negative weights,
+        or a class without rows.
+
+    Examples
+    --------
+    >>> balanced_accuracy_threshold([0, 0, 0, 1, 1], [0.0, 1.0, 2.0, 3.0, 4.0])
+    2.5
+    """
+    split = split_scores(y, scores, sample_weight)
+    cells = collapse(split)
+    tpr = cells.rare_from() / cells.n_rare
+    fpr = cells.majority_from() / cells.n_majority
+    gain = tpr - fpr
+    if gain.max() <= _EQUAL:
+        return float(max(split.rare.max(), split.majority.max()))
+    # Lowering t over majority rows only loses, so the best gaps lie right under a rare score.
+    best = np.flatnonzero(gain >= gain.max() - _EQUAL)
+    upper = cells.scores[best]
+    lower = _next_below(cells, best, split.majority)
+    with np.errstate(over="ignore"):
+        width = upper - lower
+    widest = np.flatnonzero(width == width.max())[-1]
+    return _between(float(lower[widest]), float(upper[widest]))
+
+
+def _next_below(cells: RareCells, which: np.ndarray, majority: FloatArray) -> FloatArray:
+    """The greatest score below ``cells.scores[which]``, of either class; -inf if there is none."""
+    upper = cells.scores[which]
+    padded = np.append(-np.inf, cells.scores)
+    lower = padded[which]
+    # Bin i holds the majority rows from the bound before it up to, and without, upper[i].
+    below = majority[majority < upper[-1]]
+    np.maximum.at(lower, np.searchsorted(upper, below, side="left"), below)
+    return lower
+
+
+def _between(low: float, high: float) -> float:
+    """A number t with ``low <= t < high``, the midpoint where floats have one."""
+    middle = low / 2 + high / 2
+    return middle if low <= middle < high else low

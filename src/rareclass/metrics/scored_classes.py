@@ -1,0 +1,114 @@
+"""Labels, scores and weights checked, and split into the rare rows and the majority."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+class ScoredClasses(NamedTuple):
+    """The scores of each class; rows of weight 0 are left out.
+
+    Attributes
+    ----------
+    rare : ndarray of shape (n_rare,)
+        Scores of the rare rows, float64, in row order.
+    majority : ndarray of shape (n_majority,)
+        Scores of the others.
+    rare_weight, majority_weight : ndarray or None
+        Their weights, all positive; None when every row counts once.
+    """
+
+    rare: FloatArray
+    majority: FloatArray
+    rare_weight: FloatArray | None
+    majority_weight: FloatArray | None
+
+
+def split_scores(
+    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
+) -> ScoredClasses:
+    """Check the three columns against each other and split the scores by class.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        True or 1 where the row is rare, False or 0 elsewhere.
+    scores : array-like of shape (n,)
+        Higher means rarer. Infinite scores are allowed, NaN is not.
+    sample_weight : array-like of shape (n,), optional
+        How many copies each row stands for; need not be whole numbers.
+
+    Returns
+    -------
+    ScoredClasses
+        One pass, O(n) time and memory.
+
+    Raises
+    ------
+    ValueError
+        On empty or mismatched columns, labels other than 0 and 1, a NaN score, a weight that is
+        negative or not finite, or a class with no row of positive weight.
+    """
+    value = _column(scores, "scores")
+    label = _labels(y)
+    _same_length("y", label, value)
+    if value.size == 0:
+        raise ValueError("scores is empty: at least one rare row and one other row are needed.")
+    _refuse(np.isnan(value), value, "scores", "is NaN; drop or repair the row")
+    if sample_weight is None:
+        return _with_both_classes(ScoredClasses(value[label], value[~label], None, None))
+    weight = _column(sample_weight, "sample_weight")
+    _same_length("sample_weight", weight, value)
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    _refuse(bad, weight, "sample_weight", "is not a finite number of at least 0")
+    rare, other = label & (weight > 0), ~label & (weight > 0)
+    split = ScoredClasses(value[rare], value[other], weight[rare], weight[other])
+    return _with_both_classes(split)
+
+
+def _column(values: ArrayLike, name: str) -> FloatArray:
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers: {error}") from error
+    return _one_dimensional(column, name)
+
+
+def _labels(y: ArrayLike) -> NDArray[np.bool_]:
+    label = _one_dimensional(np.asarray(y), "y")
+    if label.dtype == np.bool_:
+        return label
+    ones = np.asarray(label == 1, dtype=np.bool_)
+    bad = ~(ones | np.asarray(label == 0, dtype=np.bool_))
+    _refuse(bad, label, "y", "is neither 1 (rare) nor 0; pass y == rare_label")
+    return ones
+
+
+def _one_dimensional(column: NDArray[Any], name: str) -> NDArray[Any]:
+    if column.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, but its shape is {column.shape}.")
+    return column
+
+
+def _same_length(name: str, column: NDArray[Any], scores: FloatArray) -> None:
+    if column.size != scores.size:
+        raise ValueError(f"{name} has {column.size} rows, but scores has {scores.size}.")
+
+
+def _refuse(bad: NDArray[np.bool_], column: NDArray[Any], name: str, complaint: str) -> None:
+    if bad.any():
+        row = int(bad.argmax())
+        more = int(bad.sum()) - 1
+        others = f" ({more} more such rows)" if more else ""
+        raise ValueError(f"{name}[{row}] = {column[row]!r} {complaint}{others}.")
+
+
+def _with_both_classes(split: ScoredClasses) -> ScoredClasses:
+    weighted = " of positive weight" if split.rare_weight is not None else ""
+    for name, values in (("rare (y = 1)", split.rare), ("majority (y = 0)", split.majority)):
+        if values.size == 0:
+            raise ValueError(f"y holds no {name} row{weighted}: both classes are needed.")
+    return split

@@ -1,0 +1,70 @@
+"""Progress on a terminal, silence everywhere else."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+Advance = Callable[..., None]
+
+
+def _silent(step: float = 1, note: str = "") -> None:
+    """Report to nobody."""
+
+
+@contextmanager
+def track(
+    description: str, total: float | None = None, enabled: bool | str = "auto"
+) -> Iterator[Advance]:
+    """Show a progress bar on standard error while long work runs.
+
+    Parameters
+    ----------
+    description : str
+        What is being done, in a few words.
+    total : float or None
+        Steps until the end; None when that is not known (a spinner is shown).
+    enabled : bool or "auto", default="auto"
+        "auto" shows the bar when standard error is a terminal and `rich` is installed.
+
+    Yields
+    ------
+    callable
+        ``advance(step=1, note="")``: call it as work gets done.
+
+    Examples
+    --------
+    >>> with track("Scoring", total=2, enabled=False) as advance:
+    ...     advance()
+    """
+    if not is_shown(enabled):
+        yield _silent
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = [SpinnerColumn(), TextColumn("{task.description}")]
+    if total is not None:
+        columns += [BarColumn(), MofNCompleteColumn()]
+    columns += [TimeElapsedColumn(), TextColumn("{task.fields[note]}", style="dim")]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(description, total=total, note="")
+
+        def advance(step: float = 1, note: str = "") -> None:
+            progress.update(task, advance=step, note=note)
+
+        yield advance
+
+
+def is_shown(enabled: bool | str) -> bool:
+    """Whether `track` would draw anything."""
+    if enabled == "auto":
+        return sys.stderr.isatty() and find_spec("rich") is not None
+    return bool(enabled) and find_spec("rich") is not None

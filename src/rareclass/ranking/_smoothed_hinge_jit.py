@@ -1,0 +1,71 @@
+"""Compiled passes of the smoothed hinge over the majority rows of a block.
+
+``scores`` of the rare rows are sorted and centred; ``W, S1, S2`` are prefix sums over them of
+w, w s and w s^2 with a leading zero, so that a sum over rare rows lo..hi-1 is a difference.
+"""
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def _count_below(sorted_scores, bound, low):
+    """How many sorted scores are below `bound`, knowing that at least `low` are."""
+    high = sorted_scores.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if sorted_scores[middle] < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _block(rare, W, S1, S2, scores, weight, eps, gradient_out, low_out, high_out, sums_out):
+    """Value of the pairs of a block; gradient by row, zones, and additive rare-side sums."""
+    value = 0.0
+    for j in range(scores.shape[0]):
+        w = weight[j]
+        if w == 0.0:
+            gradient_out[j] = 0.0
+            low_out[j] = 0
+            high_out[j] = 0
+            continue
+        t = scores[j]
+        low = _count_below(rare, t + (1.0 - 2.0 * eps), 0)
+        high = _count_below(rare, t + 1.0, low)
+        low_out[j] = low
+        high_out[j] = high
+        # Linear zone, rare rows 0..low-1: loss (1 - eps) - (s - t), slope in t of 1.
+        row = W[low] * (1.0 - eps + t) - S1[low]
+        slope = W[low]
+        if high > low:
+            # Quadratic zone, rare rows low..high-1: loss (1 - (s - t))^2 / (4 eps).
+            a = 1.0 + t
+            n, s1, s2 = W[high] - W[low], S1[high] - S1[low], S2[high] - S2[low]
+            row += max(a * a * n - 2.0 * a * s1 + s2, 0.0) / (4.0 * eps)
+            slope += (a * n - s1) / (2.0 * eps)
+            sums_out[1, low] += w
+            sums_out[1, high] -= w
+            sums_out[2, low] += w * a
+            sums_out[2, high] -= w * a
+        sums_out[0, low] += w
+        value += w * row
+        gradient_out[j] = w * slope
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _curvature(W, D1, low, high, direction, weight, eps, product_out, sums_out):
+    """Hessian-vector product of a block: by row, and additive rare-side sums."""
+    for j in range(direction.shape[0]):
+        lo, hi, w = low[j], high[j], weight[j]
+        if hi == lo or w == 0.0:
+            product_out[j] = 0.0
+            continue
+        d = direction[j]
+        product_out[j] = w * (d * (W[hi] - W[lo]) - (D1[hi] - D1[lo])) / (2.0 * eps)
+        sums_out[0, lo] += w
+        sums_out[0, hi] -= w
+        sums_out[1, lo] += w * d
+        sums_out[1, hi] -= w * d

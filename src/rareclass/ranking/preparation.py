@@ -1,0 +1,262 @@
+"""From a table and labels to the pieces of a ranking problem, prepared once and used many times.
+
+A path of lams, or the folds of a cross-validation, are problems over the same kernel blocks:
+other lams, other weights (zero takes a row out), other landmarks (zero rows of the whitener).
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight
+
+from rareclass.ranking.expansion import KernelExpansion, block_scores, expand
+from rareclass.ranking.kernels import make_kernel, mean_width, needs_width
+from rareclass.ranking.landmarks import LandmarkRule
+from rareclass.ranking.losses import PairLoss, make_loss
+from rareclass.ranking.problem import RankingProblem
+from rareclass.ranking.whitening import whiten
+from rareclass.rows import ArrayRows, Budget, RowSource, as_source, parse_bytes
+
+# A kernel block of this size stays in a core's second-level cache between its uses.
+_BLOCK_BYTES = 2**20
+_MOST_BLOCK_ROWS = 8192
+_LEAST_BLOCK_ROWS = 64
+
+
+class Labels(NamedTuple):
+    """The two classes, which of them is rare, and the rows that count.
+
+    ``rare`` and ``majority`` are row numbers in increasing order, of rows with weight above 0.
+    """
+
+    classes: np.ndarray
+    pos_label: Any
+    rare: np.ndarray
+    majority: np.ndarray
+    rare_weight: np.ndarray
+    majority_weight: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that does not depend on lam or on the fold."""
+
+    labels: Labels
+    rows: ArrayRows
+    expansion: KernelExpansion
+    landmark_rows: np.ndarray | None  # None when the landmarks are points of their own
+    width: float
+    loss: PairLoss
+    rare_kernel: np.ndarray
+    landmark_kernel: np.ndarray
+    dtype: np.dtype
+
+    def problem(self, lam: float, held_out: np.ndarray | None = None) -> RankingProblem:
+        """The ranking problem on all rows, or without those held out.
+
+        Parameters
+        ----------
+        lam : float
+        held_out : ndarray of bool over all rows, or None
+            Rows that are neither summed, nor held, nor landmarks.
+        """
+        labels = self.labels
+        rare_weight, majority_weight = labels.rare_weight, labels.majority_weight
+        rows, whitener = self.rows, None
+        if held_out is not None:
+            rare_weight = rare_weight * ~held_out[labels.rare]
+            kept = ~held_out[labels.majority]
+            majority_weight = kept * (1.0 if majority_weight is None else majority_weight)
+            rows = rows.reweighted(majority_weight)
+            if self.landmark_rows is not None:
+                use = ~held_out[self.landmark_rows]
+                part = whiten(self.landmark_kernel[np.ix_(use, use)], self.dtype)
+                whitener = np.zeros((len(use), part.shape[1]))
+                whitener[use] = part
+        if whitener is None:
+            whitener = whiten(self.landmark_kernel, self.dtype)
+        n_majority = rows.n_rows if majority_weight is None else majority_weight.sum()
+        return RankingProblem(
+            rows=rows,
+            expansion=self.expansion,
+            loss=self.loss,
+            rare_kernel=self.rare_kernel,
+            rare_weight=rare_weight,
+            whitener=whitener,
+            lam=lam,
+            scale=1.0 / (rare_weight.sum() * n_majority),
+        )
+
+    def training_scores(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of the rare and of the majority rows; one column a column of coefficients."""
+        majority = self.rows.map(block_scores, self.expansion, coefficients)
+        return expand(self.rare_kernel, coefficients), majority
+
+
+def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labels:
+    """Find the rare class: the label with less weight, or `pos_label`.
+
+    Equal weights are settled by the number of rows, then by the order of the labels (the last
+    one is rare).
+
+    Raises
+    ------
+    ValueError
+        On one class or more than two, a missing label, a `pos_label` that does not occur, a
+        wrong length or a weight below zero.
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    y = column_or_1d(np.asarray(y), warn=True)
+    if len(y) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
+        )
+    missing = [row for row, label in enumerate(y) if label is None] if y.dtype == object else []
+    if y.dtype.kind == "f" or missing:
+        missing = missing or list(np.flatnonzero(~np.isfinite(y)))
+    if missing:
+        raise ValueError(
+            f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. "
+            "Drop the rows without a label."
+        )
+    check_classification_targets(y)
+    weight = None
+    if sample_weight is not None:
+        like = np.empty((n_rows, 0))
+        weight = _check_sample_weight(
+            sample_weight, like, dtype=np.float64, ensure_non_negative=True
+        )
+        if not weight.any():
+            raise ValueError("every sample_weight is zero: there are no rows to learn from.")
+    return _split_classes(y, weight, pos_label)
+
+
+def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> Labels:
+    kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+    classes, code = np.unique(y[kept], return_inverse=True)
+    if len(classes) == 1:
+        raise ValueError(
+            f"the target holds one class only, {classes[0]!r}: there is nothing to rank it "
+            "against. Rows of a second class are needed."
+        )
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(y)} with {len(classes)} labels. Use y == label to learn one label "
+            "against the rest (--positive on the command line), or OrdinalRankRC for levels "
+            "that have an order."
+        )
+    kept_weight = np.ones(len(kept)) if weight is None else weight[kept]
+    if pos_label is None:
+        mass = np.bincount(code, weights=kept_weight)
+        count = np.bincount(code)
+        tied = np.isclose(mass[0], mass[1], rtol=1e-9)
+        rare_code = int(count[1] <= count[0]) if tied else int(mass[1] < mass[0])
+    else:
+        found = np.flatnonzero(classes == pos_label)
+        if not len(found):
+            raise ValueError(f"pos_label={pos_label!r} is not among the labels {list(classes)}.")
+        rare_code = int(found[0])
+    is_rare = code == rare_code
+    return Labels(
+        classes=classes,
+        pos_label=classes[rare_code],
+        rare=kept[is_rare],
+        majority=kept[~is_rare],
+        rare_weight=kept_weight[is_rare],
+        majority_weight=None if weight is None else kept_weight[~is_rare],
+    )
+
+
+def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
+    """Read the rows and labels with the parameters of a RankRC or RankRCCV `estimator`."""
+    names = getattr(estimator, "feature_names_in_", None)
+    source = as_source(X, names)
+    labels = read_labels(y, sample_weight, estimator.pos_label, source.n_rows)
+    rule = LandmarkRule(estimator.landmarks)
+    landmark_rows, points = _landmarks(rule, labels, source, estimator.random_state)
+    memory = parse_bytes(estimator.memory)
+    _check_landmark_memory(points.shape[0], memory, estimator.landmarks)
+    width = _width(estimator, source, labels)
+    expansion = KernelExpansion(make_kernel(estimator.kernel, width), points)
+    return Prepared(
+        labels=labels,
+        rows=ArrayRows(
+            source,
+            labels.majority,
+            labels.majority_weight,
+            block_rows=block_rows(points.shape[0], source.dtype),
+            budget=Budget(memory),
+            n_jobs=estimator.n_jobs,
+        ),
+        expansion=expansion,
+        landmark_rows=landmark_rows,
+        width=width,
+        loss=make_loss(estimator.loss, estimator.eps),
+        rare_kernel=expansion.kernel.block(source.take(labels.rare), points),
+        landmark_kernel=landmark_kernel(expansion),
+        dtype=source.dtype,
+    )
+
+
+def block_rows(n_landmarks: int, dtype: np.dtype) -> int:
+    """Rows a block, so that its kernel block stays in cache."""
+    fitting = _BLOCK_BYTES // (max(n_landmarks, 1) * dtype.itemsize)
+    return int(min(max(fitting, _LEAST_BLOCK_ROWS), _MOST_BLOCK_ROWS))
+
+
+def _landmarks(
+    rule: LandmarkRule, labels: Labels, source: RowSource, random_state: Any
+) -> tuple[np.ndarray | None, Any]:
+    if rule.points is not None:
+        points = as_source(rule.points)
+        if points.n_features != source.n_features:
+            raise ValueError(
+                f"landmarks has {points.n_features} columns, X has {source.n_features}."
+            )
+        return None, points.take(slice(None))
+    kept = np.sort(np.concatenate([labels.rare, labels.majority]))
+    rows = rule.choose(labels.rare, kept, check_random_state(random_state))
+    return rows, source.take(rows)
+
+
+def _width(estimator: Any, source: RowSource, labels: Labels) -> float:
+    width = estimator.width
+    if isinstance(width, str):
+        if width != "mean":
+            raise ValueError(f"width={width!r} is not 'mean' or a number above 0.")
+        if not needs_width(estimator.kernel):
+            return 1.0
+        index = np.concatenate([labels.rare, labels.majority])
+        weight = None
+        if labels.majority_weight is not None:
+            weight = np.concatenate([labels.rare_weight, labels.majority_weight])
+        everything = ArrayRows(source, index, weight, n_jobs=estimator.n_jobs)
+        shift = None if source.is_sparse else source.take(labels.rare[:1]).astype(np.float64)[0]
+        return mean_width(everything, shift)
+    if not (np.isreal(width) and np.isfinite(width) and width > 0):
+        raise ValueError(f"width={width!r} is not 'mean' or a number above 0.")
+    return float(width)
+
+
+def _check_landmark_memory(n_landmarks: int, memory: int, rule: Any) -> None:
+    needed = 3 * 8 * n_landmarks**2
+    if needed > memory:
+        name = rule if isinstance(rule, str) else "..."
+        raise ValueError(
+            f"landmarks={name!r} makes {n_landmarks} landmarks, whose kernel and its "
+            f"factorisation take {needed / 2**30:.1f} GiB; memory= allows "
+            f"{memory / 2**30:.3g} GiB. Pass landmarks=k with k of at most "
+            f"{int((memory / 24) ** 0.5)}, or allow more memory."
+        )
+
+
+def landmark_kernel(expansion: KernelExpansion) -> np.ndarray:
+    """Kernel between the landmarks in float64, whatever their dtype, exactly symmetric."""
+    points = expansion.landmarks.astype(np.float64)
+    K = expansion.kernel.block(points, points)
+    return 0.5 * (K + K.T)

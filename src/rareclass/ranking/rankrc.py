@@ -1,0 +1,432 @@
+"""RankRC and RankSVM: kernel AUC ranking as scikit-learn classifiers."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rareclass.decide import balanced_accuracy_threshold
+from rareclass.metrics import roc_auc
+from rareclass.progress import track
+from rareclass.ranking.expansion import KernelExpansion, block_scores
+from rareclass.ranking.kernels import make_kernel
+from rareclass.ranking.newton import Solution, Status, Step
+from rareclass.ranking.path import solve_path
+from rareclass.ranking.preparation import Prepared, block_rows, landmark_kernel, prepare
+from rareclass.ranking.whitening import whiten
+from rareclass.rows import ArrayRows, as_source
+
+ROUNDING_TOL = 1e-3
+
+
+class RankScorer(ClassifierMixin):
+    """Decisions from a rarity score: what RankRC and RankRCCV share.
+
+    Whoever inherits has ``score_samples``, ``offset_``, ``classes_`` and ``pos_label_``.
+    """
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distance from the threshold, above 0 where ``classes_[1]`` is predicted.
+
+        This is ``score_samples(X) - offset_``, negated when the rare class is ``classes_[0]``:
+        scikit-learn's scorers expect larger values for the class that sorts last.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        decision = self.score_samples(X) - self.offset_
+        return decision if self.pos_label_ == self.classes_[1] else -decision
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of every row: the rare one where its score is above ``offset_``."""
+        return self.classes_[(self.decision_function(X) > 0.0).astype(int)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Area under the ROC curve of the rare class against the majority, in [0, 1]."""
+        scores = self.score_samples(X)
+        return roc_auc(np.asarray(y) == self.pos_label_, scores, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+
+class RankRC(RankScorer, TransformerMixin, BaseEstimator):
+    r"""Kernel ranking machine that maximises the AUC, carried by the rare rows.
+
+    .. math::
+
+        \min_\beta \; \frac{1}{W_+ W_-} \sum_{i \in P} \sum_{j \in N} w_i w_j \,
+        \ell\bigl(f(x_i) - f(x_j)\bigr) + \frac{\lambda}{2} \beta' K_{RR} \beta,
+        \qquad f(x) = \sum_{r \in R} \beta_r k(x_r, x)
+
+    P are the rare rows and N the majority rows with weights w (sums :math:`W_+, W_-`), R the
+    landmarks (by default R = P), l the smoothed hinge.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "laplace", "linear", "polynomial"}, Kernel or callable
+        Similarity of two rows. A callable takes two matrices of rows and returns the matrix of
+        similarities; it must be symmetric and positive semi-definite.
+    width : "mean" or float, default="mean"
+        Sigma of the kernel in the units of the features; larger is smoother. "mean" is the
+        root mean squared distance between two rows. Standardise the features first.
+    lam : float, default=2**-8
+        Strength of the regulariser, above 0. Larger is smoother; see `RankRCCV` for choosing.
+    landmarks : {"rare", "all", "random"}, int or array, default="rare"
+        Rows whose kernel functions carry the model. "rare" is RankRC; "all" is kernel RankSVM
+        (time and memory grow with the square of the rows); "random" is as many rows drawn from
+        all as there are rare ones; an integer is that many; an array holds row numbers, or
+        points as a matrix.
+    loss : "smoothed_hinge" or PairLoss
+        Loss of the score difference of a pair.
+    eps : float, default=0.5
+        Half the width of the quadratic part of the loss, in (0, 0.5]. Smaller is nearer to the
+        hinge.
+    tol : float, default=1e-6
+        Wanted norm of the gradient, relative to its norm at zero. Smaller is more exact.
+    max_iter : int, default=200
+        Most Newton iterations.
+    memory : str or int, default="2GiB"
+        Bytes that kernel blocks may take; what does not fit is worked out again in each pass,
+        which changes the time and not the result.
+    n_jobs : int or None, default=None
+        Threads. None and -1 mean all cores. The result does not depend on it.
+    random_state : int, RandomState or None
+        For landmarks that are drawn.
+    pos_label : label or None, default=None
+        The rare class; None means the label with the fewer rows (by weight).
+    verbose : bool or "auto", default="auto"
+        Progress on standard error; "auto" when that is a terminal.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels, sorted.
+    pos_label_ : label
+        The rare class.
+    landmarks_ : ndarray or CSR of shape (n_landmarks, n_features)
+        The rows that carry the model.
+    landmark_rows_ : ndarray of int or None
+        Their row numbers in the training data; None when points were given.
+    coef_ : ndarray of shape (n_landmarks,)
+        beta.
+    width_ : float
+        Sigma.
+    offset_ : float
+        Score above which a row is called rare: the best balanced accuracy on the training rows.
+        With rare landmarks those scores are optimistic for the rare rows; choose the threshold
+        on held-out rows where it matters.
+    objective_ : float
+        The minimum found.
+    optimality_ : float
+        Norm of the gradient there, relative to its norm at zero.
+    n_iter_ : int
+        Newton iterations.
+    status_ : str
+        "converged", "stopped at rounding error" or "reached max_iter".
+    history_ : list of Step
+        (iteration, objective, optimality, step, passes) after each iteration; passes counts
+        readings of the majority.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When the columns have names.
+
+    Raises
+    ------
+    ValueError
+        On one class or more than two, missing or infinite values (naming row and column), or
+        parameters outside their range.
+
+    Notes
+    -----
+    Time O(rows x landmarks) a pass of the majority, plus O(landmarks^3) once. Memory: the
+    budget, three matrices of landmarks x landmarks, and one block a thread; arrays are not
+    copied. The kernel is stored in the dtype of X; sums are always in float64.
+
+    References
+    ----------
+    .. [1] Tayal, Coleman, Li, "RankRC: Large-Scale Nonlinear Rare Class Ranking", IEEE TKDE
+       27(12), 2015: problem (13); (11) for other landmarks; (6) for all of them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(500, weights=[0.95], random_state=0)
+    >>> model = RankRC(lam=0.01).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        width: Any = "mean",
+        lam: float = 2**-8,
+        landmarks: Any = "rare",
+        loss: Any = "smoothed_hinge",
+        eps: float = 0.5,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        memory: int | str = "2GiB",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        pos_label: Any = None,
+        verbose: bool | str = "auto",
+    ) -> None:
+        self.kernel = kernel
+        self.width = width
+        self.lam = lam
+        self.landmarks = landmarks
+        self.loss = loss
+        self.eps = eps
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.pos_label = pos_label
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn to rank the rare rows first.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+            Numbers, all finite; standardise them first.
+        y : array-like of shape (n_rows,)
+            Two labels of any type.
+        sample_weight : array-like of shape (n_rows,) or None
+            Weights at or above 0: k counts a row k times, 0 leaves it out.
+
+        Returns
+        -------
+        RankRC
+            This estimator.
+        """
+        check_solver_parameters(self, [self.lam])
+        validate_data(self, X, skip_check_array=True)
+        prepared = prepare(self, X, y, sample_weight)
+        fit_path([self], prepared, self.verbose)
+        return self
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Rarity score f(x) of every row: higher is more like the rare class.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Scores mean something only beside each other.
+
+        Notes
+        -----
+        Cost: O(n_landmarks n_features) a row, in blocks; no memory but the result.
+        """
+        check_is_fitted(self)
+        return self._map(X, self.coef_)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Nyström features of every row: the paper's linearisation, section 5.1.
+
+        Coordinates of the rows in the span of the landmarks, such that a linear model on them
+        with a ridge penalty is the kernel model: inner products of features are the kernel
+        projected on the landmarks, and the score is ``transform(X) @ w`` for some w.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, rank)
+            rank is at most the number of landmarks: duplicates add no direction.
+
+        Notes
+        -----
+        Cost: O(n_landmarks rank) a row, and O(n_landmarks^3) once a call.
+        """
+        check_is_fitted(self)
+        return self._map(X, self._whitener())
+
+    def _whitener(self) -> np.ndarray:
+        return whiten(landmark_kernel(self._expansion()), self.landmarks_.dtype)
+
+    def _expansion(self) -> KernelExpansion:
+        return KernelExpansion(make_kernel(self.kernel, self.width_), self.landmarks_)
+
+    def _map(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
+        X = validate_data(self, X, reset=False, skip_check_array=True)
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        if source.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {source.n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        expansion = self._expansion()
+        size = block_rows(expansion.n_landmarks, source.dtype)
+        rows = ArrayRows(source, block_rows=size, n_jobs=self.n_jobs)
+        return rows.map(block_scores, expansion, coefficients)
+
+
+class RankSVM(RankRC):
+    """Kernel RankSVM: `RankRC` with every training row as a landmark, problem (6).
+
+    Time and memory grow with the square of the rows, and the factorisation with their cube:
+    for thousands of rows. It is what RankRC approximates.
+
+    Parameters, attributes and errors are those of `RankRC`.
+
+    Examples
+    --------
+    >>> RankSVM().landmarks
+    'all'
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        width: Any = "mean",
+        lam: float = 2**-8,
+        landmarks: Any = "all",
+        loss: Any = "smoothed_hinge",
+        eps: float = 0.5,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        memory: int | str = "2GiB",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        pos_label: Any = None,
+        verbose: bool | str = "auto",
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            width=width,
+            lam=lam,
+            landmarks=landmarks,
+            loss=loss,
+            eps=eps,
+            tol=tol,
+            max_iter=max_iter,
+            memory=memory,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            pos_label=pos_label,
+            verbose=verbose,
+        )
+
+
+def rankrc_path(
+    X: Any, y: Any, lams: Sequence[float], sample_weight: Any = None, **parameters: Any
+) -> list[RankRC]:
+    """A fitted `RankRC` for each lam; the kernel is worked out once, starts are warm.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As in `RankRC.fit`.
+    lams : sequence of float
+        In any order; solved from the largest to the smallest.
+    **parameters
+        Parameters of `RankRC` but lam.
+
+    Returns
+    -------
+    list of RankRC
+        In the order of `lams`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(200, weights=[0.9], random_state=0)
+    >>> [model.lam for model in rankrc_path(X, y, [1.0, 0.1])]
+    [1.0, 0.1]
+    """
+    models = [RankRC(lam=lam, **parameters) for lam in lams]
+    if not models:
+        return []
+    check_solver_parameters(models[0], lams)
+    for model in models:
+        validate_data(model, X, skip_check_array=True)
+    fit_path(models, prepare(models[0], X, y, sample_weight), models[0].verbose)
+    return models
+
+
+def fit_path(models: Sequence[RankRC], prepared: Prepared, verbose: bool | str) -> None:
+    """Fit models that differ in lam alone, on prepared rows."""
+    labels, lams = prepared.labels, [model.lam for model in models]
+    with track(f"RankRC, {len(labels.rare)} rare rows", None, verbose) as advance:
+
+        def report(lam: float, step: Step) -> None:
+            note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"
+            advance(1, note)
+
+        problem = prepared.problem(1.0)
+        solutions = solve_path(problem, lams, models[0].tol, models[0].max_iter, report)
+        coefficients = np.column_stack([solution.at.coefficients for solution in solutions])
+        rare, majority = prepared.training_scores(coefficients)
+    y = np.repeat([True, False], [len(rare), len(majority)])
+    weight = None
+    if labels.majority_weight is not None:
+        weight = np.concatenate([labels.rare_weight, labels.majority_weight])
+    for k, (model, solution) in enumerate(zip(models, solutions, strict=True)):
+        scores = np.concatenate([rare[:, k], majority[:, k]])
+        _store(model, prepared, solution, balanced_accuracy_threshold(y, scores, weight))
+
+
+def _store(model: RankRC, prepared: Prepared, solution: Solution, offset: float) -> None:
+    model.classes_ = prepared.labels.classes
+    model.pos_label_ = prepared.labels.pos_label
+    model.landmarks_ = prepared.expansion.landmarks
+    model.landmark_rows_ = prepared.landmark_rows
+    model.coef_ = solution.at.coefficients
+    model.width_ = prepared.width
+    model.offset_ = offset
+    model.objective_ = solution.at.value
+    model.optimality_ = solution.optimality
+    model.n_iter_ = solution.n_iter
+    model.status_ = str(solution.status)
+    model.history_ = solution.history
+    warn_if_short(solution, model.lam, model.tol)
+
+
+def warn_if_short(solution: Solution, lam: float, tol: float) -> None:
+    """Warn when the solver stopped far from the minimum."""
+    short = solution.status is Status.ROUNDING and solution.optimality > ROUNDING_TOL
+    if solution.status is Status.MAX_ITER or short:
+        warnings.warn(
+            f"lam={lam:.3g}: {solution.status} after {solution.n_iter} iterations with "
+            f"optimality {solution.optimality:.1e}, wanted {tol:.1e}. Raise max_iter, tol or "
+            "lam, or check the scale of the features.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def check_solver_parameters(estimator: Any, lams: Sequence[float]) -> None:
+    """Refuse what no solver can work with, naming the parameter and its range."""
+    for lam in lams:
+        if not (np.isreal(lam) and np.isfinite(lam) and lam > 0):
+            raise ValueError(f"lam={lam!r} must be a number above 0.")
+    if not estimator.tol > 0:
+        raise ValueError(f"tol={estimator.tol!r} must be above 0.")
+    if estimator.max_iter < 1 or int(estimator.max_iter) != estimator.max_iter:
+        raise ValueError(f"max_iter={estimator.max_iter!r} must be a whole number above 0.")
+
+
+__all__ = ["RankRC", "RankSVM", "fit_path", "rankrc_path"]

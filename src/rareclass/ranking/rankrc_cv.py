@@ -1,0 +1,308 @@
+"""RankRCCV: the paper's selection of lam by cross-validation, on one kernel."""
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rareclass.metrics import average_precision, roc_auc
+from rareclass.progress import track
+from rareclass.ranking.newton import Solution, Step
+from rareclass.ranking.path import solve_path
+from rareclass.ranking.preparation import Labels, Prepared, prepare
+from rareclass.ranking.rankrc import RankRC, RankScorer, check_solver_parameters, fit_path
+
+Scoring = Callable[[np.ndarray, np.ndarray, Any], float]
+
+SCORINGS: dict[str, Scoring] = {"roc_auc": roc_auc, "average_precision": average_precision}
+PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
+
+
+class RankRCCV(RankScorer, TransformerMixin, BaseEstimator):
+    """`RankRC` with lam chosen by cross-validation.
+
+    The kernel is worked out once for all folds and lams. In a fold the held-out rows have no
+    weight and held-out rare rows are no landmarks; the path runs from large lam to small, each
+    solution starting the next.
+
+    Parameters
+    ----------
+    lams : sequence of float, default=2**10, 2**8, ..., 2**-20
+        Regularisations to try: the paper's grid.
+    cv : int, splitter or iterable of (train, test), default=10
+        Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare
+        rows, so that every fold holds some.
+    scoring : {"roc_auc", "average_precision"} or callable, default="roc_auc"
+        What to maximise; a callable takes (y, scores, sample_weight) with y true for rare rows.
+        Fold means decide; among equals the largest lam.
+    refit : bool, default=True
+        Fit on all rows with the best lam afterwards, which predicting needs.
+    kernel, width, landmarks, loss, eps, tol, max_iter, memory, n_jobs, random_state, pos_label, \
+verbose
+        As in `RankRC`; `random_state` also shuffles the folds. ``width="mean"`` is taken over all
+        rows.
+
+    Attributes
+    ----------
+    best_lam_ : float
+    best_score_ : float
+        Mean score over the folds at the best lam. It is the best of many, so a little high.
+    best_estimator_ : RankRC
+        Fitted on all rows, when `refit`.
+    best_index_ : int
+        Position in ``lams``.
+    cv_results_ : dict of ndarray
+        ``lam``, ``split{k}_test_score``, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``, ``mean_n_iter``, ``mean_passes``, one entry for each lam.
+    n_splits_ : int
+    classes_, pos_label_, offset_, n_features_in_, feature_names_in_
+        As in `RankRC`.
+
+    Raises
+    ------
+    ValueError
+        As `RankRC.fit`, and when some fold holds no rare or no majority row.
+
+    Notes
+    -----
+    Time: folds x lams solutions, warm-started, over one kernel of rows x landmarks; held-out
+    scores of all lams take one pass a fold.
+
+    References
+    ----------
+    .. [1] Tayal, Coleman, Li, "RankRC", IEEE TKDE 27(12), 2015, section 6.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, weights=[0.9], random_state=0)
+    >>> model = RankRCCV(lams=[1.0, 0.01], cv=3).fit(X, y)
+    >>> model.best_lam_ in (1.0, 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        lams: Sequence[float] = PAPER_LAMS,
+        cv: Any = 10,
+        scoring: Any = "roc_auc",
+        refit: bool = True,
+        kernel: Any = "gaussian",
+        width: Any = "mean",
+        landmarks: Any = "rare",
+        loss: Any = "smoothed_hinge",
+        eps: float = 0.5,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        memory: int | str = "2GiB",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        pos_label: Any = None,
+        verbose: bool | str = "auto",
+    ) -> None:
+        self.lams = lams
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.kernel = kernel
+        self.width = width
+        self.landmarks = landmarks
+        self.loss = loss
+        self.eps = eps
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.pos_label = pos_label
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose lam by cross-validation, then fit on all rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `RankRC.fit`.
+
+        Returns
+        -------
+        RankRCCV
+            This estimator.
+        """
+        lams = [float(lam) for lam in np.ravel(self.lams)]
+        if not lams:
+            raise ValueError("lams is empty: pass at least one number above 0.")
+        check_solver_parameters(self, lams)
+        scoring = _scoring(self.scoring)
+        validate_data(self, X, skip_check_array=True)
+        prepared = prepare(self, X, y, sample_weight)
+        folds = self._folds(prepared.labels, X)
+        scores, iterations, passes = self._cross_validate(prepared, folds, lams, scoring)
+        self._store_results(lams, scores, iterations, passes)
+        self.n_splits_ = len(folds)
+        self.classes_, self.pos_label_ = prepared.labels.classes, prepared.labels.pos_label
+        if self.refit:
+            self._refit(prepared)
+        return self
+
+    @property
+    def offset_(self) -> float:
+        """Score above which a row is called rare; see `RankRC`."""
+        return self._best().offset_
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Rarity score of every row by the best model: higher is more like the rare class."""
+        check_is_fitted(self)
+        return self._best().score_samples(X)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Nyström features of every row by the best model; see `RankRC.transform`."""
+        check_is_fitted(self)
+        return self._best().transform(X)
+
+    def _best(self) -> RankRC:
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(
+                "this RankRCCV has no best_estimator_: fit it first, with refit=True."
+            )
+        return self.best_estimator_
+
+    def _folds(self, labels: Labels, X: Any) -> list[np.ndarray]:
+        """Held-out rows of each fold, as masks over all rows of X."""
+        kept = np.sort(np.concatenate([labels.rare, labels.majority]))
+        is_rare = np.isin(kept, labels.rare)
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        folds: Iterable
+        if isinstance(self.cv, (int, np.integer)):
+            folds = self._stratified(is_rare).split(kept, is_rare)
+            to_rows = kept
+        else:
+            y = np.zeros(n_rows, dtype=bool)
+            y[labels.rare] = True
+            folds = self.cv.split(X, y) if hasattr(self.cv, "split") else self.cv
+            to_rows = np.arange(n_rows)
+        masks = []
+        for number, (train, test) in enumerate(folds):
+            held_out = np.ones(n_rows, dtype=bool)
+            held_out[to_rows[train]] = False
+            tested = np.zeros(n_rows, dtype=bool)
+            tested[to_rows[test]] = True
+            _check_fold(number, held_out, tested, labels)
+            masks.append(np.stack([held_out, tested]))
+        return masks
+
+    def _stratified(self, is_rare: np.ndarray) -> StratifiedKFold:
+        fewest = int(min(is_rare.sum(), (~is_rare).sum()))
+        if self.cv < 2 or fewest < 2:
+            raise ValueError(
+                f"cross-validation with cv={self.cv} needs at least 2 folds and 2 rows of each "
+                f"class; the smaller class has {fewest}. Use RankRC with a lam of your choice."
+            )
+        if fewest < self.cv:
+            warnings.warn(
+                f"only {fewest} rows of the smaller class: {fewest} folds in place of {self.cv}.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return StratifiedKFold(min(self.cv, fewest), shuffle=True, random_state=self._seed())
+
+    def _seed(self) -> Any:
+        # Without a seed the folds are still the same from run to run, as in the paper's splits.
+        return 0 if self.random_state is None else self.random_state
+
+    def _cross_validate(
+        self, prepared: Prepared, folds: list[np.ndarray], lams: list[float], scoring: Scoring
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Held-out score, iterations and passes: arrays of shape (folds, lams)."""
+        shape = (len(folds), len(lams))
+        scores, iterations, passes = np.empty(shape), np.empty(shape), np.empty(shape)
+        total = shape[0] * shape[1]
+        with track("Choosing lam", total, self.verbose) as advance:
+            for k, (held_out, tested) in enumerate(folds):
+
+                def report(lam: float, step: Step, k: int = k) -> None:
+                    advance(0, f"fold {k + 1}, lam {lam:.3g}, iteration {step.iteration}")
+
+                problem = prepared.problem(1.0, held_out)
+                solutions = solve_path(problem, lams, self.tol, self.max_iter, report)
+                scores[k] = _held_out_scores(prepared, solutions, tested, scoring)
+                iterations[k] = [solution.n_iter for solution in solutions]
+                passes[k] = [_passes(solution) for solution in solutions]
+                advance(len(lams))
+        return scores, iterations, passes
+
+    def _store_results(
+        self, lams: list[float], scores: np.ndarray, iterations: np.ndarray, passes: np.ndarray
+    ) -> None:
+        mean = scores.mean(axis=0)
+        # Among equal means the largest lam: the smoothest model.
+        best = max(range(len(lams)), key=lambda k: (mean[k], lams[k]))
+        self.best_index_, self.best_lam_ = best, lams[best]
+        self.best_score_ = float(mean[best])
+        self.cv_results_ = {
+            "lam": np.array(lams),
+            **{f"split{k}_test_score": row for k, row in enumerate(scores)},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=0),
+            "rank_test_score": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
+            "mean_n_iter": iterations.mean(axis=0),
+            "mean_passes": passes.mean(axis=0),
+        }
+
+    def _refit(self, prepared: Prepared) -> None:
+        own = self.get_params(deep=False)
+        names = RankRC().get_params(deep=False)
+        model = RankRC(lam=self.best_lam_, **{name: own[name] for name in names if name in own})
+        model.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+        fit_path([model], prepared, self.verbose)
+        self.best_estimator_ = model
+
+
+def _scoring(scoring: Any) -> Scoring:
+    if callable(scoring):
+        return scoring
+    if scoring not in SCORINGS:
+        raise ValueError(
+            f"scoring={scoring!r} is not one of {sorted(SCORINGS)} or a function of "
+            "(y, scores, sample_weight)."
+        )
+    return SCORINGS[scoring]
+
+
+def _check_fold(number: int, held_out: np.ndarray, tested: np.ndarray, labels: Labels) -> None:
+    for name, rows in (("rare", labels.rare), ("majority", labels.majority)):
+        if held_out[rows].all() or not tested[rows].any():
+            side = "training" if held_out[rows].all() else "test"
+            raise ValueError(
+                f"fold {number + 1} has no {name} row in its {side} part; use stratified folds "
+                "(cv=an integer makes them) or fewer of them."
+            )
+
+
+def _held_out_scores(
+    prepared: Prepared, solutions: list[Solution], tested: np.ndarray, scoring: Scoring
+) -> np.ndarray:
+    """Score of each solution on the tested rows; the rows are read once for all solutions."""
+    labels = prepared.labels
+    coefficients = np.column_stack([solution.at.coefficients for solution in solutions])
+    rare, majority = prepared.training_scores(coefficients)
+    use_rare, use_majority = tested[labels.rare], tested[labels.majority]
+    scores = np.concatenate([rare[use_rare], majority[use_majority]])
+    y = np.repeat([True, False], [use_rare.sum(), use_majority.sum()])
+    weight = None
+    if labels.majority_weight is not None:
+        weight = np.concatenate(
+            [labels.rare_weight[use_rare], labels.majority_weight[use_majority]]
+        )
+    return np.array([scoring(y, column, weight) for column in scores.T])
+
+
+def _passes(solution: Solution) -> int:
+    return solution.history[-1].passes if solution.history else 0

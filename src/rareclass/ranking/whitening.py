@@ -1,0 +1,41 @@
+"""Whitened landmark coordinates: equation (14) of the paper, with its pseudo-inverse."""
+
+import numpy as np
+from scipy import linalg
+
+
+def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    r"""A matrix T with :math:`T' K T = I`, one column for every direction that K resolves.
+
+    With the eigendecomposition :math:`K = U \Lambda U'`, :math:`T = U \Lambda^{-1/2}` over the
+    eigenvalues above a cut-off. Coefficients are then :math:`\beta = T w`, the
+    regulariser :math:`\beta' K \beta` is :math:`\|w\|^2`, and :math:`k(x, \cdot) T` are the
+    coordinates of x in the span of the landmarks (the Nyström features).
+
+    Duplicated or nearly equal landmarks make K singular; their common directions are kept once.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_landmarks, n_landmarks)
+        Kernel between the landmarks, symmetric, positive semi-definite, in float64.
+    dtype : numpy dtype
+        What the kernel blocks of other rows are stored in. An eigenvalue l turns their rounding
+        error eps k(x, x) into an error eps k(x, x) / sqrt(l) of a coordinate: l must be above
+        eps times the mean of k(x, x), which keeps that under sqrt(eps). It must also be above
+        the rounding error of the eigenvalues themselves, ``n eps64 max(Lambda)``.
+
+    Returns
+    -------
+    ndarray of shape (n_landmarks, rank)
+        Columns in order of decreasing eigenvalue; no column at all when K is zero.
+
+    Notes
+    -----
+    Cost: O(n_landmarks^3) time, three matrices of that size.
+    """
+    values, vectors = linalg.eigh(K, check_finite=False)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    scale = max(float(np.trace(K)) / len(K), 0.0)
+    noise = len(K) * np.finfo(np.float64).eps * max(values[0], 0.0)
+    rank = int(np.count_nonzero(values > max(np.finfo(dtype).eps * scale, noise)))
+    return np.ascontiguousarray(vectors[:, :rank] / np.sqrt(values[:rank]))

@@ -1,0 +1,137 @@
+"""Rows held in memory: arrays, sparse matrices and tables, read block by block."""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import joblib
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from rareclass.rows.protocol import Block, Budget, Memo
+from rareclass.rows.source import RowSource
+
+# Fewer are done sooner than a thread is started and handed its work.
+_BLOCKS_A_THREAD = 4
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Threads meant by `n_jobs`: None and -1 are all cores, -2 all but one, and so on.
+
+    Inside a joblib worker, which sets OMP_NUM_THREADS, None keeps to the worker's share.
+    """
+    available = joblib.cpu_count()
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    if n_jobs is None:
+        return max(1, min(available, int(limit))) if limit.isdigit() else available
+    if n_jobs == 0 or int(n_jobs) != n_jobs:
+        raise ValueError(f"n_jobs={n_jobs!r} must be a whole number of threads, -1 or None.")
+    return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
+
+
+class ArrayRows:
+    """Chosen rows of an array, in blocks, with weights and a memory budget.
+
+    Nothing is copied beyond one block per thread and what the blocks remember.
+
+    Parameters
+    ----------
+    source : RowSource
+        The array, sparse matrix or table.
+    index : ndarray of int of shape (n_rows,) or None
+        Which rows of `source`, in which order; None means all of them.
+    weight : ndarray of shape (n_rows,) or None
+        Weight of each chosen row; None means 1.
+    block_rows : int
+        Rows a block.
+    budget : Budget
+        Bytes that all blocks together may remember.
+    n_jobs : int or None
+        Threads over blocks; BLAS runs with one thread inside them. The result does not depend
+        on it: blocks are added up in their order.
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        index: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
+        *,
+        block_rows: int = 4096,
+        budget: Budget | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_rows = source.n_rows if index is None else len(index)
+        self.n_features = source.n_features
+        self.budget = budget or Budget(0)
+        self.n_threads = count_threads(n_jobs)
+        self._source, self._index, self._weight = source, index, weight
+        self._block_rows = block_rows
+        starts = range(0, self.n_rows, block_rows)
+        self._memos = [Memo(self.budget) for _ in starts]
+        self._blas = ThreadpoolController()
+
+    def reweighted(self, weight: np.ndarray | None) -> "ArrayRows":
+        """The same rows, remembering the same things, with other weights.
+
+        A weight of zero takes a row out. Cross-validation folds are made so: every fold shares
+        the kernel blocks of the whole.
+        """
+        twin = object.__new__(ArrayRows)
+        twin.__dict__.update(self.__dict__, _weight=weight)
+        return twin
+
+    @property
+    def weight(self) -> np.ndarray:
+        """Weight of each row, shape (n_rows,)."""
+        return np.ones(self.n_rows) if self._weight is None else self._weight
+
+    def blocks(self) -> Iterator[Block]:
+        """The blocks in row order."""
+        for number, memo in enumerate(self._memos):
+            start = number * self._block_rows
+            stop = min(start + self._block_rows, self.n_rows)
+            chosen = None if self._weight is None else self._weight[start:stop]
+            weight = np.ones(stop - start) if chosen is None else chosen
+            yield Block(start, stop, weight, memo, partial(self._take, start, stop))
+
+    def sum(self, fn: Callable[..., tuple], *broadcast: Any) -> tuple:
+        """Add ``fn(block, *broadcast)``, a tuple of numbers and arrays, over all blocks."""
+        total: tuple | None = None
+        for part in self._run(fn, broadcast):
+            if total is None:
+                total = part
+            else:
+                total = tuple(a + b for a, b in zip(total, part, strict=True))
+        if total is None:
+            raise ValueError("there are no rows to sum over.")
+        return total
+
+    def map(self, fn: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
+        """Join ``fn(block, *broadcast)``, one result a row, in row order."""
+        return np.concatenate(list(self._run(fn, broadcast)))
+
+    def take(self, index: np.ndarray) -> Any:
+        """A few rows by their number among these rows."""
+        return self._source.take(index if self._index is None else self._index[index])
+
+    def _take(self, start: int, stop: int) -> Any:
+        if self._index is None:
+            return self._source.take(slice(start, stop))
+        return self._source.take(self._index[start:stop])
+
+    def _run(self, fn: Callable, broadcast: tuple) -> Iterator[Any]:
+        n_threads = min(self.n_threads, len(self._memos) // _BLOCKS_A_THREAD)
+        with self._blas.limit(limits=1, user_api="blas"):
+            if n_threads <= 1:
+                for block in self.blocks():
+                    yield fn(block, *broadcast)
+                return
+            pool = ThreadPoolExecutor(n_threads)
+            try:
+                yield from pool.map(lambda block: fn(block, *broadcast), self.blocks())
+            finally:
+                # On Ctrl-C the blocks that wait are dropped; the running ones take milliseconds.
+                pool.shutdown(wait=True, cancel_futures=True)

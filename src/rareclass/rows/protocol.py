@@ -1,0 +1,127 @@
+"""The seam for size: rows come in blocks, are summed or mapped, and may remember things."""
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
+def parse_bytes(memory: int | float | str) -> int:
+    """Bytes from a number or a text such as ``"2GiB"``, ``"256 MB"``.
+
+    Raises
+    ------
+    ValueError
+        When the text is not a number with one of the units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
+
+    Examples
+    --------
+    >>> parse_bytes("2GiB")
+    2147483648
+    """
+    if isinstance(memory, str):
+        match = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([a-z]*)\s*", memory, re.IGNORECASE)
+        if match is None or match[2].upper() not in _UNITS:
+            raise ValueError(f"memory={memory!r} is not a size; write '2GiB', '512MB' or bytes.")
+        memory = float(match[1]) * _UNITS[match[2].upper()]
+    if not memory > 0:
+        raise ValueError(f"memory={memory!r} must be above zero; the default is '2GiB'.")
+    return int(memory)
+
+
+class Budget:
+    """A number of bytes that blocks may take from, shared by threads."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self.total = n_bytes
+        self.left = n_bytes
+        self._lock = threading.Lock()
+
+    def take(self, n_bytes: int) -> bool:
+        """Take `n_bytes` (a negative number gives back); False, and nothing taken, if too few."""
+        with self._lock:
+            if n_bytes > self.left:
+                return False
+            self.left -= n_bytes
+            return True
+
+
+class Memo:
+    """What one block remembers between passes, as far as the budget goes.
+
+    A value that does not fit is simply not kept: whoever asks for it works it out again, so the
+    budget changes the time and never the result.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._kept: dict[str, tuple[Any, Any, int]] = {}
+
+    def get(self, name: str, key: Any) -> Any | None:
+        """The value put under `name` if it was put with the same `key`, else None."""
+        kept = self._kept.get(name)
+        return kept[1] if kept is not None and kept[0] == key else None
+
+    def put(self, name: str, key: Any, value: Any, n_bytes: int) -> None:
+        """Keep `value` in place of what `name` held, if the budget allows."""
+        old = self._kept.get(name)
+        if self._budget.take(n_bytes - (old[2] if old else 0)):
+            self._kept[name] = (key, value, n_bytes)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive rows ``start:stop`` of a Rows, with their weights.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (stop - start,)
+        Weight of each row; 0 means that the row is not there.
+    memo : Memo
+        What the block remembers between passes.
+    """
+
+    start: int
+    stop: int
+    weight: np.ndarray
+    memo: Memo
+    take: Callable[[], Any] = field(repr=False)
+
+    @property
+    def X(self) -> Any:  # noqa: N802 - the symbol of every docstring
+        """The rows themselves, fetched at each call: ndarray or CSR of shape (n, n_features)."""
+        return self.take()
+
+
+class Rows(Protocol):
+    """Majority rows, wherever they live.
+
+    ``fn`` must be a plain function of a `Block` and of the broadcast values: it is called once
+    a block, in any order, perhaps in another thread.
+    """
+
+    n_rows: int
+    n_features: int
+
+    def sum(self, fn: Callable[..., tuple], *broadcast: Any) -> tuple:
+        """``fn(block, *broadcast)``, a tuple of numbers and arrays, added up over the blocks."""
+        ...
+
+    def map(self, fn: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
+        """``fn(block, *broadcast)``, one result a row, joined in row order."""
+        ...
+
+    def take(self, index: np.ndarray) -> Any:
+        """A few rows by their number: ndarray or CSR of shape (len(index), n_features)."""
+        ...
+
+    @property
+    def weight(self) -> np.ndarray:
+        """Weight of each row, shape (n_rows,)."""
+        ...

@@ -1,0 +1,123 @@
+"""One way to take rows out of arrays, sparse matrices and data frames."""
+
+from collections.abc import Callable
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+_CHECK_ROWS = 65536
+# What float32 holds exactly.
+_NARROW = (nw.Float32, nw.Boolean, nw.Int8, nw.Int16, nw.UInt8, nw.UInt16)
+
+
+class RowSource:
+    """Rows of a dense array, a CSR matrix or a table, taken as float blocks.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    dtype : numpy dtype
+        float32 or float64: what blocks come in.
+    is_sparse : bool
+        Whether blocks are CSR matrices.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int], dtype: Any, take: Callable[[Any], Any], is_sparse: bool
+    ) -> None:
+        self.n_rows, self.n_features = shape
+        self.dtype = np.dtype(dtype)
+        self.is_sparse = is_sparse
+        self._take = take
+
+    def take(self, rows: slice | np.ndarray) -> Any:
+        """The chosen rows: ndarray or CSR matrix of shape (n, n_features), a copy or a view."""
+        return self._take(rows)
+
+
+def as_source(X: Any, feature_names: Any = None) -> RowSource:
+    """Look at `X` as rows, check that every value is finite, and copy nothing that can stay.
+
+    Dense arrays and CSR matrices of float32 or float64 are used in place. Tables (pandas,
+    polars, pyarrow) are converted block by block, to float32 when every column is float32 or
+    narrower and to float64 otherwise. Other dtypes and CSC matrices are converted once.
+
+    Raises
+    ------
+    ValueError
+        On an empty input, a wrong number of dimensions, a column that is not numeric, or a
+        value that is missing or infinite: the message names the row and the column.
+    """
+    source = _table_source(X) if is_table(X) else _array_source(X)
+    _check_finite(source, feature_names)
+    return source
+
+
+def is_table(X: Any) -> bool:
+    """Whether `X` is a table with named columns: pandas, polars, pyarrow and their like."""
+    return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def _array_source(X: Any) -> RowSource:
+    X = check_array(
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+        accept_large_sparse=False,
+    )
+    return RowSource(X.shape, X.dtype, lambda rows: X[rows], sparse.issparse(X))
+
+
+def _table_source(X: Any) -> RowSource:
+    table = nw.from_native(X, eager_only=True)
+    if 0 in table.shape:
+        raise ValueError(
+            f"Found array with {table.shape[0]} sample(s) and {table.shape[1]} feature(s) "
+            "while a minimum of 1 of each is required."
+        )
+    for name, dtype in table.schema.items():
+        if not (dtype.is_numeric() or dtype == nw.Boolean):
+            raise ValueError(
+                f"column {name!r} holds {dtype}, not numbers. Encode it first "
+                "(skrub.TableVectorizer does), or use the command line, which encodes tables."
+            )
+    is_narrow = all(dtype in _NARROW for dtype in table.schema.values())
+    wanted = nw.Float32 if is_narrow else nw.Float64
+
+    def take(rows: slice | np.ndarray) -> np.ndarray:
+        return table[rows].select(nw.all().cast(wanted)).to_numpy()
+
+    return RowSource(table.shape, np.float32 if is_narrow else np.float64, take, False)
+
+
+def _check_finite(source: RowSource, feature_names: Any) -> None:
+    """Find the first value that is missing or infinite, a block at a time."""
+    for start in range(0, source.n_rows, _CHECK_ROWS):
+        block = source.take(slice(start, start + _CHECK_ROWS))
+        values = block.data if source.is_sparse else block
+        # A sum is one pass without a temporary; it is finite unless something may be wrong.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(values.sum()):
+                continue
+        bad = ~np.isfinite(values)
+        if not bad.any():
+            continue
+        if source.is_sparse:
+            first = int(np.flatnonzero(bad)[0])
+            row = int(np.searchsorted(block.indptr, first, side="right")) - 1
+            column, value = int(block.indices[first]), values[first]
+        else:
+            row, column = (int(k) for k in np.argwhere(bad)[0])
+            value = values[row, column]
+        kind = "NaN" if np.isnan(value) else f"infinity ({value}, inf)"
+        name = f"column {column}"
+        if feature_names is not None:
+            name = f"column {feature_names[column]!r}"
+        raise ValueError(
+            f"Input X contains {kind}: row {start + row}, {name}. Fill or drop it first, for "
+            "example with sklearn.impute.SimpleImputer(add_indicator=True)."
+        )

@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+
+from rareclass.ranking.kernels import (
+    KERNELS,
+    CallableKernel,
+    Gaussian,
+    Laplace,
+    Linear,
+    Polynomial,
+    make_kernel,
+    mean_width,
+)
+from rareclass.ranking.whitening import whiten
+from rareclass.rows import ArrayRows, as_source
+
+matrix = arrays(
+    np.float64,
+    st.tuples(st.integers(2, 8), st.integers(1, 4)),
+    elements=st.one_of(st.integers(-3, 3).map(float), st.floats(-50, 50, width=32)),
+)
+
+
+def definition(kernel, X, Z):
+    """The kernel entry by entry."""
+    if isinstance(kernel, Gaussian):
+        return rbf_kernel(X, Z, gamma=1 / kernel.width**2)
+    if isinstance(kernel, Laplace):
+        return np.exp(-cdist(X, Z) / kernel.width)
+    if isinstance(kernel, Polynomial):
+        return polynomial_kernel(
+            X, Z, degree=kernel.degree, gamma=1 / kernel.width**2, coef0=kernel.offset
+        )
+    return X @ Z.T
+
+
+KINDS = [Gaussian(1.7), Laplace(2.0), Linear(), Polynomial(3.0), Polynomial(2.0, 2, 0.5)]
+
+
+@pytest.mark.parametrize("kernel", KINDS, ids=repr)
+@settings(max_examples=40, deadline=None)
+@given(matrix)
+def test_block_is_the_definition_and_positive_semi_definite(kernel, X):
+    K = kernel.block(X, X)
+    wanted = definition(kernel, X, X)
+    # sqrt turns a rounding error e of a squared distance into sqrt(e): Laplace has fewer digits.
+    digits = 1e-6 if isinstance(kernel, Laplace) else 1e-9
+    np.testing.assert_allclose(K, wanted, rtol=1e-7, atol=digits * np.abs(wanted).max())
+    np.testing.assert_allclose(kernel.diag(X), np.diag(wanted), rtol=1e-9, atol=1e-9)
+    smallest = np.linalg.eigvalsh(0.5 * (K + K.T))[0]
+    assert smallest >= -len(X) * digits * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("kernel", KINDS, ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_and_dtypes_give_the_same_block(kernel, dtype):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(20, 6)) * (rng.random((20, 6)) < 0.4)).astype(dtype)
+    Z = X[:5]
+    dense = kernel.block(X, Z)
+    thin = kernel.block(sparse.csr_array(X), sparse.csr_array(Z))
+    tolerance = 1e-3 if dtype == np.float32 else 1e-7
+    assert dense.dtype == thin.dtype == dtype
+    np.testing.assert_allclose(dense, thin, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(kernel.diag(sparse.csr_array(X)), kernel.diag(X), rtol=tolerance)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Laplace(1.0)], ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_equal_rows_far_from_the_origin_have_similarity_one(kernel, dtype):
+    X = (np.random.default_rng(0).normal(size=(6, 3)) + 1e3).astype(dtype)
+    X = np.vstack([X, X])
+    np.testing.assert_array_equal(np.diag(kernel.block(X, X)), 1.0)
+    np.testing.assert_array_equal(np.diag(kernel.block(X[:6], X[6:])), 1.0)
+
+
+@settings(max_examples=50, deadline=None)
+@given(matrix, st.integers(1, 5))
+def test_mean_width_is_the_mean_over_all_pairs(X, block_rows):
+    weight = 1.0 + np.arange(len(X)) % 3
+    pairs = weight[:, None] * weight[None, :]
+    wanted = (pairs * cdist(X, X) ** 2).sum() / pairs.sum()
+    for data in (X, sparse.csr_array(X)):
+        rows = ArrayRows(as_source(data), None, weight, block_rows=block_rows)
+        shift = X[0] if data is X else None
+        found = mean_width(rows, shift) ** 2
+        assert found == pytest.approx(wanted, rel=1e-6) or wanted <= 1e-9 * np.abs(X).max() ** 2
+
+
+def test_make_kernel_reads_names_objects_and_functions():
+    assert make_kernel("gaussian", 2.0) == Gaussian(2.0)
+    assert make_kernel("linear", 2.0) == Linear()
+    own = Polynomial(1.0, degree=2)
+    assert make_kernel(own, 9.0) is own
+    assert isinstance(make_kernel(lambda X, Z: X @ Z.T, 1.0), CallableKernel)
+    for wrong in ("rbf", 3, None):
+        with pytest.raises(ValueError, match=sorted(KERNELS)[0]):
+            make_kernel(wrong, 1.0)
+
+
+def test_a_callable_is_checked():
+    X = np.eye(3)
+    with pytest.raises(ValueError, match=r"shape \(3,\)"):
+        CallableKernel(lambda X, Z: np.ones(len(X))).block(X, X)
+    with pytest.raises(ValueError, match="not finite"):
+        CallableKernel(lambda X, Z: np.full((len(X), len(Z)), np.nan)).block(X, X)
+    np.testing.assert_array_equal(CallableKernel(lambda X, Z: X @ Z.T).diag(2 * X), [4, 4, 4])
+
+
+@settings(max_examples=50, deadline=None)
+@given(matrix, st.integers(1, 3))
+def test_whitening_makes_the_kernel_the_identity_and_drops_copies(X, copies):
+    K = Gaussian(2.0).block(X, X)
+    K = 0.5 * (K + K.T)
+    once = whiten(K, np.dtype(np.float64))
+    index = np.tile(np.arange(len(X)), copies)
+    T = whiten(K[np.ix_(index, index)], np.dtype(np.float64))
+    assert T.shape[1] <= len(X)
+    assert T.shape[1] == once.shape[1] or np.linalg.eigvalsh(K)[0] < 1e-9
+    np.testing.assert_allclose(T.T @ K[np.ix_(index, index)] @ T, np.eye(T.shape[1]), atol=1e-6)
+
+
+def test_whitening_of_a_zero_kernel_has_no_direction():
+    assert whiten(np.zeros((3, 3)), np.dtype(np.float64)).shape == (3, 0)
