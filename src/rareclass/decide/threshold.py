@@ -73,7 +73,7 @@ def _next_below(cells: RareCells, which: np.ndarray, majority: FloatArray) -> Fl
     lower = padded[which]
     # Bin i holds the majority rows from the bound before it up to, and without, upper[i].
     below = majority[majority < upper[-1]]
-    np.maximum.at(lower, np.searchsorted(upper, below, side="left"), below)
+    np.maximum.at(lower, np.searchsorted(upper, below, side="right"), below)
     return lower
 
 

@@ -1,0 +1,152 @@
+"""Intervals: their components against slow definitions, their bounds, and how often they cover."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy.special import expit, logit, ndtr, ndtri
+from scipy.stats import beta
+
+from metrics.pairs import average_precision_by_rows, placements_by_pairs, samples
+from rareclass.metrics import (
+    average_precision_interval,
+    precision_at_k_interval,
+    roc_auc_interval,
+)
+from rareclass.metrics.auc import placements
+from rareclass.metrics.average_precision import influences
+from rareclass.metrics.rare_cells import collapse
+from rareclass.metrics.scored_classes import split_scores
+
+
+def _spread(weight, value, mean):
+    return weight @ (value - mean) ** 2
+
+
+@given(samples())
+def test_placements_are_delongs_structural_components(sample):
+    y, s, w = sample
+    of_rare, of_majority, auc = placements_by_pairs(y, s, w)
+    cells = collapse(split_scores(y, s, w))
+    ours, (of_gaps, of_ties) = placements(cells)
+    majority, value = np.append(cells.gaps, cells.tied), np.append(of_gaps, of_ties)
+    for power in (1, 2):
+        assert cells.rare @ ours**power == pytest.approx(w[y == 1] @ of_rare**power, rel=1e-10)
+        assert majority @ value**power == pytest.approx(w[y == 0] @ of_majority**power, rel=1e-10)
+    assert cells.rare @ ours / cells.n_rare == pytest.approx(auc, rel=1e-10)
+
+
+@given(samples())
+def test_roc_auc_interval_is_its_formula(sample):
+    y, s, w = sample
+    of_rare, of_majority, auc = placements_by_pairs(y, s, w)
+    n_rare, n_majority = w[y == 1].sum(), w[y == 0].sum()
+    n, worst = min(n_rare, n_majority), auc * (1 - auc)
+    variance = (_spread(w[y == 1], of_rare, auc) + worst) / n_rare**2
+    variance += (_spread(w[y == 0], of_majority, auc) + worst) / n_majority**2
+    low = beta.ppf(0.025, n * auc, n * (1 - auc) + 1) if auc > 0 else 0.0
+    high = beta.ppf(0.975, n * auc + 1, n * (1 - auc)) if auc < 1 else 1.0
+    if 1e-9 < auc < 1 - 1e-9:
+        reach = ndtri(0.975) * np.sqrt(variance) / worst
+        low = max(low, expit(logit(auc) - reach))
+        high = min(high, expit(logit(auc) + reach))
+        interval = roc_auc_interval(y, s, w)
+        assert interval == pytest.approx((auc, min(low, auc), max(high, auc)), abs=1e-6)
+
+
+def test_average_precision_influences_are_derivatives():
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, 0], [12, 40])
+    s = np.round(rng.normal(size=52) + y, 1)
+    w = rng.uniform(0.5, 3.0, size=52)
+    split = split_scores(y, s, w)
+    cells = collapse(split)
+    of_rare, of_majority = influences(cells)
+    d = cells.scores.size
+    for row in range(52):
+        index = np.searchsorted(cells.scores, s[row])
+        tie = index < d and cells.scores[index] == s[row]
+        ours = of_rare[index] if y[row] else of_majority[index + (d + 1 if tie else 0)]
+        own = y == y[row]
+        step = 1e-6
+        # (1 - e) F + e delta, which leaves the weight of the class as it is.
+        slope = [
+            average_precision_by_rows(
+                y, s, np.where(own, w * (1 - e), w) + e * w[own].sum() * (np.arange(52) == row)
+            )
+            for e in (step, -step)
+        ]
+        assert ours == pytest.approx((slope[0] - slope[1]) / (2 * step), abs=1e-6)
+    assert cells.rare @ of_rare == pytest.approx(0.0, abs=1e-12)
+
+
+@given(samples())
+def test_intervals_hold_the_value_and_stay_in_the_unit_interval(sample):
+    y, s, w = sample
+    for interval in (
+        roc_auc_interval(y, s, w),
+        average_precision_interval(y, s, w),
+        precision_at_k_interval(y, s, w.sum() / 2, w),
+    ):
+        assert 0.0 <= interval.low <= interval.value <= interval.high <= 1.0
+
+
+def test_perfect_separation_has_a_one_sided_bound():
+    y = np.repeat([0, 1], [500, 10])
+    for interval in (roc_auc_interval(y, y), average_precision_interval(y, y, level=0.95)):
+        assert interval == pytest.approx((1.0, 0.025 ** (1 / 10), 1.0))
+    worst = roc_auc_interval(y, -y)
+    assert worst == pytest.approx((0.0, 0.0, 1 - 0.025 ** (1 / 10)))
+    # One majority row out of place must not open the interval wide.
+    s = y.astype(float)
+    s[0] = 2.0
+    assert 0.6 < roc_auc_interval(y, s).low < 0.9
+
+
+def test_one_rare_row_says_almost_nothing():
+    y = np.arange(100) == 90
+    for measure in (roc_auc_interval, average_precision_interval):
+        interval = measure(y, np.arange(100.0))
+        assert interval.low < 0.1
+        assert interval.high > interval.value
+    assert roc_auc_interval(y, np.arange(100.0)).high > 0.99
+
+
+def test_a_greater_level_is_wider_and_more_rows_are_narrower():
+    rng = np.random.default_rng(2)
+    y = np.repeat([0, 1], [300, 30])
+    s = rng.normal(size=330) + 2 * y
+    for measure in (
+        roc_auc_interval,
+        average_precision_interval,
+        lambda y, s, level=0.95: precision_at_k_interval(y, s, y.sum(), level=level),
+    ):
+        half, usual, more = measure(y, s, level=0.5), measure(y, s), measure(y, s, level=0.99)
+        assert more.low < usual.low < half.low < half.high < usual.high < more.high
+        copies = measure(np.tile(y, 25), np.tile(s, 25))
+        assert (copies.high - copies.low) * 3.5 < usual.high - usual.low
+        for level in (0.0, 1.0, 95, np.nan):
+            with pytest.raises(ValueError, match="level must lie"):
+                measure(y, s, level=level)
+
+
+@pytest.mark.parametrize(("shift", "least"), [(1.5, 0.88), (3.5, 0.9)])
+def test_nominal_95_percent_intervals_cover(shift, least):
+    n_rare, n_majority, n_samples = 20, 2000, 250
+    t = np.linspace(-8.0, 12.0, 20_001)
+    rare, majority = ndtr(shift - t), ndtr(-t)
+    step = -np.diff(rare)
+    precision = n_rare * rare / (n_rare * rare + n_majority * majority)
+    at_k = precision[np.argmax(n_rare * rare + n_majority * majority <= n_rare)]
+    truth = [ndtr(shift / np.sqrt(2)), step @ (precision[1:] + precision[:-1]) / 2, at_k]
+    rng = np.random.default_rng(3)
+    y = np.repeat([True, False], [n_rare, n_majority])
+    hits = np.zeros(3)
+    for _ in range(n_samples):
+        s = rng.normal(size=y.size) + shift * y
+        intervals = (
+            roc_auc_interval(y, s),
+            average_precision_interval(y, s),
+            precision_at_k_interval(y, s, n_rare),
+        )
+        hits += [i.low <= true <= i.high for i, true in zip(intervals, truth, strict=True)]
+    assert (hits / n_samples >= least).all(), hits / n_samples

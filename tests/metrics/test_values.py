@@ -1,0 +1,139 @@
+"""The three measures against their definitions, scikit-learn and their invariances."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from metrics.pairs import (
+    average_precision_by_rows,
+    precision_at_k_by_filling,
+    roc_auc_by_pairs,
+    samples,
+)
+from rareclass import metrics
+
+VALUES = {
+    "roc_auc": metrics.roc_auc,
+    "average_precision": metrics.average_precision,
+    "precision_at_k": lambda y, s, sample_weight=None: metrics.precision_at_k(
+        y, s, 2, sample_weight
+    ),
+}
+INTERVALS = {
+    "roc_auc_interval": metrics.roc_auc_interval,
+    "average_precision_interval": metrics.average_precision_interval,
+    "precision_at_k_interval": lambda y, s, sample_weight=None: metrics.precision_at_k_interval(
+        y, s, 2, sample_weight
+    ),
+}
+ALL = VALUES | INTERVALS
+by_name = pytest.mark.parametrize("name", ALL)
+
+
+@given(samples())
+def test_roc_auc_is_the_mean_over_pairs(sample):
+    y, s, w = sample
+    assert metrics.roc_auc(y, s, w) == pytest.approx(roc_auc_by_pairs(y, s, w), rel=1e-12, abs=0)
+
+
+@given(samples())
+def test_average_precision_is_the_mean_over_rare_rows(sample):
+    y, s, w = sample
+    expected = average_precision_by_rows(y, s, w)
+    assert metrics.average_precision(y, s, w) == pytest.approx(expected, rel=1e-10)
+
+
+@given(samples(), st.floats(0.01, 1.0))
+def test_precision_at_k_fills_from_the_top(sample, share):
+    y, s, w = sample
+    k = share * w.sum()
+    expected = precision_at_k_by_filling(y, s, k, w)
+    assert metrics.precision_at_k(y, s, k, w) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("rare_share", [0.02, 0.5, 0.9])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_agrees_with_scikit_learn(rare_share, weighted):
+    rng = np.random.default_rng(0)
+    y = rng.random(5000) < rare_share
+    s = np.round(rng.normal(size=5000) + y, 2)
+    w = rng.gamma(0.3, size=5000) if weighted else None
+    auc, ap = roc_auc_score(y, s, sample_weight=w), average_precision_score(y, s, sample_weight=w)
+    assert metrics.roc_auc(y, s, w) == pytest.approx(auc, rel=1e-11)
+    assert metrics.average_precision(y, s, w) == pytest.approx(ap, rel=1e-11)
+
+
+def test_precision_at_k_is_the_mean_over_orders_of_the_tied_rows():
+    rng = np.random.default_rng(1)
+    y, s = np.array([1, 0, 0, 1, 1, 0, 0]), np.array([3.0, 2, 2, 2, 1, 1, 0])
+    orders = [np.lexsort((rng.random(7), -s)) for _ in range(20_000)]
+    for k in range(1, 8):
+        mean = np.mean([y[order[:k]].mean() for order in orders])
+        assert metrics.precision_at_k(y, s, k) == pytest.approx(mean, abs=0.01)
+
+
+@by_name
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_weight_of_k_is_k_copies_and_0_is_absence(name, data):
+    y, s, _ = data.draw(samples(weights=False))
+    copies = np.array(data.draw(st.lists(st.integers(0, 3), min_size=y.size, max_size=y.size)))
+    copies[[np.argmax(y == 0), np.argmax(y == 1)]] = 2
+    repeated = ALL[name](np.repeat(y, copies), np.repeat(s, copies))
+    assert ALL[name](y, s, copies) == pytest.approx(repeated, rel=1e-12)
+    assert ALL[name](y, s, np.ones(y.size)) == pytest.approx(ALL[name](y, s), rel=1e-12)
+
+
+@by_name
+@settings(max_examples=40)
+@given(sample=samples(weights=False))
+def test_only_the_order_of_the_scores_counts(name, sample):
+    y, s, _ = sample
+    rank = np.unique(s, return_inverse=True)[1]
+    infinite = np.where(rank == rank.max(), np.inf, rank)
+    assert ALL[name](y, np.exp(rank / 5.0)) == ALL[name](y, s) == ALL[name](y, infinite)
+    back = np.arange(y.size)[::-1]
+    assert ALL[name](y[back] == 1, s[back]) == ALL[name](y, s)
+
+
+def test_extremes():
+    y = np.array([0, 0, 0, 1])
+    assert metrics.roc_auc(y, [1, 2, 3, 4]) == metrics.average_precision(y, [1, 2, 3, 4]) == 1.0
+    assert metrics.roc_auc(y, [2, 3, 4, 1]) == 0.0
+    assert metrics.roc_auc(y, np.zeros(4)) == 0.5
+    assert metrics.average_precision(y, np.zeros(4)) == metrics.precision_at_k(y, y * 0, 1) == 0.25
+    assert metrics.precision_at_k(y, [1, 2, 3, 4], 4) == 0.25
+
+
+@by_name
+@pytest.mark.parametrize(
+    ("y", "scores", "weight", "message"),
+    [
+        ([], [], None, "scores is empty"),
+        ([0, 1], [1.0], None, "y has 2 rows, but scores has 1"),
+        ([0, 1], [1.0, np.nan], None, r"scores\[1\] = .*NaN"),
+        ([0, 1], ["a", "b"], None, "scores must be numbers"),
+        ([0, 1], [[1.0], [2.0]], None, "scores must have one dimension"),
+        ([0, 2], [1.0, 2.0], None, r"y\[1\] = .*neither 1 \(rare\) nor 0"),
+        (["no", "yes"], [1.0, 2.0], None, "neither 1"),
+        ([0, np.nan], [1.0, 2.0], None, "neither 1"),
+        ([0, 0], [1.0, 2.0], None, r"no rare \(y = 1\) row"),
+        ([True, True], [1.0, 2.0], None, r"no majority \(y = 0\) row"),
+        ([0, 1], [1.0, 2.0], [1.0], "sample_weight has 1 rows"),
+        ([0, 1, 1], [1.0, 2.0, 3], [1.0, -1.0, -2], r"sample_weight\[1\] = .*1 more such"),
+        ([0, 1], [1.0, 2.0], [1.0, np.inf], "not a finite number"),
+        ([0, 1], [1.0, 2.0], [1.0, 0.0], r"no rare \(y = 1\) row of positive weight"),
+    ],
+)
+def test_bad_input_is_named(name, y, scores, weight, message):
+    with pytest.raises(ValueError, match=message):
+        ALL[name](y, scores, sample_weight=weight)
+
+
+@pytest.mark.parametrize("k", [0, -1, 3, np.nan, np.inf])
+def test_k_out_of_range(k):
+    for measure in (metrics.precision_at_k, metrics.precision_at_k_interval):
+        with pytest.raises(ValueError, match="k = "):
+            measure([0, 1], [0.1, 0.2], k)
