@@ -1,9 +1,13 @@
 """Landmarks: the rows whose kernel functions carry the expansion f(x) = sum_r b_r k(x_r, x)."""
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
+
+from rareclass.ranking.kernels import Matrix
 
 
 @dataclass(frozen=True)
@@ -72,3 +76,62 @@ class LandmarkRule:
                 f"landmarks names row {missing[0]}, which is not a training row of weight > 0."
             )
         return np.unique(rows)
+
+
+class Landmarks(NamedTuple):
+    """Distinct points, and the training rows that sit on them.
+
+    Equal rows have one kernel function between them, so they are one landmark. Points are in
+    an order of their own values: it does not depend on the order of the rows or on copies.
+
+    Attributes
+    ----------
+    points : ndarray or CSR of shape (n_landmarks, n_features)
+    rows : ndarray of int or None
+        The chosen training rows; None when the points are not training rows.
+    point_of : ndarray of int or None
+        For each of ``rows``, its point.
+    """
+
+    points: Matrix
+    rows: np.ndarray | None
+    point_of: np.ndarray | None
+
+    def usable(self, held_out: np.ndarray) -> np.ndarray:
+        """Which points still have a row that is not held out: bool, shape (n_landmarks,)."""
+        n_points = self.points.shape[0]
+        if self.rows is None or self.point_of is None:
+            return np.ones(n_points, dtype=bool)
+        return np.bincount(self.point_of, ~held_out[self.rows], minlength=n_points) > 0
+
+    @property
+    def first_rows(self) -> np.ndarray | None:
+        """One training row for each point: the first."""
+        if self.rows is None or self.point_of is None:
+            return None
+        return self.rows[np.unique(self.point_of, return_index=True)[1]]
+
+
+def distinct_landmarks(candidates: Matrix, rows: np.ndarray | None) -> Landmarks:
+    """Merge equal candidates: O(n log n) comparisons of rows.
+
+    Parameters
+    ----------
+    candidates : ndarray or CSR of shape (n, n_features)
+    rows : ndarray of int of shape (n,) or None
+        The training rows that they are.
+    """
+    if sparse.issparse(candidates):
+        candidates = candidates.copy()
+        candidates.eliminate_zeros()
+        candidates.sort_indices()
+        cuts = candidates.indptr
+        keys = [
+            (tuple(candidates.indices[a:b]), tuple(candidates.data[a:b])) for a, b in pairwise(cuts)
+        ]
+        order = {key: k for k, key in enumerate(sorted(set(keys)))}
+        point_of = np.array([order[key] for key in keys])
+        first = np.unique(point_of, return_index=True)[1]
+    else:
+        _, first, point_of = np.unique(candidates, axis=0, return_index=True, return_inverse=True)
+    return Landmarks(candidates[first], rows, point_of.ravel())

@@ -219,9 +219,11 @@ def _search(
         if flat and t < 1e-3:
             break
         if trial_slope > 0.0:
-            # The root of phi' lies in (low, t): secant, kept away from both ends.
+            # The root of phi' lies in (low, t): secant, kept off both ends. Where a flat Hessian
+            # sent the step orders of magnitude too far, phi' is nearly a jump near low: the
+            # interval must shrink by a fixed factor at least.
             share = low_slope / (low_slope - trial_slope)
-            t = low + min(max(share, 0.1), 0.9) * (t - low)
+            t = low + min(max(share, 0.05), 0.4) * (t - low)
         else:
             low, low_slope, t = t, trial_slope, 2.0 * t
     return 0.0, None, _MAX_TRIALS

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from rareclass.ranking.expansion import KernelExpansion, block_scores, expand
 from rareclass.ranking.kernels import make_kernel, mean_width, needs_width
-from rareclass.ranking.landmarks import LandmarkRule
+from rareclass.ranking.landmarks import LandmarkRule, Landmarks, distinct_landmarks
 from rareclass.ranking.losses import PairLoss, make_loss
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.whitening import whiten
@@ -44,10 +44,11 @@ class Labels(NamedTuple):
 class Prepared:
     """Everything that does not depend on lam or on the fold."""
 
+    n_rows: int
     labels: Labels
     rows: ArrayRows
     expansion: KernelExpansion
-    landmark_rows: np.ndarray | None  # None when the landmarks are points of their own
+    landmarks: Landmarks
     width: float
     loss: PairLoss
     rare_kernel: np.ndarray
@@ -65,18 +66,17 @@ class Prepared:
         """
         labels = self.labels
         rare_weight, majority_weight = labels.rare_weight, labels.majority_weight
-        rows, whitener = self.rows, None
+        rows = self.rows
         if held_out is not None:
             rare_weight = rare_weight * ~held_out[labels.rare]
             kept = ~held_out[labels.majority]
             majority_weight = kept * (1.0 if majority_weight is None else majority_weight)
             rows = rows.reweighted(majority_weight)
-            if self.landmark_rows is not None:
-                use = ~held_out[self.landmark_rows]
-                part = whiten(self.landmark_kernel[np.ix_(use, use)], self.dtype)
-                whitener = np.zeros((len(use), part.shape[1]))
-                whitener[use] = part
-        if whitener is None:
+            use = self.landmarks.usable(held_out)
+            part = whiten(self.landmark_kernel[np.ix_(use, use)], self.dtype)
+            whitener = np.zeros((len(use), part.shape[1]))
+            whitener[use] = part
+        else:
             whitener = whiten(self.landmark_kernel, self.dtype)
         n_majority = rows.n_rows if majority_weight is None else majority_weight.sum()
         return RankingProblem(
@@ -87,7 +87,7 @@ class Prepared:
             rare_weight=rare_weight,
             whitener=whitener,
             lam=lam,
-            scale=1.0 / (rare_weight.sum() * n_majority),
+            scale=1.0 / float(rare_weight.sum() * n_majority),
         )
 
     def training_scores(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -178,12 +178,14 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
     source = as_source(X, names)
     labels = read_labels(y, sample_weight, estimator.pos_label, source.n_rows)
     rule = LandmarkRule(estimator.landmarks)
-    landmark_rows, points = _landmarks(rule, labels, source, estimator.random_state)
+    landmarks = _landmarks(rule, labels, source, estimator.random_state)
+    points = landmarks.points
     memory = parse_bytes(estimator.memory)
     _check_landmark_memory(points.shape[0], memory, estimator.landmarks)
     width = _width(estimator, source, labels)
     expansion = KernelExpansion(make_kernel(estimator.kernel, width), points)
     return Prepared(
+        n_rows=source.n_rows,
         labels=labels,
         rows=ArrayRows(
             source,
@@ -194,7 +196,7 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
             n_jobs=estimator.n_jobs,
         ),
         expansion=expansion,
-        landmark_rows=landmark_rows,
+        landmarks=landmarks,
         width=width,
         loss=make_loss(estimator.loss, estimator.eps),
         rare_kernel=expansion.kernel.block(source.take(labels.rare), points),
@@ -211,17 +213,17 @@ def block_rows(n_landmarks: int, dtype: np.dtype) -> int:
 
 def _landmarks(
     rule: LandmarkRule, labels: Labels, source: RowSource, random_state: Any
-) -> tuple[np.ndarray | None, Any]:
+) -> Landmarks:
     if rule.points is not None:
         points = as_source(rule.points)
         if points.n_features != source.n_features:
             raise ValueError(
                 f"landmarks has {points.n_features} columns, X has {source.n_features}."
             )
-        return None, points.take(slice(None))
+        return distinct_landmarks(points.take(slice(None)), None)
     kept = np.sort(np.concatenate([labels.rare, labels.majority]))
     rows = rule.choose(labels.rare, kept, check_random_state(random_state))
-    return rows, source.take(rows)
+    return distinct_landmarks(source.take(rows), rows)
 
 
 def _width(estimator: Any, source: RowSource, labels: Labels) -> float:

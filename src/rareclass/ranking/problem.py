@@ -83,7 +83,7 @@ class RankingProblem:
             _evaluate_block, self.expansion, self.loss, rare, coefficients, token
         )
         pull = pull + pull_back(self.rare_kernel, self.loss.finish(rare, sums))
-        value = self.scale * float(value) + 0.5 * self.lam * float(w @ w)
+        value = float(self.scale * value + 0.5 * self.lam * (w @ w))
         gradient = self.scale * (pull @ self.whitener) + self.lam * w
         return Evaluation(w, value, gradient, coefficients, rare, token)
 

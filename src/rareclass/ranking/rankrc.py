@@ -48,7 +48,8 @@ class RankScorer(ClassifierMixin):
 
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row: the rare one where its score is above ``offset_``."""
-        return self.classes_[(self.decision_function(X) > 0.0).astype(int)]
+        decision = self.decision_function(X)
+        return self.classes_[(decision > 0.0).astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Area under the ROC curve of the rare class against the majority, in [0, 1]."""
@@ -117,9 +118,9 @@ class RankRC(RankScorer, TransformerMixin, BaseEstimator):
     pos_label_ : label
         The rare class.
     landmarks_ : ndarray or CSR of shape (n_landmarks, n_features)
-        The rows that carry the model.
+        The distinct rows that carry the model: equal rows are one landmark.
     landmark_rows_ : ndarray of int or None
-        Their row numbers in the training data; None when points were given.
+        A training row for each; None when points were given.
     coef_ : ndarray of shape (n_landmarks,)
         beta.
     width_ : float
@@ -271,13 +272,8 @@ class RankRC(RankScorer, TransformerMixin, BaseEstimator):
         return KernelExpansion(make_kernel(self.kernel, self.width_), self.landmarks_)
 
     def _map(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
-        X = validate_data(self, X, reset=False, skip_check_array=True)
         source = as_source(X, getattr(self, "feature_names_in_", None))
-        if source.n_features != self.n_features_in_:
-            raise ValueError(
-                f"X has {source.n_features} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
+        validate_data(self, X, reset=False, skip_check_array=True)
         expansion = self._expansion()
         size = block_rows(expansion.n_landmarks, source.dtype)
         rows = ArrayRows(source, block_rows=size, n_jobs=self.n_jobs)
@@ -392,8 +388,8 @@ def fit_path(models: Sequence[RankRC], prepared: Prepared, verbose: bool | str) 
 def _store(model: RankRC, prepared: Prepared, solution: Solution, offset: float) -> None:
     model.classes_ = prepared.labels.classes
     model.pos_label_ = prepared.labels.pos_label
-    model.landmarks_ = prepared.expansion.landmarks
-    model.landmark_rows_ = prepared.landmark_rows
+    model.landmarks_ = prepared.landmarks.points
+    model.landmark_rows_ = prepared.landmarks.first_rows
     model.coef_ = solution.at.coefficients
     model.width_ = prepared.width
     model.offset_ = offset

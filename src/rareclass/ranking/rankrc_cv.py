@@ -59,7 +59,7 @@ verbose
         ``lam``, ``split{k}_test_score``, ``mean_test_score``, ``std_test_score``,
         ``rank_test_score``, ``mean_n_iter``, ``mean_passes``, one entry for each lam.
     n_splits_ : int
-    classes_, pos_label_, offset_, n_features_in_, feature_names_in_
+    classes_, pos_label_, offset_, n_iter_, n_features_in_, feature_names_in_
         As in `RankRC`.
 
     Raises
@@ -141,7 +141,7 @@ verbose
         scoring = _scoring(self.scoring)
         validate_data(self, X, skip_check_array=True)
         prepared = prepare(self, X, y, sample_weight)
-        folds = self._folds(prepared.labels, X)
+        folds = self._folds(prepared.labels, prepared.n_rows)
         scores, iterations, passes = self._cross_validate(prepared, folds, lams, scoring)
         self._store_results(lams, scores, iterations, passes)
         self.n_splits_ = len(folds)
@@ -165,6 +165,11 @@ verbose
         check_is_fitted(self)
         return self._best().transform(X)
 
+    @property
+    def n_iter_(self) -> int:
+        """Newton iterations of the best model; see ``cv_results_`` for those of the folds."""
+        return self._best().n_iter_
+
     def _best(self) -> RankRC:
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(
@@ -172,11 +177,10 @@ verbose
             )
         return self.best_estimator_
 
-    def _folds(self, labels: Labels, X: Any) -> list[np.ndarray]:
+    def _folds(self, labels: Labels, n_rows: int) -> list[np.ndarray]:
         """Held-out rows of each fold, as masks over all rows of X."""
         kept = np.sort(np.concatenate([labels.rare, labels.majority]))
         is_rare = np.isin(kept, labels.rare)
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         folds: Iterable
         if isinstance(self.cv, (int, np.integer)):
             folds = self._stratified(is_rare).split(kept, is_rare)
@@ -184,7 +188,9 @@ verbose
         else:
             y = np.zeros(n_rows, dtype=bool)
             y[labels.rare] = True
-            folds = self.cv.split(X, y) if hasattr(self.cv, "split") else self.cv
+            folds = (
+                self.cv.split(np.empty((n_rows, 0)), y) if hasattr(self.cv, "split") else self.cv
+            )
             to_rows = np.arange(n_rows)
         masks = []
         for number, (train, test) in enumerate(folds):

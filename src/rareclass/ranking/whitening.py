@@ -38,4 +38,7 @@ def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
     scale = max(float(np.trace(K)) / len(K), 0.0)
     noise = len(K) * np.finfo(np.float64).eps * max(values[0], 0.0)
     rank = int(np.count_nonzero(values > max(np.finfo(dtype).eps * scale, noise)))
-    return np.ascontiguousarray(vectors[:, :rank] / np.sqrt(values[:rank]))
+    T = vectors[:, :rank] / np.sqrt(values[:rank])
+    # An eigenvector has no sign of its own: its largest entry is made positive.
+    signs = np.sign(T[np.abs(T).argmax(axis=0), np.arange(rank)]) if rank else 1.0
+    return np.ascontiguousarray(T * signs)

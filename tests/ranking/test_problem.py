@@ -1,0 +1,168 @@
+"""The objective in whitened coordinates against its formula, wherever its blocks live."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from oracles import ranking_loss, ranking_minimum, rare_mixture
+from rareclass import RankRC
+from rareclass.ranking.newton import Status, minimize
+from rareclass.ranking.preconditioner import SampledHessian
+from rareclass.ranking.preparation import prepare
+from rareclass.rows import ArrayRows, Budget, as_source
+
+LAM, EPS = 0.01, 0.25
+
+
+def problem_of(X, y, weight=None, block_rows=64, budget=10**8, n_jobs=1, **parameters):
+    prepared = prepare(RankRC(eps=EPS, **parameters), X, y, weight)
+    problem = prepared.problem(LAM)
+    rows = ArrayRows(
+        as_source(X),
+        prepared.labels.majority,
+        prepared.labels.majority_weight,
+        block_rows=block_rows,
+        budget=Budget(budget),
+        n_jobs=n_jobs,
+    )
+    return prepared, type(problem)(**{**problem.__dict__, "rows": rows})
+
+
+def formula(prepared, problem, X, w):
+    """Value, gradient and Hessian with every pair formed."""
+    labels = prepared.labels
+    K = problem.expansion.kernel.block(X, problem.expansion.landmarks)
+    F = K @ problem.whitener
+    F_rare, F_majority = F[labels.rare], F[labels.majority]
+    w_majority = labels.majority_weight
+    w_majority = np.ones(len(labels.majority)) if w_majority is None else w_majority
+    scale = 1 / (labels.rare_weight.sum() * w_majority.sum())
+    value, by_rare, by_majority, hessian = ranking_loss(
+        F_rare @ w, F_majority @ w, labels.rare_weight, w_majority, EPS
+    )
+    both = np.vstack([F_rare, F_majority])
+    value = scale * value + 0.5 * LAM * w @ w
+    gradient = scale * (F_rare.T @ by_rare + F_majority.T @ by_majority) + LAM * w
+    return value, gradient, scale * both.T @ hessian @ both + LAM * np.eye(len(w))
+
+
+@pytest.mark.parametrize("landmarks", ["rare", "all", "random", 7])
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "linear", "polynomial"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_value_gradient_and_hessian_equal_all_pairs(kernel, landmarks, weighted):
+    X, y = rare_mixture(150, 20)
+    weight = np.random.default_rng(2).integers(0, 4, 150).astype(float) if weighted else None
+    prepared, problem = problem_of(
+        X, y, weight, 16, kernel=kernel, landmarks=landmarks, random_state=0, pos_label=1
+    )
+    rng = np.random.default_rng(1)
+    w, v = rng.normal(size=problem.size), rng.normal(size=problem.size)
+    value, gradient, hessian = formula(prepared, problem, X, w)
+    at = problem.evaluate(w)
+    assert at.value == pytest.approx(value, rel=1e-10)
+    np.testing.assert_allclose(at.gradient, gradient, rtol=1e-10, atol=1e-10)
+    product = problem.hessian_product(at, v)
+    np.testing.assert_allclose(product, hessian @ v, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_blocks_threads_and_memory_do_not_change_the_answer(dtype):
+    X, y = rare_mixture(700, 40)
+    X = X.astype(dtype)
+    answers = []
+    for block_rows, budget, n_jobs in [
+        (1000, 10**8, 1),
+        (16, 10**8, 3),
+        (64, 30_000, 2),
+        (50, 0, 1),
+    ]:
+        _, problem = problem_of(X, y, None, block_rows, budget, n_jobs)
+        w = np.random.default_rng(0).normal(size=problem.size)
+        at = problem.evaluate(w)
+        curved = problem.curved_rows(at)
+        answers.append((at.value, at.gradient, problem.hessian_product(at, w), curved))
+    rtol = 1e-10 if dtype == np.float64 else 1e-5
+    for answer in answers[1:]:
+        for found, wanted in zip(answer, answers[0], strict=True):
+            atol = rtol * np.abs(wanted).max()
+            np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
+
+
+def test_a_hessian_product_belongs_to_its_point_after_other_evaluations():
+    X, y = rare_mixture(200, 20)
+    _, problem = problem_of(X, y)
+    rng = np.random.default_rng(0)
+    w, v = rng.normal(size=(2, problem.size))
+    at = problem.evaluate(w)
+    before = problem.hessian_product(at, v)
+    problem.evaluate(3 * w)
+    np.testing.assert_allclose(problem.hessian_product(at, v), before, rtol=1e-12)
+
+
+def test_sparse_and_dense_rows_have_the_same_minimum():
+    X, y = rare_mixture(200, 20)
+    X[np.abs(X) < 0.5] = 0
+    dense = RankRC(tol=1e-10).fit(X, y)
+    thin = RankRC(tol=1e-10).fit(sparse.csr_array(X), y)
+    assert thin.objective_ == pytest.approx(dense.objective_, rel=1e-10)
+    np.testing.assert_allclose(thin.score_samples(X), dense.score_samples(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("preconditioned", [False, True])
+@pytest.mark.parametrize("lam", [1.0, 2.0**-8, 2.0**-14])
+def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):
+    X, y = rare_mixture(300, 25)
+    prepared, problem = problem_of(X, y)
+    problem = problem.with_lam(lam)
+    start = problem.evaluate(np.zeros(problem.size))
+    reference = np.linalg.norm(start.gradient)
+    precondition = SampledHessian(problem) if preconditioned else None
+    solution = minimize(problem, start, reference, 1e-9, 200, precondition)
+    assert solution.status is Status.CONVERGED
+    assert np.linalg.norm(solution.at.gradient) <= 1e-9 * reference
+    labels, K = prepared.labels, prepared.expansion.kernel.block(X, prepared.landmarks.points)
+    wanted, _ = ranking_minimum(
+        K[labels.rare],
+        K[labels.majority],
+        prepared.landmark_kernel,
+        lam,
+        EPS,
+        labels.rare_weight,
+        np.ones(len(labels.majority)),
+    )
+    assert solution.at.value == pytest.approx(wanted, rel=1e-7)
+    assert solution.at.value <= wanted * (1 + 1e-9)
+    objectives = [step.objective for step in solution.history]
+    assert all(b <= a * (1 + 1e-12) for a, b in pairwise(objectives))
+
+
+def test_the_sampled_hessian_of_all_rows_is_the_hessian():
+    X, y = rare_mixture(300, 25)
+    prepared, problem = problem_of(X, y, np.random.default_rng(0).uniform(0.5, 2, 300))
+    w = 0.3 * np.random.default_rng(1).normal(size=problem.size)
+    _, _, hessian = formula(prepared, problem, X, w)
+    inverse = SampledHessian(problem)(problem.evaluate(w))
+    v = np.random.default_rng(2).normal(size=problem.size)
+    np.testing.assert_allclose(inverse(hessian @ v), v, rtol=1e-6, atol=1e-8)
+
+
+def test_the_preconditioner_saves_passes():
+    X, y = rare_mixture(3000, 60)
+    _, problem = problem_of(X, y, block_rows=4096)
+    problem = problem.with_lam(2.0**-18)
+    start = problem.evaluate(np.zeros(problem.size))
+    reference = np.linalg.norm(start.gradient)
+    plain = minimize(problem, start, reference, 1e-6, 200)
+    faster = minimize(problem, start, reference, 1e-6, 200, SampledHessian(problem))
+    assert faster.history[-1].passes < 0.7 * plain.history[-1].passes
+    assert faster.at.value == pytest.approx(plain.at.value, rel=1e-8)
+
+
+@pytest.mark.parametrize("eps", [0.5, 0.25, 0.01])
+def test_a_tiny_lam_from_zero_converges_though_no_pair_has_curvature_there(eps):
+    X, y = rare_mixture(3000, 60)
+    model = RankRC(lam=2.0**-18, eps=eps).fit(X, y)
+    assert model.status_ == "converged"
+    assert model.history_[-1].passes < 1000

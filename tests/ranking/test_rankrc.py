@@ -1,0 +1,327 @@
+"""RankRC and RankSVM as their users meet them."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.model_selection import cross_val_score
+
+from oracles import ranking_minimum, rare_mixture
+from rareclass import RankRC, RankSVM, rankrc_path
+
+X, Y = rare_mixture(400, 30)
+
+
+def test_the_model_is_the_minimum_of_problem_13():
+    model = RankRC(lam=0.003, eps=0.3, tol=1e-10).fit(X, Y)
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / model.width_**2)
+    rare, majority = np.flatnonzero(Y == 1), np.flatnonzero(Y == 0)
+    value, scores = ranking_minimum(
+        K[np.ix_(rare, rare)],
+        K[np.ix_(majority, rare)],
+        K[np.ix_(rare, rare)],
+        0.003,
+        0.3,
+        np.ones(len(rare)),
+        np.ones(len(majority)),
+    )
+    assert model.objective_ == pytest.approx(value, rel=1e-8)
+    found = model.score_samples(np.vstack([X[rare], X[majority]]))
+    np.testing.assert_allclose(found, scores, atol=1e-4)
+
+
+def test_rank_svm_is_the_minimum_over_all_landmarks():
+    few = np.r_[0:90, np.flatnonzero(Y)[-10:]]
+    model = RankSVM(lam=0.01, tol=1e-9).fit(X[few], Y[few])
+    assert sorted(model.landmark_rows_) == list(range(100))
+    wider = RankRC(lam=0.01, tol=1e-9).fit(X[few], Y[few])
+    assert model.objective_ < wider.objective_  # more landmarks can only lower the minimum
+    assert RankRC(landmarks="all", lam=0.01, tol=1e-9).fit(X[few], Y[few]).objective_ == (
+        pytest.approx(model.objective_, rel=1e-12)
+    )
+
+
+@pytest.mark.parametrize(
+    ("common", "rare"),
+    [(0, 1), (1, 0), (False, True), (True, False), ("ok", "fraud"), ("no", "yes"), (-1, 7)],
+)
+def test_any_labels_whichever_sorts_first(common, rare):
+    y = np.where(Y == 1, rare, common)
+    model = RankRC().fit(X, y)
+    reference = RankRC().fit(X, Y)
+    assert model.pos_label_ == rare
+    np.testing.assert_allclose(model.score_samples(X), reference.score_samples(X))
+    decision, predicted = model.decision_function(X), model.predict(X)
+    np.testing.assert_array_equal(predicted, model.classes_[(decision > 0).astype(int)])
+    np.testing.assert_array_equal(predicted == rare, reference.predict(X) == 1)
+    assert model.score(X, y) == pytest.approx(reference.score(X, Y))
+    # scikit-learn's own scorer must not see the ranking upside down.
+    assert cross_val_score(RankRC(), X, y, cv=3, scoring="roc_auc").mean() > 0.8
+
+
+def test_pos_label_overrides_the_minority():
+    model = RankRC(pos_label=0).fit(X, Y)
+    assert model.pos_label_ == 0
+    assert model.landmarks_.shape[0] == (Y == 0).sum()
+    assert roc_auc_score(Y == 0, model.score_samples(X)) > 0.8
+
+
+def test_offset_has_the_best_balanced_accuracy_on_the_training_rows():
+    model = RankRC().fit(X, Y)
+    scores = model.score_samples(X)
+    found = balanced_accuracy_score(Y, model.predict(X))
+    best = max(balanced_accuracy_score(Y, scores > t) for t in np.r_[-np.inf, np.sort(scores)])
+    assert found == pytest.approx(best)
+
+
+NAMES = [f"column {k}" for k in range(X.shape[1])]
+CONTAINERS = {
+    "fortran": np.asfortranarray(X),
+    "rows backwards": X[::-1][::-1],
+    "pandas": pd.DataFrame(X, columns=NAMES),
+    "pandas nullable": pd.DataFrame(X, columns=NAMES).convert_dtypes(),
+    "polars": pl.DataFrame(X, schema=NAMES),
+    "pyarrow": pa.table(dict(zip(NAMES, X.T, strict=True))),
+    "list": X.tolist(),
+    "csr": sparse.csr_array(X),
+    "csc": sparse.csc_matrix(X),
+}
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_every_container_gives_the_same_model(kind):
+    data = CONTAINERS[kind]
+    model = RankRC().fit(data, Y)
+    wanted = RankRC().fit(X, Y).score_samples(X)
+    np.testing.assert_allclose(model.score_samples(data), wanted, rtol=1e-6, atol=1e-8)
+    assert model.n_features_in_ == X.shape[1]
+    if kind in ("pandas", "polars", "pyarrow"):
+        assert list(model.feature_names_in_) == NAMES
+        assert model.landmarks_.shape == (30, 4)
+
+
+def test_float32_is_used_as_it_is_and_agrees():
+    model = RankRC().fit(X.astype(np.float32), Y)
+    assert model.landmarks_.dtype == np.float32
+    wanted = RankRC().fit(X, Y).score_samples(X)
+    np.testing.assert_allclose(model.score_samples(X.astype(np.float32)), wanted, atol=1e-3)
+    assert model.status_ == "converged"
+
+
+def test_labels_come_as_series_of_any_kind():
+    wanted = RankRC().fit(X, Y).coef_
+    for y in (pd.Series(Y), pl.Series(Y), pa.chunked_array([Y]), Y.tolist(), Y[:, None].ravel()):
+        np.testing.assert_array_equal(RankRC().fit(X, y).coef_, wanted)
+
+
+def test_the_majority_is_not_copied():
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(60_000, 50))
+    y = np.zeros(60_000, dtype=int)
+    y[:20] = 1
+    wide[:20] += 1.0
+    RankRC().fit(wide[:100], y[:100])  # compile and import first
+    tracemalloc.start()
+    RankRC(memory="1MiB", n_jobs=1).fit(wide, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Row-sized vectors (scores, indices, sorted copies for the threshold), not a copy of the
+    # table, which would be 24 MB.
+    assert peak < 0.6 * wide.nbytes
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_weights_are_copies(seed):
+    rng = np.random.default_rng(seed)
+    few = np.r_[0:80, np.flatnonzero(Y)[-8:]]
+    weight = rng.integers(0, 4, len(few))
+    weight[-2:] = 1
+    weight[0:2] = 2
+    copies = np.repeat(few, weight)
+    weighted = RankRC(tol=1e-10, pos_label=1).fit(X[few], Y[few], weight)
+    repeated = RankRC(tol=1e-10, pos_label=1).fit(X[copies], Y[copies])
+    assert weighted.width_ == pytest.approx(repeated.width_, rel=1e-12)
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-10)
+    np.testing.assert_allclose(
+        weighted.score_samples(X), repeated.score_samples(X), rtol=1e-5, atol=1e-6
+    )
+    assert weighted.offset_ == pytest.approx(repeated.offset_, abs=1e-5)
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    shuffle = np.random.default_rng(0).permutation(len(X))
+    a = RankRC(tol=1e-10).fit(X, Y)
+    b = RankRC(tol=1e-10).fit(X[shuffle], Y[shuffle])
+    np.testing.assert_allclose(a.score_samples(X), b.score_samples(X), atol=1e-7)
+
+
+def test_memory_and_threads_do_not_matter():
+    wanted = RankRC().fit(X, Y).coef_
+    for memory, n_jobs in [("100kB", 1), ("25 kB", 2), ("1GiB", 5)]:
+        found = RankRC(memory=memory, n_jobs=n_jobs).fit(X, Y).coef_
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
+
+
+def test_the_path_is_the_fits_one_by_one_in_the_order_asked():
+    lams = [0.01, 4.0, 0.0001]
+    path = rankrc_path(X, Y, lams, tol=1e-9)
+    assert [model.lam for model in path] == lams
+    for model in path:
+        alone = RankRC(lam=model.lam, tol=1e-9).fit(X, Y)
+        assert model.objective_ == pytest.approx(alone.objective_, rel=1e-9)
+        assert model.offset_ == pytest.approx(alone.offset_, abs=1e-4)
+    assert rankrc_path(X, Y, []) == []
+
+
+def test_transform_is_the_kernel_projected_on_the_landmarks():
+    model = RankRC(lam=0.01, tol=1e-10).fit(X, Y)
+    F = model.transform(X)
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / model.width_**2)
+    rare = np.sort(model.landmark_rows_)
+    projected = K[:, rare] @ np.linalg.solve(K[np.ix_(rare, rare)], K[rare])
+    np.testing.assert_allclose(F @ F.T, projected, atol=1e-6)
+    scores = model.score_samples(X)
+    w, *_ = np.linalg.lstsq(F, scores, rcond=None)
+    np.testing.assert_allclose(F @ w, scores, atol=1e-7)
+
+
+def test_landmarks_by_number_array_points_and_at_random():
+    assert RankRC(landmarks=9, random_state=0).fit(X, Y).landmarks_.shape == (9, 4)
+    assert RankRC(landmarks="random", random_state=0).fit(X, Y).landmarks_.shape == (30, 4)
+    model = RankRC(landmarks=np.array([3, 1, 8])).fit(X, Y)
+    assert sorted(model.landmark_rows_) == [1, 3, 8]
+    points = np.random.default_rng(0).normal(size=(5, 4))
+    model = RankRC(landmarks=points).fit(X, Y)
+    assert model.landmark_rows_ is None
+    assert model.coef_.shape == (5,)
+    for wrong in ("some", 0, np.array([9999]), np.array([0.5]), np.ones((2, 7)), []):
+        with pytest.raises(ValueError, match="landmarks"):
+            RankRC(landmarks=wrong).fit(X, Y)
+
+
+def test_copies_of_rare_rows_and_constant_features_are_harmless():
+    rare = X[Y == 1]
+    data = np.column_stack([np.vstack([X, rare, rare]), np.full(460, 7.0)])
+    y = np.r_[Y, np.ones(60, dtype=int)]
+    model = RankRC(lam=2.0**-20, max_iter=500).fit(data, y)
+    assert model.status_ == "converged"
+    assert model.landmarks_.shape[0] == 30
+
+
+def test_rows_all_alike_give_a_constant_score_and_no_warning():
+    model = RankRC().fit(np.ones((20, 2)), np.r_[np.ones(3), np.zeros(17)])
+    scores = model.score_samples(np.ones((4, 2)))
+    assert np.ptp(scores) == 0.0
+    assert model.score(np.ones((4, 2)), [0, 1, 0, 1]) == 0.5
+
+
+def test_a_single_rare_row_is_enough():
+    y = np.zeros(len(X))
+    y[5] = 1
+    model = RankRC().fit(X, y)
+    assert model.landmarks_.shape[0] == 1
+    assert model.score(X, y) == 1.0
+
+
+BAD_VALUES = [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+
+
+@pytest.mark.parametrize(("value", "word"), BAD_VALUES)
+def test_missing_and_infinite_values_are_named_by_row_and_column(value, word):
+    wrong = X.copy()
+    wrong[17, 2] = value
+    with pytest.raises(ValueError, match=rf"{word}.*row 17, column 2"):
+        RankRC().fit(wrong, Y)
+    with pytest.raises(ValueError, match=rf"{word}.*row 17, column 'column 2'"):
+        RankRC().fit(pd.DataFrame(wrong, columns=NAMES), Y)
+    with pytest.raises(ValueError, match=rf"{word}.*row 17, column 2"):
+        RankRC().fit(sparse.csr_array(wrong), Y)
+    model = RankRC().fit(X, Y)
+    with pytest.raises(ValueError, match=rf"{word}.*row 17, column 2"):
+        model.score_samples(wrong)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.zeros(400), "one class only"),
+        (np.arange(400) % 3, "OrdinalRankRC.*"),
+        (np.arange(399) % 2, "inconsistent"),
+        (np.where(Y == 1, np.nan, 0.0), r"row \d+"),
+        (np.array([None] + ["a", "b"] * 199 + ["a"], dtype=object), "row 0"),
+    ],
+)
+def test_labels_that_cannot_be_learned_are_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        RankRC().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"lam": 0}, "lam"),
+        ({"lam": -1.0}, "lam"),
+        ({"lam": np.nan}, "lam"),
+        ({"width": 0}, "width"),
+        ({"width": "median"}, "width"),
+        ({"tol": 0}, "tol"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"memory": "2 giga"}, "memory"),
+        ({"memory": "1KiB"}, "landmarks"),
+        ({"kernel": "rbf"}, "gaussian"),
+        ({"loss": "hinge"}, "smoothed_hinge"),
+        ({"eps": 0.7}, "eps"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"pos_label": "fraud"}, "fraud"),
+    ],
+)
+def test_parameters_out_of_range_are_refused_by_name(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        RankRC(**parameters).fit(X, Y)
+
+
+def test_text_columns_and_other_columns_are_refused():
+    frame = pd.DataFrame(X, columns=NAMES).assign(city="Toronto")
+    with pytest.raises(ValueError, match=r"'city'.*TableVectorizer"):
+        RankRC().fit(frame, Y)
+    model = RankRC().fit(pd.DataFrame(X, columns=NAMES), Y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(pd.DataFrame(X, columns=NAMES[::-1]))
+
+
+def test_stopping_short_warns_and_says_so():
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model = RankRC(max_iter=1, lam=1e-6).fit(X, Y)
+    assert model.status_ == "reached max_iter"
+    assert model.n_iter_ == 1
+    assert model.optimality_ > 1e-6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RankRC(tol=1e-15, max_iter=500).fit(X, Y)  # rounding error is not worth a warning
+
+
+def test_history_tells_every_iteration():
+    model = RankRC(tol=1e-8).fit(X, Y)
+    assert [step.iteration for step in model.history_] == list(range(1, model.n_iter_ + 1))
+    assert model.history_[-1].optimality == model.optimality_ <= 1e-8
+    assert model.history_[-1].objective == model.objective_
+
+
+def test_clone_and_pickle_keep_everything():
+    model = RankRC(lam=0.5).fit(X, Y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
+    assert clone(model).get_params() == model.get_params()

@@ -1,0 +1,137 @@
+"""RankRCCV against its folds fitted one by one."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+
+from oracles import rare_mixture
+from rareclass import RankRC, RankRCCV
+from rareclass.metrics import roc_auc
+
+X, Y = rare_mixture(300, 30)
+LAMS = [1.0, 2.0**-6, 2.0**-12]
+
+
+def one_by_one(splits, score, X=X, weight=None, **parameters):
+    """Fold scores of separate fits, with the width of all rows as RankRCCV has it."""
+    width = RankRC(**parameters).fit(X, Y, weight).width_
+    found = np.empty((len(splits), len(LAMS)))
+    for k, (train, test) in enumerate(splits):
+        for j, lam in enumerate(LAMS):
+            w = None if weight is None else weight[train]
+            model = RankRC(lam=lam, width=width, tol=1e-9, **parameters).fit(X[train], Y[train], w)
+            found[k, j] = score(Y[test], model.score_samples(X[test]))
+    return found
+
+
+@pytest.mark.parametrize("landmarks", ["rare", "all"])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_fold_scores_are_those_of_separate_fits(landmarks, container):
+    splits = list(StratifiedKFold(4, shuffle=True, random_state=1).split(X, Y))
+    data = container(X)
+    model = RankRCCV(LAMS, cv=splits, tol=1e-9, landmarks=landmarks).fit(data, Y)
+    wanted = one_by_one(splits, roc_auc_score, data, landmarks=landmarks)
+    found = np.array([model.cv_results_[f"split{k}_test_score"] for k in range(4)])
+    np.testing.assert_allclose(found, wanted, atol=2e-4)
+    mean = wanted.mean(axis=0)
+    assert model.best_lam_ == LAMS[int(np.argmax(mean))]
+    assert model.best_score_ == pytest.approx(mean.max(), abs=2e-4)
+    alone = RankRC(lam=model.best_lam_, tol=1e-9, landmarks=landmarks).fit(data, Y)
+    np.testing.assert_allclose(model.score_samples(data), alone.score_samples(data), atol=1e-6)
+    assert model.offset_ == pytest.approx(alone.offset_, abs=1e-6)
+
+
+def test_copies_of_a_held_out_row_in_the_training_part_stay_landmarks():
+    data, y = np.vstack([X, X[Y == 1][:10]]), np.r_[Y, np.ones(10, dtype=int)]
+    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(data, y))
+    model = RankRCCV([0.01], cv=splits, tol=1e-9).fit(data, y)
+    for k, (train, test) in enumerate(splits):
+        width = model.best_estimator_.width_
+        alone = RankRC(lam=0.01, width=width, tol=1e-9).fit(data[train], y[train])
+        wanted = roc_auc_score(y[test], alone.score_samples(data[test]))
+        assert model.cv_results_[f"split{k}_test_score"][0] == pytest.approx(wanted, abs=2e-4)
+
+
+def test_average_precision_and_own_scorings():
+    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, Y))
+    model = RankRCCV(LAMS, cv=splits, scoring="average_precision", tol=1e-9).fit(X, Y)
+    wanted = one_by_one(splits, average_precision_score).mean(axis=0)
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], wanted, atol=2e-3)
+
+    def worst(y, scores, sample_weight=None):
+        return -roc_auc(y, scores, sample_weight)
+
+    assert RankRCCV(LAMS, cv=splits, scoring=worst).fit(X, Y).best_index_ == int(
+        np.argmin(RankRCCV(LAMS, cv=splits).fit(X, Y).cv_results_["mean_test_score"])
+    )
+    with pytest.raises(ValueError, match="roc_auc"):
+        RankRCCV(scoring="accuracy").fit(X, Y)
+
+
+def test_every_fold_holds_rare_rows_whatever_the_order():
+    order = np.argsort(-Y, kind="stable")  # all rare rows first
+    model = RankRCCV(LAMS, cv=10).fit(X[order], Y[order])
+    assert model.n_splits_ == 10
+    assert np.isfinite(model.cv_results_["mean_test_score"]).all()
+
+
+def test_fewer_rare_rows_than_folds_makes_fewer_folds():
+    few = np.r_[np.flatnonzero(Y == 0), np.flatnonzero(Y == 1)[:4]]
+    with pytest.warns(UserWarning, match="4 folds in place of 10"):
+        model = RankRCCV(LAMS).fit(X[few], Y[few])
+    assert model.n_splits_ == 4
+    with pytest.raises(ValueError, match="lam of your choice"):
+        RankRCCV(LAMS).fit(X[few[:-3]], Y[few[:-3]])
+
+
+def test_a_fold_without_rare_rows_is_refused_by_number():
+    order = np.argsort(Y, kind="stable")
+    halves = [(np.arange(150), np.arange(150, 300)), (np.arange(150, 300), np.arange(150))]
+    with pytest.raises(ValueError, match="fold 1 has no rare row in its training part"):
+        RankRCCV(LAMS, cv=halves).fit(X[order], Y[order])
+
+
+def test_rows_of_weight_zero_are_in_no_fold():
+    weight = np.ones(300)
+    weight[::7] = 0
+    kept = weight > 0
+    weighted = RankRCCV(LAMS, cv=3, tol=1e-9).fit(X, Y, weight)
+    without = RankRCCV(LAMS, cv=3, tol=1e-9).fit(X[kept], Y[kept])
+    np.testing.assert_allclose(
+        weighted.cv_results_["mean_test_score"], without.cv_results_["mean_test_score"], atol=1e-4
+    )
+
+
+def test_without_refit_there_is_a_lam_and_no_model():
+    model = RankRCCV(LAMS, cv=3, refit=False).fit(X, Y)
+    assert model.best_lam_ in LAMS
+    with pytest.raises(AttributeError, match="refit=True"):
+        model.predict(X)
+
+
+def test_no_lam_is_refused():
+    with pytest.raises(ValueError, match="lams is empty"):
+        RankRCCV(lams=[]).fit(X, Y)
+    with pytest.raises(ValueError, match="lam=-1"):
+        RankRCCV(lams=[1.0, -1.0]).fit(X, Y)
+
+
+def test_an_interrupt_comes_through(monkeypatch):
+    import rareclass.ranking.rankrc_cv as module
+
+    calls = []
+
+    def solve(*args):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(*args)
+
+    original = module.solve_path
+    monkeypatch.setattr(module, "solve_path", solve)
+    model = RankRCCV(LAMS, cv=3)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert not hasattr(model, "best_lam_")

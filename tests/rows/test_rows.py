@@ -1,0 +1,134 @@
+import threading
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from rareclass.rows import ArrayRows, Budget, Memo, as_source, parse_bytes
+
+X = np.random.default_rng(0).normal(size=(103, 3))
+
+
+def weighted_sum(block, factor):
+    return block.weight.sum(), factor * (block.weight @ block.X)
+
+
+def first_column(block):
+    return block.X[:, 0]
+
+
+@given(st.integers(1, 120), st.integers(1, 4), st.booleans())
+def test_sum_and_map_do_not_depend_on_blocks_or_threads(block_rows, n_jobs, chosen):
+    index = np.arange(102, -1, -3) if chosen else None
+    weight = np.arange(103.0)[index] if chosen else None
+    rows = ArrayRows(as_source(X), index, weight, block_rows=block_rows, n_jobs=n_jobs)
+    picked = X[index] if chosen else X
+    w = weight if chosen else np.ones(103)
+    total, moment = rows.sum(weighted_sum, 2.0)
+    assert total == pytest.approx(w.sum())
+    np.testing.assert_allclose(moment, 2.0 * w @ picked, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(rows.map(first_column), picked[:, 0])
+    np.testing.assert_array_equal(rows.take(np.array([2, 0])), picked[[2, 0]])
+    assert rows.n_rows == len(picked)
+    assert rows.n_features == 3
+
+
+def test_many_blocks_run_in_many_threads():
+    seen = set()
+
+    def spy(block):
+        seen.add(threading.get_ident())
+        return (1,)
+
+    ArrayRows(as_source(X), block_rows=1, n_jobs=3).sum(spy)
+    assert threading.get_ident() not in seen
+    seen.clear()
+    ArrayRows(as_source(X), block_rows=50, n_jobs=3).sum(spy)
+    assert seen == {threading.get_ident()}
+
+
+def test_an_error_in_a_block_comes_out_and_leaves_no_thread():
+    def fail(block):
+        raise ZeroDivisionError
+
+    before = threading.active_count()
+    with pytest.raises(ZeroDivisionError):
+        ArrayRows(as_source(X), block_rows=2, n_jobs=2).sum(fail)
+    assert threading.active_count() == before
+
+
+def test_blocks_remember_within_the_budget_only():
+    made = []
+
+    def work(block):
+        value = block.memo.get("value", "key")
+        if value is None:
+            made.append(block.start)
+            value = block.X.copy()
+            block.memo.put("value", "key", value, value.nbytes)
+        return (value.sum(),)
+
+    budget = Budget(2 * 10 * 3 * 8)
+    rows = ArrayRows(as_source(X[:50]), block_rows=10, budget=budget, n_jobs=1)
+    first = rows.sum(work)
+    assert made == [0, 10, 20, 30, 40]
+    assert rows.sum(work) == first
+    assert made[5:] == [20, 30, 40]  # two blocks fit
+    assert budget.left == 0
+    assert rows.reweighted(np.zeros(50)).sum(work) == first  # remembered by the same blocks
+    assert made[8:] == [20, 30, 40]
+
+
+def test_a_memo_gives_back_what_it_replaces_and_knows_its_key():
+    budget = Budget(10)
+    memo = Memo(budget)
+    memo.put("a", 1, "old", 6)
+    memo.put("a", 2, "new", 8)
+    assert budget.left == 2
+    assert memo.get("a", 1) is None
+    assert memo.get("a", 2) == "new"
+    memo.put("a", 3, "too large", 11)
+    assert memo.get("a", 2) == "new"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GiB", 2**31), ("1.5 kB", 1500), (77, 77), ("12", 12), ("1e3B", 1000)]
+)
+def test_parse_bytes(text, size):
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "2 parsecs", "-1", 0, "0B", "1..2GB"])
+def test_parse_bytes_refuses(text):
+    with pytest.raises(ValueError, match=r"memory|float"):
+        parse_bytes(text)
+
+
+def test_tables_come_in_blocks_of_the_narrowest_float_that_is_exact():
+    narrow = pl.DataFrame(
+        {"a": [1, 2], "b": [True, False]}, schema={"a": pl.Int16, "b": pl.Boolean}
+    )
+    assert as_source(narrow).take(slice(0, 2)).dtype == np.float32
+    wide = narrow.with_columns(c=pl.Series([2**40 + 1, 0]))
+    block = as_source(wide).take(np.array([0]))
+    np.testing.assert_array_equal(block, [[1, 1, 2**40 + 1]])
+    assert block.dtype == np.float64
+
+
+def test_empty_inputs_are_refused():
+    for data in (np.empty((0, 3)), np.empty((3, 0)), pl.DataFrame(), sparse.csr_array((0, 2))):
+        with pytest.raises(ValueError, match="minimum of 1"):
+            as_source(data)
+
+
+def test_the_row_of_a_bad_value_is_counted_over_blocks():
+    tall = np.zeros((70_000, 1))
+    tall[69_999] = np.inf
+    with pytest.raises(ValueError, match="row 69999, column 0"):
+        as_source(tall)
+    tall[69_999] = 1e308  # the sum overflows; every value is finite
+    tall[69_998] = 1e308
+    assert as_source(tall).n_rows == 70_000
