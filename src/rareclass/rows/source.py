@@ -67,7 +67,6 @@ def _array_source(X: Any) -> RowSource:
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
         ensure_all_finite=False,
-        accept_large_sparse=False,
     )
     return RowSource(X.shape, X.dtype, lambda rows: X[rows], sparse.issparse(X))
 

@@ -1,0 +1,62 @@
+"""RankRC on real tables, with their duplicates, constant columns and odd scales."""
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.model_selection import train_test_split
+
+from rareclass import RankRC, RankRCCV, rankrc_path
+from real_data import real_file
+
+
+def split(table, seed=0):
+    """Standardised training and test part, in the paper's proportion."""
+    X = table.drop("target").to_numpy().astype(np.float64)
+    y = table["target"].to_numpy()
+    parts = train_test_split(X, y, test_size=0.25, stratify=y, random_state=seed)
+    mean, deviation = parts[0].mean(axis=0), parts[0].std(axis=0)
+    deviation[deviation == 0] = 1.0
+    return [(parts[0] - mean) / deviation, (parts[1] - mean) / deviation, *parts[2:]]
+
+
+# The paper's mean test AUC (Table 4) less four of its standard errors and one split's noise.
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("mammography", 0.92), ("satimage", 0.93), ("vowel0", 0.99), ("ecoli", 0.85)],
+)
+def test_selected_models_rank_held_out_rows_as_the_paper_says(name, least):
+    table = pl.read_parquet(real_file(f"{name}.parquet"))
+    X, X_test, y, y_test = split(table)
+    model = RankRCCV(lams=2.0 ** np.arange(2, -17, -3), cv=5, random_state=0).fit(X, y)
+    assert model.score(X_test, y_test) > least
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_nearly_singular_rare_rows_are_no_trouble(dtype):
+    table = pl.read_parquet(real_file("kddcup99_10pct_train.parquet"))
+    numbers = [name for name, kind in table.schema.items() if kind.is_numeric()]
+    rare = table.filter(pl.col("target") == 1)
+    rest = table.filter(pl.col("target") == 0).sample(20_000, seed=0)
+    X, _, y, _ = split(pl.concat([rare, rest]).select(numbers))
+    few = np.r_[np.flatnonzero(y == 1)[:400], np.flatnonzero(y == 0)]
+    X, y = X[few].astype(dtype), y[few]
+    models = rankrc_path(X, y, [1.0, 2.0**-10, 2.0**-20])
+    for model in models:
+        assert model.status_ == "converged"
+    assert models[-1].landmarks_.shape[0] < 400  # equal rare rows were merged
+    assert models[-1].score(X, y) > models[0].score(X, y)
+
+
+def test_sparse_text_stays_sparse():
+    import bz2
+
+    from sklearn.datasets import load_svmlight_file
+
+    path = real_file("sector.svmlight.bz2")
+    with bz2.open(path) as lines:
+        X, label = load_svmlight_file(lines)
+    values, counts = np.unique(label, return_counts=True)
+    y = label == values[counts.argmin()]
+    model = RankRC(kernel="linear", lam=1e-4).fit(X, y)
+    assert model.landmarks_.shape == (y.sum(), X.shape[1])
+    assert model.score(X, y) > 0.99
