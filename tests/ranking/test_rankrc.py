@@ -203,11 +203,24 @@ def test_landmarks_by_number_array_points_and_at_random():
     assert RankRC(landmarks="random", random_state=0).fit(X, Y).landmarks_.shape == (30, 4)
     model = RankRC(landmarks=np.array([3, 1, 8])).fit(X, Y)
     assert sorted(model.landmark_rows_) == [1, 3, 8]
+    few = RankRC(landmarks=("rare", 12), random_state=0).fit(X, Y)
+    assert few.landmarks_.shape == (12, 4)
+    assert set(few.landmark_rows_) < set(np.flatnonzero(Y))
+    assert RankRC(landmarks=("rare", 99)).fit(X, Y).landmarks_.shape == (30, 4)
     points = np.random.default_rng(0).normal(size=(5, 4))
     model = RankRC(landmarks=points).fit(X, Y)
     assert model.landmark_rows_ is None
     assert model.coef_.shape == (5,)
-    for wrong in ("some", 0, np.array([9999]), np.array([0.5]), np.ones((2, 7)), []):
+    for wrong in (
+        "some",
+        0,
+        np.array([9999]),
+        np.array([0.5]),
+        np.ones((2, 7)),
+        [],
+        ("rare", 0),
+        ("some", 3),
+    ):
         with pytest.raises(ValueError, match="landmarks"):
             RankRC(landmarks=wrong).fit(X, Y)
 

@@ -1,11 +1,13 @@
 """Landmarks: the rows whose kernel functions carry the expansion f(x) = sum_r b_r k(x_r, x)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.cluster import kmeans_plusplus
 
 from rareclass.ranking.kernels import Matrix
 
@@ -16,8 +18,9 @@ class LandmarkRule:
 
     Parameters
     ----------
-    rule : "rare", "all", "random", int, or array
-        "rare": the rare rows (RankRC, the paper's (7)). "all": every row (kernel RankSVM, (6)).
+    rule : "rare", ("rare", int), "all", "random", int, or array
+        "rare": the rare rows (RankRC, the paper's (7)). ("rare", k): at most k of them, spread
+        out by k-means++. "all": every row (kernel RankSVM, (6)).
         "random": as many rows as there are rare ones, drawn from all rows (the paper's RANK-RND).
         An integer: that many rows drawn from all. An array of whole numbers: those rows. A
         matrix: those points themselves, which need not be training rows.
@@ -25,7 +28,13 @@ class LandmarkRule:
 
     rule: Any
 
-    def choose(self, rare: np.ndarray, kept: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    def choose(
+        self,
+        rare: np.ndarray,
+        kept: np.ndarray,
+        take: Callable[[np.ndarray], Matrix],
+        rng: np.random.RandomState,
+    ) -> np.ndarray:
         """Indices of the landmark rows, in increasing order.
 
         Parameters
@@ -34,6 +43,8 @@ class LandmarkRule:
             Indices of the rare rows.
         kept : ndarray of int
             Indices of all rows whose weight is not zero, increasing.
+        take : callable
+            Gives the rows of an array of indices.
         rng : RandomState
             Source of the draw for "random" and integers.
 
@@ -50,6 +61,8 @@ class LandmarkRule:
                 return kept
             if rule == "random":
                 return np.sort(rng.choice(kept, size=len(rare), replace=False))
+        elif isinstance(rule, tuple):
+            return self._spread_out(rare, take, rng)
         elif isinstance(rule, (int, np.integer)) and not isinstance(rule, bool):
             if rule < 1:
                 raise ValueError(f"landmarks={rule} must be at least 1.")
@@ -57,14 +70,26 @@ class LandmarkRule:
         elif np.ndim(rule) == 1 and len(rule):
             return self._chosen(np.asarray(rule), kept)
         raise ValueError(
-            f"landmarks={rule!r} is not 'rare', 'all', 'random', a number, an array of row "
-            "numbers, or a matrix of points."
+            f"landmarks={rule!r} is not 'rare', ('rare', k), 'all', 'random', a number, an array "
+            "of row numbers, or a matrix of points."
         )
+
+    def _spread_out(
+        self, rare: np.ndarray, take: Callable[[np.ndarray], Matrix], rng: np.random.RandomState
+    ) -> np.ndarray:
+        """("rare", k): k of the rare rows by k-means++, or all when there are no more than k."""
+        if len(self.rule) != 2 or self.rule[0] != "rare" or int(self.rule[1]) < 1:
+            raise ValueError(f"landmarks={self.rule!r} is not ('rare', k) with k of at least 1.")
+        k = int(self.rule[1])
+        if len(rare) <= k:
+            return rare
+        return rare[np.unique(kmeans_plusplus(take(rare), k, random_state=rng)[1])]
 
     @property
     def points(self) -> Any | None:
         """The matrix of points when the rule is one, else None."""
-        return self.rule if np.ndim(self.rule) == 2 else None
+        is_matrix = not isinstance(self.rule, (str, tuple)) and np.ndim(self.rule) == 2
+        return self.rule if is_matrix or sparse.issparse(self.rule) else None
 
     @staticmethod
     def _chosen(rows: np.ndarray, kept: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from rareclass.ranking.problem import Evaluation, RankingProblem
 
 # Nanoseconds, measured on two cores: of a flop in a matrix product, of a kernel entry in a pass
 # from memory, of a row in a pass, and of a pass whatever its size. Only their ratio is used.
-_FLOP, _ENTRY, _ROW, _PASS = 0.03, 0.15, 30.0, 2e5
+_FLOP, _ENTRY, _ROW, _PASS = 0.02, 1.0, 100.0, 2e6
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ A path of lams, or the folds of a cross-validation, are problems over the same k
 other lams, other weights (zero takes a row out), other landmarks (zero rows of the whitener).
 """
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight
+from threadpoolctl import threadpool_limits
 
 from rareclass.ranking.expansion import KernelExpansion, block_scores, expand
 from rareclass.ranking.kernels import make_kernel, mean_width, needs_width
@@ -24,6 +26,8 @@ from rareclass.rows import ArrayRows, Budget, RowSource, as_source, parse_bytes
 _BLOCK_BYTES = 2**20
 _MOST_BLOCK_ROWS = 8192
 _LEAST_BLOCK_ROWS = 64
+# Up to here one BLAS thread factorises as fast as several.
+_FEW_LANDMARKS = 1024
 
 
 class Labels(NamedTuple):
@@ -54,6 +58,15 @@ class Prepared:
     rare_kernel: np.ndarray
     landmark_kernel: np.ndarray
     dtype: np.dtype
+
+    def blas_threads(self) -> AbstractContextManager:
+        """BLAS threads for the matrices of landmarks: one while they are small.
+
+        Threads that BLAS starts go on spinning between its calls, in the way of the pool that
+        works on blocks.
+        """
+        small = self.landmark_kernel.shape[0] < _FEW_LANDMARKS
+        return threadpool_limits(1 if small else self.rows.n_threads, user_api="blas")
 
     def problem(self, lam: float, held_out: np.ndarray | None = None) -> RankingProblem:
         """The ranking problem on all rows, or without those held out.
@@ -222,7 +235,7 @@ def _landmarks(
             )
         return distinct_landmarks(points.take(slice(None)), None)
     kept = np.sort(np.concatenate([labels.rare, labels.majority]))
-    rows = rule.choose(labels.rare, kept, check_random_state(random_state))
+    rows = rule.choose(labels.rare, kept, source.take, check_random_state(random_state))
     return distinct_landmarks(source.take(rows), rows)
 
 
@@ -252,7 +265,7 @@ def _check_landmark_memory(n_landmarks: int, memory: int, rule: Any) -> None:
         raise ValueError(
             f"landmarks={name!r} makes {n_landmarks} landmarks, whose kernel and its "
             f"factorisation take {needed / 2**30:.1f} GiB; memory= allows "
-            f"{memory / 2**30:.3g} GiB. Pass landmarks=k with k of at most "
+            f"{memory / 2**30:.3g} GiB. Pass landmarks=('rare', k) with k of at most "
             f"{int((memory / 24) ** 0.5)}, or allow more memory."
         )
 

@@ -85,11 +85,12 @@ class RankRC(RankScorer, TransformerMixin, BaseEstimator):
         root mean squared distance between two rows. Standardise the features first.
     lam : float, default=2**-8
         Strength of the regulariser, above 0. Larger is smoother; see `RankRCCV` for choosing.
-    landmarks : {"rare", "all", "random"}, int or array, default="rare"
-        Rows whose kernel functions carry the model. "rare" is RankRC; "all" is kernel RankSVM
-        (time and memory grow with the square of the rows); "random" is as many rows drawn from
-        all as there are rare ones; an integer is that many; an array holds row numbers, or
-        points as a matrix.
+    landmarks : {"rare", "all", "random"}, ("rare", int), int or array, default="rare"
+        Rows whose kernel functions carry the model. "rare" is RankRC; ("rare", k) takes at most
+        k of the rare rows, spread out by k-means++: for thousands of rare rows, all of which
+        stay in the loss. "all" is kernel RankSVM (time and memory grow with the square of the
+        rows); "random" is as many rows drawn from all as there are rare ones; an integer is
+        that many; an array holds row numbers, or points as a matrix.
     loss : "smoothed_hinge" or PairLoss
         Loss of the score difference of a pair.
     eps : float, default=0.5
@@ -366,7 +367,8 @@ def rankrc_path(
 def fit_path(models: Sequence[RankRC], prepared: Prepared, verbose: bool | str) -> None:
     """Fit models that differ in lam alone, on prepared rows."""
     labels, lams = prepared.labels, [model.lam for model in models]
-    with track(f"RankRC, {len(labels.rare)} rare rows", None, verbose) as advance:
+    title = f"RankRC, {len(labels.rare)} rare rows"
+    with prepared.blas_threads(), track(title, None, verbose) as advance:
 
         def report(lam: float, step: Step) -> None:
             note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"

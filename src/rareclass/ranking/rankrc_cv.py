@@ -228,7 +228,7 @@ verbose
         shape = (len(folds), len(lams))
         scores, iterations, passes = np.empty(shape), np.empty(shape), np.empty(shape)
         total = shape[0] * shape[1]
-        with track("Choosing lam", total, self.verbose) as advance:
+        with prepared.blas_threads(), track("Choosing lam", total, self.verbose) as advance:
             for k, (held_out, tested) in enumerate(folds):
 
                 def report(lam: float, step: Step, k: int = k) -> None:

@@ -1,9 +1,11 @@
 """Rows held in memory: arrays, sparse matrices and tables, read block by block."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import partial, reduce
+from itertools import islice
+from operator import add
 from typing import Any
 
 import joblib
@@ -15,6 +17,9 @@ from rareclass.rows.source import RowSource
 
 # Fewer are done sooner than a thread is started and handed its work.
 _BLOCKS_A_THREAD = 4
+# Enough groups to keep cores busy to the end, each small enough to be dropped at Ctrl-C.
+_GROUPS = 16
+_MOST_BLOCKS_A_GROUP = 64
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -50,7 +55,7 @@ class ArrayRows:
         Bytes that all blocks together may remember.
     n_jobs : int or None
         Threads over blocks; BLAS runs with one thread inside them. The result does not depend
-        on it: blocks are added up in their order.
+        on it: blocks are added up in an order that does not either.
     """
 
     def __init__(
@@ -88,30 +93,25 @@ class ArrayRows:
         """Weight of each row, shape (n_rows,)."""
         return np.ones(self.n_rows) if self._weight is None else self._weight
 
-    def blocks(self) -> Iterator[Block]:
-        """The blocks in row order."""
-        for number, memo in enumerate(self._memos):
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """The blocks in row order, from the block number `first` on."""
+        for number in range(first, len(self._memos)):
             start = number * self._block_rows
             stop = min(start + self._block_rows, self.n_rows)
             chosen = None if self._weight is None else self._weight[start:stop]
             weight = np.ones(stop - start) if chosen is None else chosen
-            yield Block(start, stop, weight, memo, partial(self._take, start, stop))
+            yield Block(start, stop, weight, self._memos[number], partial(self._take, start, stop))
 
     def sum(self, fn: Callable[..., tuple], *broadcast: Any) -> tuple:
         """Add ``fn(block, *broadcast)``, a tuple of numbers and arrays, over all blocks."""
-        total: tuple | None = None
-        for part in self._run(fn, broadcast):
-            if total is None:
-                total = part
-            else:
-                total = tuple(a + b for a, b in zip(total, part, strict=True))
-        if total is None:
+        if not self.n_rows:
             raise ValueError("there are no rows to sum over.")
-        return total
+        return _added(self._run(lambda group: _added(fn(block, *broadcast) for block in group)))
 
     def map(self, fn: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
         """Join ``fn(block, *broadcast)``, one result a row, in row order."""
-        return np.concatenate(list(self._run(fn, broadcast)))
+        parts = self._run(lambda group: [fn(block, *broadcast) for block in group])
+        return np.concatenate([part for group in parts for part in group])
 
     def take(self, index: np.ndarray) -> Any:
         """A few rows by their number among these rows."""
@@ -122,16 +122,28 @@ class ArrayRows:
             return self._source.take(slice(start, stop))
         return self._source.take(self._index[start:stop])
 
-    def _run(self, fn: Callable, broadcast: tuple) -> Iterator[Any]:
-        n_threads = min(self.n_threads, len(self._memos) // _BLOCKS_A_THREAD)
+    def _run(self, work: Callable[[Iterator[Block]], Any]) -> Iterator[Any]:
+        """``work`` on consecutive groups of blocks, in their order.
+
+        Groups are handed to threads, not blocks: handing over costs as much as a small block.
+        They depend on the number of blocks only, so that sums do not depend on the threads.
+        """
+        n_blocks = len(self._memos)
+        size = min(_MOST_BLOCKS_A_GROUP, -(-n_blocks // _GROUPS))
+        groups = [islice(self.blocks(start), size) for start in range(0, n_blocks, size)]
+        n_threads = min(self.n_threads, n_blocks // _BLOCKS_A_THREAD)
         with self._blas.limit(limits=1, user_api="blas"):
             if n_threads <= 1:
-                for block in self.blocks():
-                    yield fn(block, *broadcast)
+                yield from map(work, groups)
                 return
             pool = ThreadPoolExecutor(n_threads)
             try:
-                yield from pool.map(lambda block: fn(block, *broadcast), self.blocks())
+                yield from pool.map(work, groups)
             finally:
-                # On Ctrl-C the blocks that wait are dropped; the running ones take milliseconds.
+                # On Ctrl-C the groups that wait are dropped; the running ones take milliseconds.
                 pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _added(parts: Iterable[tuple]) -> tuple:
+    """Sum of tuples, entry by entry, in their order."""
+    return reduce(lambda total, part: tuple(map(add, total, part)), parts)

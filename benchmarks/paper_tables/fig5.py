@@ -1,0 +1,108 @@
+"""Figure 5: ranking loss on training and test rows along lam, on simulated data (section 6.1).
+
+The mean hinge over all pairs of a rare and a majority row, for RankSVM, RANK-RND and RankRC on
+one trial of four cells of Table 2. The paper does not say which four it drew; these go from high
+overlap to low.
+"""
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks import record
+from benchmarks.paper_tables.methods import METHODS, RANKING
+from benchmarks.paper_tables.protocol import LAMS
+from benchmarks.paper_tables.study import JOBS, options, parameters, print_table, run_all
+from benchmarks.paper_tables.table2 import draw
+
+CELLS = ((0.9, 0.1), (0.75, 0.1), (0.6, 0.1), (0.6, 0.4))
+COLOURS = {"RankSVM": "#0072b2", "RANK-RND": "#d55e00", "RankRC": "#009e73"}
+
+
+def mean_pair_hinge(y: np.ndarray, scores: np.ndarray) -> float:
+    """Mean of max(0, 1 - (f_i - f_j)) over all rare i and majority j, without any pair.
+
+    A majority row j meets the rare rows with f_i < 1 + f_j: they are a prefix of the sorted rare
+    scores, so one search gives their number and one prefix sum their total.
+    """
+    rare = np.sort(scores[y == 1])
+    reach = 1.0 + scores[y == 0]
+    met = np.searchsorted(rare, reach, side="left")
+    prefix = np.concatenate(([0.0], np.cumsum(rare)))
+    return float(np.mean(met * reach - prefix[met]) / len(rare))
+
+
+def run_cell(task: tuple[tuple[float, float], tuple[str, ...]]) -> dict[str, Any]:
+    """Method -> loss on the training and test rows at every lam."""
+    (overlap, rare_share), methods = task
+    data = draw(overlap, rare_share, number=0)
+    losses = {}
+    for name in methods:
+        path = METHODS[name](*data.train, LAMS, 0)
+        losses[name] = {
+            part: [mean_pair_hinge(y, column) for column in path.scores(X, range(len(LAMS))).T]
+            for part, (X, y) in (("train", data.train), ("test", data.test))
+        }
+    return losses
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run, print the smallest losses, write results/fig5.json and fig5.png."""
+    args = options(__doc__, RANKING, argv, jobs=JOBS)
+    outcomes = run_all(
+        "Figure 5", run_cell, [(cell, tuple(args.methods)) for cell in CELLS], args.jobs
+    )
+    log_lams = np.log2(LAMS)
+    lines = []
+    for (overlap, share), losses in zip(CELLS, outcomes, strict=True):
+        for name, parts in losses.items():
+            best = int(np.argmin(parts["test"]))
+            lines.append(
+                [
+                    f"t={overlap} r={share:.0%} {name}",
+                    f"{parts['test'][best]:.3f}",
+                    f"{log_lams[best]:.0f}",
+                    f"{parts['train'][-1]:.3f}",
+                    f"{parts['test'][-1]:.3f}",
+                ]
+            )
+    last = f"2^{log_lams[-1]:.0f}"
+    print_table(["ranking loss", "best test", "log2 lam", f"train {last}", f"test {last}"], lines)
+    cells = [
+        {"overlap": overlap, "rare_share": share, "losses": losses}
+        for (overlap, share), losses in zip(CELLS, outcomes, strict=True)
+    ]
+    body = {"parameters": parameters(args), "log2_lam": log_lams, "cells": cells}
+    path = record.write("fig5", body, args.json)
+    picture = path.with_suffix(".png")
+    record.replace_file(picture, _draw(log_lams, cells))
+    print("written:", path, picture)
+    return 0
+
+
+def _draw(log_lams: np.ndarray, cells: list[dict[str, Any]]) -> bytes:
+    """The four panels as a PNG."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(2, 2, figsize=(9, 7), sharex=True, constrained_layout=True)
+    for axis, cell in zip(axes.flat, cells, strict=True):
+        for name, parts in cell["losses"].items():
+            colour = COLOURS.get(name, "black")
+            axis.plot(log_lams, parts["test"], color=colour, label=f"{name}, test")
+            axis.plot(log_lams, parts["train"], color=colour, ls="--", label=f"{name}, train")
+        axis.set_title(f"overlap t = {cell['overlap']}, rare share r = {cell['rare_share']:.0%}")
+        axis.grid(alpha=0.3)
+    for axis in axes[1]:
+        axis.set_xlabel("log2 lam")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("mean hinge over all pairs")
+    axes[0, 0].legend(fontsize=8)
+    with io.BytesIO() as image:
+        figure.savefig(image, format="png", dpi=120)
+        plt.close(figure)
+        return image.getvalue()

@@ -1,0 +1,35 @@
+"""The figures printed in Tables 2, 4 and 5, read from ``paper_values.json``."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def _values() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name("paper_values.json").read_text())
+
+
+def simulated_auc(overlap: float, rare_share: float) -> dict[str, tuple[float, float | None]]:
+    """Table 2: method -> (mean, standard error), 'Bayes' without an error."""
+    for row in _values()["table2"]:
+        if (row["overlap"], row["rare_share"]) == (overlap, rare_share):
+            cells = {name: (cell[0], cell[1]) for name, cell in row["auc"].items()}
+            return {**cells, "Bayes": (row["bayes"], None)}
+    raise KeyError((overlap, rare_share))
+
+
+def real_auc(name: str) -> dict[str, tuple[float, float]]:
+    """Table 4: method -> (mean, standard error) of one set."""
+    return {method: (cell[0], cell[1]) for method, cell in _values()["table4"][name].items()}
+
+
+def support_vectors(name: str) -> dict[str, int]:
+    """Table 5: method -> support vectors of one set. The paper has none for KNN."""
+    return dict(_values()["table5"][name])
+
+
+def set_names() -> list[str]:
+    """The 20 sets of Table 3, in its order."""
+    return list(_values()["table4"])

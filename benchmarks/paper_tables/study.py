@@ -1,0 +1,81 @@
+"""What the commands share: their options, running independent tasks, printing tables."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed
+
+from benchmarks.paper_tables.methods import METHODS
+from rareclass.progress import track
+
+Task = TypeVar("Task")
+Outcome = TypeVar("Outcome")
+
+JOBS = (1, "tasks at a time (default: 1)")
+
+
+def options(
+    description: str, methods: Sequence[str], argv: Sequence[str], **own: tuple[Any, str]
+) -> argparse.Namespace:
+    """Parse --methods, --json and the study's own numbers: name=(default, help)."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.paper_tables", description=description
+    )
+    parser.add_argument(
+        "--methods", type=_method_names, default=list(methods), help=f"among {', '.join(METHODS)}"
+    )
+    parser.add_argument("--json", metavar="FILE", help="default: benchmarks/results/NAME.json")
+    for name, (default, text) in own.items():
+        kind = _names if isinstance(default, list) else type(default)
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, default=default, help=text)
+    return parser.parse_args(argv)
+
+
+def parameters(args: argparse.Namespace) -> dict[str, Any]:
+    """The options as they go into the JSON file; where that file lies does not matter."""
+    return {name: value for name, value in vars(args).items() if name != "json"}
+
+
+def run_all(
+    description: str, function: Callable[[Task], Outcome], tasks: Sequence[Task], jobs: int
+) -> list[Outcome]:
+    """function(task) for every task, in order, with progress on a terminal."""
+    outcomes = Parallel(n_jobs=jobs, return_as="generator")(delayed(function)(t) for t in tasks)
+    results = []
+    with track(description, total=len(tasks)) as advance:
+        for outcome in outcomes:
+            results.append(outcome)
+            advance()
+    return results
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as their widest cell; the first is text, the others are figures."""
+    widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
+    for row in (header, ["-" * width for width in widths], *rows):
+        cells = [row[0].ljust(widths[0])] + [
+            c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def figure(cell: tuple[float, float | None]) -> str:
+    """Mean and, where it is known, standard error, as the paper prints them."""
+    mean, error = cell
+    return f"{mean:.1f}" if error is None else f"{mean:.1f} ± {error:.1f}"
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _method_names(text: str) -> list[str]:
+    known = {name.lower(): name for name in METHODS}
+    names = _names(text)
+    unknown = [name for name in names if name.lower() not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"unknown method {', '.join(unknown)}; there are {', '.join(METHODS)}"
+        )
+    return [known[name.lower()] for name in names]

@@ -1,0 +1,62 @@
+"""Results on disk: one JSON file per benchmark, with what is needed to judge the figures."""
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rareclass.atomic_file import replacing
+
+RESULTS = Path(__file__).parent / "results"
+_PACKAGES = ("rareclass", "numpy", "scipy", "scikit-learn", "numba", "imbalanced-learn", "polars")
+
+
+def environment() -> dict[str, Any]:
+    """Versions, processor count and date: what a figure depends on besides the code."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+    }
+
+
+def write(name: str, body: dict[str, Any], file: str | Path | None = None) -> Path:
+    """Write `body` with the environment to results/NAME.json, or to `file`.
+
+    The file appears whole or not at all: it is written under a temporary name in the same
+    folder and then renamed.
+    """
+    path = RESULTS / f"{name}.json" if file is None else Path(file)
+    text = json.dumps({"benchmark": name, **environment(), **body}, indent=1, default=_plain)
+    replace_file(path, (text + "\n").encode())
+    return path
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put `content` at `path` in one step, making its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """numpy values as JSON knows them."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

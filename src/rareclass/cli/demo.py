@@ -1,0 +1,103 @@
+"""``rareclass demo``: the whole of it on digits that come with scikit-learn."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rareclass.cli.evaluate import evaluate_and_report
+from rareclass.cli.faults import exit_codes_for_faults
+from rareclass.cli.fit import fit_and_save
+from rareclass.cli.score import score_and_report
+from rareclass.cli.screen import file_text, output, print_command, print_notes
+from rareclass.errors import InputError
+
+if TYPE_CHECKING:
+    from rareclass.demonstration import Rival
+
+
+@exit_codes_for_faults
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files.")] = Path(
+        "rareclass-demo"
+    ),
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same files.")] = 0,
+) -> None:
+    """Fit, score and evaluate on digits of which one is made rare, beside usual classifiers."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out} is a file.", "Give the name of a folder.")
+    console = output()
+    from rareclass.demonstration import rivals, write_digits
+
+    try:
+        train, test = write_digits(out, seed)
+    except OSError as error:
+        raise InputError(
+            f"Cannot make the folder {out}: {error.strerror}.", "Choose another with --out."
+        ) from error
+    model, scores = out / "model.skops", out / "scores.csv"
+    ours = _run(console, train, test, model, scores, seed)
+    _print_step(console, "4. Usual classifiers on the same rows")
+    _print_rivals(console, [ours, *rivals(train, test, seed)])
+    print_notes(
+        console, [f"with {ours.n_rare:.0f} rare test rows, close figures may differ by chance."]
+    )
+    _print_step(console, "The files")
+    for path in (train, test, model, scores):
+        console.print(file_text(path), markup=False)
+    console.print()
+    print_command(
+        console,
+        "Try it on a table of yours:",
+        "rareclass fit TABLE.csv --target COLUMN --out model.skops",
+    )
+
+
+def _run(
+    console: Console, train: Path, test: Path, model: Path, scores: Path, seed: int
+) -> "Rival":
+    from time import perf_counter
+
+    from rareclass.demonstration import TARGET, Rival
+    from rareclass.model_file import load_model
+    from rareclass.training import FitSettings
+
+    _print_step(console, f"1. rareclass fit {train} --target {TARGET} --out {model}")
+    started = perf_counter()
+    fit_and_save(console, train, model, FitSettings(target=TARGET, seed=seed))
+    seconds = perf_counter() - started
+    content = load_model(model)
+    _print_step(console, f"2. rareclass score {model} {test} --out {scores}")
+    score_and_report(console, content, test, scores, None)
+    _print_step(console, f"3. rareclass evaluate {model} {test}")
+    estimate = evaluate_and_report(console, content, test).estimate
+    values = {measure.name: measure.value for measure in estimate.measures}
+    return Rival(
+        "RankRC (lam chosen)",
+        values["AUC"],
+        values["average precision"],
+        seconds,
+        estimate.n_rare,
+    )
+
+
+def _print_step(console: Console, title: str) -> None:
+    console.print()
+    console.print(title, style="bold cyan", markup=False)
+
+
+def _print_rivals(console: Console, outcomes: list["Rival"]) -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Method")
+    for name in ("AUC", "Average precision", "Seconds"):
+        table.add_column(name, justify="right")
+    for outcome in outcomes:
+        table.add_row(
+            outcome.name,
+            f"{outcome.auc:.3f}",
+            f"{outcome.average_precision:.3f}",
+            f"{outcome.seconds:.1f}",
+        )
+    console.print(table)

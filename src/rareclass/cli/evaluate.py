@@ -1,0 +1,92 @@
+"""``rareclass evaluate``: how good a model is on rows with known classes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rareclass.cli.faults import exit_codes_for_faults
+from rareclass.cli.screen import file_text, output, print_estimate, print_notes, print_seen
+
+if TYPE_CHECKING:
+    from rareclass.model_file import ModelFile
+    from rareclass.scoring import Evaluation
+
+
+@exit_codes_for_faults
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="Model file that rareclass fit made.")],
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet or svmlight file with the target.")],
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Also write the numbers to this file.")
+    ] = None,
+) -> None:
+    """Compare the model's scores with the known classes of DATA."""
+    from rareclass.atomic_file import check_writable
+    from rareclass.model_file import load_model
+
+    if json_file is not None:
+        check_writable(json_file, "--json")
+    content = load_model(model)
+    evaluation = evaluate_and_report(output(), content, data)
+    if json_file is not None:
+        _write_json(json_file, evaluation)
+        output().print(f"Saved {file_text(json_file)}")
+
+
+def evaluate_and_report(console: Console, content: "ModelFile", data: Path) -> "Evaluation":
+    """Evaluate a model on a file and print the measures."""
+    from rareclass.scoring import evaluate_file
+
+    print_notes(console, content.notices)
+    evaluation = evaluate_file(content, data)
+    estimate = evaluation.estimate
+    console.print(
+        f"{data.name}: {estimate.n_rows:,.0f} rows, {estimate.n_rare:,.0f} of them rare",
+        style="bold",
+    )
+    print_estimate(console, estimate)
+    console.print()
+    _print_counts(console, content, evaluation)
+    if evaluation.n_unlabelled:
+        print_notes(
+            console, [f"{evaluation.n_unlabelled:,} rows have no target and were left out."]
+        )
+    print_seen(console, evaluation.seen)
+    return evaluation
+
+
+def _print_counts(console: Console, content: "ModelFile", evaluation: "Evaluation") -> None:
+    metadata = content.metadata
+    console.print("At the model's threshold", style="bold")
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("")
+    table.add_column("called rare", justify="right")
+    table.add_column("called rest", justify="right")
+    table.add_row(
+        f"is {metadata['rare_label']}",
+        f"{evaluation.true_rare:,}",
+        f"{evaluation.missed_rare:,}",
+    )
+    table.add_row(
+        f"is {metadata['rest_label']}",
+        f"{evaluation.false_rare:,}",
+        f"{evaluation.true_rest:,}",
+    )
+    console.print(table)
+    precision = "none called" if evaluation.precision != evaluation.precision else ""
+    console.print(
+        f"Precision {precision or format(evaluation.precision, '.3f')}, "
+        f"recall {evaluation.recall:.3f}"
+    )
+
+
+def _write_json(path: Path, evaluation: "Evaluation") -> None:
+    import json
+
+    from rareclass.atomic_file import replacing
+
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(evaluation.as_plain_data(), indent=2) + "\n")

@@ -1,0 +1,216 @@
+"""``rareclass fit``: from a training file to a model file."""
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from rareclass.cli.faults import exit_codes_for_faults
+from rareclass.cli.screen import (
+    file_text,
+    output,
+    print_columns,
+    print_command,
+    print_estimate,
+    print_notes,
+)
+from rareclass.errors import InputError
+
+if TYPE_CHECKING:
+    from rareclass.training import FitSettings, Trained, TrainingSet
+
+
+class Method(StrEnum):
+    """Ways to learn a ranking."""
+
+    rankrc = "rankrc"
+
+
+@exit_codes_for_faults
+def fit(
+    train: Annotated[Path, typer.Argument(help="CSV, Parquet or svmlight file to learn from.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")],
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="Column that holds the classes.")
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="Value of the rare class. By default the rarer of two."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column to leave out. May be given many times.")
+    ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to take as categories whatever it holds. Many times."),
+    ] = None,
+    method: Annotated[Method, typer.Option(help="How to learn.")] = Method.rankrc,
+    lam: Annotated[
+        str,
+        typer.Option(help="Regulariser: a number such as 0.01 or 2^-8; auto cross-validates."),
+    ] = "auto",
+    holdout: Annotated[
+        float,
+        typer.Option(min=0.0, max=0.9, help="Share of rows held out for the estimate; 0: none."),
+    ] = 0.25,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
+    refit: Annotated[
+        bool,
+        typer.Option(
+            "--refit/--no-refit", help="Train the saved model on the held-out rows as well."
+        ),
+    ] = True,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Most memory to take, such as 4GiB. By default what is free."),
+    ] = None,
+) -> None:
+    """Learn to rank the rare rows of TRAIN first, and save the model.
+
+    Rows are held out to say how good the ranking is; the saved model learns from all of them.
+    """
+    strength = parse_lam(lam)
+    from rareclass.atomic_file import check_writable
+    from rareclass.data.tables import open_table
+    from rareclass.fit_memory import plan_memory
+    from rareclass.training import FitSettings
+
+    _check_out(out, train)
+    check_writable(out)
+    file = open_table(train)
+    plan = plan_memory(file, _memory_limit(memory))
+    settings = FitSettings(
+        target=target,
+        positive=positive,
+        drop=tuple(drop or ()),
+        categories=tuple(category or ()),
+        lam=strength,
+        holdout=holdout,
+        folds=folds,
+        seed=seed,
+        refit=refit,
+        kernel_memory=plan.kernel_memory,
+    )
+    console = output()
+    fit_and_save(console, train, out, settings)
+    print_command(console, "Next:", f"rareclass score {out} NEW_ROWS.csv --out scores.csv")
+
+
+def fit_and_save(console: Console, train: Path, out: Path, settings: "FitSettings") -> "Trained":
+    """Train on a file, print what is learned on the way, and save the model."""
+    from rareclass.data.tables import open_table
+    from rareclass.model_file import save_model
+    from rareclass.progress import track
+    from rareclass.training import read_training_set
+    from rareclass.training import train as train_model
+
+    with track(f"Reading {train.name}"):
+        data = read_training_set(open_table(train), settings)
+    _print_data(console, train, data)
+    trained = train_model(data, settings)
+    _print_trained(console, trained, settings)
+    save_model(out, trained.content)
+    console.print(f"\nSaved {file_text(out)}: encoder, model, and what is printed here.")
+    return trained
+
+
+def parse_lam(text: str) -> float | None:
+    """Return the number that ``--lam`` stands for, None for "auto".
+
+    Examples
+    --------
+    >>> parse_lam("2^-8"), parse_lam("2**-1"), parse_lam("1e-3"), parse_lam("auto")
+    (0.00390625, 0.5, 0.001, None)
+    """
+    if text.strip().lower() == "auto":
+        return None
+    power = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)\s*", text)
+    try:
+        value = float(power[1]) ** float(power[2]) if power else float(text)
+    except (ValueError, OverflowError):
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise InputError(
+            f"--lam {text} is not a number above zero.", "Give auto, or one such as 0.01 or 2^-8."
+        )
+    return value
+
+
+def _check_out(out: Path, train: Path) -> None:
+    if out.exists() and train.exists() and out.samefile(train):
+        raise InputError(f"--out {out} is the training file.", "Give another name.")
+
+
+def _memory_limit(memory: str | None) -> int:
+    from rareclass.memory_limit import available_memory
+    from rareclass.rows.protocol import parse_bytes
+
+    if memory is None:
+        return available_memory()
+    try:
+        return parse_bytes(memory)
+    except ValueError as error:
+        raise InputError(f"--memory {memory} is not a size.", "Give one such as 4GiB.") from error
+
+
+def _print_data(console: Console, path: Path, data: "TrainingSet") -> None:
+    rare = data.rare_class
+    console.print(
+        f"{path.name}: {data.n_rows:,} rows, {data.rows.shape[1]:,} columns to learn from",
+        style="bold",
+    )
+    console.print(
+        f"Rare class: {data.target} = {rare.label}, {data.n_rare:,} rows "
+        f"({data.n_rare / data.n_rows:.2%})",
+        markup=False,
+    )
+    others = [f"{label} ({rare.counts[label]:,})" for label in rare.others[:5]]
+    more = f" and {len(rare.others) - 5} more" if len(rare.others) > 5 else ""
+    console.print(f"Rest: {', '.join(others)}{more}", markup=False)
+    if data.columns:
+        console.print()
+        print_columns(console, data.columns)
+    notes = []
+    if data.n_unlabelled:
+        notes.append(f"{data.n_unlabelled:,} rows have no {data.target} and were left out.")
+    if data.n_copies:
+        notes.append(
+            f"{data.n_copies:,} rows are exact copies of others: each group became one row that "
+            "counts as many, so that no copy of a training row is held out."
+        )
+    if 2 * data.n_rare > data.n_rows:
+        notes.append(f"{rare.label} is more than half of the rows: is it the rare class?")
+    if notes:
+        console.print()
+        print_notes(console, notes)
+
+
+def _print_trained(console: Console, trained: "Trained", settings: "FitSettings") -> None:
+    estimate, lam = trained.estimate, trained.lam
+    console.print()
+    if estimate is not None:
+        console.print(
+            f"On {estimate.n_rows:,.0f} held-out rows, {estimate.n_rare:,.0f} of them rare",
+            style="bold",
+        )
+        print_estimate(console, estimate)
+        console.print()
+    how = "given" if settings.lam is not None else "chosen by cross-validation"
+    console.print(f"Regulariser lam = {lam:.4g} (2^{_log2(lam):.4g}), {how}")
+    if estimate is not None:
+        console.print(
+            "Saved model: trained again on all rows with this lam."
+            if settings.refit
+            else "Saved model: trained without the held-out rows."
+        )
+    print_notes(console, trained.notes)
+
+
+def _log2(value: float) -> float:
+    from math import log2
+
+    return log2(value)

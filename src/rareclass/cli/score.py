@@ -1,0 +1,54 @@
+"""``rareclass score``: from a model file and a data file to a file of scores."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from rareclass.cli.faults import exit_codes_for_faults
+from rareclass.cli.screen import file_text, output, print_notes, print_seen
+
+if TYPE_CHECKING:
+    from rareclass.model_file import ModelFile
+
+
+@exit_codes_for_faults
+def score(
+    model: Annotated[Path, typer.Argument(help="Model file that rareclass fit made.")],
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet or svmlight file; any size.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="File of scores to write, .csv or .parquet.")
+    ],
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column of DATA to carry over to the scores.")
+    ] = None,
+) -> None:
+    """Score every row of DATA, in its order, reading a batch at a time.
+
+    Writes row number (or --id), score (higher: rarer), called_rare (above threshold), percentile.
+    """
+    from rareclass.model_file import load_model
+    from rareclass.scoring import check_score_path
+
+    check_score_path(out, data)
+    content = load_model(model)
+    score_and_report(output(), content, data, out, id_column)
+
+
+def score_and_report(
+    console: Console, content: "ModelFile", data: Path, out: Path, id_column: str | None
+) -> None:
+    """Score a file and print what came out."""
+    from rareclass.scoring import score_file
+
+    print_notes(console, content.notices)
+    scoring = score_file(content, data, out, id_column)
+    label = content.metadata["rare_label"]
+    console.print(
+        f"Scored {scoring.n_rows:,} rows; {scoring.n_called_rare:,} "
+        f"({scoring.n_called_rare / scoring.n_rows:.2%}) are above the threshold for {label}.",
+        markup=False,
+    )
+    print_seen(console, scoring.seen)
+    console.print(f"Saved {file_text(out)}")

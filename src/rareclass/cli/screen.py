@@ -1,0 +1,107 @@
+"""What the verbs print: tables that fit narrow screens, plain text in a pipe."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from rareclass.data.columns import Column
+    from rareclass.held_out import Estimate
+    from rareclass.scoring import Seen
+
+MOST_COLUMNS_SHOWN = 40
+_NARROW = 72
+
+
+def output() -> Console:
+    """Return the console on standard output."""
+    return Console(highlight=False, soft_wrap=False)
+
+
+def print_fault(message: str, remedy: str) -> None:
+    """Print what is wrong and what to do on standard error."""
+    console = Console(stderr=True, highlight=False)
+    console.print(Text.assemble(("Error: ", "bold red"), (message, "red")))
+    if remedy:
+        console.print(Text(remedy))
+
+
+def print_notes(console: Console, notes: Iterable[str]) -> None:
+    """Print what the user should know."""
+    for note in notes:
+        console.print(Text.assemble(("Note: ", "yellow"), note))
+
+
+def print_command(console: Console, label: str, command: str) -> None:
+    """Print a command to type next, never broken over lines."""
+    console.print(Text(f"{label} "))
+    console.print(Text(f"  {command}", style="bold"), soft_wrap=True)
+
+
+def print_columns(console: Console, columns: Sequence["Column"]) -> None:
+    """Print a table of what each column holds and what is done with it."""
+    shown, rest = list(columns), []
+    if len(shown) > MOST_COLUMNS_SHOWN + 3:
+        # Plain numbers say the least: they are the ones summed up.
+        plain = [column for column in columns if column.kind == "number" and not column.n_missing]
+        telling = [column for column in columns if column not in plain]
+        chosen = set(map(id, (telling + plain)[:MOST_COLUMNS_SHOWN]))
+        shown = [column for column in columns if id(column) in chosen]
+        rest = [column for column in columns if id(column) not in chosen]
+    wide = console.width >= _NARROW
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    longest = 28 if wide else 20
+    table.add_column("Column", no_wrap=True, max_width=longest, overflow="ellipsis")
+    table.add_column("Holds", overflow="fold", min_width=8)
+    if wide:
+        table.add_column("Empty", justify="right", no_wrap=True)
+        table.add_column("Distinct", justify="right", no_wrap=True)
+    table.add_column("What is done with it", overflow="fold")
+    for column in shown:
+        style = "" if column.is_used else "dim"
+        counts = [f"{column.n_missing:,}" if column.n_missing else "", f"{column.n_distinct:,}"]
+        cells = [column.name, column.kind, *(counts if wide else []), column.treatment]
+        table.add_row(*(Text(cell, style=style) for cell in cells))
+    console.print(table)
+    if rest:
+        kinds = Counter(column.kind for column in rest)
+        listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+        console.print(f"and {len(rest)} more like these ({listed})")
+
+
+def print_estimate(console: Console, estimate: "Estimate") -> None:
+    """Print measures with their intervals."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Measure")
+    table.add_column("Value", justify="right", no_wrap=True)
+    table.add_column("95 % interval", no_wrap=True)
+    for measure in estimate.measures:
+        table.add_row(
+            measure.name, f"{measure.value:.3f}", f"{measure.low:.3f} to {measure.high:.3f}"
+        )
+    console.print(table)
+
+
+def print_seen(console: Console, seen: "Seen") -> None:
+    """Print what the file held that the model did not know."""
+    notes = []
+    for name, count in seen.unseen_values.most_common(10):
+        cells = "cell holds" if count == 1 else "cells hold"
+        notes.append(f"column {name!r}: {count:,} {cells} values not seen in training.")
+    if seen.extra_columns:
+        listed = ", ".join(seen.extra_columns[:8])
+        more = ", ..." if len(seen.extra_columns) > 8 else ""
+        notes.append(f"columns that the model does not know were left out: {listed}{more}.")
+    print_notes(console, notes)
+
+
+def file_text(path: Path) -> str:
+    """Return a path with the size of the file."""
+    from rareclass.memory_limit import size_text
+
+    return f"{path} ({size_text(path.stat().st_size)})"

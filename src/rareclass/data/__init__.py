@@ -1,0 +1,1 @@
+"""Readers, encoding of real tables, the papers' simulated data."""

@@ -1,0 +1,232 @@
+"""Single cells: what counts as empty, as a number, as a date; errors that name the cell."""
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from rareclass.errors import InputError
+
+# Written in files for "no value" (compared in lower case, spaces taken off).
+EMPTY_MARKS = ("", "?", "na", "n/a", "nan", "null", "none", "#n/a", "-", "<na>")
+
+# The first format under which every cell of a column can be read is taken.
+DATE_FORMATS = (
+    "%Y-%m-%d",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d %H:%M:%S%.f%z",
+    "%Y-%m-%dT%H:%M:%S%.f%z",
+    "%Y/%m/%d",
+    "%Y/%m/%d %H:%M:%S%.f",
+    "%d.%m.%Y",
+    "%d.%m.%Y %H:%M:%S%.f",
+    "%d.%m.%Y %H:%M",
+    "%d/%m/%Y",
+    "%d/%m/%Y %H:%M:%S%.f",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y",
+    "%m/%d/%Y %H:%M:%S%.f",
+    "%m/%d/%Y %H:%M",
+    "%d-%m-%Y",
+    "%d-%b-%Y",
+    "%d %b %Y",
+)
+# Encoded values are kept in 32 bits on the way: beyond this a number becomes infinite.
+LARGEST_NUMBER = 3.0e38
+_MANY_VALUES = 20
+
+
+@dataclass
+class CellProfile:
+    """What the text cells of one column look like, gathered batch by batch.
+
+    Attributes
+    ----------
+    n_present, n_numbers, n_integers : int
+        Cells that are not empty; that read as a number; that read as a whole number.
+    date_formats : list of str
+        Formats that have fitted every cell so far.
+    first_text, first_text_row : str, int
+        The first cell that is not a number, and its row counted from 1.
+    """
+
+    n_present: int = 0
+    n_numbers: int = 0
+    n_integers: int = 0
+    date_formats: list[str] = field(default_factory=lambda: list(DATE_FORMATS))
+    first_text: str = ""
+    first_text_row: int = 0
+    _values: set[str] = field(default_factory=set)
+
+    @property
+    def has_many_values(self) -> bool:
+        """Whether the column takes more than a handful of values."""
+        return len(self._values) > _MANY_VALUES
+
+    def add(self, cells: pl.Series, first_row: int) -> None:
+        """Take in the next cells of the column; `first_row` is the first one's row."""
+        cells = without_empty_marks(cells)
+        present = cells.drop_nulls()
+        if present.is_empty():
+            return
+        numbers = cells.cast(pl.Float64, strict=False)
+        is_text = numbers.is_null() & cells.is_not_null()
+        n_text = int(is_text.sum())
+        if n_text and not self.first_text_row:
+            position = int(is_text.arg_max() or 0)
+            self.first_text, self.first_text_row = cells[position], first_row + position
+        self.n_present += len(present)
+        self.n_numbers += len(present) - n_text
+        if not n_text:
+            self.n_integers += int(present.str.contains(r"^[+-]?\d+$").sum())
+        if not self.has_many_values:
+            self._values.update(present.unique().head(2 * _MANY_VALUES))
+        self._keep_fitting_dates(present)
+
+    def _keep_fitting_dates(self, present: pl.Series) -> None:
+        if self.n_numbers:
+            # Years and day counts are numbers.
+            self.date_formats = []
+        sample = present.head(50)
+        self.date_formats = [
+            pattern
+            for pattern in self.date_formats
+            if _reads_as_date(sample, pattern) and _reads_as_date(present, pattern)
+        ]
+
+
+def without_empty_marks(cells: pl.Series) -> pl.Series:
+    """Return the text cells stripped, marks such as ``NA`` made null, ``True`` made ``true``.
+
+    Programs write truth values in either case, and a model must read them alike.
+    """
+    cell = pl.col("cell")
+    lower = cell.str.to_lowercase()
+    # Only short cells can be one of these: lower-casing every cell would double the time.
+    is_short = cell.str.len_bytes() <= 5
+    stripped = pl.DataFrame({"cell": cells.str.strip_chars()})
+    kept = stripped.select(
+        pl.when(is_short & lower.is_in(EMPTY_MARKS))
+        .then(None)
+        .when(is_short & lower.is_in(("true", "false")))
+        .then(lower)
+        .otherwise(cell)
+        .alias("cell")
+    )
+    return kept.to_series().alias(cells.name)
+
+
+def is_text_type(dtype: pl.DataType) -> bool:
+    """Whether cells of this type are words."""
+    return dtype in (pl.String, pl.Categorical, pl.Enum)
+
+
+def read_numbers(cells: pl.Series, first_row: int) -> pl.Series:
+    """Return the cells as float64.
+
+    Parameters
+    ----------
+    cells : Series
+        Text, whole, decimal, boolean, duration or floating numbers.
+    first_row : int
+        The row in the file of the first cell, counted from 1.
+
+    Raises
+    ------
+    InputError
+        At the first cell that is text or infinite, naming column, row and value.
+    """
+    if is_text_type(cells.dtype):
+        cells = without_empty_marks(cells.cast(pl.String))
+    elif cells.dtype == pl.Duration:
+        cells = cells.dt.total_seconds(fractional=True)
+    elif cells.dtype.is_temporal() or cells.dtype.is_nested() or cells.dtype == pl.Binary:
+        raise _wrong_type(cells, "numbers")
+    numbers = cells.cast(pl.Float64, strict=False)
+    is_text = numbers.is_null() & cells.is_not_null()
+    if is_text.any():
+        position = int(is_text.arg_max() or 0)
+        raise InputError(
+            f"Column {cells.name!r} holds text at row {first_row + position}: "
+            f"{cells[position]!r}, where the model was trained on numbers.",
+            "Correct that cell, or leave it empty if the value is not known.",
+        )
+    numbers = numbers.fill_nan(None)
+    too_large = (numbers.abs() > LARGEST_NUMBER).fill_null(False)
+    if too_large.any():
+        position = int(too_large.arg_max() or 0)
+        raise InputError(
+            f"Column {cells.name!r} holds {numbers[position]} at row {first_row + position}: "
+            "infinite, or too large to compute with.",
+            "Correct that cell or leave it empty; --drop leaves the whole column out of a fit.",
+        )
+    return numbers
+
+
+def read_dates(cells: pl.Series, date_format: str | None, first_row: int) -> pl.Series:
+    """Return the cells as dates with the time of day, zones turned into UTC.
+
+    Raises
+    ------
+    InputError
+        At the first cell that is not such a date, naming column, row and value.
+    """
+    if cells.dtype.is_temporal() and cells.dtype not in (pl.Duration, pl.Time):
+        dates = cells.cast(pl.Datetime("us"))
+        return dates
+    if not is_text_type(cells.dtype):
+        raise _wrong_type(cells, "dates")
+    cells = without_empty_marks(cells.cast(pl.String))
+    if date_format is None:
+        # Dates by type in training, as text now: the way most of the first are written.
+        first = cells.drop_nulls().head(100)
+        date_format = min(DATE_FORMATS, key=lambda way: _parse_dates(first, way).null_count())
+    dates = _parse_dates(cells, date_format)
+    wrong = dates.is_null() & cells.is_not_null()
+    if wrong.any():
+        position = int(wrong.arg_max() or 0)
+        raise InputError(
+            f"Column {cells.name!r} holds {cells[position]!r} at row {first_row + position}, "
+            f"which is not a date written as {date_format}.",
+            "Correct that cell, or leave it empty if the date is not known.",
+        )
+    return dates
+
+
+def read_strings(cells: pl.Series) -> pl.Series:
+    """Return the cells as words: numbers are written out, whole ones without decimals."""
+    if is_text_type(cells.dtype):
+        return without_empty_marks(cells.cast(pl.String))
+    if cells.dtype == pl.Boolean:
+        return cells.cast(pl.String)
+    if cells.dtype.is_float():
+        whole = cells.cast(pl.Int64, strict=False)
+        is_whole = (whole.cast(pl.Float64) == cells.cast(pl.Float64)).fill_null(False)
+        words = cells.fill_nan(None).cast(pl.String)
+        return whole.cast(pl.String).zip_with(is_whole, words).alias(cells.name)
+    if cells.dtype.is_nested() or cells.dtype == pl.Binary:
+        raise _wrong_type(cells, "words")
+    return cells.cast(pl.String)
+
+
+def _wrong_type(cells: pl.Series, expected: str) -> InputError:
+    return InputError(
+        f"Column {cells.name!r} holds cells of type {cells.dtype}, where the model was trained "
+        f"on {expected}.",
+        "Write the column as it was in the training file.",
+    )
+
+
+def _reads_as_date(cells: pl.Series, pattern: str) -> bool:
+    return _parse_dates(cells, pattern).null_count() == 0
+
+
+def _parse_dates(cells: pl.Series, pattern: str) -> pl.Series:
+    if "%H" not in pattern:
+        return cells.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
+    if "%z" in pattern:
+        dates = cells.str.to_datetime(pattern, strict=False, time_unit="us", time_zone="UTC")
+        return dates.dt.replace_time_zone(None)
+    return cells.str.to_datetime(pattern, strict=False, time_unit="us")

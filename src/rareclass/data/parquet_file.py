@@ -1,0 +1,75 @@
+"""Parquet files, read one batch of rows at a time."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rareclass.errors import InputError
+
+
+class ParquetFile:
+    """A Parquet file; columns keep the types they have in the file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        When it is not a Parquet file, or is cut short.
+    """
+
+    format_name = "Parquet"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with pq.ParquetFile(path) as file:
+                self.columns: list[str] = list(file.schema_arrow.names)
+                self._rows = int(file.metadata.num_rows)
+                self._bytes = sum(
+                    file.metadata.row_group(group).total_byte_size
+                    for group in range(file.metadata.num_row_groups)
+                )
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from error
+
+    def estimate_rows(self) -> int:
+        """Return the number of rows, which the file says."""
+        return self._rows
+
+    def estimate_memory(self) -> int:
+        """Return about how many bytes the columns take in memory (8 a cell at least)."""
+        return max(self._bytes, 8 * self._rows * len(self.columns))
+
+    def batches(
+        self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows in file order, `batch_rows` or fewer at a time."""
+        wanted = list(self.columns if columns is None else columns)
+        try:
+            with pq.ParquetFile(self.path) as file:
+                for batch in file.iter_batches(batch_size=batch_rows, columns=wanted):
+                    frame = pl.from_arrow(batch)
+                    assert isinstance(frame, pl.DataFrame)
+                    yield frame.select(wanted)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(self.path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    with path.open("rb") as file:
+        starts_well = file.read(4) == b"PAR1"
+    if starts_well:
+        return InputError(
+            f"{path} is a Parquet file that is cut short or damaged.", "Copy or write it again."
+        )
+    return InputError(
+        f"{path} is named like a Parquet file but is not one.",
+        "If it holds text, rename it to .csv (or .csv.gz when compressed).",
+    )

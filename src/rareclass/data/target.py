@@ -1,0 +1,118 @@
+"""The target column: labels as text, and which of them is the rare class."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.data.cells import read_strings
+from rareclass.errors import InputError, nearest_name
+
+
+@dataclass(frozen=True)
+class RareClass:
+    """Which label is the rare class.
+
+    Attributes
+    ----------
+    label : str
+        The label of the rare class, as text.
+    others : list of str
+        All other labels, the most frequent first.
+    counts : dict of str to int
+        Rows of every label.
+    """
+
+    label: str
+    others: list[str]
+    counts: dict[str, int]
+
+    @property
+    def rest_label(self) -> str:
+        """The name of everything else."""
+        return self.others[0] if len(self.others) == 1 else "rest"
+
+
+def labels_as_text(cells: pl.Series) -> pl.Series:
+    """Return labels as text: 1, 1.0 and "1" are all ``1``; empty cells and NaN are null.
+
+    Examples
+    --------
+    >>> labels_as_text(pl.Series([1.0, None, 0.0])).to_list()
+    ['1', None, '0']
+    """
+    if cells.dtype == pl.String:
+        # Unlike in a feature, "none" or "?" may be a label: only nothing at all is empty.
+        stripped = cells.str.strip_chars()
+        whole = stripped.str.replace(r"^([+-]?\d+)\.0+$", "${1}")
+        return whole.set(whole == "", None)
+    return read_strings(cells)
+
+
+def find_rare_class(labels: pl.Series, positive: str | None) -> RareClass:
+    """Find the rare class: the label asked for, else the rarer one of two.
+
+    Parameters
+    ----------
+    labels : Series
+        Labels as text, without empty ones.
+    positive : str or None
+        The label asked for.
+
+    Raises
+    ------
+    InputError
+        With one label only, with more than two and none asked for, or when no row has the one
+        asked for.
+    """
+    table = labels.value_counts(sort=True)
+    counts: dict[str, int] = dict(zip(table[labels.name], table["count"], strict=True))
+    if not counts:
+        raise InputError("No row has a target value.", "Check the --target column.")
+    if len(counts) == 1:
+        raise InputError(
+            f"The target holds one class only: {next(iter(counts))!r} in all {len(labels)} rows.",
+            "Two classes are needed, at least one row of each.",
+        )
+    label = _asked_for(positive, counts) if positive is not None else _rarest(counts)
+    return RareClass(label, [other for other in counts if other != label], counts)
+
+
+def is_rare(labels: pl.Series, rare: str) -> NDArray[np.bool_]:
+    """Return which labels are the rare one, however they are written (1, 1.0; True, true)."""
+    written = [label for label in labels.unique() if _same_value(label) == _same_value(rare)]
+    return labels.is_in(written).to_numpy()
+
+
+def _rarest(counts: dict[str, int]) -> str:
+    if len(counts) > 2:
+        shown = ", ".join(f"{label} ({count})" for label, count in list(counts.items())[:6])
+        raise InputError(
+            f"The target has {len(counts)} values: {shown}{' ...' if len(counts) > 6 else ''}.",
+            f"--positive {list(counts)[-1]} ranks one against the rest; for ordered grades use "
+            "OrdinalRankRC from Python.",
+        )
+    # Of two labels with as many rows the greater one: 1 of 0 and 1, True of False and True.
+    return min(counts, key=lambda label: (counts[label], _descending(label)))
+
+
+def _descending(label: str) -> tuple[int, ...]:
+    return tuple(-ord(letter) for letter in label)
+
+
+def _asked_for(positive: str, counts: dict[str, int]) -> str:
+    if positive in counts:
+        return positive
+    by_value = {_same_value(label): label for label in counts}
+    if _same_value(positive) in by_value:
+        return by_value[_same_value(positive)]
+    hint = nearest_name(positive, counts).replace("The columns are", "The target's values are")
+    raise InputError(f"--positive: no row has the target value {positive!r}.", hint)
+
+
+def _same_value(label: str) -> str:
+    try:
+        return repr(float(label))
+    except ValueError:
+        return label.strip().lower()

@@ -1,0 +1,190 @@
+"""A table read for training: typed columns, what each holds, and the labels as text."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from rareclass.data.cells import CellProfile, is_text_type, read_dates, read_numbers, read_strings
+from rareclass.data.columns import Column, Reading, describe_column, type_of_text_column
+from rareclass.data.tables import TableFile
+from rareclass.data.target import labels_as_text
+from rareclass.errors import InputError, nearest_name
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """A training file in memory.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The used columns: float64, datetime or string.
+    columns : list of Column
+        Every column that was looked at, the unused ones too.
+    labels : Series
+        The target as text; rows with an empty target are left out everywhere.
+    n_unlabelled : int
+        Number of rows left out because their target is empty.
+    """
+
+    frame: pl.DataFrame
+    columns: list[Column]
+    labels: pl.Series
+    n_unlabelled: int
+
+
+def read_training_table(
+    file: TableFile,
+    target: str,
+    drop: Sequence[str] = (),
+    categories: Sequence[str] = (),
+) -> TrainingTable:
+    """Read a file for training.
+
+    The file is read twice: once to find what the columns of text hold, once to keep their cells
+    as that, so that a number never takes the room of a word.
+
+    Parameters
+    ----------
+    file : TableFile
+        The file.
+    target : str
+        Name of the column with the labels.
+    drop : sequence of str
+        Columns to leave out.
+    categories : sequence of str
+        Columns to take as categories whatever they hold.
+
+    Raises
+    ------
+    InputError
+        For unknown column names, cells that cannot be used, no rows or no usable column.
+    """
+    _check_names(file.columns, [target], "--target")
+    _check_names(file.columns, drop, "--drop")
+    _check_names(file.columns, categories, "--category")
+    if target in drop:
+        raise InputError(f"Column {target!r} is both --target and --drop.")
+    names = [name for name in file.columns if name != target and name not in drop]
+    if not names:
+        raise InputError(f"{file.path} has no column besides the target.")
+    profiles, integers = _profile(file, names)
+    readings: dict[str, Reading] = {}
+    formats: dict[str, str | None] = dict.fromkeys(names)
+    for name, profile in profiles.items():
+        readings[name], formats[name] = type_of_text_column(name, profile, categories)
+        if profile.n_integers == profile.n_present:
+            integers.add(name)
+    readings |= dict.fromkeys(categories, "string")
+    frame, labels = _read_typed(file, names, target, readings, formats)
+    columns = [
+        describe_column(frame[name], name in integers, formats[name], name in categories)
+        for name in names
+    ]
+    used = [column.name for column in columns if column.is_used]
+    if not used:
+        raise InputError(
+            f"No column of {file.path} can be learned from: all are constant or id-like."
+        )
+    labelled = labels.is_not_null()
+    return TrainingTable(
+        frame.select(used).filter(labelled),
+        columns,
+        labels.filter(labelled),
+        int((~labelled).sum()),
+    )
+
+
+def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: int) -> pl.DataFrame:
+    """Return the trained-on columns of a batch, typed as they were in training.
+
+    Parameters
+    ----------
+    batch : DataFrame
+        Rows as they are in the file.
+    columns : iterable of Column
+        The columns that the model uses; others in `batch` are left out.
+    first_row : int
+        The row in the file of the first row, counted from 1, for messages.
+
+    Raises
+    ------
+    InputError
+        At a cell that does not fit, naming column, row and value.
+    """
+    return pl.DataFrame(
+        [
+            _read_cells(batch[column.name], column.reads_as, column.date_format, first_row)
+            for column in columns
+        ]
+    )
+
+
+def _check_names(known: Sequence[str], wanted: Sequence[str], option: str) -> None:
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"{option}: there is no column {name!r}.", nearest_name(name, known))
+
+
+def _profile(file: TableFile, names: list[str]) -> tuple[dict[str, CellProfile], set[str]]:
+    """Look once at every text cell; also return the columns stored as whole numbers."""
+    profiles: dict[str, CellProfile] = {}
+    integers: set[str] = set()
+    first_row = 1
+    for batch in file.batches(names):
+        for cells in batch:
+            if cells.dtype.is_integer():
+                integers.add(cells.name)
+            if is_text_type(cells.dtype):
+                profile = profiles.setdefault(cells.name, CellProfile())
+                profile.add(cells.cast(pl.String), first_row)
+        first_row += batch.height
+    if first_row == 1:
+        raise InputError(f"{file.path} has columns but no rows.", "Give a file with rows.")
+    return profiles, integers
+
+
+def _read_typed(
+    file: TableFile,
+    names: list[str],
+    target: str,
+    readings: dict[str, Reading],
+    formats: dict[str, str | None],
+) -> tuple[pl.DataFrame, pl.Series]:
+    frames: list[pl.DataFrame] = []
+    labels: list[pl.Series] = []
+    first_row = 1
+    for batch in file.batches([*names, target]):
+        frames.append(
+            pl.DataFrame(
+                [
+                    _read_cells(batch[name], readings.get(name), formats[name], first_row)
+                    for name in names
+                ]
+            )
+        )
+        labels.append(labels_as_text(batch[target]))
+        first_row += batch.height
+    return pl.concat(frames, rechunk=True), pl.concat(labels, rechunk=True)
+
+
+def _read_cells(
+    cells: pl.Series, reads_as: Reading | None, date_format: str | None, first_row: int
+) -> pl.Series:
+    """Read cells as the given type; None keeps what the type in the file says."""
+    if reads_as is None:
+        if cells.dtype.is_nested() or cells.dtype == pl.Binary:
+            return cells
+        temporal = cells.dtype.is_temporal() and cells.dtype not in (pl.Duration, pl.Time)
+        reads_as = "date" if temporal else "number"
+        if cells.dtype == pl.Boolean:
+            # A text file would say true and false: read both alike.
+            reads_as = "string"
+    if cells.dtype == pl.Time:
+        cells = cells.cast(pl.Duration)
+    if reads_as == "string":
+        return read_strings(cells)
+    if reads_as == "date":
+        return read_dates(cells, date_format, first_row)
+    return read_numbers(cells, first_row)

@@ -1,0 +1,124 @@
+"""How well a model ranks rows that it was not trained on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.metrics import (
+    average_precision_interval,
+    precision_at_k_interval,
+    roc_auc_interval,
+)
+
+# Precision among this many top rows is shown as well when there are enough rows.
+SECOND_TOP = 100
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure with its 95 % interval.
+
+    Attributes
+    ----------
+    name : str
+        What is measured.
+    value, low, high : float
+        The value and its interval.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Measures of a ranking on some rows.
+
+    Attributes
+    ----------
+    measures : list of Measure
+        AUC, average precision, precision at k.
+    n_rows, n_rare : float
+        Number of rows, and of rare ones, copies included.
+    """
+
+    measures: list[Measure]
+    n_rows: float
+    n_rare: float
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return the estimate as dictionaries and numbers."""
+        return {
+            "n_rows": self.n_rows,
+            "n_rare": self.n_rare,
+            "measures": {
+                measure.name: {"value": measure.value, "low": measure.low, "high": measure.high}
+                for measure in self.measures
+            },
+        }
+
+
+class LabelledRows(Protocol):
+    """Rows with their classes and weights."""
+
+    @property
+    def rows(self) -> Any:
+        """The rows, as the encoder takes them."""
+
+    @property
+    def rare(self) -> NDArray[np.bool_]:
+        """Which are rare."""
+
+    @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """How many copies each stands for."""
+
+
+def estimate_on(encoder: Any, model: Any, data: LabelledRows) -> Estimate:
+    """Return how well `model` ranks the rows of `data`."""
+    return estimate(data.rare, model.score_samples(encoder.transform(data.rows)), data.weight)
+
+
+def estimate(
+    rare: NDArray[np.bool_],
+    scores: NDArray[np.float64],
+    weight: NDArray[np.float64] | None = None,
+) -> Estimate:
+    """Return AUC, average precision and precision at k of scores, with 95 % intervals.
+
+    Parameters
+    ----------
+    rare : ndarray of bool
+        Which rows are rare.
+    scores : ndarray
+        Their scores, higher is rarer.
+    weight : ndarray, optional
+        How many copies each row stands for.
+    """
+    counts = np.ones(len(rare)) if weight is None else weight
+    n_rows, n_rare = float(counts.sum()), float(counts[rare].sum())
+    measures = [
+        _measure("AUC", roc_auc_interval(rare, scores, sample_weight=weight)),
+        _measure(
+            "average precision", average_precision_interval(rare, scores, sample_weight=weight)
+        ),
+    ]
+    for k in _tops(n_rows, n_rare):
+        interval = precision_at_k_interval(rare, scores, k, sample_weight=weight)
+        measures.append(_measure(f"precision at {k}", interval))
+    return Estimate(measures, n_rows, n_rare)
+
+
+def _tops(n_rows: float, n_rare: float) -> list[int]:
+    first = max(1, round(n_rare))
+    return sorted({first, SECOND_TOP}) if n_rows >= 10 * SECOND_TOP else [first]
+
+
+def _measure(name: str, interval: Sequence[float]) -> Measure:
+    value, low, high = (float(number) for number in interval)
+    return Measure(name, value, low, high)

@@ -1,0 +1,205 @@
+"""A trained model on disk: one skops file that opens without executing anything from it."""
+
+import warnings
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import skops.io
+from sklearn.exceptions import InconsistentVersionWarning
+
+from rareclass.atomic_file import replacing
+from rareclass.data.encoding import SparseEncoder, TableEncoder
+from rareclass.errors import InputError
+from rareclass.ranking import RankRC
+
+FORMAT = 1
+
+# Every type that a model file may hold besides numpy's dense arrays and scikit-learn's estimators,
+# which skops knows. A type is named here only after a look at what building one does: nothing
+# but setting attributes.
+TRUSTED_TYPES = (
+    "numpy.dtype",
+    "polars.datatypes.classes.Datetime",
+    "rareclass.data.columns.Column",
+    "rareclass.data.encoding.SparseEncoder",
+    "rareclass.data.encoding.TableEncoder",
+    "rareclass.ranking.newton.Step",
+    "rareclass.ranking.rankrc.RankRC",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+    "sklearn.model_selection._split.KFold",
+    "sklearn.model_selection._split.StratifiedKFold",
+    "skrub._apply_to_each_col.ApplyToEachCol",
+    "skrub._apply_to_sub_frame.ApplyToSubFrame",
+    "skrub._check_input.CheckInputDataFrame",
+    "skrub._clean_categories.CleanCategories",
+    "skrub._clean_null_strings.CleanNullStrings",
+    "skrub._dataframe._common.is_any_date",
+    "skrub._dataframe._common.is_categorical",
+    "skrub._dataframe._common.is_numeric",
+    "skrub._datetime_encoder.DatetimeEncoder",
+    "skrub._drop_uninformative.DropUninformative",
+    "skrub._duration_to_float.DurationToFloat",
+    "skrub._string_encoder.StringEncoder",
+    "skrub._table_vectorizer.PassThrough",
+    "skrub._table_vectorizer.ShortReprDict",
+    "skrub._table_vectorizer.TableVectorizer",
+    "skrub._table_vectorizer._created_by_predicate",
+    "skrub._to_datetime.ToDatetime",
+    "skrub._to_float.ToFloat",
+    "skrub._to_str.ToStr",
+    "skrub.selectors._base.All",
+    "skrub.selectors._base.And",
+    "skrub.selectors._base.Cols",
+    "skrub.selectors._base.Filter",
+    "skrub.selectors._base.Sub",
+    "skrub.selectors._selectors._cardinality_below",
+)
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    encoder : TableEncoder or SparseEncoder
+        Turns rows of a file into numbers.
+    model : RankRC
+        Scores the numbers.
+    metadata : dict
+        Plain data: target, rare label, columns, counts, metrics, lam, versions, date.
+    notices : list of str
+        What is odd about the file but did not keep it from opening.
+    """
+
+    encoder: Any
+    model: Any
+    metadata: dict[str, Any]
+    notices: tuple[str, ...] = ()
+
+
+def save_model(path: Path, content: ModelFile) -> None:
+    """Write a model file; `path` is replaced only once the new file is whole.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+    content : ModelFile
+        What to write.
+
+    Raises
+    ------
+    InputError
+        When `path` cannot be written.
+    TypeError
+        When the model holds a type that `load_model` would refuse: nothing is written then.
+    """
+    parts = {
+        "rareclass_format": FORMAT,
+        "encoder": content.encoder,
+        "model": content.model,
+        "metadata": content.metadata,
+    }
+    with replacing(path) as temporary:
+        skops.io.dump(parts, temporary, compression=zipfile.ZIP_DEFLATED)
+        foreign = _foreign_types(temporary)
+        if foreign:
+            raise TypeError(f"the model cannot be saved: it holds {', '.join(foreign)}")
+
+
+def load_model(path: Path) -> ModelFile:
+    """Open a model file without executing anything from it.
+
+    Parameters
+    ----------
+    path : Path
+        A file that `save_model` wrote.
+
+    Raises
+    ------
+    InputError
+        When the file is missing, is no model file, is damaged, or holds types that are not on
+        the list of trusted ones (they are named).
+    """
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise InputError(f"The model file {path} {what}.", "rareclass fit makes one.")
+    _check_whole(path)
+    foreign = _foreign_types(path)
+    if foreign:
+        raise InputError(
+            f"{path} holds types that a rareclass model does not: {', '.join(foreign)}. "
+            "It was not opened.",
+            "Use a file from a source you trust, made by this version of rareclass and skrub.",
+        )
+    parts, notices = _construct(path)
+    content = ModelFile(parts["encoder"], parts["model"], parts["metadata"], notices)
+    if not (
+        isinstance(content.encoder, TableEncoder | SparseEncoder)
+        and isinstance(content.model, RankRC)
+        and isinstance(content.metadata, dict)
+    ):
+        raise InputError(f"{path} does not hold what a rareclass model does.", "Fit again.")
+    return content
+
+
+def _check_whole(path: Path) -> None:
+    if not zipfile.is_zipfile(path):
+        with path.open("rb") as file:
+            begins_well = file.read(2) == b"PK"
+        if begins_well:
+            raise _damaged(path)
+        raise InputError(f"{path} is not a model file.", "rareclass fit makes one.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if archive.testzip() is not None:
+                raise _damaged(path)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+        raise _damaged(path) from error
+    if "schema.json" not in names:
+        raise InputError(f"{path} is not a model file.", "rareclass fit makes one.")
+
+
+def _foreign_types(path: Path) -> list[str]:
+    try:
+        found = skops.io.get_untrusted_types(file=path)
+    except Exception as error:  # the content of a file can be wrong in any way
+        raise _damaged(path) from error
+    return sorted(set(found) - set(TRUSTED_TYPES))
+
+
+def _construct(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            parts = skops.io.load(path, trusted=list(TRUSTED_TYPES))
+        except Exception as error:  # the content of a file can be wrong in any way
+            raise _damaged(path) from error
+    if not isinstance(parts, dict) or "rareclass_format" not in parts:
+        raise InputError(f"{path} is a skops file, but not of rareclass.", "")
+    if parts["rareclass_format"] != FORMAT or not {"encoder", "model", "metadata"} <= set(parts):
+        raise InputError(
+            f"{path} has format {parts['rareclass_format']}, this version reads {FORMAT}.",
+            "Install the version that made it, or fit again.",
+        )
+    old = sorted(
+        {
+            f"made with scikit-learn {warning.message.original_sklearn_version}, this is "
+            f"{warning.message.current_sklearn_version}: scores may differ; fit again to be sure"
+            for warning in caught
+            if isinstance(warning.message, InconsistentVersionWarning)
+        }
+    )
+    return parts, tuple(old)
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(
+        f"The model file {path} is damaged or cut short.", "Copy it again, or fit again."
+    )

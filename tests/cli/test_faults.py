@@ -1,0 +1,318 @@
+"""What the verbs say about bad input: exit code 2, one message, nothing written."""
+
+import gzip
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+import skops.io
+
+from cli.conftest import Run, message, purchases
+from rareclass.errors import InputError
+
+
+def fit(rareclass: Run, path: Path, *more: object) -> str:
+    """Return what a refused fit says; check that it leaves no file behind."""
+    before = set(path.parent.iterdir()) if path.parent.exists() else set()
+    options = [] if "--out" in more else ["--out", path.parent / "m.skops"]
+    target = [] if "--target" in more else ["--target", "fraud"]
+    said = message(rareclass("fit", path, *target, *options, *more))
+    assert set(path.parent.iterdir()) == before
+    return said
+
+
+def write(path: Path, table: pl.DataFrame) -> Path:
+    table.write_csv(path)
+    return path
+
+
+def test_one_class_only(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
+    path = write(tmp_path / "t.csv", table.with_columns(fraud=pl.lit("no")))
+    assert "one class only: 'no' in all 240 rows" in fit(rareclass, path)
+
+
+def test_no_rows(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
+    assert "no rows" in fit(rareclass, write(tmp_path / "t.csv", table.head(0)))
+    table.head(0).write_parquet(tmp_path / "t.parquet")
+    assert "no rows" in fit(rareclass, tmp_path / "t.parquet")
+
+
+def test_three_labels_name_the_ways_out(
+    tmp_path: Path, table: pl.DataFrame, rareclass: Run
+) -> None:
+    path = write(tmp_path / "t.csv", table.with_columns(fraud=pl.int_range(pl.len()) % 3))
+    said = fit(rareclass, path)
+    assert "3 values" in said
+    assert "OrdinalRankRC" in said
+    assert "--positive" in said
+
+
+@pytest.mark.parametrize("option", ["--target", "--drop", "--category"])
+def test_unknown_column_suggests_the_nearest(train_csv: Path, rareclass: Run, option: str) -> None:
+    said = fit(rareclass, train_csv, option, "Amuont")
+    assert f"{option}: there is no column 'Amuont'. Did you mean 'amount'?" in said
+
+
+def test_target_not_given_lists_the_columns(train_csv: Path, rareclass: Run) -> None:
+    said = message(rareclass("fit", train_csv, "--out", train_csv.parent / "m.skops"))
+    assert "--target is missing" in said
+    assert "amount" in said
+
+
+def test_unknown_positive_value(train_csv: Path, rareclass: Run) -> None:
+    said = fit(rareclass, train_csv, "--positive", "yess")
+    assert "'yess'" in said
+    assert "Did you mean 'yes'?" in said
+
+
+def test_text_in_a_number_column_when_fitting(
+    tmp_path: Path, table: pl.DataFrame, rareclass: Run
+) -> None:
+    cells = table["amount"].cast(pl.String).to_list()
+    cells[16] = "about 40"
+    path = write(tmp_path / "t.csv", table.with_columns(amount=pl.Series(cells)))
+    said = fit(rareclass, path)
+    assert "Column 'amount' holds text at row 17: 'about 40'" in said
+    assert "--drop amount" in said
+
+
+def test_text_in_a_number_column_when_scoring(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text("order,amount,items,country,member\na,1,2,DE,true\nb,lots,2,DE,true\n")
+    out = tmp_path / "s.csv"
+    out.write_text("old")
+    said = message(rareclass("score", fitted / "model.skops", new, "--out", out))
+    assert "Column 'amount' holds text at row 2: 'lots'" in said
+    assert "leave it empty" in said
+    assert out.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "s.csv"]
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "1e39"])
+def test_infinite_value(tmp_path: Path, table: pl.DataFrame, rareclass: Run, value: str) -> None:
+    cells = table["amount"].cast(pl.String).to_list()
+    cells[4] = value
+    path = write(tmp_path / "t.csv", table.with_columns(amount=pl.Series(cells)))
+    assert "Column 'amount' holds" in (said := fit(rareclass, path))
+    assert "at row 5" in said
+
+
+def test_absent_column_when_scoring(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    new = write(tmp_path / "new.csv", purchases().rename({"amount": "amounts"}))
+    said = message(rareclass("score", fitted / "model.skops", new, "--out", tmp_path / "s.csv"))
+    assert "lacks column 'amount'" in said
+    assert "Did you mean 'amounts'?" in said
+
+
+def test_absent_target_when_evaluating(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    new = write(tmp_path / "new.csv", purchases().drop("fraud"))
+    said = message(rareclass("evaluate", fitted / "model.skops", new))
+    assert "lacks the target column 'fraud'" in said
+
+
+def test_one_class_when_evaluating(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    new = write(tmp_path / "new.csv", purchases().filter(pl.col("fraud") == "no"))
+    assert "no row has the target value 'yes'" in message(
+        rareclass("evaluate", fitted / "model.skops", new)
+    )
+
+
+def test_unknown_id_column(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    said = message(
+        rareclass(
+            "score", fitted / "model.skops", fitted / "new.csv",
+            "--out", tmp_path / "s.csv", "--id", "ordr",
+        )
+    )  # fmt: skip
+    assert "Did you mean 'order'?" in said
+
+
+def test_files_that_are_missing_empty_cut_short_or_something_else(
+    tmp_path: Path, table: pl.DataFrame, rareclass: Run
+) -> None:
+    assert "no file" in fit(rareclass, tmp_path / "none.csv")
+    (tmp_path / "empty.csv").write_bytes(b"")
+    assert "is empty (0 bytes)" in fit(rareclass, tmp_path / "empty.csv")
+    (tmp_path / "blank.csv").write_bytes(b"\n\n")
+    assert "holds no text" in fit(rareclass, tmp_path / "blank.csv")
+    packed = gzip.compress(purchases(30_000).write_csv().encode())
+    (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) * 2 // 3])
+    assert "cut short or damaged" in fit(rareclass, tmp_path / "cut.csv.gz")
+    (tmp_path / "fake.csv.gz").write_text("a,b\n1,2\n")
+    assert "named like a gzip file but is not one" in fit(rareclass, tmp_path / "fake.csv.gz")
+    table.write_parquet(tmp_path / "whole.parquet")
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    assert "cut short or damaged" in fit(rareclass, tmp_path / "cut.parquet")
+    table.write_csv(tmp_path / "fake.parquet")
+    assert "not one" in fit(rareclass, tmp_path / "fake.parquet")
+    (tmp_path / "bytes.csv").write_bytes(bytes(range(256)) * 10)
+    assert "not a text file" in fit(rareclass, tmp_path / "bytes.csv")
+
+
+def test_csv_oddities(tmp_path: Path, rareclass: Run) -> None:
+    (tmp_path / "headless.csv").write_text("1,2,0\n3,4,1\n")
+    assert "holds numbers, not column names" in fit(rareclass, tmp_path / "headless.csv")
+    (tmp_path / "ragged.csv").write_text("a,b,fraud\n1,2,yes\n1,no\n")
+    assert "Row #3" in fit(rareclass, tmp_path / "ragged.csv")
+    (tmp_path / "twice.csv").write_text("a,a,fraud\n1,2,yes\n")
+    assert "two columns named 'a'" in fit(rareclass, tmp_path / "twice.csv")
+
+
+def test_svmlight_line_that_is_not(tmp_path: Path, rareclass: Run) -> None:
+    path = tmp_path / "t.svmlight"
+    path.write_text("1 3:1\n-1 what is this\n")
+    assert "line 2 is not svmlight" in fit(rareclass, path)
+
+
+def test_unwritable_output_is_found_before_training(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("trained")
+
+    monkeypatch.setattr("rareclass.training.read_training_set", never)
+    folder = train_csv.parent
+    said = fit(rareclass, train_csv, "--out", folder / "nowhere" / "m.skops")
+    assert "does not exist" in said
+    assert "mkdir -p" in said
+    assert "is a folder" in fit(rareclass, train_csv, "--out", folder)
+    assert "is not a folder" in fit(rareclass, train_csv, "--out", train_csv / "m.skops")
+    assert "is the training file" in fit(rareclass, train_csv, "--out", train_csv)
+
+
+def test_score_output_must_be_a_format_it_knows(
+    fitted: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    said = message(
+        rareclass("score", fitted / "model.skops", fitted / "new.csv", "--out", tmp_path / "s.xls")
+    )
+    assert ".csv or .parquet" in said
+
+
+def test_damaged_model_files(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    whole = (fitted / "model.skops").read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 0xFF
+    for name, content in (
+        ("cut.skops", whole[: len(whole) // 2]),
+        ("flipped.skops", bytes(flipped)),
+        ("text.skops", b"hello"),
+        ("empty.skops", b""),
+    ):
+        path = tmp_path / name
+        path.write_bytes(content)
+        said = message(rareclass("score", path, fitted / "new.csv", "--out", tmp_path / "s.csv"))
+        assert "damaged" in said or "not a model file" in said
+    said = message(rareclass("evaluate", tmp_path / "none.skops", fitted / "new.csv"))
+    assert "does not exist" in said
+
+
+class Foreign:
+    """A type that no model file of ours holds."""
+
+    was_built = False
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        Foreign.was_built = True
+
+
+def test_foreign_types_are_named_and_not_built(
+    fitted: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    path = tmp_path / "foreign.skops"
+    foreign = Foreign()
+    foreign.harm = 1  # type: ignore[attr-defined]
+    skops.io.dump({"rareclass_format": 1, "model": foreign, "encoder": os.system}, path)
+    said = message(rareclass("evaluate", path, fitted / "new.csv"))
+    assert "Foreign" in said
+    assert "system" in said
+    assert not Foreign.was_built
+
+
+def test_skops_file_of_something_else(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    path = tmp_path / "other.skops"
+    skops.io.dump({"a": 1}, path)
+    assert "not of rareclass" in message(rareclass("evaluate", path, fitted / "new.csv"))
+    skops.io.dump({"rareclass_format": 1, "encoder": 1, "model": 2, "metadata": {}}, path)
+    assert "does not hold" in message(rareclass("evaluate", path, fitted / "new.csv"))
+    skops.io.dump({"rareclass_format": 99}, path)
+    assert "has format 99" in message(rareclass("evaluate", path, fitted / "new.csv"))
+
+
+@pytest.mark.parametrize("lam", ["none", "-1", "0", "nan", "inf", "2^5000"])
+def test_lam_that_is_no_strength(train_csv: Path, rareclass: Run, lam: str) -> None:
+    assert "not a number above zero" in fit(rareclass, train_csv, f"--lam={lam}")
+
+
+def test_wrong_words(train_csv: Path, rareclass: Run) -> None:
+    assert "No such option" in message(rareclass("fit", train_csv, "--targte", "x"))
+    assert "rankrc" in fit(rareclass, train_csv, "--method", "magic")
+    assert "holdout" in fit(rareclass, train_csv, "--holdout", "1.5")
+
+
+def test_fit_says_what_memory_it_needs(train_csv: Path, rareclass: Run) -> None:
+    said = fit(rareclass, train_csv, "--memory", "1MB")
+    assert re.search(r"needs about \d+\.\d MiB", said)
+    assert "976.6 KiB may be used" in said
+    assert "not a size" in fit(rareclass, train_csv, "--memory", "plenty")
+
+
+def test_too_many_rare_rows_for_the_memory(
+    fitted: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.fit_memory._LEAST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.fit_memory._MOST_KERNEL_MEMORY", 1000)
+    train = write(tmp_path / "t.csv", purchases())
+    said = fit(rareclass, train, "--lam", 1)
+    assert "18 distinct rare rows" in said
+    assert "Raise --memory" in said
+
+
+def test_every_column_useless(tmp_path: Path, rareclass: Run) -> None:
+    path = write(tmp_path / "t.csv", purchases().select("order", "fraud"))
+    assert "No column" in fit(rareclass, path)
+
+
+def test_stopping_leaves_nothing_behind(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rareclass.model_file.skops.io.dump", stopped)
+    before = set(train_csv.parent.iterdir())
+    out = train_csv.parent / "m.skops"
+    result = rareclass("fit", train_csv, "--target", "fraud", "--lam", 1, "--out", out)
+    assert result.exit_code == 130
+    assert "Stopped" in result.stderr
+    assert set(train_csv.parent.iterdir()) == before
+
+
+def test_interrupt_of_the_real_process(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    purchases(60_000).write_csv(path)
+    command = [sys.executable, "-c", "from rareclass.cli.main import main; main()"]
+    command += ["fit", str(path), "--target", "fraud", "--out", str(tmp_path / "m.skops")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # the file has been read: training begins
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    assert error.strip().endswith("Stopped; nothing was left half-written.")
+    assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_input_error_joins_message_and_remedy() -> None:
+    assert str(InputError("Wrong.", "Mend it.")) == "Wrong. Mend it."

@@ -1,0 +1,267 @@
+"""What the verbs do with good input."""
+
+import bz2
+import datetime as dt
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.conftest import Run, purchases
+from rareclass.model_file import load_model
+
+
+def test_fit_says_what_it_understood_and_saves(fitted: Path, rareclass: Run) -> None:
+    result = rareclass(
+        "fit", fitted / "train.csv", "--target", "fraud", "--folds", "3",
+        "--out", fitted / "auto.skops",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    shown = result.stdout
+    assert "240 rows" in shown
+    assert "fraud = yes, 24 rows (10.00%)" in shown
+    assert "id-like" in shown
+    assert "AUC" in shown
+    assert "precision at 6" in shown
+    assert "chosen by cross-validation" in shown
+    assert "rareclass score" in shown
+    assert "\x1b[" not in shown
+
+
+def test_model_file_holds_the_record_of_the_training(fitted: Path) -> None:
+    metadata = load_model(fitted / "model.skops").metadata
+    assert metadata["target"] == "fraud"
+    assert metadata["rare_label"] == "yes"
+    assert metadata["label_counts"] == {"no": 216, "yes": 24}
+    assert metadata["lam"] == 2**-4
+    assert [column["kind"] for column in metadata["columns"]] == [
+        "id-like",
+        "number",
+        "number",
+        "category",
+        "boolean",
+    ]
+    assert metadata["held_out"]["n_rare"] == 6
+    auc = metadata["held_out"]["measures"]["AUC"]
+    assert auc["low"] <= auc["value"] <= auc["high"]
+    assert set(metadata["versions"]) >= {"rareclass", "scikit-learn", "skrub", "skops"}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_score_keeps_row_order_and_the_id_column(
+    fitted: Path, tmp_path: Path, rareclass: Run, suffix: str
+) -> None:
+    out = tmp_path / f"scores{suffix}"
+    result = rareclass(
+        "score", fitted / "model.skops", fitted / "new.csv", "--out", out, "--id", "order"
+    )
+    assert result.exit_code == 0, result.output
+    scores = pl.read_csv(out) if suffix == ".csv" else pl.read_parquet(out)
+    assert scores.columns == ["order", "score", "called_rare", "percentile"]
+    table = purchases(seed=1)
+    assert scores["order"].to_list() == table["order"].to_list()
+    rare = (table["fraud"] == "yes").to_numpy()
+    values = scores["score"].to_numpy()
+    assert (values[rare][:, None] > values[~rare]).mean() > 0.9
+    assert scores["percentile"].is_between(0, 100).all()
+
+
+def test_scores_do_not_depend_on_format_column_order_or_extra_columns(
+    fitted: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    table = purchases(seed=1)
+    shuffled = table.select(reversed(table.columns)).with_columns(pl.lit("z").alias("extra"))
+    shuffled.write_parquet(tmp_path / "new.parquet")
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    model = fitted / "model.skops"
+    rareclass("score", model, fitted / "new.csv", "--out", first)
+    result = rareclass("score", model, tmp_path / "new.parquet", "--out", second)
+    assert result.exit_code == 0, result.output
+    assert "extra" in result.stdout
+    np.testing.assert_allclose(
+        pl.read_csv(first)["score"], pl.read_csv(second)["score"], rtol=1e-12
+    )
+
+
+def test_types_of_parquet_and_words_of_csv_read_alike(tmp_path: Path, rareclass: Run) -> None:
+    start = dt.datetime(2024, 1, 1, 8, 30)
+    table = purchases().with_columns(
+        at=pl.Series([start + dt.timedelta(hours=7 * k % 97) for k in range(240)]),
+        on=pl.Series([start.date() + dt.timedelta(days=k % 31) for k in range(240)]),
+    )
+    table.write_parquet(tmp_path / "t.parquet")
+    table.write_csv(tmp_path / "t.csv")
+    written_by_others = (tmp_path / "t.csv").read_text().replace("true", "True")
+    (tmp_path / "t2.csv").write_text(written_by_others)
+    scores = []
+    for source, new in (("t.parquet", "t2.csv"), ("t2.csv", "t.parquet"), ("t.csv", "t2.csv")):
+        model, out = tmp_path / "m.skops", tmp_path / "s.parquet"
+        fitted = rareclass("fit", tmp_path / source, "-t", "fraud", "--lam", 1, "-o", model)
+        assert fitted.exit_code == 0, fitted.output
+        result = rareclass("score", model, tmp_path / new, "-o", out)
+        assert result.exit_code == 0, result.output
+        assert "not seen" not in result.stdout
+        scores.append(pl.read_parquet(out)["score"].to_numpy())
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(scores[2], scores[0], rtol=1e-6, atol=1e-12)
+
+
+def test_evaluate_prints_and_writes_the_same_numbers(
+    fitted: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    out = tmp_path / "numbers.json"
+    result = rareclass("evaluate", fitted / "model.skops", fitted / "new.csv", "--json", out)
+    assert result.exit_code == 0, result.output
+    numbers = json.loads(out.read_text())
+    assert f"{numbers['measures']['AUC']['value']:.3f}" in result.stdout
+    counts = numbers["at_threshold"]
+    assert counts["true_rare"] + counts["missed_rare"] == 24
+    assert counts["false_rare"] + counts["true_rest"] == 216
+    assert "Precision" in result.stdout
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_any_separator_and_compression(
+    tmp_path: Path, table: pl.DataFrame, rareclass: Run, separator: str
+) -> None:
+    text = table.write_csv(separator=separator).encode()
+    for name, content in (
+        ("t.csv.gz", gzip.compress(text)),
+        ("t.csv.bz2", bz2.compress(text)),
+        ("t.txt", text),
+    ):
+        path = tmp_path / name
+        path.write_bytes(content)
+        result = rareclass("fit", path, "-t", "fraud", "--lam", 1, "-o", tmp_path / "m.skops")
+        assert result.exit_code == 0, result.output
+        assert "240 rows, 4 columns" in result.stdout
+
+
+def test_svmlight_stays_sparse_and_scores(tmp_path: Path, rareclass: Run) -> None:
+    generator = np.random.default_rng(0)
+    lines = []
+    for row in range(200):
+        rare = row % 10 == 0
+        value = generator.random() + rare
+        lines.append(f"{1 if rare else -1} 3:{value:.3f} {5 + row % 7}:1\n")
+    path = tmp_path / "t.svmlight.gz"
+    path.write_bytes(gzip.compress("".join(lines).encode()))
+    model, out = tmp_path / "m.skops", tmp_path / "s.parquet"
+    result = rareclass("fit", path, "--lam", "0.1", "--out", model)
+    assert result.exit_code == 0, result.output
+    new = tmp_path / "new.svmlight"
+    # Feature 40 is not known from training.
+    new.write_text("1 3:2.0 40:1\n-1 3:0.1 6:1\n")
+    result = rareclass("score", model, new, "--out", out)
+    assert result.exit_code == 0, result.output
+    scores = pl.read_parquet(out)
+    assert scores["row"].to_list() == [1, 2]
+    assert scores["score"][0] > scores["score"][1]
+    assert rareclass("evaluate", model, path).exit_code == 0
+
+
+def test_copies_become_weights(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
+    path, model = tmp_path / "twice.csv", tmp_path / "m.skops"
+    pl.concat([table, table]).write_csv(path)
+    result = rareclass("fit", path, "-t", "fraud", "--drop", "order", "--lam", 1, "-o", model)
+    assert result.exit_code == 0, result.output
+    assert "240 rows are exact copies" in " ".join(result.stdout.split())
+    assert load_model(model).metadata["n_rare"] == 48
+
+
+def test_unseen_category_and_empty_cells_are_fine_and_reported(
+    fitted: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text(
+        "order,amount,items,country,member\na,51.5,2,ATLANTIS,true\nb,,3,,false\nc,99,,DE,\n"
+    )
+    result = rareclass("score", fitted / "model.skops", new, "--out", tmp_path / "s.csv")
+    assert result.exit_code == 0, result.output
+    assert "column 'country': 1 cell holds values not seen" in " ".join(result.stdout.split())
+    assert pl.read_csv(tmp_path / "s.csv")["score"].is_finite().all()
+
+
+def test_single_rare_row_works_with_a_warning(tmp_path: Path, rareclass: Run) -> None:
+    table = purchases().with_columns(
+        fraud=pl.when(pl.int_range(pl.len()) == 3).then(1).otherwise(0)
+    )
+    path, model = tmp_path / "one.csv", tmp_path / "m.skops"
+    table.write_csv(path)
+    result = rareclass("fit", path, "--target", "fraud", "--out", model)
+    assert result.exit_code == 0, result.output
+    shown = " ".join(result.stdout.split())
+    assert "nothing can be held out" in shown
+    assert "intervals" in shown
+    assert load_model(model).metadata["held_out"] is None
+
+
+def test_two_rare_rows_give_an_estimate_called_rough(tmp_path: Path, rareclass: Run) -> None:
+    table = purchases().with_columns(fraud=pl.int_range(pl.len()).is_in([3, 13]))
+    path = tmp_path / "two.csv"
+    table.write_csv(path)
+    result = rareclass("fit", path, "--target", "fraud", "--out", tmp_path / "m.skops")
+    assert result.exit_code == 0, result.output
+    assert "Rare rows held out: only 1" in result.stdout
+
+
+def test_positive_picks_one_of_many_labels(tmp_path: Path, rareclass: Run) -> None:
+    path, model = tmp_path / "t.csv", tmp_path / "m.skops"
+    purchases().with_columns(grade=pl.int_range(pl.len()) % 10 % 4).write_csv(path)
+    result = rareclass("fit", path, "-t", "grade", "--positive", "3.0", "--lam", 1, "-o", model)
+    assert result.exit_code == 0, result.output
+    assert load_model(model).metadata["rare_label"] == "3"
+    assert rareclass("evaluate", model, path).exit_code == 0
+
+
+def test_rows_without_target_are_counted(tmp_path: Path, rareclass: Run) -> None:
+    table = purchases().with_columns(
+        fraud=pl.when(pl.int_range(pl.len()) < 5).then(None).otherwise(pl.col("fraud"))
+    )
+    path = tmp_path / "t.csv"
+    table.write_csv(path)
+    result = rareclass("fit", path, "-t", "fraud", "--lam", 1, "-o", tmp_path / "m.skops")
+    assert result.exit_code == 0, result.output
+    assert "5 rows have no fraud" in result.stdout
+
+
+def test_same_seed_same_scores(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    again = tmp_path / "again.skops"
+    rareclass("fit", fitted / "train.csv", "-t", "fraud", "--lam", "2^-4", "-o", again)
+    first, second = load_model(fitted / "model.skops"), load_model(again)
+    np.testing.assert_array_equal(first.model.coef_, second.model.coef_)
+
+
+@pytest.mark.parametrize("width", ["60", "80"])
+def test_screens_fit_the_width(
+    fitted: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    shown = rareclass(
+        "fit", fitted / "train.csv", "-t", "fraud", "--lam", 1, "-o", tmp_path / "m.skops"
+    ).stdout
+    too_wide = [line for line in shown.splitlines() if len(line.rstrip()) > int(width)]
+    assert all(line.startswith("  rareclass ") for line in too_wide)
+
+
+def test_many_columns_are_summed_up(tmp_path: Path, rareclass: Run) -> None:
+    generator = np.random.default_rng(0)
+    wide = pl.DataFrame(generator.normal(size=(100, 60)), schema=[f"x{k}" for k in range(60)])
+    path = tmp_path / "wide.parquet"
+    wide.with_columns(y=pl.int_range(100) % 10 == 0).write_parquet(path)
+    result = rareclass("fit", path, "-t", "y", "--lam", 1, "-o", tmp_path / "m.skops")
+    assert "and 20 more like these (20 number)" in result.stdout
+
+
+def test_demo_runs_all_of_it(tmp_path: Path, rareclass: Run) -> None:
+    folder = tmp_path / "demo"
+    result = rareclass("demo", "--out", folder)
+    assert result.exit_code == 0, result.output
+    for name in ("train.csv", "test.csv", "model.skops", "scores.csv"):
+        assert (folder / name).is_file()
+        assert name in result.stdout
+    for rival in ("logistic regression", "SVC", "histogram boosting", "RankRC"):
+        assert rival in result.stdout
