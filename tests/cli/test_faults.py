@@ -177,7 +177,7 @@ def test_unwritable_output_is_found_before_training(
     def never(*_: object) -> None:
         raise AssertionError("trained")
 
-    monkeypatch.setattr("rareclass.training.read_training_set", never)
+    monkeypatch.setattr("rareclass.workflow.training.read_training_set", never)
     folder = train_csv.parent
     said = fit(rareclass, train_csv, "--out", folder / "nowhere" / "m.skops")
     assert "does not exist" in said
@@ -267,8 +267,8 @@ def test_fit_says_what_memory_it_needs(train_csv: Path, rareclass: Run) -> None:
 def test_too_many_rare_rows_for_the_memory(
     fitted: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.fit_memory._LEAST_KERNEL_MEMORY", 1000)
-    monkeypatch.setattr("rareclass.fit_memory._MOST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.workflow.fit_memory._LEAST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.workflow.fit_memory._MOST_KERNEL_MEMORY", 1000)
     train = write(tmp_path / "t.csv", purchases())
     said = fit(rareclass, train, "--lam", 1)
     assert "18 distinct rare rows" in said
@@ -286,7 +286,7 @@ def test_stopping_leaves_nothing_behind(
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rareclass.model_file.skops.io.dump", stopped)
+    monkeypatch.setattr("rareclass.workflow.model_file.skops.io.dump", stopped)
     before = set(train_csv.parent.iterdir())
     out = train_csv.parent / "m.skops"
     result = rareclass("fit", train_csv, "--target", "fraud", "--lam", 1, "--out", out)

@@ -9,8 +9,8 @@ import pytest
 
 from rareclass.data.columns import Column
 from rareclass.data.encoding import TableEncoder
-from rareclass.model_file import ModelFile, load_model, save_model
 from rareclass.ranking import RankRC
+from rareclass.workflow.model_file import ModelFile, load_model, save_model
 
 N = 300
 GENERATOR = np.random.default_rng(0)

@@ -207,6 +207,11 @@ def test_landmarks_by_number_array_points_and_at_random():
     assert few.landmarks_.shape == (12, 4)
     assert set(few.landmark_rows_) < set(np.flatnonzero(Y))
     assert RankRC(landmarks=("rare", 99)).fit(X, Y).landmarks_.shape == (30, 4)
+    more = RankRC(landmarks=("rare+majority", 20), random_state=0).fit(X, Y)
+    assert set(np.flatnonzero(Y)) < set(more.landmark_rows_)
+    assert len(more.landmark_rows_) == 50
+    everything = RankRC(landmarks=("rare+majority", 9999), tol=1e-9).fit(X, Y)
+    assert everything.objective_ == pytest.approx(RankSVM(tol=1e-9).fit(X, Y).objective_)
     points = np.random.default_rng(0).normal(size=(5, 4))
     model = RankRC(landmarks=points).fit(X, Y)
     assert model.landmark_rows_ is None

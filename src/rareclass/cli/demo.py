@@ -15,7 +15,7 @@ from rareclass.cli.screen import file_text, output, print_command, print_notes
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
-    from rareclass.demonstration import Rival
+    from rareclass.workflow.demonstration import Rival
 
 
 @exit_codes_for_faults
@@ -29,7 +29,7 @@ def demo(
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file.", "Give the name of a folder.")
     console = output()
-    from rareclass.demonstration import rivals, write_digits
+    from rareclass.workflow.demonstration import rivals, write_digits
 
     try:
         train, test = write_digits(out, seed)
@@ -46,7 +46,7 @@ def demo(
     )
     _print_step(console, "The files")
     for path in (train, test, model, scores):
-        console.print(file_text(path), markup=False)
+        console.print(file_text(path), markup=False, soft_wrap=True)
     console.print()
     print_command(
         console,
@@ -60,9 +60,9 @@ def _run(
 ) -> "Rival":
     from time import perf_counter
 
-    from rareclass.demonstration import TARGET, Rival
-    from rareclass.model_file import load_model
-    from rareclass.training import FitSettings
+    from rareclass.workflow.demonstration import TARGET, Rival
+    from rareclass.workflow.model_file import load_model
+    from rareclass.workflow.training import FitSettings
 
     _print_step(console, f"1. rareclass fit {train} --target {TARGET} --out {model}")
     started = perf_counter()
@@ -85,7 +85,7 @@ def _run(
 
 def _print_step(console: Console, title: str) -> None:
     console.print()
-    console.print(title, style="bold cyan", markup=False)
+    console.print(title, style="bold cyan", markup=False, soft_wrap=True)
 
 
 def _print_rivals(console: Console, outcomes: list["Rival"]) -> None:

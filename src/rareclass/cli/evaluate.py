@@ -11,8 +11,8 @@ from rareclass.cli.faults import exit_codes_for_faults
 from rareclass.cli.screen import file_text, output, print_estimate, print_notes, print_seen
 
 if TYPE_CHECKING:
-    from rareclass.model_file import ModelFile
-    from rareclass.scoring import Evaluation
+    from rareclass.workflow.model_file import ModelFile
+    from rareclass.workflow.scoring import Evaluation
 
 
 @exit_codes_for_faults
@@ -25,7 +25,7 @@ def evaluate(
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
     from rareclass.atomic_file import check_writable
-    from rareclass.model_file import load_model
+    from rareclass.workflow.model_file import load_model
 
     if json_file is not None:
         check_writable(json_file, "--json")
@@ -38,7 +38,7 @@ def evaluate(
 
 def evaluate_and_report(console: Console, content: "ModelFile", data: Path) -> "Evaluation":
     """Evaluate a model on a file and print the measures."""
-    from rareclass.scoring import evaluate_file
+    from rareclass.workflow.scoring import evaluate_file
 
     print_notes(console, content.notices)
     evaluation = evaluate_file(content, data)

@@ -20,13 +20,20 @@ from rareclass.cli.screen import (
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
-    from rareclass.training import FitSettings, Trained, TrainingSet
+    from rareclass.workflow.training import FitSettings, Trained, TrainingSet
 
 
 class Method(StrEnum):
     """Ways to learn a ranking."""
 
     rankrc = "rankrc"
+
+
+class Copies(StrEnum):
+    """What rows that are copies of another are worth."""
+
+    weigh = "weigh"
+    drop = "drop"
 
 
 @exit_codes_for_faults
@@ -52,6 +59,10 @@ def fit(
         str,
         typer.Option(help="Regulariser: a number such as 0.01 or 2^-8; auto cross-validates."),
     ] = "auto",
+    copies: Annotated[
+        Copies,
+        typer.Option(help="Rows that are copies of another: weigh counts them all, drop once."),
+    ] = Copies.weigh,
     holdout: Annotated[
         float,
         typer.Option(min=0.0, max=0.9, help="Share of rows held out for the estimate; 0: none."),
@@ -76,8 +87,8 @@ def fit(
     strength = parse_lam(lam)
     from rareclass.atomic_file import check_writable
     from rareclass.data.tables import open_table
-    from rareclass.fit_memory import plan_memory
-    from rareclass.training import FitSettings
+    from rareclass.workflow.fit_memory import plan_memory
+    from rareclass.workflow.training import FitSettings
 
     _check_out(out, train)
     check_writable(out)
@@ -89,6 +100,7 @@ def fit(
         drop=tuple(drop or ()),
         categories=tuple(category or ()),
         lam=strength,
+        weigh_copies=copies is Copies.weigh,
         holdout=holdout,
         folds=folds,
         seed=seed,
@@ -103,10 +115,10 @@ def fit(
 def fit_and_save(console: Console, train: Path, out: Path, settings: "FitSettings") -> "Trained":
     """Train on a file, print what is learned on the way, and save the model."""
     from rareclass.data.tables import open_table
-    from rareclass.model_file import save_model
     from rareclass.progress import track
-    from rareclass.training import read_training_set
-    from rareclass.training import train as train_model
+    from rareclass.workflow.model_file import save_model
+    from rareclass.workflow.training import read_training_set
+    from rareclass.workflow.training import train as train_model
 
     with track(f"Reading {train.name}"):
         data = read_training_set(open_table(train), settings)
@@ -146,8 +158,8 @@ def _check_out(out: Path, train: Path) -> None:
 
 
 def _memory_limit(memory: str | None) -> int:
-    from rareclass.memory_limit import available_memory
     from rareclass.rows.protocol import parse_bytes
+    from rareclass.workflow.memory_limit import available_memory
 
     if memory is None:
         return available_memory()
@@ -178,9 +190,10 @@ def _print_data(console: Console, path: Path, data: "TrainingSet") -> None:
     if data.n_unlabelled:
         notes.append(f"{data.n_unlabelled:,} rows have no {data.target} and were left out.")
     if data.n_copies:
+        counted = "counts as many" if data.weight is not None else "counts once (--copies drop)"
         notes.append(
             f"{data.n_copies:,} rows are exact copies of others: each group became one row that "
-            "counts as many, so that no copy of a training row is held out."
+            f"{counted}, so that no copy of a training row is held out."
         )
     if 2 * data.n_rare > data.n_rows:
         notes.append(f"{rare.label} is more than half of the rows: is it the rare class?")
@@ -199,6 +212,7 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
         )
         print_estimate(console, estimate)
         console.print()
+    console.print(f"Landmarks: {trained.content.model.coef_.shape[0]:,} rows carry the model")
     how = "given" if settings.lam is not None else "chosen by cross-validation"
     console.print(f"Regulariser lam = {lam:.4g} (2^{_log2(lam):.4g}), {how}")
     if estimate is not None:

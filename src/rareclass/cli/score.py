@@ -10,7 +10,7 @@ from rareclass.cli.faults import exit_codes_for_faults
 from rareclass.cli.screen import file_text, output, print_notes, print_seen
 
 if TYPE_CHECKING:
-    from rareclass.model_file import ModelFile
+    from rareclass.workflow.model_file import ModelFile
 
 
 @exit_codes_for_faults
@@ -28,8 +28,8 @@ def score(
 
     Writes row number (or --id), score (higher: rarer), called_rare (above threshold), percentile.
     """
-    from rareclass.model_file import load_model
-    from rareclass.scoring import check_score_path
+    from rareclass.workflow.model_file import load_model
+    from rareclass.workflow.scoring import check_score_path
 
     check_score_path(out, data)
     content = load_model(model)
@@ -40,7 +40,7 @@ def score_and_report(
     console: Console, content: "ModelFile", data: Path, out: Path, id_column: str | None
 ) -> None:
     """Score a file and print what came out."""
-    from rareclass.scoring import score_file
+    from rareclass.workflow.scoring import score_file
 
     print_notes(console, content.notices)
     scoring = score_file(content, data, out, id_column)

@@ -11,8 +11,8 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from rareclass.data.columns import Column
-    from rareclass.held_out import Estimate
-    from rareclass.scoring import Seen
+    from rareclass.workflow.held_out import Estimate
+    from rareclass.workflow.scoring import Seen
 
 MOST_COLUMNS_SHOWN = 40
 _NARROW = 72
@@ -102,6 +102,6 @@ def print_seen(console: Console, seen: "Seen") -> None:
 
 def file_text(path: Path) -> str:
     """Return a path with the size of the file."""
-    from rareclass.memory_limit import size_text
+    from rareclass.workflow.memory_limit import size_text
 
     return f"{path} ({size_text(path.stat().st_size)})"

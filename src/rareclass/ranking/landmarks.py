@@ -11,6 +11,8 @@ from sklearn.cluster import kmeans_plusplus
 
 from rareclass.ranking.kernels import Matrix
 
+_COUNTED = ("rare", "rare+majority")
+
 
 @dataclass(frozen=True)
 class LandmarkRule:
@@ -18,12 +20,13 @@ class LandmarkRule:
 
     Parameters
     ----------
-    rule : "rare", ("rare", int), "all", "random", int, or array
+    rule : "rare", ("rare", int), ("rare+majority", int), "all", "random", int, or array
         "rare": the rare rows (RankRC, the paper's (7)). ("rare", k): at most k of them, spread
-        out by k-means++. "all": every row (kernel RankSVM, (6)).
-        "random": as many rows as there are rare ones, drawn from all rows (the paper's RANK-RND).
-        An integer: that many rows drawn from all. An array of whole numbers: those rows. A
-        matrix: those points themselves, which need not be training rows.
+        out by k-means++. ("rare+majority", k): the rare rows and k majority rows drawn at
+        random (Corollary 4 of the bounds paper: more landmarks, nearer to RankSVM). "all": every
+        row (kernel RankSVM, (6)). "random": as many rows as there are rare ones, drawn from all
+        rows (the paper's RANK-RND). An integer: that many rows drawn from all. An array of whole
+        numbers: those rows. A matrix: those points themselves, which need not be training rows.
     """
 
     rule: Any
@@ -62,7 +65,7 @@ class LandmarkRule:
             if rule == "random":
                 return np.sort(rng.choice(kept, size=len(rare), replace=False))
         elif isinstance(rule, tuple):
-            return self._spread_out(rare, take, rng)
+            return self._counted(rare, kept, take, rng)
         elif isinstance(rule, (int, np.integer)) and not isinstance(rule, bool):
             if rule < 1:
                 raise ValueError(f"landmarks={rule} must be at least 1.")
@@ -70,20 +73,31 @@ class LandmarkRule:
         elif np.ndim(rule) == 1 and len(rule):
             return self._chosen(np.asarray(rule), kept)
         raise ValueError(
-            f"landmarks={rule!r} is not 'rare', ('rare', k), 'all', 'random', a number, an array "
-            "of row numbers, or a matrix of points."
+            f"landmarks={rule!r} is not 'rare', 'all', 'random', ('rare', k), "
+            "('rare+majority', k), a number, an array of row numbers, or a matrix of points."
         )
 
-    def _spread_out(
-        self, rare: np.ndarray, take: Callable[[np.ndarray], Matrix], rng: np.random.RandomState
+    def _counted(
+        self,
+        rare: np.ndarray,
+        kept: np.ndarray,
+        take: Callable[[np.ndarray], Matrix],
+        rng: np.random.RandomState,
     ) -> np.ndarray:
-        """("rare", k): k of the rare rows by k-means++, or all when there are no more than k."""
-        if len(self.rule) != 2 or self.rule[0] != "rare" or int(self.rule[1]) < 1:
-            raise ValueError(f"landmarks={self.rule!r} is not ('rare', k) with k of at least 1.")
+        """("rare", k) and ("rare+majority", k)."""
+        if len(self.rule) != 2 or self.rule[0] not in _COUNTED or not int(self.rule[1]) >= 1:
+            raise ValueError(
+                f"landmarks={self.rule!r} is not ('rare', k) or ('rare+majority', k) with k of at "
+                "least 1."
+            )
         k = int(self.rule[1])
-        if len(rare) <= k:
-            return rare
-        return rare[np.unique(kmeans_plusplus(take(rare), k, random_state=rng)[1])]
+        if self.rule[0] == "rare":
+            if len(rare) <= k:
+                return rare
+            return rare[np.unique(kmeans_plusplus(take(rare), k, random_state=rng)[1])]
+        majority = np.setdiff1d(kept, rare, assume_unique=True)
+        drawn = rng.choice(majority, size=min(k, len(majority)), replace=False)
+        return np.sort(np.concatenate([rare, drawn]))
 
     @property
     def points(self) -> Any | None:

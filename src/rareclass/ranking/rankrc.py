@@ -85,10 +85,11 @@ class RankRC(RankScorer, TransformerMixin, BaseEstimator):
         root mean squared distance between two rows. Standardise the features first.
     lam : float, default=2**-8
         Strength of the regulariser, above 0. Larger is smoother; see `RankRCCV` for choosing.
-    landmarks : {"rare", "all", "random"}, ("rare", int), int or array, default="rare"
+    landmarks : {"rare", "all", "random"}, (str, int), int or array, default="rare"
         Rows whose kernel functions carry the model. "rare" is RankRC; ("rare", k) takes at most
         k of the rare rows, spread out by k-means++: for thousands of rare rows, all of which
-        stay in the loss. "all" is kernel RankSVM (time and memory grow with the square of the
+        stay in the loss; ("rare+majority", k) adds k majority rows drawn at random: for a
+        handful of rare rows. "all" is kernel RankSVM (time and memory grow with the square of the
         rows); "random" is as many rows drawn from all as there are rare ones; an integer is
         that many; an array holds row numbers, or points as a matrix.
     loss : "smoothed_hinge" or PairLoss

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from rareclass.atomic_file import replacing
 from rareclass.data.tables import open_table
 from rareclass.metrics import average_precision, roc_auc
-from rareclass.training import FitSettings, read_training_set
+from rareclass.workflow.training import FitSettings, read_training_set
 
 TARGET = "label"
 RARE_LABEL = "eight"

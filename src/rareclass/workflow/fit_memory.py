@@ -9,7 +9,7 @@ from rareclass.data.encoding import DOUBLE_PRECISION_ROWS
 from rareclass.data.svmlight_file import SvmlightFile
 from rareclass.data.tables import TableFile
 from rareclass.errors import InputError
-from rareclass.memory_limit import size_text
+from rareclass.workflow.memory_limit import size_text
 
 # The encoded table lives three times at the peak: from the encoders, imputed, and split in two.
 ENCODED_COPIES = 3

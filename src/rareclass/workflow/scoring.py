@@ -19,9 +19,9 @@ from rareclass.data.tables import TableFile, open_table
 from rareclass.data.target import is_rare, labels_as_text
 from rareclass.data.training_table import read_as_trained
 from rareclass.errors import InputError, nearest_name
-from rareclass.held_out import Estimate, estimate
-from rareclass.model_file import ModelFile
 from rareclass.progress import track
+from rareclass.workflow.held_out import Estimate, estimate
+from rareclass.workflow.model_file import ModelFile
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
 

@@ -21,13 +21,17 @@ from rareclass.data.tables import TableFile
 from rareclass.data.target import RareClass, find_rare_class, is_rare, labels_as_text
 from rareclass.data.training_table import read_training_table
 from rareclass.errors import InputError, nearest_name
-from rareclass.held_out import Estimate, estimate_on
-from rareclass.model_file import ModelFile
 from rareclass.ranking import RankRC, RankRCCV
+from rareclass.workflow.held_out import Estimate, estimate_on
+from rareclass.workflow.model_file import ModelFile
 
 # Copies are collapsed when that takes away at least this share of the rows.
 DUPLICATE_SHARE = 0.1
 DEFAULT_LAM = 2.0**-8
+# More rare rows than this are thinned to well-spread ones; fewer are joined by some majority
+# rows, which costs little and helps most where rare rows are few (docs/decisions/0006).
+MOST_RARE_LANDMARKS = 1000
+MAJORITY_LANDMARKS = 200
 # Scores of this many majority rows say where a new score stands among them.
 PERCENTILE_ROWS = 20_000
 _PACKAGES = ("rareclass", "scikit-learn", "skrub", "skops", "numpy", "polars")
@@ -49,6 +53,8 @@ class FitSettings:
         Columns to leave out; to take as categories whatever they hold.
     lam : float or None
         Strength of the regulariser; None chooses it by cross-validation.
+    weigh_copies : bool
+        Whether a row that stands for copies counts as many, or once.
     holdout : float
         Share of the rows kept for the estimate, in [0, 1).
     folds : int
@@ -66,6 +72,7 @@ class FitSettings:
     drop: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     lam: float | None = None
+    weigh_copies: bool = True
     holdout: float = 0.25
     folds: int = 5
     seed: int = 0
@@ -92,7 +99,8 @@ class TrainingSet:
     columns : list of Column
         What each column holds; empty for svmlight.
     n_unlabelled, n_copies : int
-        Rows left out for want of a target; rows that were copies of another.
+        Rows left out for want of a target; rows that were copies of another, which now are
+        counted in ``weight`` or, without it, dropped.
     zero_based : bool
         Whether an svmlight file numbers its first feature 0.
     """
@@ -181,6 +189,8 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
     if collapsed is not None:
         n_copies = rows.height - collapsed[0].height
         rows, rare, weight = collapsed
+        if not settings.weigh_copies:
+            weight = None
     return TrainingSet(
         rows,
         rare,
@@ -280,6 +290,7 @@ def _fit(
     X = encoder.fit_transform(data.rows, data.rare, data.weight)
     y = data.rare.astype(np.int8)
     shared: dict[str, Any] = {
+        "landmarks": _landmarks(int(data.rare.sum())),
         "pos_label": 1,
         "random_state": settings.seed,
         "memory": settings.kernel_memory,
@@ -299,6 +310,13 @@ def _fit(
             f"RankRC cannot be trained on {int(data.rare.sum()):,} distinct rare rows: {error}",
             "Raise --memory, or fit on a sample of the rows.",
         ) from error
+
+
+def _landmarks(n_rare: int) -> tuple[str, int]:
+    """Return which rows carry a model of so many rare rows."""
+    if n_rare > MOST_RARE_LANDMARKS:
+        return "rare", MOST_RARE_LANDMARKS
+    return "rare+majority", MAJORITY_LANDMARKS
 
 
 def _majority_quantiles(encoder: Any, model: RankRC, data: TrainingSet, seed: int) -> list[float]:
@@ -336,6 +354,7 @@ def _metadata(
         "lam_chosen_by_cross_validation": settings.lam is None,
         "width": float(model.width_),
         "n_landmarks": int(model.coef_.shape[0]),
+        "copies_count": data.weight is not None or not data.n_copies,
         "threshold": float(model.offset_),
         "solver": {"status": model.status_, "iterations": int(model.n_iter_)},
         "holdout": settings.holdout,
