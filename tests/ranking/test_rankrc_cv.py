@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    roc_auc_score,
+)
 from sklearn.model_selection import StratifiedKFold
 
 from oracles import rare_mixture
@@ -40,7 +44,19 @@ def test_fold_scores_are_those_of_separate_fits(landmarks, container):
     assert model.best_score_ == pytest.approx(mean.max(), abs=2e-4)
     alone = RankRC(lam=model.best_lam_, tol=1e-9, landmarks=landmarks).fit(data, Y)
     np.testing.assert_allclose(model.score_samples(data), alone.score_samples(data), atol=1e-6)
-    assert model.offset_ == pytest.approx(alone.offset_, abs=1e-6)
+
+
+def test_the_threshold_is_the_best_on_held_out_scores():
+    splits = list(StratifiedKFold(5, shuffle=True, random_state=1).split(X, Y))
+    model = RankRCCV([0.01], cv=splits, tol=1e-9).fit(X, Y)
+    width, scores = model.best_estimator_.width_, np.empty(len(X))
+    for train, test in splits:
+        alone = RankRC(lam=0.01, width=width, tol=1e-9).fit(X[train], Y[train])
+        scores[test] = alone.score_samples(X[test])
+    found = balanced_accuracy_score(Y, scores > model.offset_)
+    best = max(balanced_accuracy_score(Y, scores > t) for t in scores)
+    assert found == pytest.approx(best, abs=1e-6)
+    assert model.offset_ == model.best_estimator_.offset_ != alone.offset_
 
 
 def test_copies_of_a_held_out_row_in_the_training_part_stay_landmarks():

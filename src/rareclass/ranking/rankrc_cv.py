@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rareclass.decide import balanced_accuracy_threshold
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.progress import track
 from rareclass.ranking.newton import Solution, Step
@@ -59,7 +60,10 @@ verbose
         ``lam``, ``split{k}_test_score``, ``mean_test_score``, ``std_test_score``,
         ``rank_test_score``, ``mean_n_iter``, ``mean_passes``, one entry for each lam.
     n_splits_ : int
-    classes_, pos_label_, offset_, n_iter_, n_features_in_, feature_names_in_
+    offset_ : float
+        Score above which a row is called rare: the best balanced accuracy over all rows, each
+        scored by the model of the fold that held it out.
+    classes_, pos_label_, n_iter_, n_features_in_, feature_names_in_
         As in `RankRC`.
 
     Raises
@@ -142,17 +146,17 @@ verbose
         validate_data(self, X, skip_check_array=True)
         prepared = prepare(self, X, y, sample_weight)
         folds = self._folds(prepared.labels, prepared.n_rows)
-        scores, iterations, passes = self._cross_validate(prepared, folds, lams, scoring)
-        self._store_results(lams, scores, iterations, passes)
+        solutions, scores = self._cross_validate(prepared, folds, lams, scoring)
+        self._store_results(lams, solutions, scores)
         self.n_splits_ = len(folds)
         self.classes_, self.pos_label_ = prepared.labels.classes, prepared.labels.pos_label
         if self.refit:
-            self._refit(prepared)
+            self._refit(prepared, folds, [path[self.best_index_] for path in solutions])
         return self
 
     @property
     def offset_(self) -> float:
-        """Score above which a row is called rare; see `RankRC`."""
+        """Score above which a row is called rare, learned on held-out scores."""
         return self._best().offset_
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -223,11 +227,11 @@ verbose
 
     def _cross_validate(
         self, prepared: Prepared, folds: list[np.ndarray], lams: list[float], scoring: Scoring
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Held-out score, iterations and passes: arrays of shape (folds, lams)."""
-        shape = (len(folds), len(lams))
-        scores, iterations, passes = np.empty(shape), np.empty(shape), np.empty(shape)
-        total = shape[0] * shape[1]
+    ) -> tuple[list[list[Solution]], np.ndarray]:
+        """The path of each fold, and held-out scores of shape (folds, lams)."""
+        solutions: list[list[Solution]] = []
+        scores = np.empty((len(folds), len(lams)))
+        total = len(folds) * len(lams)
         with prepared.blas_threads(), track("Choosing lam", total, self.verbose) as advance:
             for k, (held_out, tested) in enumerate(folds):
 
@@ -235,15 +239,15 @@ verbose
                     advance(0, f"fold {k + 1}, lam {lam:.3g}, iteration {step.iteration}")
 
                 problem = prepared.problem(1.0, held_out)
-                solutions = solve_path(problem, lams, self.tol, self.max_iter, report)
-                scores[k] = _held_out_scores(prepared, solutions, tested, scoring)
-                iterations[k] = [solution.n_iter for solution in solutions]
-                passes[k] = [_passes(solution) for solution in solutions]
+                path = solve_path(problem, lams, self.tol, self.max_iter, report)
+                y, held_out_scores, weight = _held_out(prepared, path, tested)
+                scores[k] = [scoring(y, column, weight) for column in held_out_scores.T]
+                solutions.append([_lightened(solution) for solution in path])
                 advance(len(lams))
-        return scores, iterations, passes
+        return solutions, scores
 
     def _store_results(
-        self, lams: list[float], scores: np.ndarray, iterations: np.ndarray, passes: np.ndarray
+        self, lams: list[float], solutions: list[list[Solution]], scores: np.ndarray
     ) -> None:
         mean = scores.mean(axis=0)
         # Among equal means the largest lam: the smoothest model.
@@ -256,11 +260,13 @@ verbose
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=0),
             "rank_test_score": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
-            "mean_n_iter": iterations.mean(axis=0),
-            "mean_passes": passes.mean(axis=0),
+            "mean_n_iter": np.mean([[s.n_iter for s in path] for path in solutions], axis=0),
+            "mean_passes": np.mean([[_passes(s) for s in path] for path in solutions], axis=0),
         }
 
-    def _refit(self, prepared: Prepared) -> None:
+    def _refit(
+        self, prepared: Prepared, folds: list[np.ndarray], solutions: list[Solution]
+    ) -> None:
         own = self.get_params(deep=False)
         names = RankRC().get_params(deep=False)
         model = RankRC(lam=self.best_lam_, **{name: own[name] for name in names if name in own})
@@ -268,6 +274,7 @@ verbose
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         fit_path([model], prepared, self.verbose)
+        model.offset_ = _held_out_threshold(prepared, folds, solutions)
         self.best_estimator_ = model
 
 
@@ -292,10 +299,10 @@ def _check_fold(number: int, held_out: np.ndarray, tested: np.ndarray, labels: L
             )
 
 
-def _held_out_scores(
-    prepared: Prepared, solutions: list[Solution], tested: np.ndarray, scoring: Scoring
-) -> np.ndarray:
-    """Score of each solution on the tested rows; the rows are read once for all solutions."""
+def _held_out(
+    prepared: Prepared, solutions: list[Solution], tested: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """(y, scores, weight) of the tested rows, a column of scores a solution, in one pass."""
     labels = prepared.labels
     coefficients = np.column_stack([solution.at.coefficients for solution in solutions])
     rare, majority = prepared.training_scores(coefficients)
@@ -307,7 +314,29 @@ def _held_out_scores(
         weight = np.concatenate(
             [labels.rare_weight[use_rare], labels.majority_weight[use_majority]]
         )
-    return np.array([scoring(y, column, weight) for column in scores.T])
+    return y, scores, weight
+
+
+def _held_out_threshold(
+    prepared: Prepared, folds: list[np.ndarray], solutions: list[Solution]
+) -> float:
+    """The threshold of best balanced accuracy when every row is scored by its own fold's model.
+
+    Scores of training rows are no guide: a rare row is a landmark of its own model.
+    """
+    parts = [
+        _held_out(prepared, [solution], tested)
+        for solution, (_, tested) in zip(solutions, folds, strict=True)
+    ]
+    y = np.concatenate([part[0] for part in parts])
+    scores = np.concatenate([part[1][:, 0] for part in parts])
+    weights = [part[2] for part in parts if part[2] is not None]
+    return balanced_accuracy_threshold(y, scores, np.concatenate(weights) if weights else None)
+
+
+def _lightened(solution: Solution) -> Solution:
+    """A solution without its preconditioner, which holds a matrix of landmarks."""
+    return solution._replace(inverse=None)
 
 
 def _passes(solution: Solution) -> int:

@@ -22,6 +22,7 @@ from rareclass.data.target import RareClass, find_rare_class, is_rare, labels_as
 from rareclass.data.training_table import read_training_table
 from rareclass.errors import InputError, nearest_name
 from rareclass.ranking import RankRC, RankRCCV
+from rareclass.ranking.rankrc_cv import PAPER_LAMS
 from rareclass.workflow.held_out import Estimate, estimate_on
 from rareclass.workflow.model_file import ModelFile
 
@@ -296,14 +297,18 @@ def _fit(
         "memory": settings.kernel_memory,
     }
     folds = min(settings.folds, int(data.rare.sum()), int((~data.rare).sum()))
-    if lam is None and folds < 2:
-        lam = DEFAULT_LAM
-        notes.append(f"Too few rare rows to choose lam by cross-validation: {lam:g} was taken.")
-    try:
+    if folds < 2:
+        notes.append("Too few rare rows for cross-validation: the threshold may be far off.")
         if lam is None:
-            search = RankRCCV(cv=folds, **shared).fit(X, y, sample_weight=data.weight)
-            return encoder, search.best_estimator_
-        return encoder, RankRC(lam=lam, **shared).fit(X, y, sample_weight=data.weight)
+            notes.append(f"For the same reason lam was not chosen: {DEFAULT_LAM:g} was taken.")
+    try:
+        if folds < 2:
+            model = RankRC(lam=lam or DEFAULT_LAM, **shared)
+            return encoder, model.fit(X, y, sample_weight=data.weight)
+        # Even one lam is cross-validated: the threshold needs scores of rows held out.
+        lams = PAPER_LAMS if lam is None else (lam,)
+        search = RankRCCV(lams, cv=folds, **shared).fit(X, y, sample_weight=data.weight)
+        return encoder, search.best_estimator_
     except ValueError as error:
         # The rows are finite and of two classes by now: what is left is memory for the landmarks.
         raise InputError(
