@@ -65,9 +65,9 @@ def precision_at_k_interval(
     top: the bounds are Wilson's for R in n_rare trials, times ``n_rare / k``, at most 1.
 
     Nominal 95 % intervals held the truth in 84 to 100 % of samples of 5 to 300 rare rows in 1 %,
-    k from n_rare / 2 to 3 n_rare, 94.7 % or more on average at every size and k; the percentile bootstrap
-    in 1 to 99 % (``python -m benchmarks.interval_coverage``). They are wider than need be when k
-    is well under n_rare.
+    k from n_rare / 2 to 3 n_rare, 94.7 % or more on average at every size and k; the percentile
+    bootstrap in 1 to 99 % (``python -m benchmarks.interval_coverage``). They are wider than need
+    be when k is well under n_rare.
 
     Parameters
     ----------
