@@ -170,7 +170,7 @@ def test_the_order_of_the_rows_does_not_matter():
 
 def test_memory_and_threads_do_not_matter():
     wanted = RankRC().fit(X, Y).coef_
-    for memory, n_jobs in [("100kB", 1), ("25 kB", 2), ("1GiB", 5)]:
+    for memory, n_jobs in [("100kB", 1), ("40 kB", 2), ("1GiB", 5)]:
         found = RankRC(memory=memory, n_jobs=n_jobs).fit(X, Y).coef_
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
 
@@ -343,3 +343,67 @@ def test_clone_and_pickle_keep_everything():
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
     assert clone(model).get_params() == model.get_params()
+
+
+@pytest.mark.parametrize(("common", "rare"), [("ok", "fraud"), ("a", "z")])
+def test_a_row_at_the_threshold_is_not_rare_whichever_label_sorts_first(common, rare):
+    y = np.where(Y == 1, rare, common)
+    model = RankRC().fit(np.ones((400, 2)), y)
+    assert set(model.predict(np.ones((5, 2)))) == {common}
+    decision = model.decision_function(np.ones((5, 2)))
+    np.testing.assert_array_equal(model.classes_[(decision > 0).astype(int)], [common] * 5)
+
+
+def test_the_basis_of_transform_is_kept_with_the_model():
+    from threadpoolctl import threadpool_limits
+
+    model = RankRC(width=50.0).fit(X, Y)  # nearly equal eigenvalues
+    with threadpool_limits(1):
+        one = model.transform(X)
+    with threadpool_limits(2):
+        np.testing.assert_allclose(model.transform(X), one, atol=1e-9)
+    assert list(model.get_feature_names_out()[:2]) == ["rankrc0", "rankrc1"]
+    assert model.set_output(transform="pandas").transform(X).shape == one.shape
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e-160, 1e-300])
+def test_only_ratios_of_weights_count(factor):
+    weight = 1.0 + np.arange(400) % 3
+    wanted = RankRC().fit(X, Y, weight)
+    found = RankRC().fit(X, Y, factor * weight)
+    assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-9)
+    assert found.status_ == "converged"
+
+
+def test_features_that_overflow_are_named():
+    wrong = X.copy()
+    wrong[3, 1] = 1e200
+    with pytest.raises(ValueError, match=r"column 1 .* too large.*StandardScaler"):
+        RankRC().fit(wrong, Y)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_a_missing_label_among_strings_is_named(missing):
+    labels = pd.Series(np.where(Y == 1, "yes", "no").astype(object))
+    labels[7] = missing
+    for y in (labels, labels.astype("string"), labels.to_numpy()):
+        with pytest.raises(ValueError, match="row 7"):
+            RankRC().fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["lam", "tol", "max_iter", "width", "loss", "kernel", "landmarks"])
+def test_none_is_refused_by_the_name_of_the_parameter(name):
+    with pytest.raises(ValueError, match=name):
+        RankRC(**{name: None}).fit(X, Y)
+
+
+def test_tables_that_cannot_be_read_say_so():
+    twice = pd.DataFrame(X[:, :2], columns=["a", "a"])
+    for table in (twice, pl.DataFrame(X).lazy()):
+        with pytest.raises(ValueError, match=r"unique column names|lazy"):
+            RankRC().fit(table, Y)
+
+
+def test_the_rare_kernel_counts_against_the_memory():
+    with pytest.raises(ValueError, match=r"rare rows .* GiB.*k of at most"):
+        RankRC(landmarks=("rare", 5), memory="1kB").fit(X, Y)

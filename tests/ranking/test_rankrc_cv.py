@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import (
     average_precision_score,
     balanced_accuracy_score,
@@ -151,3 +152,14 @@ def test_an_interrupt_comes_through(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert not hasattr(model, "best_lam_")
+
+
+def test_a_fold_without_landmarks_and_folds_that_stop_short_are_told():
+    with pytest.raises(ValueError, match="more landmarks"):
+        RankRCCV(LAMS, landmarks=1, cv=3).fit(X, Y)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = RankRCCV([1.0, 1e-6], cv=3, max_iter=2).fit(X, Y)
+    assert any("solutions of the folds" in str(warning.message) for warning in caught)
+    assert model.cv_results_["n_stopped_short"][1] == 3
+    with pytest.raises(ValueError, match="cv=None"):
+        RankRCCV(LAMS, cv=None).fit(X, Y)

@@ -176,7 +176,7 @@ def make_kernel(kernel: Any, width: float) -> Kernel:
     Parameters
     ----------
     kernel : str, Kernel or callable
-        A name in ``KERNELS``, an object with ``block`` and ``diag`` (used as it is), or a
+        A name in ``KERNELS``, an object with ``block`` (used as it is), or a
         function of two matrices.
     width : float
         Sigma, for the named kernels that have one.
@@ -190,7 +190,7 @@ def make_kernel(kernel: Any, width: float) -> Kernel:
         if kernel not in KERNELS:
             raise ValueError(f"kernel={kernel!r} is not one of {sorted(KERNELS)} or a callable.")
         return KERNELS[kernel](width) if needs_width(kernel) else KERNELS[kernel]()
-    if hasattr(kernel, "block") and hasattr(kernel, "diag"):
+    if hasattr(kernel, "block"):
         return kernel
     if callable(kernel):
         return CallableKernel(kernel)
@@ -216,7 +216,15 @@ def mean_width(all_rows: Rows, shift: np.ndarray | None) -> float:
     """
     weight, first, second = all_rows.sum(_moments, shift)
     mean = first / weight
-    variance = np.maximum(second / weight - mean**2, 0.0).sum()
+    with np.errstate(over="ignore", invalid="ignore"):
+        by_column = np.maximum(second / weight - mean**2, 0.0)
+        variance = by_column.sum()
+    if not np.isfinite(variance):
+        column = int(np.argmax(~np.isfinite(by_column)))
+        raise ValueError(
+            f"the squared distances between rows overflow: column {column} holds values that are "
+            "too large. Standardise the features first (sklearn.preprocessing.StandardScaler)."
+        )
     return float(np.sqrt(2.0 * variance)) if variance > 0.0 else 1.0
 
 
@@ -225,8 +233,9 @@ def _moments(block: Block, shift: np.ndarray | None) -> tuple:
     X, w = block.X, block.weight
     if sparse.issparse(X):
         return w.sum(), X.T @ w, X.multiply(X).T @ w
-    X = X - shift if shift is not None else X
-    return w.sum(), w @ X, w @ (X * X)
+    X = X.astype(np.float64) if shift is None else X - shift
+    with np.errstate(over="ignore", invalid="ignore"):
+        return w.sum(), w @ X, w @ (X * X)
 
 
 def _inner_products(X: Matrix, Z: Matrix) -> np.ndarray:

@@ -205,7 +205,7 @@ LOSSES: dict[str, type] = {"smoothed_hinge": SmoothedHinge}
 
 def make_loss(loss: Any, eps: float) -> PairLoss:
     """The PairLoss that an estimator's `loss` parameter means: a name or the object itself."""
-    if not isinstance(loss, str):
+    if hasattr(loss, "block"):
         return loss
     if loss not in LOSSES:
         raise ValueError(f"loss={loss!r} is not one of {sorted(LOSSES)}.")

@@ -13,6 +13,9 @@ from rareclass.ranking.problem import Evaluation, RankingProblem
 # from memory, of a row in a pass, and of a pass whatever its size. Only their ratio is used.
 _FLOP, _ENTRY, _ROW, _PASS = 0.02, 1.0, 100.0, 2e6
 
+# Rare rows at a time: their pairs with the sample are formed, 100 MB of them.
+_RARE_ROWS = 4096
+
 
 @dataclass(frozen=True)
 class SampledHessian:
@@ -78,15 +81,19 @@ class SampledHessian:
         self, at: Evaluation, features: np.ndarray, scores: np.ndarray, weight: np.ndarray
     ) -> np.ndarray:
         p = self.problem
-        rare_features = expand(p.rare_kernel, p.whitener)
-        rare_scores = expand(p.rare_kernel, at.coefficients)
-        C = p.loss.second_derivative(rare_scores[:, None] - scores[None, :])
-        C *= p.rare_weight[:, None]
-        C *= weight[None, :]
-        # Half of H, so that adding its transpose gives all of it: the crossing term as it is,
-        # the two squares by halves.
-        pulled = rare_features.T @ C
-        pulled -= 0.5 * (features * C.sum(axis=0)[:, None]).T
-        half = 0.5 * (rare_features * C.sum(axis=1)[:, None]).T @ rare_features
-        half -= pulled @ features
+        half = np.zeros((p.size, p.size))
+        by_sampled = np.zeros(len(scores))
+        for start in range(0, len(p.rare_weight), _RARE_ROWS):
+            part = slice(start, start + _RARE_ROWS)
+            K = p.rare_kernel[part]
+            rare_features, rare_scores = expand(K, p.whitener), expand(K, at.coefficients)
+            C = p.loss.second_derivative(rare_scores[:, None] - scores[None, :])
+            C *= p.rare_weight[part, None]
+            C *= weight[None, :]
+            by_sampled += C.sum(axis=0)
+            # Half of H, so that adding its transpose gives all of it: the crossing term as it
+            # is, the two squares by halves.
+            half -= (rare_features.T @ C) @ features
+            half += 0.5 * (rare_features * C.sum(axis=1)[:, None]).T @ rare_features
+        half += 0.5 * (features * by_sampled[:, None]).T @ features
         return half + half.T

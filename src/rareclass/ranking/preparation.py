@@ -6,6 +6,7 @@ other lams, other weights (zero takes a row out), other landmarks (zero rows of 
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,6 +87,11 @@ class Prepared:
             majority_weight = kept * (1.0 if majority_weight is None else majority_weight)
             rows = rows.reweighted(majority_weight)
             use = self.landmarks.usable(held_out)
+            if not use.any():
+                raise ValueError(
+                    "a fold holds out every row that is a landmark: use more landmarks, or folds "
+                    "that leave some of them in the training part."
+                )
             part = whiten(self.landmark_kernel[np.ix_(use, use)], self.dtype)
             whitener = np.zeros((len(use), part.shape[1]))
             whitener[use] = part
@@ -128,10 +134,8 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
         )
-    missing = [row for row, label in enumerate(y) if label is None] if y.dtype == object else []
-    if y.dtype.kind == "f" or missing:
-        missing = missing or list(np.flatnonzero(~np.isfinite(y)))
-    if missing:
+    missing = _missing_labels(y)
+    if len(missing):
         raise ValueError(
             f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. "
             "Drop the rows without a label."
@@ -145,7 +149,20 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
         )
         if not weight.any():
             raise ValueError("every sample_weight is zero: there are no rows to learn from.")
+        weight = weight / weight.max()  # only their ratios count, and 1e160 squared does not fit
     return _split_classes(y, weight, pos_label)
+
+
+def _missing_labels(y: np.ndarray) -> np.ndarray:
+    """Rows whose label is None, NaN, infinite, or a missing value of pandas."""
+    if y.dtype.kind == "f":
+        return np.flatnonzero(~np.isfinite(y))
+    if y.dtype != object:
+        return np.empty(0, dtype=int)
+    names = ("NoneType", "NAType", "NaTType")
+    return np.flatnonzero(
+        [type(v).__name__ in names or (isinstance(v, float) and not np.isfinite(v)) for v in y]
+    )
 
 
 def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> Labels:
@@ -194,7 +211,7 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
     landmarks = _landmarks(rule, labels, source, estimator.random_state)
     points = landmarks.points
     memory = parse_bytes(estimator.memory)
-    _check_landmark_memory(points.shape[0], memory, estimator.landmarks)
+    _check_landmark_memory(points.shape[0], len(labels.rare), memory, source.dtype)
     width = _width(estimator, source, labels)
     expansion = KernelExpansion(make_kernel(estimator.kernel, width), points)
     return Prepared(
@@ -253,20 +270,21 @@ def _width(estimator: Any, source: RowSource, labels: Labels) -> float:
         everything = ArrayRows(source, index, weight, n_jobs=estimator.n_jobs)
         shift = None if source.is_sparse else source.take(labels.rare[:1]).astype(np.float64)[0]
         return mean_width(everything, shift)
-    if not (np.isreal(width) and np.isfinite(width) and width > 0):
+    if not (isinstance(width, Real) and 0.0 < float(width) < np.inf):
         raise ValueError(f"width={width!r} is not 'mean' or a number above 0.")
     return float(width)
 
 
-def _check_landmark_memory(n_landmarks: int, memory: int, rule: Any) -> None:
-    needed = 3 * 8 * n_landmarks**2
-    if needed > memory:
-        name = rule if isinstance(rule, str) else "..."
+def _check_landmark_memory(n_landmarks: int, n_rare: int, memory: int, dtype: np.dtype) -> None:
+    """Refuse what cannot be held whole: three matrices of landmarks, and the rare kernel."""
+    square, rare = 3 * 8 * n_landmarks**2, dtype.itemsize * n_rare * n_landmarks
+    if square + rare > memory:
+        most = int(min((memory / 48) ** 0.5, memory / (2 * dtype.itemsize * n_rare)))
         raise ValueError(
-            f"landmarks={name!r} makes {n_landmarks} landmarks, whose kernel and its "
-            f"factorisation take {needed / 2**30:.1f} GiB; memory= allows "
-            f"{memory / 2**30:.3g} GiB. Pass landmarks=('rare', k) with k of at most "
-            f"{int((memory / 24) ** 0.5)}, or allow more memory."
+            f"memory= allows {memory / 2**30:.3g} GiB; {n_landmarks:,} landmarks and their "
+            f"factorisation take {square / 2**30:.3g} GiB, their kernel with {n_rare:,} rare rows "
+            f"{rare / 2**30:.3g} GiB. Pass landmarks=('rare', k) with k of at most "
+            f"{max(most, 1):,}, or allow more memory."
         )
 
 

@@ -2,10 +2,16 @@
 
 import warnings
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,11 +22,11 @@ from rareclass.ranking.expansion import KernelExpansion, block_scores
 from rareclass.ranking.kernels import make_kernel
 from rareclass.ranking.newton import Solution, Status, Step
 from rareclass.ranking.path import solve_path
-from rareclass.ranking.preparation import Prepared, block_rows, landmark_kernel, prepare
-from rareclass.ranking.whitening import whiten
+from rareclass.ranking.preparation import Prepared, block_rows, prepare
 from rareclass.rows import ArrayRows, as_source
 
-ROUNDING_TOL = 1e-3
+# Rounding error that stops the solver below this optimality is nobody's concern.
+ROUNDING_TOL = 1e-5
 
 
 class RankScorer(ClassifierMixin):
@@ -44,7 +50,10 @@ class RankScorer(ClassifierMixin):
         ndarray of shape (n_rows,)
         """
         decision = self.score_samples(X) - self.offset_
-        return decision if self.pos_label_ == self.classes_[1] else -decision
+        if self.pos_label_ == self.classes_[1]:
+            return decision
+        # A row at the threshold is not rare: turned round, it must be just above zero.
+        return np.where(decision == 0.0, np.finfo(np.float64).tiny, -decision)
 
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row: the rare one where its score is above ``offset_``."""
@@ -63,7 +72,7 @@ class RankScorer(ClassifierMixin):
         return tags
 
 
-class RankRC(RankScorer, TransformerMixin, BaseEstimator):
+class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, BaseEstimator):
     r"""Kernel ranking machine that maximises the AUC, carried by the rare rows.
 
     .. math::
@@ -125,6 +134,9 @@ class RankRC(RankScorer, TransformerMixin, BaseEstimator):
         A training row for each; None when points were given.
     coef_ : ndarray of shape (n_landmarks,)
         beta.
+    whitener_ : ndarray of shape (n_landmarks, rank)
+        What `transform` multiplies the kernel by. It is kept because eigenvectors of nearly equal
+        eigenvalues come out otherwise on another machine.
     width_ : float
         Sigma.
     offset_ : float
@@ -262,13 +274,14 @@ class RankRC(RankScorer, TransformerMixin, BaseEstimator):
 
         Notes
         -----
-        Cost: O(n_landmarks rank) a row, and O(n_landmarks^3) once a call.
+        Cost: O(n_landmarks (n_features + rank)) a row.
         """
         check_is_fitted(self)
-        return self._map(X, self._whitener())
+        return self._map(X, self.whitener_)
 
-    def _whitener(self) -> np.ndarray:
-        return whiten(landmark_kernel(self._expansion()), self.landmarks_.dtype)
+    @property
+    def _n_features_out(self) -> int:
+        return self.whitener_.shape[1]
 
     def _expansion(self) -> KernelExpansion:
         return KernelExpansion(make_kernel(self.kernel, self.width_), self.landmarks_)
@@ -385,17 +398,18 @@ def fit_path(models: Sequence[RankRC], prepared: Prepared, verbose: bool | str) 
         weight = np.concatenate([labels.rare_weight, labels.majority_weight])
     for k, (model, solution) in enumerate(zip(models, solutions, strict=True)):
         scores = np.concatenate([rare[:, k], majority[:, k]])
-        _store(model, prepared, solution, balanced_accuracy_threshold(y, scores, weight))
+        model.offset_ = balanced_accuracy_threshold(y, scores, weight)
+        model.whitener_ = problem.whitener
+        _store(model, prepared, solution)
 
 
-def _store(model: RankRC, prepared: Prepared, solution: Solution, offset: float) -> None:
+def _store(model: RankRC, prepared: Prepared, solution: Solution) -> None:
     model.classes_ = prepared.labels.classes
     model.pos_label_ = prepared.labels.pos_label
     model.landmarks_ = prepared.landmarks.points
     model.landmark_rows_ = prepared.landmarks.first_rows
     model.coef_ = solution.at.coefficients
     model.width_ = prepared.width
-    model.offset_ = offset
     model.objective_ = solution.at.value
     model.optimality_ = solution.optimality
     model.n_iter_ = solution.n_iter
@@ -404,10 +418,18 @@ def _store(model: RankRC, prepared: Prepared, solution: Solution, offset: float)
     warn_if_short(solution, model.lam, model.tol)
 
 
+def stopped_short(solution: Solution, tol: float) -> bool:
+    """Whether the solver stopped far from the minimum."""
+    if solution.status is Status.CONVERGED:
+        return False
+    # Written so that an optimality that is not a number is short, too.
+    near = solution.optimality <= max(tol, ROUNDING_TOL)
+    return solution.status is Status.MAX_ITER or not near
+
+
 def warn_if_short(solution: Solution, lam: float, tol: float) -> None:
     """Warn when the solver stopped far from the minimum."""
-    short = solution.status is Status.ROUNDING and solution.optimality > ROUNDING_TOL
-    if solution.status is Status.MAX_ITER or short:
+    if stopped_short(solution, tol):
         warnings.warn(
             f"lam={lam:.3g}: {solution.status} after {solution.n_iter} iterations with "
             f"optimality {solution.optimality:.1e}, wanted {tol:.1e}. Raise max_iter, tol or "
@@ -420,12 +442,16 @@ def warn_if_short(solution: Solution, lam: float, tol: float) -> None:
 def check_solver_parameters(estimator: Any, lams: Sequence[float]) -> None:
     """Refuse what no solver can work with, naming the parameter and its range."""
     for lam in lams:
-        if not (np.isreal(lam) and np.isfinite(lam) and lam > 0):
+        if not _is_positive(lam):
             raise ValueError(f"lam={lam!r} must be a number above 0.")
-    if not estimator.tol > 0:
+    if not _is_positive(estimator.tol):
         raise ValueError(f"tol={estimator.tol!r} must be above 0.")
-    if estimator.max_iter < 1 or int(estimator.max_iter) != estimator.max_iter:
+    if not _is_positive(estimator.max_iter) or estimator.max_iter % 1:
         raise ValueError(f"max_iter={estimator.max_iter!r} must be a whole number above 0.")
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and bool(0.0 < float(value) < np.inf)
 
 
 __all__ = ["RankRC", "RankSVM", "fit_path", "rankrc_path"]

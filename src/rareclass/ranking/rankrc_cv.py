@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -15,7 +16,13 @@ from rareclass.progress import track
 from rareclass.ranking.newton import Solution, Step
 from rareclass.ranking.path import solve_path
 from rareclass.ranking.preparation import Labels, Prepared, prepare
-from rareclass.ranking.rankrc import RankRC, RankScorer, check_solver_parameters, fit_path
+from rareclass.ranking.rankrc import (
+    RankRC,
+    RankScorer,
+    check_solver_parameters,
+    fit_path,
+    stopped_short,
+)
 
 Scoring = Callable[[np.ndarray, np.ndarray, Any], float]
 
@@ -23,7 +30,7 @@ SCORINGS: dict[str, Scoring] = {"roc_auc": roc_auc, "average_precision": average
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 
 
-class RankRCCV(RankScorer, TransformerMixin, BaseEstimator):
+class RankRCCV(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, BaseEstimator):
     """`RankRC` with lam chosen by cross-validation.
 
     The kernel is worked out once for all folds and lams. In a fold the held-out rows have no
@@ -58,7 +65,8 @@ verbose
         Position in ``lams``.
     cv_results_ : dict of ndarray
         ``lam``, ``split{k}_test_score``, ``mean_test_score``, ``std_test_score``,
-        ``rank_test_score``, ``mean_n_iter``, ``mean_passes``, one entry for each lam.
+        ``rank_test_score``, ``n_stopped_short`` (folds whose solver did), ``mean_n_iter``,
+        ``mean_passes``, one entry for each lam.
     n_splits_ : int
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy over all rows, each
@@ -174,6 +182,10 @@ verbose
         """Newton iterations of the best model; see ``cv_results_`` for those of the folds."""
         return self._best().n_iter_
 
+    @property
+    def _n_features_out(self) -> int:
+        return self._best()._n_features_out
+
     def _best(self) -> RankRC:
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(
@@ -186,6 +198,8 @@ verbose
         kept = np.sort(np.concatenate([labels.rare, labels.majority]))
         is_rare = np.isin(kept, labels.rare)
         folds: Iterable
+        if self.cv is None:
+            raise ValueError("cv=None is not a number of folds, a splitter or a list of folds.")
         if isinstance(self.cv, (int, np.integer)):
             folds = self._stratified(is_rare).split(kept, is_rare)
             to_rows = kept
@@ -250,6 +264,15 @@ verbose
         self, lams: list[float], solutions: list[list[Solution]], scores: np.ndarray
     ) -> None:
         mean = scores.mean(axis=0)
+        short = [[stopped_short(s, self.tol) for s in path] for path in solutions]
+        if np.any(short):
+            warnings.warn(
+                f"{np.sum(short)} of {np.size(short)} solutions of the folds stopped short of "
+                f"tol={self.tol:.1e}; cv_results_['n_stopped_short'] counts them for each lam. "
+                "Raise max_iter or tol, or leave out the smallest lams.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         # Among equal means the largest lam: the smoothest model.
         best = max(range(len(lams)), key=lambda k: (mean[k], lams[k]))
         self.best_index_, self.best_lam_ = best, lams[best]
@@ -260,6 +283,7 @@ verbose
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=0),
             "rank_test_score": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
+            "n_stopped_short": np.sum(short, axis=0),
             "mean_n_iter": np.mean([[s.n_iter for s in path] for path in solutions], axis=0),
             "mean_passes": np.mean([[_passes(s) for s in path] for path in solutions], axis=0),
         }

@@ -3,6 +3,9 @@
 import numpy as np
 from scipy import linalg
 
+# Rounding errors of eigenvalues were seen at a few times n eps max(Lambda) on repeated landmarks.
+_SAFETY = 16.0
+
 
 def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
     r"""A matrix T with :math:`T' K T = I`, one column for every direction that K resolves.
@@ -22,7 +25,7 @@ def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
         What the kernel blocks of other rows are stored in. An eigenvalue l turns their rounding
         error eps k(x, x) into an error eps k(x, x) / sqrt(l) of a coordinate: l must be above
         eps times the mean of k(x, x), which keeps that under sqrt(eps). It must also be above
-        the rounding error of the eigenvalues themselves, ``n eps64 max(Lambda)``.
+        the rounding error of the eigenvalues themselves, ``16 n eps64 max(Lambda)``.
 
     Returns
     -------
@@ -36,7 +39,7 @@ def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
     values, vectors = linalg.eigh(K, check_finite=False)
     values, vectors = values[::-1], vectors[:, ::-1]
     scale = max(float(np.trace(K)) / len(K), 0.0)
-    noise = len(K) * np.finfo(np.float64).eps * max(values[0], 0.0)
+    noise = _SAFETY * len(K) * np.finfo(np.float64).eps * max(values[0], 0.0)
     rank = int(np.count_nonzero(values > max(np.finfo(dtype).eps * scale, noise)))
     T = vectors[:, :rank] / np.sqrt(values[:rank])
     # An eigenvector has no sign of its own: its largest entry is made positive.

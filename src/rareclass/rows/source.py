@@ -51,6 +51,8 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
         On an empty input, a wrong number of dimensions, a column that is not numeric, or a
         value that is missing or infinite: the message names the row and the column.
     """
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise ValueError("X is a lazy frame, which holds no rows yet: pass X.collect().")
     source = _table_source(X) if is_table(X) else _array_source(X)
     _check_finite(source, feature_names)
     return source
