@@ -2,8 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rareclass.errors import InputError
@@ -29,13 +29,15 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises
     ------
     InputError
-        When the folder does not exist or cannot be written to.
+        When the folder does not exist or cannot be written to, or the disk is full.
     """
     temporary = _temporary_beside(path)
     try:
         yield temporary
         _flush_to_disk(temporary)
         os.replace(temporary, path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -50,28 +52,54 @@ def check_writable(path: Path, option: str = "--out") -> None:
     option : str
         The option that named it, for the message.
     """
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InputError(f"{option} {path} is a folder.", "Give the name of a file.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(
+            f"{option} {path} is a pipe or a device.", "Give the name of a regular file."
+        )
     _temporary_beside(path).unlink()
+
+
+def check_not_input(path: Path, option: str, inputs: Mapping[str, Path]) -> None:
+    """Raise `InputError` when writing `path` would replace a file that is read.
+
+    Parameters
+    ----------
+    path : Path
+        The file that will be written.
+    option : str
+        The option that named it, for the message.
+    inputs : mapping of str to Path
+        The files that are read, each under what the message calls it.
+    """
+    for what, read in inputs.items():
+        if os.path.exists(path) and os.path.exists(read) and os.path.samefile(path, read):
+            raise InputError(f"{option} {path} is {what}.", "Give another name.")
 
 
 def _temporary_beside(path: Path) -> Path:
     folder = path.parent
-    if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
+    if not os.path.isdir(folder):
+        what = "is not a folder" if os.path.exists(folder) else "does not exist"
         raise InputError(
             f"Cannot write {path}: {folder} {what}.", f"Create it first: mkdir -p {folder}"
         )
     try:
         handle, name = tempfile.mkstemp(dir=folder, prefix=f".{path.stem}-", suffix=path.suffix)
     except OSError as error:
-        raise InputError(
-            f"Cannot write {path}: {error.strerror}.",
-            "Choose a folder that you may write to.",
-        ) from error
+        raise _unwritable(path, error) from error
     os.close(handle)
-    os.chmod(name, 0o666 & ~_umask())  # mkstemp makes files that only the owner may read
+    with suppress(OSError):  # some file systems have no modes
+        os.chmod(name, 0o666 & ~_umask())  # mkstemp makes files that only the owner may read
     return Path(name)
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"Cannot write {path}: {error.strerror or error}.",
+        "Choose a folder that you may write to, on a disk with room.",
+    )
 
 
 def _umask() -> int:

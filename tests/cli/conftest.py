@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
-from rareclass.cli.main import app
+from rareclass.cli.app import app
 
 Run = Callable[..., Result]
 

@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import skops.io
 
 from cli.conftest import Run, message, purchases
 from rareclass.errors import InputError
+from rareclass.workflow.demonstration import write_digits
+from rareclass.workflow.model_file import load_model, save_model
 
 
 def fit(rareclass: Run, path: Path, *more: object) -> str:
@@ -53,7 +56,7 @@ def test_three_labels_name_the_ways_out(
     assert "--positive" in said
 
 
-@pytest.mark.parametrize("option", ["--target", "--drop", "--category"])
+@pytest.mark.parametrize("option", ["--target", "--drop", "--category", "--keep"])
 def test_unknown_column_suggests_the_nearest(train_csv: Path, rareclass: Run, option: str) -> None:
     said = fit(rareclass, train_csv, option, "Amuont")
     assert f"{option}: there is no column 'Amuont'. Did you mean 'amount'?" in said
@@ -316,3 +319,156 @@ def test_interrupt_of_the_real_process(tmp_path: Path) -> None:
 
 def test_input_error_joins_message_and_remedy() -> None:
     assert str(InputError("Wrong.", "Mend it.")) == "Wrong. Mend it."
+
+
+def copied(fitted: Path, folder: Path) -> tuple[Path, Path]:
+    """Return copies of the model and of the new rows, which a test may lose."""
+    for name in ("model.skops", "new.csv"):
+        shutil.copy(fitted / name, folder / name)
+    return folder / "model.skops", folder / "new.csv"
+
+
+def test_demo_leaves_files_alone_that_it_did_not_write(tmp_path: Path, rareclass: Run) -> None:
+    for name in ("train.csv", "test.csv", "scores.csv", "model.skops"):
+        folder = tmp_path / name.replace(".", "-")
+        folder.mkdir()
+        (folder / name).write_text("id,amount\n1,2\n")
+        said = message(rareclass("demo", "--out", folder))
+        assert "no rareclass demo wrote it" in said
+        assert "--out" in said
+        assert (folder / name).read_text() == "id,amount\n1,2\n"
+        assert [path.name for path in folder.iterdir()] == [name]
+
+
+def test_demo_may_be_run_again_in_its_folder(tmp_path: Path) -> None:
+    train, test = write_digits(tmp_path)
+    (tmp_path / "model.skops").write_bytes(b"of an earlier run")
+    assert write_digits(tmp_path, seed=1) == (train, test)
+
+
+def test_outputs_never_replace_inputs(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    model, new = copied(fitted, tmp_path)
+    before = model.read_bytes(), new.read_bytes()
+    said = message(rareclass("evaluate", model, new, "--json", new))
+    assert "--json" in said
+    assert "is the file to be read" in said
+    assert "is the model" in message(rareclass("evaluate", model, new, "--json", model))
+    (tmp_path / "m.csv").hardlink_to(model)
+    assert "is the model" in message(rareclass("score", model, new, "--out", tmp_path / "m.csv"))
+    assert (model.read_bytes(), new.read_bytes()) == before
+
+
+@pytest.mark.parametrize("verb", ["fit", "score", "evaluate"])
+def test_a_full_disk(fitted: Path, tmp_path: Path, verb: str) -> None:
+    model, new = copied(fitted, tmp_path)
+    words = {
+        "fit": ["fit", new, "--target", "fraud", "--lam", "1", "--out", tmp_path / "m.skops"],
+        "score": ["score", model, new, "--out", tmp_path / "s.csv"],
+        "evaluate": ["evaluate", model, new, "--json", tmp_path / "e.json"],
+    }[verb]
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300));"
+        "from rareclass.cli.main import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Cannot write" in done.stderr
+    assert "File too large" in " ".join(done.stderr.split())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.skops", "new.csv"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pl.int_ranges(0, 2),
+        pl.struct(a=1),
+        pl.lit(b"x"),
+        pl.duration(days=1),
+    ],
+)
+def test_id_that_a_csv_file_cannot_hold(
+    fitted: Path, tmp_path: Path, rareclass: Run, cells: pl.Expr
+) -> None:
+    new = tmp_path / "new.parquet"
+    purchases().with_columns(tag=cells).write_parquet(new)
+    model = fitted / "model.skops"
+    said = message(rareclass("score", model, new, "--out", tmp_path / "s.csv", "--id", "tag"))
+    assert "--id tag: cells of type" in said
+    out = tmp_path / "s.parquet"
+    assert rareclass("score", model, new, "--out", out, "--id", "tag").exit_code == 0
+
+
+def test_model_that_is_an_encrypted_zip(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    packed = bytearray((fitted / "model.skops").read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        start = packed.find(signature)
+        while start >= 0:
+            packed[start + offset] |= 1
+            start = packed.find(signature, start + 4)
+    path = tmp_path / "secret.skops"
+    path.write_bytes(packed)
+    assert "encrypted" in message(rareclass("evaluate", path, fitted / "new.csv"))
+
+
+def test_model_without_its_metadata(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    content = load_model(fitted / "model.skops")
+    del content.metadata["majority_quantiles"]
+    save_model(tmp_path / "m.skops", content)
+    said = message(rareclass("evaluate", tmp_path / "m.skops", fitted / "new.csv"))
+    assert "damaged or not a rareclass model" in said
+    assert "majority_quantiles" in said
+
+
+def test_pipes_and_devices(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    model, new = fitted / "model.skops", fitted / "new.csv"
+    said = message(rareclass("score", model, pipe, "--out", tmp_path / "s.csv"))
+    assert "is a pipe or a device" in said
+    assert "a file first" in said
+    assert "is a pipe or a device" in message(
+        rareclass("fit", pipe, "--target", "y", "--out", tmp_path / "m.skops")
+    )
+    assert "not a regular file" in message(rareclass("evaluate", pipe, new))
+    assert "is a pipe or a device" in message(rareclass("evaluate", model, new, "--json", pipe))
+
+
+def test_interrupt_while_the_command_starts() -> None:
+    code = (
+        "import sys\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "from rareclass.cli.main import main; main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr == "Error: Stopped; nothing was left half-written.\n"
+
+
+def test_separator_that_is_none(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    assert "not one plain character" in fit(rareclass, fitted / "new.csv", "--separator", "ab")
+    new = tmp_path / "new.parquet"
+    purchases().write_parquet(new)
+    said = message(rareclass("evaluate", fitted / "model.skops", new, "--separator", ";"))
+    assert "is a Parquet file" in said
+
+
+def test_numbers_with_commas_that_may_be_thousands(tmp_path: Path, rareclass: Run) -> None:
+    rows = [f"{k % 7 + 1},{k:03}\t{'yes' if k % 10 == 3 else 'no'}\n" for k in range(100)]
+    (tmp_path / "t.csv").write_text("amount\tfraud\n" + "".join(rows))
+    said = fit(rareclass, tmp_path / "t.csv")
+    assert "Column 'amount' holds numbers with commas" in said
+    assert "'1,000' at row 1" in said
+    assert "--category amount" in said
+
+
+def test_keep_and_drop_of_one_column(train_csv: Path, rareclass: Run) -> None:
+    assert "both --keep and --drop" in fit(
+        rareclass, train_csv, "--keep", "items", "--drop", "items"
+    )
+    assert "both --keep and --target" in fit(rareclass, train_csv, "--keep", "fraud")

@@ -265,3 +265,57 @@ def test_demo_runs_all_of_it(tmp_path: Path, rareclass: Run) -> None:
         assert name in result.stdout
     for rival in ("logistic regression", "SVC", "histogram boosting", "RankRC"):
         assert rival in result.stdout
+
+
+def with_decimal_commas(table: pl.DataFrame, path: Path, separator: str) -> Path:
+    amounts = pl.col("amount").cast(pl.String).str.replace(".", ",", literal=True)
+    table.with_columns(amounts).write_csv(path, separator=separator)
+    return path
+
+
+@pytest.mark.parametrize(("separator", "named"), [(";", None), ("\t", "tab"), ("~", "~")])
+def test_decimal_commas_and_any_separator(
+    fitted: Path, tmp_path: Path, rareclass: Run, separator: str, named: str | None
+) -> None:
+    option = ["--separator", named] if named else []
+    train = with_decimal_commas(purchases(), tmp_path / "train.csv", separator)
+    new = with_decimal_commas(purchases(seed=1), tmp_path / "new.csv", separator)
+    model, plain = tmp_path / "m.skops", tmp_path / "plain.csv"
+    done = rareclass(
+        "fit", train, "--target", "fraud", "--lam", "2^-4", "--out", model, *option
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    rareclass("score", fitted / "model.skops", fitted / "new.csv", "--out", plain)
+    done = rareclass("score", model, new, "--out", tmp_path / "s.csv", *option)
+    assert done.exit_code == 0, done.output
+    np.testing.assert_allclose(
+        pl.read_csv(tmp_path / "s.csv")["score"], pl.read_csv(plain)["score"], rtol=1e-9
+    )
+    done = rareclass("evaluate", model, new, *option)
+    assert done.exit_code == 0, done.output
+
+
+def test_keep_learns_from_what_looks_like_an_identifier(
+    tmp_path: Path, table: pl.DataFrame, rareclass: Run
+) -> None:
+    path, model = tmp_path / "t.csv", tmp_path / "m.skops"
+    table.with_columns(day=pl.int_range(pl.len())).write_csv(path)
+    done = rareclass(
+        "fit", path, "--target", "fraud", "--lam", "1", "--out", model,
+        "--keep", "day", "--keep", "order",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    kinds = {column.name: column.kind for column in load_model(model).encoder.columns}
+    assert kinds["day"] == "number"
+    assert kinds["order"] == "high-cardinality category"
+    assert rareclass("score", model, path, "--out", tmp_path / "s.csv").exit_code == 0
+
+
+def test_svmlight_without_a_suffix(tmp_path: Path, rareclass: Run) -> None:
+    lines = [f"{int(k % 10 == 3)} 1:{k % 7} 4:{k % 10 == 3:d}.5\n" for k in range(200)]
+    for name in ("a9a", "a9a.tr"):
+        path, model = tmp_path / name, tmp_path / "m.skops"
+        path.write_text("# from somewhere\n" + "".join(lines))
+        done = rareclass("fit", path, "--lam", "1", "--out", model)
+        assert done.exit_code == 0, done.output
+        assert load_model(model).metadata["format"] == "svmlight"

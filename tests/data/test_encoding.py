@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 from rareclass.data.columns import Column
-from rareclass.data.encoding import TableEncoder
+from rareclass.data.encoding import SparseEncoder, TableEncoder
 from rareclass.ranking import RankRC
-from rareclass.workflow.model_file import ModelFile, load_model, save_model
+from rareclass.workflow.model_file import NEEDED_METADATA, ModelFile, load_model, save_model
 
 N = 300
 GENERATOR = np.random.default_rng(0)
@@ -63,6 +64,50 @@ def test_encoded_rows_are_finite_and_standardised() -> None:
     assert len(encoder.feature_names_) == X.shape[1]
     # Empty numbers have a marker.
     assert sum("missingindicator" in name for name in encoder.feature_names_) == 1
+
+
+@pytest.mark.parametrize("n_rows", [N, 100_000])
+def test_a_large_common_part_of_numbers_and_dates_changes_nothing(n_rows: int) -> None:
+    generator = np.random.default_rng(1)
+    numbers = generator.normal(size=n_rows).round(6)
+    seconds = generator.integers(0, 60, n_rows)
+    frames = [
+        pl.DataFrame(
+            {
+                "number": numbers + offset,
+                "day": [dt.datetime(year, 1, 1) + dt.timedelta(seconds=int(s)) for s in seconds],
+            }
+        )
+        for offset, year in [(0.0, 1970), (1e9, 2020)]
+    ]
+    near, far = (
+        TableEncoder([COLUMNS[0], COLUMNS[4]]).fit_transform(frame, np.arange(n_rows) % 10 == 0)
+        for frame in frames
+    )
+    np.testing.assert_allclose(far, near, atol=1e-5)
+    np.testing.assert_allclose(far[:, :2].std(axis=0), 1, atol=1e-4)
+    assert len(np.unique(far[:, 1])) == len(np.unique(seconds))
+
+
+def test_scores_are_the_same_with_a_large_common_part() -> None:
+    generator = np.random.default_rng(2)
+    numbers = (generator.normal(size=N) + 1.5 * RARE).round(6)
+    scores = []
+    for offset in (0.0, 1e9):
+        X = TableEncoder(COLUMNS[:1]).fit_transform(
+            pl.DataFrame({"number": numbers + offset}), RARE
+        )
+        model = RankRC(lam=0.1, pos_label=1).fit(X, RARE.astype(np.int8))
+        scores.append(model.score_samples(X))
+    np.testing.assert_allclose(scores[1], scores[0], atol=1e-4)
+
+
+def test_values_far_from_those_of_training_stay_finite() -> None:
+    encoder = TableEncoder(COLUMNS[:1])
+    encoder.fit_transform(pl.DataFrame({"number": GENERATOR.normal(size=N) * 1e-30}), RARE)
+    far = encoder.transform(pl.DataFrame({"number": [1e38, -1e38, None]}))
+    assert np.isfinite(far.astype(np.float32)).all()
+    assert far[0, 0] > 0 > far[1, 0]
 
 
 def test_target_encoding_is_out_of_fold() -> None:
@@ -123,15 +168,27 @@ def test_weights_count_as_copies_in_the_scaling() -> None:
     np.testing.assert_allclose(weighted.transform(frame), repeated.transform(frame), rtol=1e-6)
 
 
+def test_sparse_rows_get_unit_length_where_sparse() -> None:
+    X = sparse.random(200, 50, 0.05, format="csr", random_state=0)
+    encoder = SparseEncoder(zero_based=True)
+    lengths = sparse.linalg.norm(encoder.fit_transform(X, RARE[:200]), axis=1)
+    # Also without a stored value.
+    np.testing.assert_allclose(lengths, np.diff(X.indptr) > 0)
+    dense = sparse.csr_matrix(GENERATOR.normal(size=(200, 5)) * [1, 10, 100, 1e3, 1e4])
+    scaled = encoder.fit_transform(dense, RARE[:200])
+    np.testing.assert_allclose(abs(scaled).max(axis=0).toarray()[0], 1)
+
+
 def test_model_file_gives_the_same_scores_back(tmp_path: Path, encoder: TableEncoder) -> None:
     """Also checks that every type of every kind of column is on the list of trusted ones."""
     frame = rows()
     X = encoder.transform(frame)
     model = RankRC(lam=0.1, pos_label=1).fit(X, RARE.astype(np.int8))
     path = tmp_path / "model.skops"
-    save_model(path, ModelFile(encoder, model, {"target": "y"}))
+    metadata = dict.fromkeys(NEEDED_METADATA, "y")
+    save_model(path, ModelFile(encoder, model, metadata))
     opened = load_model(path)
-    assert opened.metadata == {"target": "y"}
+    assert opened.metadata == metadata
     assert opened.encoder.columns == COLUMNS
     np.testing.assert_array_equal(opened.encoder.transform(frame), X)
     np.testing.assert_array_equal(opened.model.score_samples(X), model.score_samples(X))

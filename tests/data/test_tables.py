@@ -13,6 +13,7 @@ from rareclass.data.csv_file import CsvFile
 from rareclass.data.parquet_file import ParquetFile
 from rareclass.data.svmlight_file import SvmlightFile
 from rareclass.data.tables import TableFile, open_table
+from rareclass.errors import InputError
 
 
 def numbered(n_rows: int) -> pl.DataFrame:
@@ -63,6 +64,70 @@ def test_windows_line_ends_and_quotes(tmp_path: Path) -> None:
     path.write_bytes(b'"a","b c"\r\n"1","x ""y"""\r\n"2",""\r\n')
     frame = pl.concat(CsvFile(path).batches())
     assert frame.to_dict(as_series=False) == {"a": ["1", "2"], "b c": ['x "y"', ""]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '\n\n"a\nnote";b\n1;2\n3;4\n',
+        '"a\nnote";b\r\n\r\n1;2\r\n3;4\r\n',
+        ' \n;;\n"a\nnote";b\n1;2\n3;4\n',
+    ],
+)
+def test_header_after_blank_lines_and_over_two(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    file = CsvFile(path)
+    assert file.columns == ["a\nnote", "b"]
+    assert pl.concat(file.batches()).rows() == [("1", "2"), ("3", "4")]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|", "^", ":", " "])
+def test_separators_are_found(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("".join(separator.join(row) + "\n" for row in ("abc", "123", "456")))
+    assert CsvFile(path).columns == ["a", "b", "c"]
+
+
+def test_unfinished_quotes_are_an_input_error(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('"a;b\n' + "1;2\n" * 60_000)
+    with pytest.raises(InputError, match="header line"):
+        CsvFile(path)
+
+
+@pytest.mark.parametrize(
+    ("separator", "cells", "expected"),
+    [
+        (";", ["1,5", "-2,25", "3e1"], ["1.5", "-2.25", "3e1"]),
+        (";", ["12,345", "7"], ["12.345", "7"]),
+        ("\t", ["12,345", "7,25"], ["12.345", "7.25"]),
+        ("\t", ["12,345", "7"], ["12,345", "7"]),
+        (";", ["1,234,567", "7,125"], ["1,234,567", "7,125"]),
+        (";", ["1,5 l", "a,1"], ["1,5 l", "a,1"]),
+        (",", ['"1,5"', "2"], ["1,5", "2"]),
+    ],
+)
+def test_decimal_commas(
+    tmp_path: Path, separator: str, cells: list[str], expected: list[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"a{separator}b\n" + "".join(f"{cell}{separator}x\n" for cell in cells))
+    assert pl.concat(CsvFile(path).batches())["a"].to_list() == expected
+
+
+def test_the_last_suffix_and_the_content_say_the_format(tmp_path: Path) -> None:
+    for name in ("sales.svm.csv", "sales.parquet.csv", "plain", "log.txt"):
+        (tmp_path / name).write_text("day at n\n1 12:30 3\n")
+        assert isinstance(open_table(tmp_path / name), CsvFile)
+    line = b"+1 3:0.5 17:2 # first\n"
+    (tmp_path / "packed.svm.gz").write_bytes(gzip.compress(line))
+    (tmp_path / "packed").write_bytes(gzip.compress(line))
+    (tmp_path / "wide").write_bytes(b"1 " + b" ".join(b"%d:1" % k for k in range(20_000)))
+    for name in ("packed.svm.gz", "packed", "wide"):
+        file = open_table(tmp_path / name)
+        assert isinstance(file, SvmlightFile)
+        assert file.read()[0].X.nnz > 1
 
 
 @pytest.mark.parametrize("first", [0, 1])

@@ -29,15 +29,15 @@ def demo(
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file.", "Give the name of a folder.")
     console = output()
-    from rareclass.workflow.demonstration import rivals, write_digits
+    from rareclass.workflow.demonstration import MODEL_NAME, SCORES_NAME, rivals, write_digits
 
     try:
         train, test = write_digits(out, seed)
     except OSError as error:
         raise InputError(
-            f"Cannot make the folder {out}: {error.strerror}.", "Choose another with --out."
+            f"Cannot use the folder {out}: {error.strerror}.", "Choose another with --out."
         ) from error
-    model, scores = out / "model.skops", out / "scores.csv"
+    model, scores = out / MODEL_NAME, out / SCORES_NAME
     ours = _run(console, train, test, model, scores, seed)
     _print_step(console, "4. Usual classifiers on the same rows")
     _print_rivals(console, [ours, *rivals(train, test, seed)])

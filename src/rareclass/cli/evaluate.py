@@ -9,6 +9,7 @@ from rich.table import Table
 
 from rareclass.cli.faults import exit_codes_for_faults
 from rareclass.cli.screen import file_text, output, print_estimate, print_notes, print_seen
+from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 
 if TYPE_CHECKING:
     from rareclass.workflow.model_file import ModelFile
@@ -22,26 +23,31 @@ def evaluate(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the numbers to this file.")
     ] = None,
+    separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
-    from rareclass.atomic_file import check_writable
+    from rareclass.atomic_file import check_not_input, check_writable
     from rareclass.workflow.model_file import load_model
 
+    character = parse_separator(separator)
     if json_file is not None:
+        check_not_input(json_file, "--json", {"the file to be read": data, "the model": model})
         check_writable(json_file, "--json")
     content = load_model(model)
-    evaluation = evaluate_and_report(output(), content, data)
+    evaluation = evaluate_and_report(output(), content, data, character)
     if json_file is not None:
         _write_json(json_file, evaluation)
         output().print(f"Saved {file_text(json_file)}")
 
 
-def evaluate_and_report(console: Console, content: "ModelFile", data: Path) -> "Evaluation":
+def evaluate_and_report(
+    console: Console, content: "ModelFile", data: Path, separator: str | None = None
+) -> "Evaluation":
     """Evaluate a model on a file and print the measures."""
     from rareclass.workflow.scoring import evaluate_file
 
     print_notes(console, content.notices)
-    evaluation = evaluate_file(content, data)
+    evaluation = evaluate_file(content, data, separator)
     estimate = evaluation.estimate
     console.print(
         f"{data.name}: {estimate.n_rows:,.0f} rows, {estimate.n_rare:,.0f} of them rare",

@@ -17,6 +17,7 @@ from rareclass.cli.screen import (
     print_estimate,
     print_notes,
 )
+from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ def fit(
     drop: Annotated[
         list[str] | None, typer.Option(help="Column to leave out. May be given many times.")
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to learn from even if it looks like an identifier. Many times."),
+    ] = None,
     category: Annotated[
         list[str] | None,
         typer.Option(help="Column to take as categories whatever it holds. Many times."),
@@ -79,25 +84,27 @@ def fit(
         str | None,
         typer.Option(help="Most memory to take, such as 4GiB. By default what is free."),
     ] = None,
+    separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
     """Learn to rank the rare rows of TRAIN first, and save the model.
 
     Rows are held out to say how good the ranking is; the saved model learns from all of them.
     """
-    strength = parse_lam(lam)
-    from rareclass.atomic_file import check_writable
+    strength, character = parse_lam(lam), parse_separator(separator)
+    from rareclass.atomic_file import check_not_input, check_writable
     from rareclass.data.tables import open_table
     from rareclass.workflow.fit_memory import plan_memory
     from rareclass.workflow.training import FitSettings
 
-    _check_out(out, train)
+    check_not_input(out, "--out", {"the training file": train})
     check_writable(out)
-    file = open_table(train)
+    file = open_table(train, character)
     plan = plan_memory(file, _memory_limit(memory))
     settings = FitSettings(
         target=target,
         positive=positive,
         drop=tuple(drop or ()),
+        keep=tuple(keep or ()),
         categories=tuple(category or ()),
         lam=strength,
         weigh_copies=copies is Copies.weigh,
@@ -108,11 +115,17 @@ def fit(
         kernel_memory=plan.kernel_memory,
     )
     console = output()
-    fit_and_save(console, train, out, settings)
+    fit_and_save(console, train, out, settings, character)
     print_command(console, "Next:", f"rareclass score {out} NEW_ROWS.csv --out scores.csv")
 
 
-def fit_and_save(console: Console, train: Path, out: Path, settings: "FitSettings") -> "Trained":
+def fit_and_save(
+    console: Console,
+    train: Path,
+    out: Path,
+    settings: "FitSettings",
+    separator: str | None = None,
+) -> "Trained":
     """Train on a file, print what is learned on the way, and save the model."""
     from rareclass.data.tables import open_table
     from rareclass.progress import track
@@ -121,7 +134,7 @@ def fit_and_save(console: Console, train: Path, out: Path, settings: "FitSetting
     from rareclass.workflow.training import train as train_model
 
     with track(f"Reading {train.name}"):
-        data = read_training_set(open_table(train), settings)
+        data = read_training_set(open_table(train, separator), settings)
     _print_data(console, train, data)
     trained = train_model(data, settings)
     _print_trained(console, trained, settings)
@@ -150,11 +163,6 @@ def parse_lam(text: str) -> float | None:
             f"--lam {text} is not a number above zero.", "Give auto, or one such as 0.01 or 2^-8."
         )
     return value
-
-
-def _check_out(out: Path, train: Path) -> None:
-    if out.exists() and train.exists() and out.samefile(train):
-        raise InputError(f"--out {out} is the training file.", "Give another name.")
 
 
 def _memory_limit(memory: str | None) -> int:
@@ -192,8 +200,9 @@ def _print_data(console: Console, path: Path, data: "TrainingSet") -> None:
     if data.n_copies:
         counted = "counts as many" if data.weight is not None else "counts once (--copies drop)"
         notes.append(
-            f"{data.n_copies:,} rows are exact copies of others: each group became one row that "
-            f"{counted}, so that no copy of a training row is held out."
+            f"{data.n_copies:,} rows are exact copies of others (same columns, same class): each "
+            f"group became one row that {counted}, so that no copy of a training row is held out. "
+            "Rows equal in the columns but of the other class may still be."
         )
     if 2 * data.n_rare > data.n_rows:
         notes.append(f"{rare.label} is more than half of the rows: is it the rare class?")

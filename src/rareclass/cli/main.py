@@ -1,47 +1,14 @@
-"""The command ``rareclass``."""
+"""The entry of the command line: nothing is imported before Ctrl-C is taken care of."""
 
-from typing import Annotated
-
-import typer
-
-from rareclass.cli.demo import demo
-from rareclass.cli.evaluate import evaluate
-from rareclass.cli.fit import fit
-from rareclass.cli.score import score
-
-app = typer.Typer(
-    name="rareclass",
-    help="Learn the class you have almost none of: train a ranking model on a table in which "
-    "few rows matter, see honest estimates, score new rows.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(fit)
-app.command()(score)
-app.command()(evaluate)
-app.command()(demo)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from rareclass import __version__
-
-        typer.echo(f"rareclass {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
-    """Learn the class you have almost none of."""
+import sys
 
 
 def main() -> None:
     """Run the command line."""
-    app()
+    try:
+        from rareclass.cli.app import app
+
+        app()
+    except KeyboardInterrupt:
+        sys.stderr.write("Error: Stopped; nothing was left half-written.\n")
+        sys.exit(130)

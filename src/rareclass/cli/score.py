@@ -8,6 +8,7 @@ from rich.console import Console
 
 from rareclass.cli.faults import exit_codes_for_faults
 from rareclass.cli.screen import file_text, output, print_notes, print_seen
+from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 
 if TYPE_CHECKING:
     from rareclass.workflow.model_file import ModelFile
@@ -23,27 +24,36 @@ def score(
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column of DATA to carry over to the scores.")
     ] = None,
+    separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
     """Score every row of DATA, in its order, reading a batch at a time.
 
     Writes row number (or --id), score (higher: rarer), called_rare (above threshold), percentile.
     """
+    from rareclass.atomic_file import check_not_input
     from rareclass.workflow.model_file import load_model
     from rareclass.workflow.scoring import check_score_path
 
+    character = parse_separator(separator)
+    check_not_input(out, "--out", {"the model": model})
     check_score_path(out, data)
     content = load_model(model)
-    score_and_report(output(), content, data, out, id_column)
+    score_and_report(output(), content, data, out, id_column, character)
 
 
 def score_and_report(
-    console: Console, content: "ModelFile", data: Path, out: Path, id_column: str | None
+    console: Console,
+    content: "ModelFile",
+    data: Path,
+    out: Path,
+    id_column: str | None,
+    separator: str | None = None,
 ) -> None:
     """Score a file and print what came out."""
     from rareclass.workflow.scoring import score_file
 
     print_notes(console, content.notices)
-    scoring = score_file(content, data, out, id_column)
+    scoring = score_file(content, data, out, id_column, separator)
     label = content.metadata["rare_label"]
     console.print(
         f"Scored {scoring.n_rows:,} rows; {scoring.n_called_rare:,} "

@@ -36,6 +36,8 @@ DATE_FORMATS = (
 # Encoded values are kept in 32 bits on the way: beyond this a number becomes infinite.
 LARGEST_NUMBER = 3.0e38
 _MANY_VALUES = 20
+# 1,234 and 1,234,567.8 and 0,5 and 1.234,5
+_COMMA_NUMBER = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+,\d+|\d{1,3}(\.\d{3})+,\d+)$"
 
 
 @dataclass
@@ -50,6 +52,8 @@ class CellProfile:
         Formats that have fitted every cell so far.
     first_text, first_text_row : str, int
         The first cell that is not a number, and its row counted from 1.
+    n_comma_numbers : int
+        Cells that are numbers to a reader, but for the commas in them.
     """
 
     n_present: int = 0
@@ -58,6 +62,7 @@ class CellProfile:
     date_formats: list[str] = field(default_factory=lambda: list(DATE_FORMATS))
     first_text: str = ""
     first_text_row: int = 0
+    n_comma_numbers: int = 0
     _values: set[str] = field(default_factory=set)
 
     @property
@@ -77,6 +82,8 @@ class CellProfile:
         if n_text and not self.first_text_row:
             position = int(is_text.arg_max() or 0)
             self.first_text, self.first_text_row = cells[position], first_row + position
+        if n_text:
+            self.n_comma_numbers += int(cells.filter(is_text).str.contains(_COMMA_NUMBER).sum())
         self.n_present += len(present)
         self.n_numbers += len(present) - n_text
         if not n_text:

@@ -39,6 +39,10 @@ _ID_NAME = re.compile(
     r"(^|[\s_.-])(id|uid|uuid|guid|key|pk|index|idx|rowid|row|row_?(no|num|number)|serial)$",
     re.IGNORECASE,
 )
+_MANY_VALUED: tuple[Kind, str] = (
+    "high-cardinality category",
+    "rare share of each value, out of fold",
+)
 _CAMEL_ID_NAME = re.compile(r"[a-z](Id|ID|Key)$")
 
 
@@ -100,7 +104,7 @@ def type_of_text_column(
     Raises
     ------
     InputError
-        When nearly all cells are numbers and a few are text.
+        When nearly all cells are numbers and a few are text, or numbers are written with commas.
     """
     if name in forced_categories or profile.n_present == 0:
         return "string", None
@@ -108,6 +112,13 @@ def type_of_text_column(
         return "number", None
     if profile.date_formats:
         return "date", profile.date_formats[0]
+    if profile.n_numbers + profile.n_comma_numbers == profile.n_present:
+        raise InputError(
+            f"Column {name!r} holds numbers with commas, which may mean decimals or thousands: "
+            f"{profile.first_text!r} at row {profile.first_text_row}.",
+            f"Write them with a decimal point and nothing else; --category {name} takes the "
+            f"column as categories, --drop {name} leaves it out.",
+        )
     share = profile.n_numbers / profile.n_present
     if share >= NUMBER_SHARE and profile.has_many_values:
         raise InputError(
@@ -120,7 +131,11 @@ def type_of_text_column(
 
 
 def describe_column(
-    values: pl.Series, integers: bool, date_format: str | None, forced_category: bool
+    values: pl.Series,
+    integers: bool,
+    date_format: str | None,
+    forced_category: bool,
+    kept: bool = False,
 ) -> Column:
     """Say what a typed column holds and what will be done with it.
 
@@ -134,10 +149,16 @@ def describe_column(
         How its dates were written.
     forced_category : bool
         Whether the user declared it to be a category.
+    kept : bool
+        Whether the user wants it used even if it looks like an identifier.
     """
     n_missing = values.null_count()
     n_distinct = values.drop_nulls().n_unique()
-    kind, treatment = _kind_of(values, n_distinct, n_missing, integers, forced_category)
+    kind, treatment = _kind_of(
+        values, n_distinct, n_missing, integers and not kept, forced_category
+    )
+    if kind == "id-like" and kept:
+        kind, treatment = _MANY_VALUED
     if kind == "date" and date_format and re.search("%d[/.-]%m|%m/%d", date_format):
         treatment += f" (read as {_readable(date_format)})"
     reads_as = _reading_of(values.dtype)
@@ -208,7 +229,7 @@ def _kind_of_strings(values: pl.Series, n_distinct: int, forced_category: bool) 
             return "text", "30 numbers from letter groups (tf-idf)"
         if n_distinct >= ID_SHARE * len(present):
             return "id-like", "dropped: different in (nearly) every row"
-    return "high-cardinality category", "rare share of each value, out of fold"
+    return _MANY_VALUED
 
 
 def _looks_boolean(present: pl.Series) -> bool:

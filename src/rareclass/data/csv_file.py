@@ -1,33 +1,45 @@
 """Text tables with any separator, plain or compressed, read one batch of rows at a time."""
 
-import bz2
 import csv
-import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from rareclass.data.compressed import compression_of, open_plain
 from rareclass.errors import InputError
 
-SEPARATORS = (",", ";", "\t", "|", " ")
+SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
 _SAMPLE_BYTES = 1 << 18
 _BLOCK_BYTES = 8 << 20
-_PLAIN_SUFFIX_OF_COMPRESSED = {".gz": "gzip", ".bz2": "bz2"}
+_CELL_WITH_COMMA = r"^(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)$"
+_COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
+# 1,234 may be either; 1,234,567 and 1,234.5 can only have thousands set off by commas.
+_MAYBE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_SURELY_THOUSANDS = re.compile(
+    r"[+-]?[1-9]\d{0,2}(?:,\d{3}){2,}(?:\.\d*)?|[+-]?[1-9]\d{0,2},\d{3}\.\d+"
+)
+_POINT_NUMBER = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
 
 
 class CsvFile:
     """A text table whose first line names the columns; every cell is read as text.
 
+    Where cells are not separated by commas and numbers are written with a decimal comma, such
+    cells are handed out with a point: 1.5 for 1,5. Blank lines before the header are skipped.
+
     Parameters
     ----------
     path : Path
         The file, plain or compressed with gzip or bzip2 (found from its content).
+    separator : str, optional
+        What separates the cells; by default found out.
 
     Raises
     ------
@@ -37,9 +49,9 @@ class CsvFile:
 
     format_name = "CSV"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, separator: str | None = None) -> None:
         self.path = path
-        self._compression = _compression_of(path)
+        self._compression = compression_of(path)
         sample = self._read_sample()
         self._encoding = _encoding_of(sample)
         if b"\0" in sample and self._encoding != "utf-16":
@@ -47,8 +59,10 @@ class CsvFile:
         text = sample.decode(self._encoding, errors="replace")
         if not text.strip():
             raise InputError(f"{path} holds no text.", "Check how it was made or copied.")
-        self.separator = _separator_of(text)
-        self.columns = _header_of(path, text, self.separator)
+        self.separator = separator or _separator_of(text)
+        names, self._header_lines = _first_record(path, text, self.separator)
+        self.columns = _column_names(path, names)
+        self._has_decimal_commas = _has_decimal_commas(text, self.separator)
         self._sample_lines = max(1, sample.count(b"\n"))
         self._sample_size = len(sample)
 
@@ -57,10 +71,6 @@ class CsvFile:
         if self._sample_size < _SAMPLE_BYTES:
             return max(0, self._sample_lines - 1)
         return int(self._plain_size() / self._sample_size * self._sample_lines)
-
-    def estimate_memory(self) -> int:
-        """Return about how many bytes the columns take in memory."""
-        return max(self._plain_size(), 8 * self.estimate_rows() * len(self.columns))
 
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
@@ -83,7 +93,7 @@ class CsvFile:
             read_options=pa_csv.ReadOptions(
                 block_size=_BLOCK_BYTES,
                 column_names=self.columns,
-                skip_rows=1,
+                skip_rows=self._header_lines,
                 encoding=self._encoding,
                 use_threads=False,
             ),
@@ -98,15 +108,13 @@ class CsvFile:
             for block in reader:
                 frame = pl.from_arrow(block)
                 assert isinstance(frame, pl.DataFrame)
+                if self._has_decimal_commas:
+                    frame = frame.with_columns(pl.all().str.replace(_CELL_WITH_COMMA, "$1.$2"))
                 for start in range(0, frame.height, batch_rows):
                     yield frame.slice(start, batch_rows)
 
     def _open(self) -> BinaryIO:
-        if self._compression == "gzip":
-            return cast(BinaryIO, gzip.open(self.path, "rb"))
-        if self._compression == "bz2":
-            return cast(BinaryIO, bz2.open(self.path, "rb"))
-        return self.path.open("rb")
+        return open_plain(self.path, self._compression)
 
     def _read_sample(self) -> bytes:
         try:
@@ -144,22 +152,6 @@ class CsvFile:
         )
 
 
-def _compression_of(path: Path) -> str | None:
-    with path.open("rb") as file:
-        magic = file.read(3)
-    if magic[:2] == b"\x1f\x8b":
-        return "gzip"
-    if magic == b"BZh":
-        return "bz2"
-    named = _PLAIN_SUFFIX_OF_COMPRESSED.get(path.suffix.lower())
-    if named:
-        raise InputError(
-            f"{path} is named like a {named} file but is not one.",
-            f"If it is plain text, take the {path.suffix} off its name.",
-        )
-    return None
-
-
 def _encoding_of(sample: bytes) -> str:
     if sample[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "utf-16"
@@ -175,11 +167,11 @@ def _encoding_of(sample: bytes) -> str:
 
 def _separator_of(text: str) -> str:
     """Return the separator under which most of the first lines have the header's cell count."""
-    lines = text.splitlines()[:-1][:200] or text.splitlines()[:1]
+    lines = [line for line in text.splitlines() if line.strip()]
+    lines = lines[:-1][:200] or lines[:1]
 
     def agreement(separator: str) -> tuple[float, int]:
-        rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator))
-        rows = [row for row in rows if row]
+        rows = _records("\n".join(lines), separator)
         width = len(rows[0]) if rows else 1
         if width < 2:
             return (0.0, 0)
@@ -189,8 +181,49 @@ def _separator_of(text: str) -> str:
     return best if agreement(best)[1] > 1 else ","
 
 
-def _header_of(path: Path, text: str, separator: str) -> list[str]:
-    names = [name.strip() for name in next(csv.reader(io.StringIO(text), delimiter=separator))]
+def _records(text: str, separator: str) -> list[list[str]]:
+    """Return the rows that are not empty, as far as the text can be read."""
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader(io.StringIO(text, newline=None), delimiter=separator):
+            if row:
+                rows.append(row)
+    except csv.Error:  # such as a quoted cell that never ends
+        pass
+    return rows
+
+
+def _first_record(path: Path, text: str, separator: str) -> tuple[list[str], int]:
+    """Return the first row with something in it, and the lines of the file up to its end."""
+    reader = csv.reader(io.StringIO(text, newline=None), delimiter=separator)
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                return [name.strip() for name in row], reader.line_num
+    except csv.Error as error:
+        raise InputError(
+            f"The header line of {path} cannot be read: {error}.", "Check its quotes."
+        ) from error
+    raise InputError(f"{path} has no header line.", "Put one with the column names first.")
+
+
+def _has_decimal_commas(text: str, separator: str) -> bool:
+    """Whether a comma within digits marks decimals, judged from the first lines.
+
+    Where all that is there could be thousands as well, it does in files that are separated by
+    semicolons: those are written where the comma marks decimals.
+    """
+    if separator == ",":
+        return False
+    cells = [cell.strip() for row in _records(text, separator)[1:5001] for cell in row]
+    if any(_SURELY_THOUSANDS.fullmatch(cell) for cell in cells):
+        return False
+    if any(_COMMA_NUMBER.fullmatch(c) and not _MAYBE_THOUSANDS.fullmatch(c) for c in cells):
+        return True
+    return separator == ";" and not any(_POINT_NUMBER.fullmatch(cell) for cell in cells)
+
+
+def _column_names(path: Path, names: list[str]) -> list[str]:
     if all(_is_number(name) for name in names):
         raise InputError(
             f"The first line of {path} holds numbers, not column names: {', '.join(names[:4])}.",

@@ -1,4 +1,4 @@
-"""Typed tables to standardised numbers: skrub's encoders, then imputation and scaling."""
+"""Tables and sparse rows to comparable numbers: skrub's encoders, imputation, scaling."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    OneHotEncoder,
+    StandardScaler,
+    TargetEncoder,
+    normalize,
+)
 from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
 
 from rareclass.data.columns import HIGH_CARDINALITY, Column
@@ -20,15 +26,22 @@ from rareclass.data.columns import HIGH_CARDINALITY, Column
 # Below this many rows the solver gets double precision; above, half the memory.
 DOUBLE_PRECISION_ROWS = 100_000
 TEXT_COMPONENTS = 30
+# A standardised number beyond this would overflow in a kernel of 32 bits.
+_FARTHEST = 1e15
+# Rows that store fewer of their features than this are brought to unit length.
+SPARSE_SHARE = 0.1
 
 
 class TableEncoder(BaseEstimator):
     """Turns typed columns into standardised numbers.
 
-    Numbers pass; strings with few values get one column for each value; strings with many values
-    get the rare class's share, estimated out of fold (section 6.3 of the RankRC paper); dates get
-    year, month, day and total seconds; text gets letter groups. Then empty numbers become the
-    median, with a marker column, and everything is standardised.
+    Numbers are centred in float64; strings with few values get one column for each value; strings
+    with many values get the rare class's share, estimated out of fold (section 6.3 of the RankRC
+    paper); dates get year, month, day, hour and total seconds; text gets letter groups. Then empty
+    numbers become the median, with a marker column, and everything is standardised.
+
+    A weight counts as copies in the means and deviations of the standardisation only: medians,
+    rare shares and letter groups are those of the rows given, each taken once.
 
     Parameters
     ----------
@@ -39,10 +52,16 @@ class TableEncoder(BaseEstimator):
 
     Attributes
     ----------
-    vectorizer_, imputer_, scaler_
-        The fitted parts.
+    centre_, spread_ : ndarray of shape (n_numbers,)
+        Median and root mean square distance from it of the numbers and total seconds.
+    vectorizer_ : TableVectorizer or None
+        Encodes all other columns.
+    imputer_, scaler_
+        The fitted parts that follow.
     dtype_ : str
-        float64 when fitted on fewer than 100,000 rows, else float32.
+        Type of the encoded rows: float64 when fitted on fewer than 100,000 rows, else float32.
+        Numbers and total seconds are centred and scaled in float64 before they become that; what
+        skrub makes of the other columns has been through float32 in any case.
     feature_names_ : list of str
         Names of the encoded columns.
     """
@@ -69,32 +88,38 @@ class TableEncoder(BaseEstimator):
             Weights for the means and deviations of the standardisation.
         """
         self.dtype_ = "float64" if frame.height < DOUBLE_PRECISION_ROWS else "float32"
-        self.vectorizer_ = self._vectorizer(rare)
+        numbers, others = self._split(frame)
+        centred = [_centre_and_spread(cells) for cells in numbers]
+        self.centre_ = np.array([centre for centre, _ in centred])
+        self.spread_ = np.array([spread for _, spread in centred])
+        self.vectorizer_ = self._vectorizer(rare) if others.width else None
         self.imputer_ = SimpleImputer(
             strategy="median", add_indicator=True, keep_empty_features=True
         )
         self.scaler_ = StandardScaler(copy=False)
         with _expected_warnings_silenced():
-            encoded = self.vectorizer_.fit_transform(_as_categories(frame), rare.astype(int))
-            X = encoded.to_numpy().astype(self.dtype_, copy=False)
-            X = self.imputer_.fit_transform(X)
+            if self.vectorizer_ is not None:
+                others = self.vectorizer_.fit_transform(others, rare.astype(int))
+            X = self.imputer_.fit_transform(self._join(numbers, others))
             X = self.scaler_.fit_transform(X, sample_weight=sample_weight)
-        self.feature_names_ = [
-            str(name) for name in self.imputer_.get_feature_names_out(encoded.columns)
-        ]
+        names = self.imputer_.get_feature_names_out([*numbers.columns, *others.columns])
+        self.feature_names_ = [str(name) for name in names]
         return np.ascontiguousarray(X, dtype=self.dtype_)
 
     def transform(self, frame: pl.DataFrame) -> NDArray[Any]:
         """Return typed rows encoded; a value never seen in training is all zeros or the mean."""
+        numbers, others = self._split(frame)
         with _expected_warnings_silenced():
-            encoded = self.vectorizer_.transform(_as_categories(frame))
-            X = encoded.to_numpy().astype(self.dtype_, copy=False)
-            X = self.scaler_.transform(self.imputer_.transform(X))
+            if self.vectorizer_ is not None:
+                others = self.vectorizer_.transform(others)
+            X = self.scaler_.transform(self.imputer_.transform(self._join(numbers, others)))
         return np.ascontiguousarray(X, dtype=self.dtype_)
 
     def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
         """Return how many cells of each category column hold a value not seen in training."""
         counts: dict[str, int] = {}
+        if self.vectorizer_ is None:
+            return counts
         for column in self.columns:
             encoder = self.vectorizer_.transformers_.get(column.name)
             if not isinstance(encoder, OneHotEncoder | TargetEncoder):
@@ -106,6 +131,29 @@ class TableEncoder(BaseEstimator):
                 counts[column.name] = unseen
         return counts
 
+    def _split(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the numbers, total seconds of dates among them, and what skrub encodes."""
+        numbers = [
+            frame[column.name]
+            if column.reads_as == "number"
+            else _total_seconds(frame[column.name])
+            for column in self.columns
+            if column.reads_as != "string"
+        ]
+        others = [frame[column.name] for column in self.columns if column.reads_as != "number"]
+        return pl.DataFrame(numbers), _as_categories(pl.DataFrame(others))
+
+    def _join(self, numbers: pl.DataFrame, encoded: pl.DataFrame) -> NDArray[Any]:
+        """Return centred numbers and encoded columns side by side, NaN where empty."""
+        n_rows = max(numbers.height, encoded.height)
+        X = np.empty((n_rows, numbers.width + encoded.width), dtype=self.dtype_)
+        for position, cells in enumerate(numbers):
+            distance = (cells.to_numpy() - self.centre_[position]) / self.spread_[position]
+            X[:, position] = np.clip(distance, -_FARTHEST, _FARTHEST)
+        for position, cells in enumerate(encoded, numbers.width):
+            X[:, position] = cells.to_numpy()
+        return X
+
     def _vectorizer(self, rare: NDArray[np.bool_]) -> TableVectorizer:
         texts = [column.name for column in self.columns if column.kind == "text"]
         text_encoder = StringEncoder(n_components=TEXT_COMPONENTS, random_state=self.random_state)
@@ -115,7 +163,8 @@ class TableEncoder(BaseEstimator):
                 drop="if_binary", dtype="float32", handle_unknown="ignore", sparse_output=False
             ),
             high_cardinality=TargetEncoder(target_type="binary", cv=self._folds(rare)),
-            datetime=DatetimeEncoder(),
+            # Its total seconds are rounded to float32: minutes apart become equal.
+            datetime=DatetimeEncoder(add_total_seconds=False),
             specific_transformers=[(text_encoder, texts)] if texts else (),
             drop_null_fraction=None,
         )
@@ -128,12 +177,23 @@ class TableEncoder(BaseEstimator):
 
 
 class SparseEncoder(BaseEstimator):
-    """Scales sparse rows column by column to unit deviation, without centring (zeros stay zeros).
+    """Scales sparse rows without centring, so that zeros stay zeros.
+
+    Columns are divided by their largest absolute value. Rows that store fewer than a tenth of
+    their features, as text does, then get unit length: a long document is not far from everything
+    (docs/decisions/0008-sparse-rows.md).
 
     Parameters
     ----------
     zero_based : bool
         Whether the training file numbers its first feature 0.
+
+    Attributes
+    ----------
+    scaler_ : MaxAbsScaler
+        The largest absolute values.
+    unit_rows_ : bool
+        Whether rows get unit length.
     """
 
     def __init__(self, zero_based: bool) -> None:
@@ -145,13 +205,28 @@ class SparseEncoder(BaseEstimator):
         rare: NDArray[np.bool_],
         sample_weight: NDArray[np.float64] | None = None,
     ) -> sparse.csr_matrix:
-        """Fit on sparse rows and return them scaled."""
-        self.scaler_ = StandardScaler(with_mean=False)
-        return self.scaler_.fit_transform(X, sample_weight=sample_weight)
+        """Fit on sparse rows and return them scaled; classes and weights do not matter."""
+        self.scaler_ = MaxAbsScaler().fit(X)
+        self.unit_rows_ = bool(X.nnz < SPARSE_SHARE * X.shape[0] * X.shape[1])
+        return self.transform(X)
 
     def transform(self, X: sparse.csr_matrix) -> sparse.csr_matrix:
-        """Return sparse rows scaled."""
-        return self.scaler_.transform(X)
+        """Return sparse rows scaled; features that training did not have are left out."""
+        scaled = self.scaler_.transform(X)
+        return normalize(scaled, copy=False) if self.unit_rows_ else scaled
+
+
+def _total_seconds(dates: pl.Series) -> pl.Series:
+    seconds = dates.dt.timestamp("us").cast(pl.Float64) / 1e6
+    return seconds.alias(f"{dates.name}_total_seconds")
+
+
+def _centre_and_spread(cells: pl.Series) -> tuple[float, float]:
+    """Return the median and the root mean square distance from it, 0 and 1 for no cells."""
+    values = cells.drop_nulls().to_numpy()
+    centre = float(np.median(values)) if len(values) else 0.0
+    spread = float(np.sqrt(np.mean((values - centre) ** 2))) if len(values) else 0.0
+    return centre, spread if spread > 0 else 1.0
 
 
 def _as_categories(frame: pl.DataFrame) -> pl.DataFrame:

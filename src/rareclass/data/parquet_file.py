@@ -32,20 +32,12 @@ class ParquetFile:
             with pq.ParquetFile(path) as file:
                 self.columns: list[str] = list(file.schema_arrow.names)
                 self._rows = int(file.metadata.num_rows)
-                self._bytes = sum(
-                    file.metadata.row_group(group).total_byte_size
-                    for group in range(file.metadata.num_row_groups)
-                )
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
 
     def estimate_rows(self) -> int:
         """Return the number of rows, which the file says."""
         return self._rows
-
-    def estimate_memory(self) -> int:
-        """Return about how many bytes the columns take in memory (8 a cell at least)."""
-        return max(self._bytes, 8 * self._rows * len(self.columns))
 
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = 50_000

@@ -1,21 +1,25 @@
 """Sparse rows in svmlight (libsvm) text, plain or compressed."""
 
-import bz2
-import gzip
 import io
 import re
 import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
+from rareclass.data.compressed import compression_of, open_plain
 from rareclass.errors import InputError
+
+_FIRST_BYTES = 1 << 16
+_FIELD = rb"[ \t]+(?:qid|\d+):[-+.\deE]+"
+_WHOLE_LINE = re.compile(rb"\S+(?:" + _FIELD + rb")+\s*(?:#.*)?", re.DOTALL)
+_LINE_CUT_SHORT = re.compile(rb"\S+(?:" + _FIELD + rb")+")
 
 
 class SparseBatch(NamedTuple):
@@ -33,24 +37,41 @@ class SparseBatch(NamedTuple):
     labels: NDArray[np.float64]
 
 
+def looks_like_svmlight(path: Path) -> bool:
+    """Whether the first line that is no comment is one of svmlight."""
+    try:
+        with open_plain(path, compression_of(path)) as file:
+            lines = file.read(_FIRST_BYTES).splitlines(keepends=True)
+    except (EOFError, zlib.error, OSError):
+        return False
+    first = next((line for line in lines if line.strip() and line[:1] != b"#"), b"")
+    is_whole = first.endswith(b"\n") or len(b"".join(lines)) < _FIRST_BYTES
+    return bool(_WHOLE_LINE.fullmatch(first) if is_whole else _LINE_CUT_SHORT.match(first))
+
+
 class SvmlightFile:
     """A file of lines ``label index:value index:value ...``.
 
     Parameters
     ----------
     path : Path
-        The file, plain or compressed with gzip or bzip2 (by its suffix).
+        The file, plain or compressed with gzip or bzip2 (found from its content).
+
+    Raises
+    ------
+    InputError
+        When it is named like a compressed file but is not one.
     """
 
     format_name = "svmlight"
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._compression = compression_of(path)
 
     def estimate_memory(self) -> int:
         """Return about how many bytes the rows take in memory (12 a stored value)."""
-        packed = self.path.suffix.lower() in (".gz", ".bz2")
-        return self.path.stat().st_size * (6 if packed else 2)
+        return self.path.stat().st_size * (6 if self._compression else 2)
 
     def read(self) -> tuple[SparseBatch, bool]:
         """Return all rows, and whether the file counts features from zero.
@@ -87,7 +108,7 @@ class SvmlightFile:
         """
         first_row = 1
         try:
-            with self._open() as file:
+            with open_plain(self.path, self._compression) as file:
                 while lines := list(islice(file, batch_rows)):
                     batch = self._parse(lines, zero_based, first_row)
                     if n_features is not None:
@@ -98,14 +119,6 @@ class SvmlightFile:
             raise InputError(
                 f"{self.path} is cut short or damaged.", "Copy or write it again."
             ) from error
-
-    def _open(self) -> BinaryIO:
-        suffix = self.path.suffix.lower()
-        if suffix == ".gz":
-            return cast(BinaryIO, gzip.open(self.path, "rb"))
-        if suffix == ".bz2":
-            return cast(BinaryIO, bz2.open(self.path, "rb"))
-        return self.path.open("rb")
 
     def _parse(self, lines: list[bytes], zero_based: bool, first_row: int) -> SparseBatch:
         try:

@@ -1,18 +1,22 @@
 """Tables on disk, read in batches of rows in file order."""
 
+import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import polars as pl
 
+from rareclass.data.compressed import plain_suffix
 from rareclass.data.csv_file import CsvFile
 from rareclass.data.parquet_file import ParquetFile
-from rareclass.data.svmlight_file import SvmlightFile
+from rareclass.data.svmlight_file import SvmlightFile, looks_like_svmlight
 from rareclass.errors import InputError
 
 BATCH_ROWS = 50_000
+_PARQUET_SUFFIXES = (".parquet", ".pq")
+_SVMLIGHT_SUFFIXES = (".svmlight", ".libsvm", ".svm")
+_CSV_SUFFIXES = (".csv", ".tsv")
 
 
 class TableFile(Protocol):
@@ -26,10 +30,6 @@ class TableFile(Protocol):
         """Return the number of rows: exact where the format says it, else an estimate."""
         ...
 
-    def estimate_memory(self) -> int:
-        """Return about how many bytes the columns take once read into memory."""
-        ...
-
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[pl.DataFrame]:
@@ -37,13 +37,7 @@ class TableFile(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Beginning:
-    name: str
-    text: bytes
-
-
-def open_table(path: str | Path) -> TableFile | SvmlightFile:
+def open_table(path: str | Path, separator: str | None = None) -> TableFile | SvmlightFile:
     """Open a CSV, Parquet or svmlight file for reading; its content decides where it can.
 
     Parameters
@@ -51,26 +45,42 @@ def open_table(path: str | Path) -> TableFile | SvmlightFile:
     path : str or Path
         The file. CSV may have any of the usual separators and be compressed with gzip or bzip2;
         svmlight likewise.
+    separator : str, optional
+        What separates the cells, for a CSV file; by default found out.
 
     Raises
     ------
     InputError
-        When the file is missing, empty, or not what its name says.
+        When the file is missing, empty, not a regular file, or not what its name says.
     """
     path = Path(path)
-    beginning = _beginning(path)
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if beginning.text[:4] == b"PAR1" or ".parquet" in suffixes or ".pq" in suffixes:
+    beginning, suffix = _beginning(path), plain_suffix(path)
+    if beginning[:4] == b"PAR1" or suffix in _PARQUET_SUFFIXES:
+        _check_no_separator(path, separator, "Parquet")
         return ParquetFile(path)
-    if any(suffix in suffixes for suffix in (".svmlight", ".libsvm", ".svm")):
+    if suffix in _SVMLIGHT_SUFFIXES:
+        _check_no_separator(path, separator, "svmlight")
         return SvmlightFile(path)
-    return CsvFile(path)
+    if separator is None and suffix not in _CSV_SUFFIXES and looks_like_svmlight(path):
+        return SvmlightFile(path)
+    return CsvFile(path, separator)
 
 
-def _beginning(path: Path) -> _Beginning:
-    if path.is_dir():
-        raise InputError(f"{path} is a folder.", "Give the name of a file.")
+def _check_no_separator(path: Path, separator: str | None, format_name: str) -> None:
+    if separator is not None:
+        raise InputError(f"--separator: {path} is a {format_name} file.", "Leave the option out.")
+
+
+def _beginning(path: Path) -> bytes:
     try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise InputError(f"{path} is a folder.", "Give the name of a file.")
+        if not stat.S_ISREG(mode):
+            raise InputError(
+                f"{path} is a pipe or a device, which cannot be read twice.",
+                "Write the data to a file first, and give its name.",
+            )
         with path.open("rb") as file:
             text = file.read(16)
     except FileNotFoundError:
@@ -79,4 +89,4 @@ def _beginning(path: Path) -> _Beginning:
         raise InputError(f"Cannot read {path}: {error.strerror}.") from error
     if not text:
         raise InputError(f"{path} is empty (0 bytes).", "Check how it was made or copied.")
-    return _Beginning(path.name, text)
+    return bytes(text)

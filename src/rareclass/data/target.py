@@ -1,12 +1,13 @@
 """The target column: labels as text, and which of them is the rare class."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.data.cells import read_strings
+from rareclass.data.cells import is_text_type, read_strings
 from rareclass.errors import InputError, nearest_name
 
 
@@ -42,9 +43,9 @@ def labels_as_text(cells: pl.Series) -> pl.Series:
     >>> labels_as_text(pl.Series([1.0, None, 0.0])).to_list()
     ['1', None, '0']
     """
-    if cells.dtype == pl.String:
+    if is_text_type(cells.dtype):
         # Unlike in a feature, "none" or "?" may be a label: only nothing at all is empty.
-        stripped = cells.str.strip_chars()
+        stripped = cells.cast(pl.String).str.strip_chars()
         whole = stripped.str.replace(r"^([+-]?\d+)\.0+$", "${1}")
         return whole.set(whole == "", None)
     return read_strings(cells)
@@ -79,9 +80,33 @@ def find_rare_class(labels: pl.Series, positive: str | None) -> RareClass:
     return RareClass(label, [other for other in counts if other != label], counts)
 
 
-def is_rare(labels: pl.Series, rare: str) -> NDArray[np.bool_]:
-    """Return which labels are the rare one, however they are written (1, 1.0; True, true)."""
-    written = [label for label in labels.unique() if _same_value(label) == _same_value(rare)]
+def is_rare(labels: pl.Series, rare: str, known: Collection[str] = ()) -> NDArray[np.bool_]:
+    """Return which labels of a new file are the rare one.
+
+    Files write a value differently (1 and 1.0, True and true). So when no label is exactly
+    `rare`, those of the same value are taken, unless training knew them as another class.
+
+    Parameters
+    ----------
+    labels : Series
+        Labels as text.
+    rare : str
+        The rare class as written in the training file.
+    known : collection of str
+        The labels of the training file.
+
+    Examples
+    --------
+    >>> is_rare(pl.Series(["true", "false"]), "True").tolist()
+    [True, False]
+    >>> is_rare(pl.Series(["A", "b"]), "a", known=["a", "A", "b"]).tolist()
+    [False, False]
+    """
+    written = [rare]
+    if not (labels == rare).any():
+        value = _same_value(rare)
+        others = set(labels.unique()) - set(known)
+        written = [label for label in others if _same_value(label) == value]
     return labels.is_in(written).to_numpy()
 
 
@@ -104,9 +129,9 @@ def _descending(label: str) -> tuple[int, ...]:
 def _asked_for(positive: str, counts: dict[str, int]) -> str:
     if positive in counts:
         return positive
-    by_value = {_same_value(label): label for label in counts}
-    if _same_value(positive) in by_value:
-        return by_value[_same_value(positive)]
+    same = [label for label in counts if _same_value(label) == _same_value(positive)]
+    if len(same) == 1:
+        return same[0]
     hint = nearest_name(positive, counts).replace("The columns are", "The target's values are")
     raise InputError(f"--positive: no row has the target value {positive!r}.", hint)
 

@@ -39,6 +39,7 @@ def read_training_table(
     target: str,
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
+    keep: Sequence[str] = (),
 ) -> TrainingTable:
     """Read a file for training.
 
@@ -55,6 +56,8 @@ def read_training_table(
         Columns to leave out.
     categories : sequence of str
         Columns to take as categories whatever they hold.
+    keep : sequence of str
+        Columns to learn from even if they look like identifiers.
 
     Raises
     ------
@@ -64,8 +67,13 @@ def read_training_table(
     _check_names(file.columns, [target], "--target")
     _check_names(file.columns, drop, "--drop")
     _check_names(file.columns, categories, "--category")
+    _check_names(file.columns, keep, "--keep")
     if target in drop:
         raise InputError(f"Column {target!r} is both --target and --drop.")
+    for name in keep:
+        if name in drop or name == target:
+            other = "--drop" if name in drop else "--target"
+            raise InputError(f"Column {name!r} is both --keep and {other}.")
     names = [name for name in file.columns if name != target and name not in drop]
     if not names:
         raise InputError(f"{file.path} has no column besides the target.")
@@ -79,7 +87,9 @@ def read_training_table(
     readings |= dict.fromkeys(categories, "string")
     frame, labels = _read_typed(file, names, target, readings, formats)
     columns = [
-        describe_column(frame[name], name in integers, formats[name], name in categories)
+        describe_column(
+            frame[name], name in integers, formats[name], name in categories, name in keep
+        )
         for name in names
     ]
     used = [column.name for column in columns if column.is_used]

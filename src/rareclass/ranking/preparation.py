@@ -275,9 +275,13 @@ def _width(estimator: Any, source: RowSource, labels: Labels) -> float:
     return float(width)
 
 
+def held_whole_bytes(n_landmarks: int, n_rare: int, itemsize: int) -> tuple[int, int]:
+    """Bytes of what no budget can cut: three matrices of landmarks, and the rare kernel."""
+    return 3 * 8 * n_landmarks**2, itemsize * n_rare * n_landmarks
+
+
 def _check_landmark_memory(n_landmarks: int, n_rare: int, memory: int, dtype: np.dtype) -> None:
-    """Refuse what cannot be held whole: three matrices of landmarks, and the rare kernel."""
-    square, rare = 3 * 8 * n_landmarks**2, dtype.itemsize * n_rare * n_landmarks
+    square, rare = held_whole_bytes(n_landmarks, n_rare, dtype.itemsize)
     if square + rare > memory:
         most = int(min((memory / 48) ** 0.5, memory / (2 * dtype.itemsize * n_rare)))
         raise ValueError(

@@ -15,12 +15,14 @@ from sklearn.svm import SVC
 
 from rareclass.atomic_file import replacing
 from rareclass.data.tables import open_table
+from rareclass.errors import InputError
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.workflow.training import FitSettings, read_training_set
 
 TARGET = "label"
 RARE_LABEL = "eight"
 REST_LABEL = "other"
+MODEL_NAME, SCORES_NAME = "model.skops", "scores.csv"
 _RARE_DIGIT = 8
 _RARE_SHARE = 0.01
 
@@ -61,13 +63,19 @@ def write_digits(folder: Path, seed: int = 0) -> tuple[Path, Path]:
     Returns
     -------
     train, test : Path
+
+    Raises
+    ------
+    InputError
+        When `folder` holds files of these names that no demonstration wrote.
     """
+    names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
+    _check_not_the_users(folder, names)
     pixels, digits = load_digits(return_X_y=True)
     generator = np.random.default_rng(seed)
     rare = generator.permutation(np.flatnonzero(digits == _RARE_DIGIT))
     rest = generator.permutation(np.flatnonzero(digits != _RARE_DIGIT))
     rare = rare[: round(_RARE_SHARE / (1 - _RARE_SHARE) * len(rest))]
-    names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
     folder.mkdir(parents=True, exist_ok=True)
     paths = folder / "train.csv", folder / "test.csv"
     for half, path in enumerate(paths):
@@ -77,6 +85,31 @@ def write_digits(folder: Path, seed: int = 0) -> tuple[Path, Path]:
         with replacing(path) as temporary:
             frame.with_columns(pl.Series(TARGET, labels)).write_csv(temporary)
     return paths
+
+
+def _check_not_the_users(folder: Path, pixel_names: list[str]) -> None:
+    """Raise `InputError` when files would be overwritten that an earlier run did not write."""
+    header = ",".join([*pixel_names, TARGET])
+    headers = {
+        "train.csv": header,
+        "test.csv": header,
+        SCORES_NAME: "row,score,called_rare,percentile",
+    }
+    ours = {name for name, expected in headers.items() if _begins_with(folder / name, expected)}
+    for name in (*headers, MODEL_NAME):
+        is_ours = name in ours or (name == MODEL_NAME and "train.csv" in ours)
+        if (folder / name).exists() and not is_ours:
+            raise InputError(
+                f"{folder / name} exists, and no rareclass demo wrote it.",
+                "Choose another folder with --out.",
+            )
+
+
+def _begins_with(path: Path, header: str) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.readline(len(header) + 2).rstrip(b"\r\n") == header.encode()
 
 
 def rivals(train: Path, test: Path, seed: int = 0) -> list[Rival]:

@@ -16,6 +16,8 @@ from rareclass.errors import InputError
 from rareclass.ranking import RankRC
 
 FORMAT = 1
+# What scoring and evaluating look up in the metadata.
+NEEDED_METADATA = {"format", "target", "rare_label", "rest_label", "majority_quantiles", "columns"}
 
 # Every type that a model file may hold besides numpy's dense arrays and scikit-learn's estimators,
 # which skops knows. A type is named here only after a look at what building one does: nothing
@@ -127,7 +129,8 @@ def load_model(path: Path) -> ModelFile:
         the list of trusted ones (they are named).
     """
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
+        what = "is not a regular file" if path.exists() else "does not exist"
+        what = "is a folder" if path.is_dir() else what
         raise InputError(f"The model file {path} {what}.", "rareclass fit makes one.")
     _check_whole(path)
     foreign = _foreign_types(path)
@@ -145,6 +148,12 @@ def load_model(path: Path) -> ModelFile:
         and isinstance(content.metadata, dict)
     ):
         raise InputError(f"{path} does not hold what a rareclass model does.", "Fit again.")
+    absent = sorted(NEEDED_METADATA - content.metadata.keys())
+    if absent:
+        raise InputError(
+            f"{path} is damaged or not a rareclass model: its metadata lack {', '.join(absent)}.",
+            "Copy it again, or fit again.",
+        )
     return content
 
 
@@ -158,10 +167,15 @@ def _check_whole(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            if archive.testzip() is not None:
+            is_encrypted = any(entry.flag_bits & 1 for entry in archive.infolist())
+            if not is_encrypted and archive.testzip() is not None:
                 raise _damaged(path)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
         raise _damaged(path) from error
+    if is_encrypted:
+        raise InputError(
+            f"{path} is an encrypted zip file, not a rareclass model.", "rareclass fit makes one."
+        )
     if "schema.json" not in names:
         raise InputError(f"{path} is not a model file.", "rareclass fit makes one.")
 

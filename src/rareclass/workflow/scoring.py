@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rareclass.atomic_file import check_writable, replacing
+from rareclass.atomic_file import check_not_input, check_writable, replacing
 from rareclass.data.columns import Column
 from rareclass.data.svmlight_file import SvmlightFile
 from rareclass.data.tables import TableFile, open_table
@@ -24,6 +25,7 @@ from rareclass.workflow.held_out import Estimate, estimate
 from rareclass.workflow.model_file import ModelFile
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
+_NOT_IN_CSV = (pl.Binary, pl.Duration, pl.Object)
 
 
 class ScoredBatch(NamedTuple):
@@ -129,7 +131,13 @@ class Evaluation:
         }
 
 
-def score_file(content: ModelFile, data: Path, out: Path, id_column: str | None) -> Scoring:
+def score_file(
+    content: ModelFile,
+    data: Path,
+    out: Path,
+    id_column: str | None,
+    separator: str | None = None,
+) -> Scoring:
     """Score every row of a file of any size into a new file, row order kept.
 
     Parameters
@@ -144,6 +152,8 @@ def score_file(content: ModelFile, data: Path, out: Path, id_column: str | None)
         majority with a lower score, in percent).
     id_column : str or None
         A column of `data` to carry over.
+    separator : str, optional
+        What separates the cells of a CSV file; by default found out.
 
     Raises
     ------
@@ -151,9 +161,9 @@ def score_file(content: ModelFile, data: Path, out: Path, id_column: str | None)
         For anything wrong with the file, naming column, row and value; `out` is not touched then.
     """
     check_score_path(out, data)
-    file, seen = open_table(data), Seen()
+    file, seen = open_table(data, separator), Seen()
     if id_column is not None:
-        _check_id(file, id_column)
+        _check_id(file, id_column, out)
     quantiles = np.asarray(content.metadata["majority_quantiles"])
     percents = np.linspace(0.0, 100.0, len(quantiles))
     threshold, n_rare = content.model.offset_, 0
@@ -185,12 +195,11 @@ def check_score_path(out: Path, data: Path) -> None:
         raise InputError(
             f"--out {out}: the name must end in .csv or .parquet, which decides the format."
         )
-    if out.exists() and data.exists() and out.samefile(data):
-        raise InputError(f"--out {out} is the file to be scored.", "Give another name.")
+    check_not_input(out, "--out", {"the file to be scored": data})
     check_writable(out)
 
 
-def evaluate_file(content: ModelFile, data: Path) -> Evaluation:
+def evaluate_file(content: ModelFile, data: Path, separator: str | None = None) -> Evaluation:
     """Compare the scores of a file's rows with their labels.
 
     Parameters
@@ -199,13 +208,15 @@ def evaluate_file(content: ModelFile, data: Path) -> Evaluation:
         The model.
     data : Path
         Rows with the target column.
+    separator : str, optional
+        What separates the cells of a CSV file; by default found out.
 
     Raises
     ------
     InputError
         For anything wrong with the file; when it holds one class only.
     """
-    file, seen = open_table(data), Seen()
+    file, seen = open_table(data, separator), Seen()
     target = content.metadata["target"]
     batches = list(_scored(content, file, target, seen))
     if not batches:
@@ -215,7 +226,7 @@ def evaluate_file(content: ModelFile, data: Path) -> Evaluation:
     labelled = labels.is_not_null().to_numpy()
     labels, scores = labels.filter(pl.Series(labelled)), scores[labelled]
     rare_label = content.metadata["rare_label"]
-    rare = is_rare(labels, rare_label)
+    rare = is_rare(labels, rare_label, content.metadata.get("label_counts", ()))
     if not rare.any() or rare.all():
         share = "every" if len(rare) and rare.all() else "no"
         raise InputError(
@@ -299,7 +310,7 @@ def _check_columns(
     seen.extra_columns = [name for name in file.columns if name not in trained]
 
 
-def _check_id(file: TableFile | SvmlightFile, id_column: str) -> None:
+def _check_id(file: TableFile | SvmlightFile, id_column: str, out: Path) -> None:
     if isinstance(file, SvmlightFile):
         raise InputError("--id: an svmlight file has no named columns.")
     if id_column not in file.columns:
@@ -308,6 +319,14 @@ def _check_id(file: TableFile | SvmlightFile, id_column: str) -> None:
         )
     if id_column in ("score", "called_rare", "percentile"):
         raise InputError(f"--id {id_column}: a column of the scores has that name.")
+    if out.suffix.lower() == ".csv":
+        for first in islice(file.batches([id_column], batch_rows=1), 1):
+            dtype = first[id_column].dtype
+            if dtype.is_nested() or dtype in _NOT_IN_CSV:
+                raise InputError(
+                    f"--id {id_column}: cells of type {dtype} cannot be written to a CSV file.",
+                    "Write .parquet instead, or choose another column.",
+                )
 
 
 class _ScoreWriter(Protocol):

@@ -1,5 +1,6 @@
 """From a training file to a model: read, split, encode, choose lam, estimate, fit on all rows."""
 
+import hashlib
 import platform
 import warnings
 from collections.abc import Iterator
@@ -18,16 +19,16 @@ from rareclass.data.columns import Column
 from rareclass.data.encoding import SparseEncoder, TableEncoder
 from rareclass.data.svmlight_file import SvmlightFile
 from rareclass.data.tables import TableFile
-from rareclass.data.target import RareClass, find_rare_class, is_rare, labels_as_text
+from rareclass.data.target import RareClass, find_rare_class, labels_as_text
 from rareclass.data.training_table import read_training_table
 from rareclass.errors import InputError, nearest_name
 from rareclass.ranking import RankRC, RankRCCV
+from rareclass.ranking.preparation import held_whole_bytes
 from rareclass.ranking.rankrc_cv import PAPER_LAMS
 from rareclass.workflow.held_out import Estimate, estimate_on
+from rareclass.workflow.memory_limit import size_text
 from rareclass.workflow.model_file import ModelFile
 
-# Copies are collapsed when that takes away at least this share of the rows.
-DUPLICATE_SHARE = 0.1
 DEFAULT_LAM = 2.0**-8
 # More rare rows than this are thinned to well-spread ones; fewer are joined by some majority
 # rows, which costs little and helps most where rare rows are few (docs/decisions/0006).
@@ -50,8 +51,9 @@ class FitSettings:
         The column with the labels; not needed for svmlight.
     positive : str or None
         The label of the rare class; by default the rarer of two.
-    drop, categories : tuple of str
-        Columns to leave out; to take as categories whatever they hold.
+    drop, keep, categories : tuple of str
+        Columns to leave out; to learn from even if they look like identifiers; to take as
+        categories whatever they hold.
     lam : float or None
         Strength of the regulariser; None chooses it by cross-validation.
     weigh_copies : bool
@@ -71,6 +73,7 @@ class FitSettings:
     target: str | None = None
     positive: str | None = None
     drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     lam: float | None = None
     weigh_copies: bool = True
@@ -92,7 +95,7 @@ class TrainingSet:
     rare : ndarray of bool
         Which rows are rare.
     weight : ndarray or None
-        How many copies each row stands for, when copies were collapsed.
+        How many copies each row stands for, when there were copies and they count.
     target : str
         Name of the target.
     rare_class : RareClass
@@ -182,25 +185,21 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         raise InputError(
             "--target is missing: which column holds the classes?", nearest_name("", file.columns)
         )
-    table = read_training_table(file, settings.target, settings.drop, settings.categories)
+    table = read_training_table(
+        file, settings.target, settings.drop, settings.categories, settings.keep
+    )
     rare_class = find_rare_class(table.labels, settings.positive)
-    rare = is_rare(table.labels, rare_class.label)
-    rows, weight, n_copies = table.frame, None, 0
-    collapsed = _collapse_copies(rows, rare)
-    if collapsed is not None:
-        n_copies = rows.height - collapsed[0].height
-        rows, rare, weight = collapsed
-        if not settings.weigh_copies:
-            weight = None
+    rare = (table.labels == rare_class.label).to_numpy()
+    distinct, copies = _distinct_rows(table.frame, rare)
     return TrainingSet(
-        rows,
-        rare,
-        weight,
+        table.frame if copies is None else table.frame[distinct],
+        rare[distinct],
+        copies if settings.weigh_copies else None,
         settings.target,
         rare_class,
         table.columns,
         table.n_unlabelled,
-        n_copies,
+        len(rare) - len(distinct),
     )
 
 
@@ -225,18 +224,37 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         if refitted:
             del encoder
             encoder, model = _fit(data, settings, model.lam, notes)
-    if estimate is not None and estimate.n_rare < 10:
-        notes.append(
-            f"Rare rows held out: only {estimate.n_rare:g}, so the intervals are wide and rough."
-        )
+    if estimate is not None:
+        notes += _notes_on_rare_rows(int(data.rare[held_out].sum()), estimate)
     trained_on = data if refitted else data.take(kept)
     metadata = _metadata(data, settings, model, estimate, refitted)
     metadata["majority_quantiles"] = _majority_quantiles(encoder, model, trained_on, settings.seed)
+    # Only `transform` needs it, no verb calls that, and it would be most of the file.
+    del model.whitener_
     return Trained(ModelFile(encoder, model, metadata), estimate, model.lam, notes)
 
 
+def _notes_on_rare_rows(n_distinct: int, estimate: Estimate) -> list[str]:
+    """Say when the intervals stand on few rare rows, or on copies."""
+    notes = []
+    if n_distinct < 10:
+        notes.append(
+            f"Rare rows held out: only {n_distinct}, so the intervals are wide and rough."
+            if estimate.n_rare == n_distinct
+            else f"Distinct rare rows held out: only {n_distinct}, so the intervals are rough."
+        )
+    if estimate.n_rare > n_distinct:
+        notes.append(
+            f"The {estimate.n_rare:,.0f} rare rows held out are copies of {n_distinct:,} distinct "
+            "ones. The intervals take every copy as a row of its own, so they are too short unless "
+            "copies are independent observations; --copies drop counts distinct rows."
+        )
+    return notes
+
+
 def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
-    for option, given in (("--drop", settings.drop), ("--category", settings.categories)):
+    named = {"--drop": settings.drop, "--keep": settings.keep, "--category": settings.categories}
+    for option, given in named.items():
         if given:
             raise InputError(f"{option} {given[0]}: an svmlight file has no named columns.")
     batch, zero_based = file.read()
@@ -244,21 +262,57 @@ def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
         raise InputError(f"{file.path} has no rows.", "Give a file with rows.")
     labels = labels_as_text(pl.Series("label", batch.labels))
     rare_class = find_rare_class(labels, settings.positive)
-    rare = is_rare(labels, rare_class.label)
-    return TrainingSet(batch.X, rare, None, "label", rare_class, [], zero_based=zero_based)
+    rare = (labels == rare_class.label).to_numpy()
+    distinct, copies = _distinct_sparse_rows(batch.X, rare)
+    return TrainingSet(
+        batch.X if copies is None else batch.X[distinct],
+        rare[distinct],
+        copies if settings.weigh_copies else None,
+        "label",
+        rare_class,
+        [],
+        n_copies=len(rare) - len(distinct),
+        zero_based=zero_based,
+    )
 
 
-def _collapse_copies(
+def _distinct_rows(
     rows: pl.DataFrame, rare: NDArray[np.bool_]
-) -> tuple[pl.DataFrame, NDArray[np.bool_], NDArray[np.float64]] | None:
-    """Return distinct rows, their classes and numbers of copies, or None when few are copies."""
-    mark, count = "\0rare", "\0count"
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the first row of each group of copies, and how many each has, None without copies.
+
+    Copies are equal in every column and in class: a copy of a training row that is held out, or
+    in another fold, would flatter the model.
+    """
+    mark, position, count = "\0rare", "\0row", "\0count"
     marked = rows.with_columns(pl.Series(mark, rare))
-    distinct = marked.group_by(marked.columns, maintain_order=True).agg(pl.len().alias(count))
-    if distinct.height > (1 - DUPLICATE_SHARE) * rows.height:
-        return None
-    weight = distinct[count].cast(pl.Float64).to_numpy()
-    return distinct.drop(mark, count), distinct[mark].to_numpy(), weight
+    groups = (
+        marked.with_row_index(position)
+        .group_by(marked.columns, maintain_order=True)
+        .agg(pl.col(position).first(), pl.len().alias(count))
+    )
+    distinct = groups[position].cast(pl.Int64).to_numpy()
+    if len(distinct) == len(rare):
+        return distinct, None
+    return distinct, groups[count].cast(pl.Float64).to_numpy()
+
+
+def _distinct_sparse_rows(
+    X: sparse.csr_matrix, rare: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the same for sparse rows, which are brought into one way of writing them."""
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    first: dict[bytes, int] = {}
+    count = np.zeros(X.shape[0])
+    for row in range(X.shape[0]):
+        stored = slice(X.indptr[row], X.indptr[row + 1])
+        digest = hashlib.blake2b(X.indices[stored].tobytes(), digest_size=16)
+        digest.update(X.data[stored].tobytes())
+        digest.update(rare[row].tobytes())
+        count[first.setdefault(digest.digest(), row)] += 1
+    distinct = np.flatnonzero(count)
+    return distinct, None if len(distinct) == len(rare) else count[distinct]
 
 
 def _split(
@@ -290,6 +344,7 @@ def _fit(
     encoder = data.new_encoder(settings.seed)
     X = encoder.fit_transform(data.rows, data.rare, data.weight)
     y = data.rare.astype(np.int8)
+    _check_kernel_memory(int(data.rare.sum()), X.dtype.itemsize, settings.kernel_memory)
     shared: dict[str, Any] = {
         "landmarks": _landmarks(int(data.rare.sum())),
         "pos_label": 1,
@@ -301,20 +356,25 @@ def _fit(
         notes.append("Too few rare rows for cross-validation: the threshold may be far off.")
         if lam is None:
             notes.append(f"For the same reason lam was not chosen: {DEFAULT_LAM:g} was taken.")
-    try:
-        if folds < 2:
-            model = RankRC(lam=lam or DEFAULT_LAM, **shared)
-            return encoder, model.fit(X, y, sample_weight=data.weight)
-        # Even one lam is cross-validated: the threshold needs scores of rows held out.
-        lams = PAPER_LAMS if lam is None else (lam,)
-        search = RankRCCV(lams, cv=folds, **shared).fit(X, y, sample_weight=data.weight)
-        return encoder, search.best_estimator_
-    except ValueError as error:
-        # The rows are finite and of two classes by now: what is left is memory for the landmarks.
+        model = RankRC(lam=lam or DEFAULT_LAM, **shared)
+        return encoder, model.fit(X, y, sample_weight=data.weight)
+    # Even one lam is cross-validated: the threshold needs scores of rows held out.
+    lams = PAPER_LAMS if lam is None else (lam,)
+    search = RankRCCV(lams, cv=folds, **shared).fit(X, y, sample_weight=data.weight)
+    return encoder, search.best_estimator_
+
+
+def _check_kernel_memory(n_rare: int, item: int, allowed: int) -> None:
+    """Raise `InputError` when what the solver holds whole does not fit: kernel and factors."""
+    rule, count = _landmarks(n_rare)
+    n_landmarks = n_rare + count if rule == "rare+majority" else count
+    needed = sum(held_whole_bytes(n_landmarks, n_rare, item))
+    if needed > allowed:
         raise InputError(
-            f"RankRC cannot be trained on {int(data.rare.sum()):,} distinct rare rows: {error}",
+            f"The kernel of {n_rare:,} distinct rare rows with their landmarks takes "
+            f"{size_text(needed)}; {size_text(allowed)} are left for it.",
             "Raise --memory, or fit on a sample of the rows.",
-        ) from error
+        )
 
 
 def _landmarks(n_rare: int) -> tuple[str, int]:
@@ -327,12 +387,15 @@ def _landmarks(n_rare: int) -> tuple[str, int]:
 def _majority_quantiles(encoder: Any, model: RankRC, data: TrainingSet, seed: int) -> list[float]:
     """Return the 0th to 100th percentile of training-majority scores, in steps of 0.1."""
     majority = np.flatnonzero(~data.rare)
-    share = None if data.weight is None else data.weight[majority] / data.weight[majority].sum()
-    if len(majority) > PERCENTILE_ROWS or share is not None:
+    copies = None if data.weight is None else data.weight[majority]
+    if len(majority) > PERCENTILE_ROWS:
         generator = np.random.default_rng(seed)
-        size = min(PERCENTILE_ROWS, data.n_rows)
-        majority = np.sort(generator.choice(majority, size, replace=share is not None, p=share))
+        share = None if copies is None else copies / copies.sum()
+        drawn = generator.choice(majority, PERCENTILE_ROWS, replace=share is not None, p=share)
+        majority, copies = np.sort(drawn), None
     scores = model.score_samples(encoder.transform(data.take(majority).rows))
+    if copies is not None:
+        scores = np.repeat(scores, copies.astype(np.int64))
     return [float(value) for value in np.quantile(scores, np.linspace(0, 1, 1001))]
 
 

@@ -1,0 +1,42 @@
+"""The command ``rareclass`` with its verbs."""
+
+from typing import Annotated
+
+import typer
+
+from rareclass.cli.demo import demo
+from rareclass.cli.evaluate import evaluate
+from rareclass.cli.fit import fit
+from rareclass.cli.score import score
+
+app = typer.Typer(
+    name="rareclass",
+    help="Learn the class you have almost none of: train a ranking model on a table in which "
+    "few rows matter, see honest estimates, score new rows.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(fit)
+app.command()(score)
+app.command()(evaluate)
+app.command()(demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from rareclass import __version__
+
+        typer.echo(f"rareclass {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Learn the class you have almost none of."""
