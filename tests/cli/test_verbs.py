@@ -172,6 +172,17 @@ def test_copies_become_weights(tmp_path: Path, table: pl.DataFrame, rareclass: R
     assert load_model(model).metadata["n_rare"] == 48
 
 
+def test_copies_can_count_once(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
+    path, model = tmp_path / "twice.parquet", tmp_path / "m.skops"
+    pl.concat([table, table]).write_parquet(path)
+    fit = ("fit", path, "-t", "fraud", "--lam", 0.01, "--drop", "order", "-o", model)
+    once = rareclass(*fit, "--copies", "drop")
+    assert "counts once (--copies drop)" in " ".join(once.stdout.split())
+    assert load_model(model).metadata["copies_count"] is False
+    assert rareclass(*fit).exit_code == 0
+    assert load_model(model).metadata["copies_count"] is True
+
+
 def test_unseen_category_and_empty_cells_are_fine_and_reported(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:
