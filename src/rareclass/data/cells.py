@@ -33,7 +33,7 @@ DATE_FORMATS = (
     "%d-%b-%Y",
     "%d %b %Y",
 )
-# Encoded values are kept in 32 bits on the way: beyond this a number becomes infinite.
+# Near the largest 32-bit float: a number beyond it is taken for a fault in the file.
 LARGEST_NUMBER = 3.0e38
 _MANY_VALUES = 20
 # 1,234 and 1,234,567.8 and 0,5 and 1.234,5

@@ -112,7 +112,8 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
         Most Newton iterations.
     memory : str or int, default="2GiB"
         Bytes that kernel blocks may take; what does not fit is worked out again in each pass,
-        which changes the time and not the result.
+        which changes the time and not the result. What cannot be cut (three matrices of
+        landmarks, and the rare rows' kernel) must fit in it as well, or fit refuses.
     n_jobs : int or None, default=None
         Threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState or None
@@ -167,8 +168,8 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
     Notes
     -----
     Time O(rows x landmarks) a pass of the majority, plus O(landmarks^3) once. Memory: the
-    budget, three matrices of landmarks x landmarks, and one block a thread; arrays are not
-    copied. The kernel is stored in the dtype of X; sums are always in float64.
+    budget, three matrices of landmarks x landmarks, the kernel of the rare rows, up to about
+    200 MB while a preconditioner is built, and one block a thread; arrays are not copied. The kernel is stored in the dtype of X; sums are always in float64.
 
     References
     ----------
