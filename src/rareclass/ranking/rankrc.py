@@ -169,7 +169,8 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
     -----
     Time O(rows x landmarks) a pass of the majority, plus O(landmarks^3) once. Memory: the
     budget, three matrices of landmarks x landmarks, the kernel of the rare rows, up to about
-    200 MB while a preconditioner is built, and one block a thread; arrays are not copied. The kernel is stored in the dtype of X; sums are always in float64.
+    200 MB while a preconditioner is built, and one block a thread; arrays are not copied. The
+    kernel is stored in the dtype of X; sums are always in float64.
 
     References
     ----------
