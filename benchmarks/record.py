@@ -13,7 +13,19 @@ import numpy as np
 from rareclass.atomic_file import replacing
 
 RESULTS = Path(__file__).parent / "results"
-_PACKAGES = ("rareclass", "numpy", "scipy", "scikit-learn", "numba", "imbalanced-learn", "polars")
+_PACKAGES = (
+    "rareclass",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "pyarrow",
+    "imbalanced-learn",
+    "polars",
+    "lightgbm",
+    "xgboost-cpu",
+    "xgboost",
+)
 
 
 def environment() -> dict[str, Any]:
@@ -23,7 +35,7 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
     }
 
 
@@ -34,7 +46,7 @@ def write(name: str, body: dict[str, Any], file: str | Path | None = None) -> Pa
     folder and then renamed.
     """
     path = RESULTS / f"{name}.json" if file is None else Path(file)
-    text = json.dumps({"benchmark": name, **environment(), **body}, indent=1, default=_plain)
+    text = json.dumps({"benchmark": name, **environment(), **body}, indent=1, default=plain)
     replace_file(path, (text + "\n").encode())
     return path
 
@@ -53,7 +65,7 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """numpy values as JSON knows them."""
     if isinstance(value, np.ndarray):
         return value.tolist()

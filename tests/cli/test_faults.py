@@ -180,7 +180,7 @@ def test_unwritable_output_is_found_before_training(
     def never(*_: object) -> None:
         raise AssertionError("trained")
 
-    monkeypatch.setattr("rareclass.workflow.training.read_training_set", never)
+    monkeypatch.setattr("rareclass.workflow.training_set.read_training_set", never)
     folder = train_csv.parent
     said = fit(rareclass, train_csv, "--out", folder / "nowhere" / "m.skops")
     assert "does not exist" in said

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rareclass.data.csv_file import CsvFile
@@ -166,3 +168,41 @@ def test_reading_a_large_file_takes_little_memory(tmp_path: Path) -> None:
     rows, grown = map(int, answer.split())
     assert rows == 600_000
     assert grown < 120 << 10  # in KiB
+
+
+def test_damage_is_named_by_row_group(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    x = np.random.default_rng(0).normal(size=(5000, 3))
+    table = pa.table({name: x[:, k] for k, name in enumerate("abc")})
+    pq.write_table(table, path, row_group_size=1000, write_page_checksum=True)
+    file = ParquetFile(path)
+    place = pq.ParquetFile(path).metadata.row_group(3).column(1).data_page_offset
+    content = bytearray(path.read_bytes())
+    for k in range(place + 200, place + 260):
+        content[k] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"t\.parquet: row group 4 of 5 cannot be read"):
+        list(file.batches(batch_rows=700))
+    assert len(list(file.batches(["a"], batch_rows=1000))) == 5
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(InputError, match="cut short or damaged"):
+        list(file.batches())
+    path.unlink()
+    with pytest.raises(InputError, match="is gone"):
+        list(file.batches())
+
+
+def test_huge_row_groups_are_streamed(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=5_000_000)
+    pq.write_table(pa.table({"x": x}), tmp_path / "t.parquet", row_group_size=len(x))
+    code = (
+        "import pyarrow as pa, sys\n"
+        "from pathlib import Path\n"
+        "from rareclass.data.parquet_file import ParquetFile\n"
+        "rows = sum(b.height for b in ParquetFile(Path(sys.argv[1])).batches())\n"
+        "print(rows, pa.default_memory_pool().max_memory())\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "t.parquet")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert said[0] == "5000000"
+    assert int(said[1]) < 12e6  # of the 40 MB in its one row group

@@ -11,6 +11,7 @@ from rareclass import RankRC
 from rareclass.ranking.newton import Status, minimize
 from rareclass.ranking.preconditioner import SampledHessian
 from rareclass.ranking.preparation import prepare
+from rareclass.ranking.questions import solve
 from rareclass.rows import ArrayRows, Budget, as_source
 
 LAM, EPS = 0.01, 0.25
@@ -119,7 +120,7 @@ def test_newton_finds_the_minimum_that_lbfgs_finds(lam, preconditioned):
     start = problem.evaluate(np.zeros(problem.size))
     reference = np.linalg.norm(start.gradient)
     precondition = SampledHessian(problem) if preconditioned else None
-    solution = minimize(problem, start, reference, 1e-9, 200, precondition)
+    solution = solve(minimize(problem, start, reference, 1e-9, 200, precondition))
     assert solution.status is Status.CONVERGED
     assert np.linalg.norm(solution.at.gradient) <= 1e-9 * reference
     labels, K = prepared.labels, prepared.expansion.kernel.block(X, prepared.landmarks.points)
@@ -154,8 +155,8 @@ def test_the_preconditioner_saves_passes():
     problem = problem.with_lam(2.0**-18)
     start = problem.evaluate(np.zeros(problem.size))
     reference = np.linalg.norm(start.gradient)
-    plain = minimize(problem, start, reference, 1e-6, 200)
-    faster = minimize(problem, start, reference, 1e-6, 200, SampledHessian(problem))
+    plain = solve(minimize(problem, start, reference, 1e-6, 200))
+    faster = solve(minimize(problem, start, reference, 1e-6, 200, SampledHessian(problem)))
     assert faster.history[-1].passes < 0.7 * plain.history[-1].passes
     assert faster.at.value == pytest.approx(plain.at.value, rel=1e-8)
 

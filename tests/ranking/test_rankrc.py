@@ -405,5 +405,5 @@ def test_tables_that_cannot_be_read_say_so():
 
 
 def test_the_rare_kernel_counts_against_the_memory():
-    with pytest.raises(ValueError, match=r"rare rows .* GiB.*k of at most"):
+    with pytest.raises(ValueError, match=r"rare rows .*at least memory.*k of at most"):
         RankRC(landmarks=("rare", 5), memory="1kB").fit(X, Y)

@@ -146,8 +146,8 @@ def test_an_interrupt_comes_through(monkeypatch):
             raise KeyboardInterrupt
         return original(*args)
 
-    original = module.solve_path
-    monkeypatch.setattr(module, "solve_path", solve)
+    original = module._held_out
+    monkeypatch.setattr(module, "_held_out", solve)
     model = RankRCCV(LAMS, cv=3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)

@@ -78,8 +78,51 @@ def test_blocks_remember_within_the_budget_only():
     assert rows.sum(work) == first
     assert made[5:] == [20, 30, 40]  # two blocks fit
     assert budget.left == 0
-    assert rows.reweighted(np.zeros(50)).sum(work) == first  # remembered by the same blocks
-    assert made[8:] == [20, 30, 40]
+    rows.every(2).sum(work)  # remembered by the same blocks
+    assert made[8:] == [20, 40]
+
+
+def test_a_part_is_every_so_many_blocks():
+    weight = np.arange(50.0)
+    rows = ArrayRows(as_source(X), np.arange(3, 53), weight, block_rows=7, n_jobs=2)
+    part = rows.every(3)
+    chosen = np.concatenate([np.arange(k, min(k + 7, 50)) for k in range(0, 50, 21)])
+    assert part.n_rows == len(chosen)
+    np.testing.assert_array_equal(part.numbers, chosen)
+    np.testing.assert_array_equal(part.weight, weight[chosen])
+    np.testing.assert_array_equal(part.map(lambda block: block.X), X[3:53][chosen])
+    np.testing.assert_array_equal(part.take(np.array([8, 0])), X[3:53][chosen[[8, 0]]])
+    total, rows_seen = part.sum(lambda block: (block.weight @ block.X, block.stop - block.start))
+    np.testing.assert_allclose(total, weight[chosen] @ X[3:53][chosen], rtol=1e-12)
+    assert rows_seen == len(chosen)
+    np.testing.assert_array_equal(rows.every(1).weight, weight)
+
+
+def test_sums_do_not_change_what_a_function_returns():
+    kept = np.ones(3)
+    rows = ArrayRows(as_source(X[:40]), block_rows=10, n_jobs=1)
+    np.testing.assert_array_equal(rows.sum(lambda block: (kept,))[0], 4 * kept)
+    np.testing.assert_array_equal(kept, 1)
+
+
+def test_room_for_arrays_is_within_the_budget_and_not_shared():
+    budget = Budget(3 * 2**20)
+    like = np.zeros((100, 333), dtype=np.float32)
+    arrays = []
+    while (array := budget.room(like)) is not None:
+        array[...] = len(arrays)
+        arrays.append(array)
+    assert 3 * 2**20 - 64 * 3 - 2 * like.nbytes < sum(a.nbytes for a in arrays) <= 3 * 2**20
+    for number, array in enumerate(arrays):
+        assert array.shape == like.shape
+        assert array.dtype == like.dtype
+        assert (array == number).all()
+    memo = Memo(Budget(1000))
+    memo.put_array("a", 1, np.arange(100.0))
+    memo.put_array("b", 1, np.arange(100.0))
+    np.testing.assert_array_equal(memo.get("a", 1), np.arange(100.0))
+    assert "a" in memo
+    assert memo.get("b", 1) is None
 
 
 def test_a_memo_gives_back_what_it_replaces_and_knows_its_key():

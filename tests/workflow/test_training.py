@@ -8,7 +8,8 @@ import pytest
 
 from rareclass.data.tables import open_table
 from rareclass.errors import InputError
-from rareclass.workflow.training import FitSettings, TrainingSet, read_training_set, train
+from rareclass.workflow.training import train
+from rareclass.workflow.training_set import FitSettings, TrainingSet, read_training_set
 
 
 def noise(path: Path, n_copies: int) -> Path:

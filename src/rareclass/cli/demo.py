@@ -62,7 +62,7 @@ def _run(
 
     from rareclass.workflow.demonstration import TARGET, Rival
     from rareclass.workflow.model_file import load_model
-    from rareclass.workflow.training import FitSettings
+    from rareclass.workflow.training_set import FitSettings
 
     _print_step(console, f"1. rareclass fit {train} --target {TARGET} --out {model}")
     started = perf_counter()

@@ -21,7 +21,8 @@ from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
-    from rareclass.workflow.training import FitSettings, Trained, TrainingSet
+    from rareclass.workflow.training import Trained
+    from rareclass.workflow.training_set import FitSettings, TrainingSet
 
 
 class Method(StrEnum):
@@ -85,6 +86,10 @@ def fit(
         typer.Option(help="Most memory to take, such as 4GiB. By default what is free."),
     ] = None,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
+    scratch: Annotated[
+        Path | None,
+        typer.Option(help="Folder for tables too large for memory. By default TMPDIR or /var/tmp."),
+    ] = None,
 ) -> None:
     """Learn to rank the rare rows of TRAIN first, and save the model.
 
@@ -93,8 +98,9 @@ def fit(
     strength, character = parse_lam(lam), parse_separator(separator)
     from rareclass.atomic_file import check_not_input, check_writable
     from rareclass.data.tables import open_table
+    from rareclass.rows.scratch import scratch_folder
     from rareclass.workflow.fit_memory import plan_memory
-    from rareclass.workflow.training import FitSettings
+    from rareclass.workflow.training_set import FitSettings
 
     check_not_input(out, "--out", {"the training file": train})
     check_writable(out)
@@ -113,6 +119,9 @@ def fit(
         seed=seed,
         refit=refit,
         kernel_memory=plan.kernel_memory,
+        on_disk=plan.on_disk,
+        most_sampled=plan.most_sampled,
+        scratch=None if scratch is None else scratch_folder(scratch),
     )
     console = output()
     fit_and_save(console, train, out, settings, character)
@@ -130,12 +139,12 @@ def fit_and_save(
     from rareclass.data.tables import open_table
     from rareclass.progress import track
     from rareclass.workflow.model_file import save_model
-    from rareclass.workflow.training import read_training_set
     from rareclass.workflow.training import train as train_model
+    from rareclass.workflow.training_set import read_training_set
 
     with track(f"Reading {train.name}"):
         data = read_training_set(open_table(train, separator), settings)
-    _print_data(console, train, data)
+    _print_data(console, train, data, settings)
     trained = train_model(data, settings)
     _print_trained(console, trained, settings)
     save_model(out, trained.content)
@@ -177,7 +186,7 @@ def _memory_limit(memory: str | None) -> int:
         raise InputError(f"--memory {memory} is not a size.", "Give one such as 4GiB.") from error
 
 
-def _print_data(console: Console, path: Path, data: "TrainingSet") -> None:
+def _print_data(console: Console, path: Path, data: "TrainingSet", settings: "FitSettings") -> None:
     rare = data.rare_class
     console.print(
         f"{path.name}: {data.n_rows:,} rows, {data.rows.shape[1]:,} columns to learn from",
@@ -195,6 +204,13 @@ def _print_data(console: Console, path: Path, data: "TrainingSet") -> None:
         console.print()
         print_columns(console, data.columns)
     notes = []
+    if settings.on_disk:
+        fitted_on = min(len(data.rare), settings.most_sampled)
+        notes.append(
+            "the table is larger than a quarter of the memory that may be used: it was read from "
+            f"disk in pieces. Its encoder is fitted on {fitted_on:,} rows at most, all rare ones "
+            "first; counts of distinct values above 16,384 are estimates."
+        )
     if data.n_unlabelled:
         notes.append(f"{data.n_unlabelled:,} rows have no {data.target} and were left out.")
     if data.n_copies:

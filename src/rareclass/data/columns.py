@@ -8,6 +8,7 @@ from typing import Literal
 import polars as pl
 
 from rareclass.data.cells import CellProfile, is_text_type
+from rareclass.data.column_facts import HIGH_CARDINALITY, ColumnFacts
 from rareclass.errors import InputError
 
 Kind = Literal[
@@ -24,8 +25,6 @@ Kind = Literal[
 Reading = Literal["number", "date", "string"]
 DROPPED_KINDS: tuple[Kind, ...] = ("constant", "id-like", "unusable")
 
-# skrub's own default: from this many distinct values on, a column of strings is target-encoded.
-HIGH_CARDINALITY = 40
 # A column is id-like when this share of its cells is distinct.
 ID_SHARE = 0.95
 # Fewer rows than this say too little to call a column an identifier.
@@ -131,7 +130,7 @@ def type_of_text_column(
 
 
 def describe_column(
-    values: pl.Series,
+    facts: ColumnFacts,
     integers: bool,
     date_format: str | None,
     forced_category: bool,
@@ -141,8 +140,8 @@ def describe_column(
 
     Parameters
     ----------
-    values : Series
-        The column, after its text has been read as numbers or dates.
+    facts : ColumnFacts
+        What is known about the column, after its text has been read as numbers or dates.
     integers : bool
         Whether its numbers are whole as written in the file.
     date_format : str or None
@@ -152,21 +151,19 @@ def describe_column(
     kept : bool
         Whether the user wants it used even if it looks like an identifier.
     """
-    n_missing = values.null_count()
-    n_distinct = values.drop_nulls().n_unique()
-    kind, treatment = _kind_of(
-        values, n_distinct, n_missing, integers and not kept, forced_category
-    )
+    kind, treatment = _kind_of(facts, integers and not kept, forced_category)
     if kind == "id-like" and kept:
         kind, treatment = _MANY_VALUED
     if kind == "date" and date_format and re.search("%d[/.-]%m|%m/%d", date_format):
         treatment += f" (read as {_readable(date_format)})"
-    reads_as = _reading_of(values.dtype)
-    if n_missing and kind not in DROPPED_KINDS and kind != "text":
+    reads_as = _reading_of(facts.dtype)
+    if facts.n_missing and kind not in DROPPED_KINDS and kind != "text":
         treatment += "; empty: " + (
             "a value too" if reads_as == "string" else "median and a marker"
         )
-    return Column(values.name, kind, treatment, reads_as, n_missing, n_distinct, date_format)
+    return Column(
+        facts.name, kind, treatment, reads_as, facts.n_missing, facts.n_distinct, date_format
+    )
 
 
 def _reading_of(dtype: pl.DataType) -> Reading:
@@ -175,65 +172,58 @@ def _reading_of(dtype: pl.DataType) -> Reading:
     return "date" if dtype.is_temporal() and dtype != pl.Duration else "number"
 
 
-def _kind_of(
-    values: pl.Series, n_distinct: int, n_missing: int, integers: bool, forced_category: bool
-) -> tuple[Kind, str]:
-    if n_distinct == 0:
+def _kind_of(facts: ColumnFacts, integers: bool, forced_category: bool) -> tuple[Kind, str]:
+    if facts.n_distinct == 0:
         return "constant", "dropped: every cell is empty"
-    if n_distinct == 1 and not n_missing:
-        return "constant", f"dropped: always {_short(values.drop_nulls()[0])}"
-    if values.dtype.is_numeric():
-        return _kind_of_numbers(values, n_distinct, n_missing, integers)
-    if values.dtype.is_temporal():
+    if facts.n_distinct == 1 and not facts.n_missing:
+        always = f" {_short(facts.values[0])}" if facts.values else " the same"
+        return "constant", f"dropped: always{always}"
+    if facts.dtype.is_numeric():
+        return _kind_of_numbers(facts, integers)
+    if facts.dtype.is_temporal():
         return "date", "year, month, day and total seconds"
-    if is_text_type(values.dtype):
-        return _kind_of_strings(values, n_distinct, forced_category)
-    return "unusable", f"dropped: cells of type {values.dtype} cannot be used"
+    if is_text_type(facts.dtype):
+        return _kind_of_strings(facts, forced_category)
+    return "unusable", f"dropped: cells of type {facts.dtype} cannot be used"
 
 
-def _kind_of_numbers(
-    values: pl.Series, n_distinct: int, n_missing: int, integers: bool
-) -> tuple[Kind, str]:
-    n_rows = len(values)
-    if integers and not n_missing and n_distinct == n_rows >= ID_LEAST_ROWS:
-        reason = _reason_for_id(values)
+def _kind_of_numbers(facts: ColumnFacts, integers: bool) -> tuple[Kind, str]:
+    is_key = not facts.n_missing and facts.n_distinct == facts.n_rows >= ID_LEAST_ROWS
+    if integers and is_key:
+        reason = _reason_for_id(facts)
         if reason:
             return "id-like", f"dropped: {reason}"
-    if n_distinct == 2 and values.drop_nulls().is_in([0.0, 1.0]).all():
+    if facts.n_distinct == 2 and {facts.low, facts.high} == {0.0, 1.0}:
         return "boolean", "0 or 1"
     return "number", "standardised"
 
 
-def _reason_for_id(values: pl.Series) -> str:
-    low, high = values.min(), values.max()
-    assert isinstance(low, int | float)
-    assert isinstance(high, int | float)
-    if high - low + 1 == len(values):
+def _reason_for_id(facts: ColumnFacts) -> str:
+    if facts.high - facts.low + 1 == facts.n_rows:
         return "consecutive whole numbers, one a row"
-    if values.is_sorted() or values.is_sorted(descending=True):
+    if facts.is_in_order:
         return "distinct whole numbers in row order"
-    if _ID_NAME.search(values.name) or _CAMEL_ID_NAME.search(values.name):
+    if _ID_NAME.search(facts.name) or _CAMEL_ID_NAME.search(facts.name):
         return "named like an identifier and different in every row"
     return ""
 
 
-def _kind_of_strings(values: pl.Series, n_distinct: int, forced_category: bool) -> tuple[Kind, str]:
-    present = values.drop_nulls()
-    if n_distinct < HIGH_CARDINALITY:
-        if _looks_boolean(present):
+def _kind_of_strings(facts: ColumnFacts, forced_category: bool) -> tuple[Kind, str]:
+    n_present = facts.n_rows - facts.n_missing
+    if facts.n_distinct < HIGH_CARDINALITY:
+        if _looks_boolean(facts.values or []):
             return "boolean", "0 or 1"
         return "category", "one column a value"
-    if not forced_category and n_distinct >= 0.5 * len(present):
-        words = present.str.count_matches(r"\S+").mean()
-        if isinstance(words, float) and words >= TEXT_WORDS:
+    if not forced_category and facts.n_distinct >= 0.5 * n_present:
+        if facts.mean_words >= TEXT_WORDS:
             return "text", "30 numbers from letter groups (tf-idf)"
-        if n_distinct >= ID_SHARE * len(present):
+        if facts.n_distinct >= ID_SHARE * n_present:
             return "id-like", "dropped: different in (nearly) every row"
     return _MANY_VALUED
 
 
-def _looks_boolean(present: pl.Series) -> bool:
-    values = {str(value).strip().lower() for value in present.unique()}
+def _looks_boolean(distinct: Sequence[object]) -> bool:
+    values = {str(value).strip().lower() for value in distinct}
     pairs = ({"true", "false"}, {"t", "f"}, {"yes", "no"}, {"y", "n"})
     return values in pairs
 

@@ -21,7 +21,8 @@ from sklearn.preprocessing import (
 )
 from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
 
-from rareclass.data.columns import HIGH_CARDINALITY, Column
+from rareclass.data.column_facts import HIGH_CARDINALITY
+from rareclass.data.columns import Column
 
 # Below this many rows the solver gets double precision; above, half the memory.
 DOUBLE_PRECISION_ROWS = 100_000
@@ -75,6 +76,7 @@ class TableEncoder(BaseEstimator):
         frame: pl.DataFrame,
         rare: NDArray[np.bool_],
         sample_weight: NDArray[np.float64] | None = None,
+        n_rows: int | None = None,
     ) -> NDArray[Any]:
         """Fit on typed rows and return them encoded, the target encoding out of fold.
 
@@ -86,8 +88,11 @@ class TableEncoder(BaseEstimator):
             Which rows are rare.
         sample_weight : ndarray, optional
             Weights for the means and deviations of the standardisation.
+        n_rows : int, optional
+            Rows of the table that `frame` is a sample of; by default it is all of it.
         """
-        self.dtype_ = "float64" if frame.height < DOUBLE_PRECISION_ROWS else "float32"
+        n_rows = frame.height if n_rows is None else n_rows
+        self.dtype_ = "float64" if n_rows < DOUBLE_PRECISION_ROWS else "float32"
         numbers, others = self._split(frame)
         centred = [_centre_and_spread(cells) for cells in numbers]
         self.centre_ = np.array([centre for centre, _ in centred])

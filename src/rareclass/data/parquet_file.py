@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rareclass.errors import InputError
+from rareclass.rows.parquet_stream import open_stream
 
 
 class ParquetFile:
@@ -44,17 +46,45 @@ class ParquetFile:
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows in file order, `batch_rows` or fewer at a time."""
         wanted = list(self.columns if columns is None else columns)
+        n_read = 0
         try:
-            with pq.ParquetFile(self.path) as file:
+            with open_stream(self.path) as file:
                 for batch in file.iter_batches(batch_size=batch_rows, columns=wanted):
                     frame = pl.from_arrow(batch)
                     assert isinstance(frame, pl.DataFrame)
                     yield frame.select(wanted)
+                    n_read += batch.num_rows
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(self.path, error) from error
+            raise self._damaged(wanted, n_read, error) from error
+
+    def _damaged(self, wanted: list[str], n_read: int, error: Exception) -> InputError:
+        """The error with the row group, found by reading again from the last good row on."""
+        try:
+            with open_stream(self.path) as file:
+                ends = np.cumsum(
+                    [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
+                )
+                for group in range(int(np.searchsorted(ends, n_read, side="right")), len(ends)):
+                    try:
+                        for _ in file.iter_batches(row_groups=[group], columns=wanted):
+                            pass
+                    except (pa.ArrowException, OSError) as again:
+                        reason = (str(again).splitlines() or [""])[0].rstrip(".")[:200]
+                        return InputError(
+                            f"{self.path}: row group {group + 1} of {len(ends)} cannot be read: "
+                            f"{reason}.",
+                            "Copy or write the file again; nobody may change it while it is read.",
+                        )
+        except (pa.ArrowException, OSError) as again:
+            error = again
+        return _unreadable(self.path, error)
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
+    if isinstance(error, FileNotFoundError):
+        return InputError(
+            f"{path} is gone: it was there when reading began.", "Put it back, and start again."
+        )
     with path.open("rb") as file:
         starts_well = file.read(4) == b"PAR1"
     if starts_well:

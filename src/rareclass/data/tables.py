@@ -14,6 +14,7 @@ from rareclass.data.svmlight_file import SvmlightFile, looks_like_svmlight
 from rareclass.errors import InputError
 
 BATCH_ROWS = 50_000
+_BATCH_BYTES = 64 << 20
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _SVMLIGHT_SUFFIXES = (".svmlight", ".libsvm", ".svm")
 _CSV_SUFFIXES = (".csv", ".tsv")
@@ -35,6 +36,17 @@ class TableFile(Protocol):
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows in file order, `batch_rows` or fewer at a time."""
         ...
+
+
+def batch_rows_for(n_columns: int) -> int:
+    """Return the rows of a batch, so that batches of wide tables do not grow with their width.
+
+    Examples
+    --------
+    >>> batch_rows_for(40), batch_rows_for(4000)
+    (50000, 2097)
+    """
+    return min(BATCH_ROWS, max(256, _BATCH_BYTES // (8 * max(1, n_columns))))
 
 
 def open_table(path: str | Path, separator: str | None = None) -> TableFile | SvmlightFile:

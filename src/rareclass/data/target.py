@@ -68,12 +68,25 @@ def find_rare_class(labels: pl.Series, positive: str | None) -> RareClass:
         asked for.
     """
     table = labels.value_counts(sort=True)
-    counts: dict[str, int] = dict(zip(table[labels.name], table["count"], strict=True))
+    return rare_class_among(dict(zip(table[labels.name], table["count"], strict=True)), positive)
+
+
+def rare_class_among(counts: dict[str, int], positive: str | None) -> RareClass:
+    """Find the rare class as `find_rare_class` does, from the rows of every label.
+
+    Parameters
+    ----------
+    counts : dict of str to int
+        Rows of every label, the most frequent first.
+    positive : str or None
+        The label asked for.
+    """
     if not counts:
         raise InputError("No row has a target value.", "Check the --target column.")
     if len(counts) == 1:
+        ((label, n_rows),) = counts.items()
         raise InputError(
-            f"The target holds one class only: {next(iter(counts))!r} in all {len(labels)} rows.",
+            f"The target holds one class only: {label!r} in all {n_rows} rows.",
             "Two classes are needed, at least one row of each.",
         )
     label = _asked_for(positive, counts) if positive is not None else _rarest(counts)

@@ -1,13 +1,14 @@
 """A table read for training: typed columns, what each holds, and the labels as text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from rareclass.data.cells import CellProfile, is_text_type, read_dates, read_numbers, read_strings
+from rareclass.data.column_facts import ColumnFacts, facts_of
 from rareclass.data.columns import Column, Reading, describe_column, type_of_text_column
-from rareclass.data.tables import TableFile
+from rareclass.data.tables import BATCH_ROWS, TableFile
 from rareclass.data.target import labels_as_text
 from rareclass.errors import InputError, nearest_name
 
@@ -34,6 +35,73 @@ class TrainingTable:
     n_unlabelled: int
 
 
+@dataclass(frozen=True)
+class ReadingPlan:
+    """How the columns of a training file are read, after a first look at their text.
+
+    Attributes
+    ----------
+    file : TableFile
+        The file.
+    names : list of str
+        The columns to look at, without the target.
+    target : str
+        The column with the labels.
+    readings, formats : dict
+        What text columns are read as, and how their dates are written.
+    integers : set of str
+        Columns whose numbers are whole as written in the file.
+    categories, keep : sequence of str
+        As given to `plan_reading`.
+    """
+
+    file: TableFile
+    names: list[str]
+    target: str
+    readings: dict[str, Reading]
+    formats: dict[str, str | None]
+    integers: set[str]
+    categories: Sequence[str]
+    keep: Sequence[str]
+
+    def typed_batches(
+        self, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
+        """Yield typed columns and labels as text, in file order."""
+        first_row = 1
+        for batch in self.file.batches([*self.names, self.target], batch_rows):
+            cells = [
+                _read_cells(batch[name], self.readings.get(name), self.formats[name], first_row)
+                for name in self.names
+            ]
+            yield pl.DataFrame(cells), labels_as_text(batch[self.target])
+            first_row += batch.height
+
+    def describe(self, facts: Iterable[ColumnFacts]) -> list[Column]:
+        """Say what each column holds.
+
+        Raises
+        ------
+        InputError
+            When none can be learned from.
+        """
+        columns = [
+            describe_column(
+                known,
+                known.name in self.integers,
+                self.formats[known.name],
+                known.name in self.categories,
+                known.name in self.keep,
+            )
+            for known in facts
+        ]
+        if not any(column.is_used for column in columns):
+            raise InputError(
+                f"No column of {self.file.path} can be learned from: all are constant or id-like."
+            )
+        return columns
+
+
 def read_training_table(
     file: TableFile,
     target: str,
@@ -45,6 +113,41 @@ def read_training_table(
 
     The file is read twice: once to find what the columns of text hold, once to keep their cells
     as that, so that a number never takes the room of a word.
+
+    Parameters
+    ----------
+    file, target, drop, categories, keep
+        As in `plan_reading`.
+
+    Raises
+    ------
+    InputError
+        For unknown column names, cells that cannot be used, no rows or no usable column.
+    """
+    plan = plan_reading(file, target, drop, categories, keep)
+    batches = list(plan.typed_batches())
+    frame = pl.concat([typed for typed, _ in batches], rechunk=True)
+    labels = pl.concat([named for _, named in batches], rechunk=True)
+    del batches
+    columns = plan.describe(facts_of(cells) for cells in frame)
+    used = [column.name for column in columns if column.is_used]
+    labelled = labels.is_not_null()
+    return TrainingTable(
+        frame.select(used).filter(labelled),
+        columns,
+        labels.filter(labelled),
+        int((~labelled).sum()),
+    )
+
+
+def plan_reading(
+    file: TableFile,
+    target: str,
+    drop: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    keep: Sequence[str] = (),
+) -> ReadingPlan:
+    """Check the names and look once at every cell of text, to know what to read it as.
 
     Parameters
     ----------
@@ -62,7 +165,7 @@ def read_training_table(
     Raises
     ------
     InputError
-        For unknown column names, cells that cannot be used, no rows or no usable column.
+        For unknown column names, text that cannot be used, or no rows.
     """
     _check_names(file.columns, [target], "--target")
     _check_names(file.columns, drop, "--drop")
@@ -85,25 +188,7 @@ def read_training_table(
         if profile.n_integers == profile.n_present:
             integers.add(name)
     readings |= dict.fromkeys(categories, "string")
-    frame, labels = _read_typed(file, names, target, readings, formats)
-    columns = [
-        describe_column(
-            frame[name], name in integers, formats[name], name in categories, name in keep
-        )
-        for name in names
-    ]
-    used = [column.name for column in columns if column.is_used]
-    if not used:
-        raise InputError(
-            f"No column of {file.path} can be learned from: all are constant or id-like."
-        )
-    labelled = labels.is_not_null()
-    return TrainingTable(
-        frame.select(used).filter(labelled),
-        columns,
-        labels.filter(labelled),
-        int((~labelled).sum()),
-    )
+    return ReadingPlan(file, names, target, readings, formats, integers, categories, keep)
 
 
 def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: int) -> pl.DataFrame:
@@ -153,30 +238,6 @@ def _profile(file: TableFile, names: list[str]) -> tuple[dict[str, CellProfile],
     if first_row == 1:
         raise InputError(f"{file.path} has columns but no rows.", "Give a file with rows.")
     return profiles, integers
-
-
-def _read_typed(
-    file: TableFile,
-    names: list[str],
-    target: str,
-    readings: dict[str, Reading],
-    formats: dict[str, str | None],
-) -> tuple[pl.DataFrame, pl.Series]:
-    frames: list[pl.DataFrame] = []
-    labels: list[pl.Series] = []
-    first_row = 1
-    for batch in file.batches([*names, target]):
-        frames.append(
-            pl.DataFrame(
-                [
-                    _read_cells(batch[name], readings.get(name), formats[name], first_row)
-                    for name in names
-                ]
-            )
-        )
-        labels.append(labels_as_text(batch[target]))
-        first_row += batch.height
-    return pl.concat(frames, rechunk=True), pl.concat(labels, rechunk=True)
 
 
 def _read_cells(

@@ -8,6 +8,11 @@ from rareclass.ranking import _expansion_jit as jit
 from rareclass.ranking.kernels import Kernel, Matrix
 from rareclass.rows import Block
 
+# Blocks remember their kernel under this name.
+KERNEL = "kernel"
+# More columns than this are worth a copy of K in float64, for BLAS.
+_FEW_COLUMNS = 16
+
 
 @dataclass(frozen=True, eq=False)
 class KernelExpansion:
@@ -30,33 +35,56 @@ class KernelExpansion:
         """Number of landmarks."""
         return self.landmarks.shape[0]
 
-    def matrix(self, block: Block) -> np.ndarray:
-        """Kernel of the rows of `block` against the landmarks: shape (n, n_landmarks)."""
-        K = block.memo.get("kernel", self)
+    def matrix(self, block: Block, chosen: np.ndarray | None = None) -> np.ndarray:
+        """Kernel of the rows of `block` against the landmarks: shape (n, n_landmarks).
+
+        `chosen`, a mask over the rows of the block, asks for some of them only; then nothing is
+        remembered.
+        """
+        K = block.memo.get(KERNEL, self)
+        if chosen is not None and not chosen.any():
+            return np.empty((0, self.n_landmarks))
+        if chosen is not None:
+            return self.kernel.block(block.X[chosen], self.landmarks) if K is None else K[chosen]
         if K is None:
             K = self.kernel.block(block.X, self.landmarks)
-            block.memo.put("kernel", self, K, K.nbytes)
+            block.memo.put_array(KERNEL, self, K)
         return K
 
 
 def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    """Scores ``K @ coefficients`` in float64; coefficients may have several columns."""
-    if K.dtype == np.float64 or coefficients.ndim > 1:
+    """Values ``K @ coefficients`` in float64; coefficients may have several columns."""
+    if K.dtype == np.float64 or coefficients.size > _FEW_COLUMNS * len(coefficients):
         return K.astype(np.float64, copy=False) @ coefficients
-    scores = np.empty(K.shape[0])
-    jit._expand(K, coefficients, scores)
-    return scores
+    columns = np.atleast_2d(coefficients.T)
+    values = np.empty((len(columns), K.shape[0]))
+    for column, result in zip(columns, values, strict=True):
+        jit._expand(K, np.ascontiguousarray(column), result)
+    return values[0] if coefficients.ndim == 1 else values.T
 
 
 def pull_back(K: np.ndarray, by_row: np.ndarray) -> np.ndarray:
-    """``K.T @ by_row`` in float64: what the rows of a block ask of each landmark."""
+    """``K.T @ by_row`` in float64: what the rows of a block ask of each landmark.
+
+    `by_row` may have several columns.
+    """
     if K.dtype == np.float64:
-        return by_row @ K
-    by_landmark = np.zeros(K.shape[1])
-    jit._pull_back(K, by_row, by_landmark)
-    return by_landmark
+        return K.T @ by_row
+    columns = np.atleast_2d(by_row.T)
+    by_landmark = np.zeros((len(columns), K.shape[1]))
+    for column, result in zip(columns, by_landmark, strict=True):
+        jit._pull_back(K, np.ascontiguousarray(column), result)
+    return by_landmark[0] if by_row.ndim == 1 else by_landmark.T
 
 
-def block_scores(block: Block, expansion: KernelExpansion, coefficients: np.ndarray) -> np.ndarray:
-    """Scores of the rows of `block`: the function to map over rows."""
-    return expand(expansion.matrix(block), coefficients)
+def block_scores(
+    block: Block,
+    expansion: KernelExpansion,
+    coefficients: np.ndarray,
+    chosen: np.ndarray | None = None,
+) -> np.ndarray:
+    """Scores of the rows of `block`, or of those `chosen` of the whole: to map over rows."""
+    if chosen is None:
+        return expand(expansion.matrix(block), coefficients)
+    here = chosen[block.start : block.stop]
+    return expand(expansion.matrix(block, here), coefficients)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy import sparse
 
+from rareclass.ranking import _kernels_jit as jit
 from rareclass.rows import Block, Rows
 
 # A dense array or a CSR matrix or array; scipy ships no types for the latter.
@@ -49,8 +50,7 @@ class Gaussian:
 
     def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
         """k(x, z) for all pairs: shape (n_x, n_z)."""
-        D = _squared_distances(X, Z)
-        D *= -1.0 / self.width**2
+        D = _squared_distances(X, Z, -1.0 / self.width**2)
         return np.exp(D, out=D)
 
     def diag(self, X: Matrix) -> np.ndarray:
@@ -249,18 +249,12 @@ def _squared_norms(X: Matrix) -> np.ndarray:
     return np.einsum("ij,ij->i", X, X)
 
 
-def _squared_distances(X: Matrix, Z: Matrix) -> np.ndarray:
-    """All squared distances from one matrix product; equal rows are at exactly zero."""
+def _squared_distances(X: Matrix, Z: Matrix, scale: float = 1.0) -> np.ndarray:
+    """`scale` times all squared distances, from one matrix product; equal rows are at zero."""
     if not sparse.issparse(X):
         # Distances do not change with the origin; near the landmarks fewer digits cancel.
         centre = Z.mean(axis=0)
         X, Z = X - centre, Z - centre
-    x, z = _squared_norms(X)[:, None], _squared_norms(Z)[None, :]
-    D = _inner_products(X, Z)
-    D *= -2.0
-    D += x
-    D += z
-    # What is left of |x|^2 + |z|^2 - 2 x.z below its rounding error is a distance of zero.
-    noise = 8.0 * np.finfo(D.dtype).eps
-    D[noise * (x + z) > D] = 0.0
-    return D
+    P = _inner_products(X, Z)
+    jit._to_squared_distances(P, _squared_norms(X), _squared_norms(Z), P.dtype.type(scale))
+    return P

@@ -9,9 +9,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
-from rareclass.ranking.kernels import Matrix
+from rareclass.ranking.kernels import Kernel, Matrix
+from rareclass.ranking.pivoted_cholesky import pivoted_cholesky
 
 _COUNTED = ("rare", "rare+majority")
+_SELECTIONS = ("kmeans++", "pivoted_cholesky")
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,11 @@ class LandmarkRule:
 
     Parameters
     ----------
-    rule : "rare", ("rare", int), ("rare+majority", int), "all", "random", int, or array
+    rule : "rare", ("rare", int), ("rare", int, str), ("rare+majority", int), "all", "random", \
+int, or array
         "rare": the rare rows (RankRC, the paper's (7)). ("rare", k): at most k of them, spread
-        out by k-means++. ("rare+majority", k): the rare rows and k majority rows drawn at
+        out by k-means++; ("rare", k, "pivoted_cholesky"): those that span the others best under
+        the kernel. ("rare+majority", k): the rare rows and k majority rows drawn at
         random (Corollary 4 of the bounds paper: more landmarks, nearer to RankSVM). "all": every
         row (kernel RankSVM, (6)). "random": as many rows as there are rare ones, drawn from all
         rows (the paper's RANK-RND). An integer: that many rows drawn from all. An array of whole
@@ -37,6 +41,7 @@ class LandmarkRule:
         kept: np.ndarray,
         take: Callable[[np.ndarray], Matrix],
         rng: np.random.RandomState,
+        kernel: Kernel,
     ) -> np.ndarray:
         """Indices of the landmark rows, in increasing order.
 
@@ -50,6 +55,8 @@ class LandmarkRule:
             Gives the rows of an array of indices.
         rng : RandomState
             Source of the draw for "random" and integers.
+        kernel : Kernel
+            For pivoted Cholesky.
 
         Raises
         ------
@@ -65,7 +72,7 @@ class LandmarkRule:
             if rule == "random":
                 return np.sort(rng.choice(kept, size=len(rare), replace=False))
         elif isinstance(rule, tuple):
-            return self._counted(rare, kept, take, rng)
+            return self._counted(rare, kept, take, rng, kernel)
         elif isinstance(rule, (int, np.integer)) and not isinstance(rule, bool):
             if rule < 1:
                 raise ValueError(f"landmarks={rule} must be at least 1.")
@@ -83,21 +90,34 @@ class LandmarkRule:
         kept: np.ndarray,
         take: Callable[[np.ndarray], Matrix],
         rng: np.random.RandomState,
+        kernel: Kernel,
     ) -> np.ndarray:
-        """("rare", k) and ("rare+majority", k)."""
-        if len(self.rule) != 2 or self.rule[0] not in _COUNTED or not int(self.rule[1]) >= 1:
+        """("rare", k), ("rare", k, selection) and ("rare+majority", k)."""
+        name, k, selection = self._parsed()
+        if name == "rare+majority":
+            majority = np.setdiff1d(kept, rare, assume_unique=True)
+            drawn = rng.choice(majority, size=min(k, len(majority)), replace=False)
+            return np.sort(np.concatenate([rare, drawn]))
+        if len(rare) <= k:
+            return rare
+        if selection == "pivoted_cholesky":
+            return rare[np.sort(pivoted_cholesky(kernel, take(rare), k))]
+        return rare[np.unique(kmeans_plusplus(take(rare), k, random_state=rng)[1])]
+
+    def _parsed(self) -> tuple[str, int, str]:
+        name, k, selection = (*self.rule, "kmeans++", None, None)[:3]
+        if (
+            len(self.rule) > (3 if name == "rare" else 2)
+            or name not in _COUNTED
+            or selection not in _SELECTIONS
+            or not isinstance(k, (int, np.integer))
+            or k < 1
+        ):
             raise ValueError(
-                f"landmarks={self.rule!r} is not ('rare', k) or ('rare+majority', k) with k of at "
-                "least 1."
+                f"landmarks={self.rule!r} is not ('rare', k), ('rare', k, 'pivoted_cholesky') or "
+                "('rare+majority', k) with k a whole number of at least 1."
             )
-        k = int(self.rule[1])
-        if self.rule[0] == "rare":
-            if len(rare) <= k:
-                return rare
-            return rare[np.unique(kmeans_plusplus(take(rare), k, random_state=rng)[1])]
-        majority = np.setdiff1d(kept, rare, assume_unique=True)
-        drawn = rng.choice(majority, size=min(k, len(majority)), replace=False)
-        return np.sort(np.concatenate([rare, drawn]))
+        return name, int(k), selection
 
     @property
     def points(self) -> Any | None:

@@ -1,4 +1,8 @@
-"""Truncated Newton with conjugate gradients, safeguarded by a line search."""
+"""Truncated Newton with conjugate gradients, safeguarded by a line search.
+
+The functions here are solvers in the sense of `questions`: they yield what they want to know of
+the objective, and are sent the answers.
+"""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -7,6 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from rareclass.ranking.problem import Evaluation
+from rareclass.ranking.questions import Question, Solver
 
 Preconditioner = Callable[[np.ndarray], np.ndarray]
 """An approximate inverse Hessian: symmetric and positive definite."""
@@ -14,6 +19,8 @@ Preconditioner = Callable[[np.ndarray], np.ndarray]
 _ARMIJO = 1e-4
 _MAX_TRIALS = 30
 _MAX_CG = 250
+# A Newton step of two products and an evaluation does better than this three times over.
+_POOR = 0.45
 
 
 class Status(StrEnum):
@@ -25,13 +32,27 @@ class Status(StrEnum):
 
 
 class Step(NamedTuple):
-    """One line of the history: the state after an iteration."""
+    """One line of the history: the state after an iteration.
+
+    Attributes
+    ----------
+    iteration : int
+    objective, optimality : float
+        Value, and gradient norm relative to the reference.
+    step : float
+        Step length.
+    passes : float
+        Readings of all the rows so far, those of a part by its share.
+    in_memory : float
+        Share of the kernel that is read from memory; the rest is worked out in each pass.
+    """
 
     iteration: int
     objective: float
     optimality: float
     step: float
-    passes: int
+    passes: float
+    in_memory: float
 
 
 class Solution(NamedTuple):
@@ -46,14 +67,35 @@ class Solution(NamedTuple):
 
 
 class Smooth(Protocol):
-    """A convex objective with exact curvature."""
+    """A convex objective with exact curvature, which answers questions."""
 
-    def evaluate(self, w: np.ndarray) -> Evaluation:
-        """Value and gradient at w."""
+    @property
+    def share_in_memory(self) -> float:
+        """Share of its kernel that is kept between passes."""
         ...
 
-    def hessian_product(self, at: Evaluation, v: np.ndarray) -> np.ndarray:
-        """Hessian at a point times v."""
+    def value_at(self, w: np.ndarray) -> Question:
+        """Value and gradient at w: the answer is an `Evaluation`."""
+        ...
+
+    def product(self, at: Evaluation, v: np.ndarray) -> Question:
+        """Hessian at a point times v: the answer is an array."""
+        ...
+
+
+class Shortcut(Protocol):
+    """Finds a good direction without asking about the objective itself."""
+
+    def __call__(self, at: Evaluation, wanted: float) -> tuple[np.ndarray, float]:
+        """A direction of descent, and what it cost in passes.
+
+        Parameters
+        ----------
+        at : Evaluation
+            Where.
+        wanted : float
+            Gradient norm that is to be reached by a step along it.
+        """
         ...
 
 
@@ -78,15 +120,18 @@ def minimize(
     max_iter: int,
     precondition: Precondition | None = None,
     inverse: Preconditioner | None = None,
+    shortcut: Shortcut | None = None,
     report: Callable[[Step], None] | None = None,
-) -> Solution:
+) -> Solver[Solution]:
     r"""Minimise a convex, piecewise quadratic function.
 
     1. Stop when the optimality, :math:`\|g\|` / `reference`, is at most `tol`.
-    2. Newton direction: conjugate gradients on H p = -g, from zero, until the residual is at
-       most the forcing term times the norm of g. Every iterate is a descent direction. They
-       start with the preconditioner built last, plain if there is none yet; when they have
-       cost as much as building one here would, it is built, and they go on with it.
+    2. Direction. While there is a shortcut, its own; it is dropped after a step that did not
+       cut the optimality to `_POOR` of what it was. Then Newton's: conjugate gradients on
+       H p = -g, from zero, until the residual is at most the forcing term times the norm of g.
+       Every iterate is a descent direction. They start with the preconditioner built last,
+       plain if there is none yet; when they have cost as much as building one here would, it
+       is built, and they go on with it.
     3. Line search on the convex phi(t) = F(w + t p), from t = 1: accept on the Armijo rule;
        else take the secant root of phi' in the bracket.
     4. If no step reduces F within rounding error, stop; else go to 1.
@@ -107,18 +152,20 @@ def minimize(
         Builds an approximate inverse Hessian at a point.
     inverse : Preconditioner or None
         One built before, near by: at the end of the minimisation for another lam, say.
+    shortcut : Shortcut or None
+        Another source of directions.
     report : callable or None
         Called with each Step.
 
     Returns
     -------
-    Solution
+    Solver of a Solution
 
     Notes
     -----
     Cost: one pass of the rows an evaluation and one a CG iteration; the history counts them.
     """
-    at, passes = start, 0
+    at, passes = start, 0.0
     history: list[Step] = []
     status = Status.MAX_ITER
     optimality = _relative(at.gradient, reference)
@@ -131,19 +178,30 @@ def minimize(
             break
         # 2.
         forcing = max(min(0.25, np.sqrt(optimality)), 0.1 * tol / optimality)
-        direction, n_products, inverse = _newton_direction(
-            problem, at, forcing, precondition, inverse
-        )
+        if shortcut is not None:
+            norm = float(np.linalg.norm(at.gradient))
+            direction, cost = shortcut(at, max(0.1, 0.5 * tol / optimality) * norm)
+        else:
+            direction, cost, inverse = yield from _newton_direction(
+                problem, at, forcing, precondition, inverse
+            )
         # 3.
-        length, trial, n_trials = _search(problem, at, direction)
-        passes += n_products + n_trials
+        length, trial, n_trials = yield from _search(problem, at, direction)
+        passes += cost + n_trials
         # 4.
-        if trial is None:
+        if trial is None and shortcut is None:
             status = Status.ROUNDING
             break
-        at = trial
+        if trial is None:
+            shortcut = None
+            continue
+        at, before = trial, optimality
         optimality = _relative(at.gradient, reference)
-        history.append(Step(iteration + 1, at.value, optimality, length, passes))
+        if optimality > _POOR * before:
+            shortcut = None
+        history.append(
+            Step(iteration + 1, at.value, optimality, length, passes, problem.share_in_memory)
+        )
         if report is not None:
             report(history[-1])
     return Solution(at, optimality, len(history), status, history, inverse)
@@ -160,15 +218,15 @@ def _newton_direction(
     forcing: float,
     precondition: Precondition | None,
     inverse: Preconditioner | None,
-) -> tuple[np.ndarray, int, Preconditioner | None]:
+) -> Solver[tuple[np.ndarray, int, Preconditioner | None]]:
     """Conjugate gradients on H p = -g: direction, Hessian products, preconditioner at hand."""
     wanted = forcing * float(np.linalg.norm(at.gradient))
     p, r = np.zeros_like(at.gradient), -at.gradient
     patience = precondition.patience if precondition else _MAX_CG
-    p, r, n_products = _conjugate_gradients(problem, at, p, r, wanted, patience, inverse)
+    p, r, n_products = yield from _conjugate_gradients(problem, at, p, r, wanted, patience, inverse)
     if precondition is not None and float(np.linalg.norm(r)) > wanted:
         inverse = precondition(at) or inverse
-        p, r, n_more = _conjugate_gradients(problem, at, p, r, wanted, _MAX_CG, inverse)
+        p, r, n_more = yield from _conjugate_gradients(problem, at, p, r, wanted, _MAX_CG, inverse)
         n_products += n_more
     return p, n_products, inverse
 
@@ -181,12 +239,12 @@ def _conjugate_gradients(
     wanted: float,
     max_products: int,
     inverse: Preconditioner | None,
-) -> tuple[np.ndarray, np.ndarray, int]:
+) -> Solver[tuple[np.ndarray, np.ndarray, int]]:
     """Go on from p with residual r = -g - H p until its norm is `wanted`: (p, r, products)."""
     z = r if inverse is None else inverse(r)
     d, rz = z, float(r @ z)
     for k in range(max_products):
-        Hd = problem.hessian_product(at, d)
+        Hd = yield problem.product(at, d)
         curvature = float(d @ Hd)
         if not curvature > 0.0:  # only rounding can do this: H is at least lam I
             return (p if p.any() else -at.gradient), r, k + 1
@@ -202,13 +260,13 @@ def _conjugate_gradients(
 
 def _search(
     problem: Smooth, at: Evaluation, direction: np.ndarray
-) -> tuple[float, Evaluation | None, int]:
+) -> Solver[tuple[float, Evaluation | None, int]]:
     """A step length with enough descent: (length, evaluation there or None, evaluations)."""
     slope = float(at.gradient @ direction)
     rounding = 4.0 * np.finfo(np.float64).eps * max(abs(at.value), 1e-300)
     low, low_slope, t = 0.0, slope, 1.0
     for n in range(1, _MAX_TRIALS + 1):
-        trial = problem.evaluate(at.w + t * direction)
+        trial: Evaluation = yield problem.value_at(at.w + t * direction)
         trial_slope = float(trial.gradient @ direction)
         if trial.value <= at.value + _ARMIJO * t * slope:
             return t, trial, n

@@ -1,14 +1,86 @@
-"""Solutions along a decreasing sequence of lams, each started from the one before."""
+"""Solutions along decreasing sequences of lams, for one problem or for the folds of many."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.ranking.newton import Solution, Step, minimize
+from rareclass.ranking.newton import Preconditioner, Solution, Step, minimize
+from rareclass.ranking.part import PartDirection, part_stride
 from rareclass.ranking.preconditioner import SampledHessian
-from rareclass.ranking.problem import RankingProblem
+from rareclass.ranking.problem import Evaluation, RankingProblem
+from rareclass.ranking.questions import Solver, solve, solve_in_step
 
-Report = Callable[[float, Step], None]
+Report = Callable[[int, float, Step], None]
+
+# A start from a part of the rows is as far from the minimum as the part is from the whole: there
+# is no use in finding it more exactly.
+_START_TOL = 1e-3
+_START_ITER = 50
+
+
+def solve_paths(
+    problems: Iterable[Callable[[], RankingProblem]],
+    lams: Sequence[float],
+    tol: float,
+    max_iter: int,
+    at_once: int = 1,
+    report: Report | None = None,
+    done: Callable[[], None] | None = None,
+) -> list[list[Solution]]:
+    r"""Minimise the objectives of several problems over the same rows, for every lam.
+
+    Solvers run in step, so that one pass of the rows serves all of them (see `questions`). On few
+    rows each problem is one solver: from the largest lam to the smallest, each solution starts
+    the next. On many rows every lam is a solver of its own, which starts from the solution on a
+    part of the rows; those are found along the path.
+
+    Parameters
+    ----------
+    problems : iterable of callable
+        Each makes a RankingProblem when its turn comes. Their own lam is not used.
+    lams : sequence of float
+        In any order, all above 0.
+    tol : float
+        Wanted gradient norm, relative to the gradient norm at w = 0 (which lam does not change).
+    max_iter : int
+        Most Newton iterations for each lam.
+    at_once : int
+        Most solvers that run at the same time; each holds a matrix of rank x rank.
+    report : callable or None
+        Called with (number of the problem, lam, Step) after every iteration.
+    done : callable or None
+        Called after every solution.
+
+    Returns
+    -------
+    list of list of Solution
+        By problem, and in the order of `lams`.
+    """
+    order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
+    found: dict[tuple[int, int], Solution] = {}
+
+    def starts() -> Iterator[Callable[[int], Solver[None]]]:
+        for number, make in enumerate(problems):
+
+            def keep(k: int, solution: Solution, number: int = number) -> None:
+                # A preconditioner is a matrix of landmarks, and only solvers need it.
+                found[number, k] = solution._replace(inverse=None)
+                if done is not None:
+                    done()
+
+            def tell(lam: float, step: Step, number: int = number) -> None:
+                if report is not None:
+                    report(number, lam, step)
+
+            path = [(k, float(lams[k])) for k in order]
+            yield from _starts(make(), path, _Run(tol, max_iter, keep, tell))
+
+    solve_in_step(starts(), at_once)
+    count = 1 + max((number for number, _ in found), default=-1)
+    return [[found[number, k] for k in range(len(lams))] for number in range(count)]
 
 
 def solve_path(
@@ -16,50 +88,137 @@ def solve_path(
     lams: Sequence[float],
     tol: float,
     max_iter: int,
-    report: Report | None = None,
+    at_once: int = 1,
+    report: Callable[[float, Step], None] | None = None,
 ) -> list[Solution]:
-    r"""Minimise the objective for every lam, from the largest to the smallest.
+    """`solve_paths` for one problem: solutions in the order of `lams`."""
 
-    Large lams are easy and their solutions are near zero; each solution starts the next one.
+    def tell(_: int, lam: float, step: Step) -> None:
+        if report is not None:
+            report(lam, step)
 
-    Parameters
-    ----------
-    problem : RankingProblem
-        Its own lam is not used.
-    lams : sequence of float
-        In any order, all above 0.
-    tol : float
-        Wanted gradient norm, relative to the gradient norm at w = 0 (which lam does not change).
-    max_iter : int
-        Most Newton iterations for each lam.
-    report : callable or None
-        Called with (lam, Step) after every Newton iteration.
+    return solve_paths([lambda: problem], lams, tol, max_iter, at_once, tell)[0]
 
-    Returns
-    -------
-    list of Solution
-        In the order of `lams`.
-    """
-    solutions: list[Solution | None] = [None] * len(lams)
-    start = problem.evaluate(np.zeros(problem.size))
+
+class _Run(NamedTuple):
+    """What the solvers of a path are told, and whom they tell."""
+
+    tol: float
+    max_iter: int
+    keep: Callable[[int, Solution], None]
+    tell: Callable[[float, Step], None]
+
+    def minimize(
+        self, problem: RankingProblem, start: Evaluation, reference: float, **more: Any
+    ) -> Solver[Solution]:
+        """The solver for one lam, with this tolerance."""
+        return minimize(
+            problem,
+            start,
+            reference,
+            self.tol,
+            self.max_iter,
+            report=partial(self.tell, problem.lam),
+            **more,
+        )
+
+
+Path = Sequence[tuple[int, float]]
+"""Numbers and values of lams, the values decreasing."""
+
+
+def _starts(
+    problem: RankingProblem, path: Path, run: _Run
+) -> Iterator[Callable[[int], Solver[None]]]:
+    stride = part_stride(problem.rows.n_rows, problem.expansion.n_landmarks)
+    # A fold may hold out every row of the part.
+    if stride is None or not problem.on_part(stride).majority_weight.any():
+        yield lambda slot: _one_by_one(replace(problem, slot=slot), path, run)
+        return
+    ends = _PartEnds(problem, stride)
+    for k, lam in path:
+        yield partial(_from_part, problem, ends, k, lam, run)
+
+
+def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
+    """Every lam from the solution for the one before."""
+    start = yield problem.value_at(np.zeros(problem.size))
     reference = float(np.linalg.norm(start.gradient))
-    at_lam, inverse = 0.0, None
-    for k in np.argsort(-np.asarray(lams), kind="stable"):
-        lam = float(lams[k])
-        # Only the regulariser changes with lam: no pass is needed to move the start.
-        shift = lam - at_lam if start.w.any() else 0.0
-        start = start._replace(
-            value=start.value + 0.5 * shift * float(start.w @ start.w),
-            gradient=start.gradient + shift * start.w,
+    inverse = None
+    for k, lam in path:
+        start = _shifted(start, problem.lam, lam)
+        problem = problem.with_lam(lam)
+        solution = yield from run.minimize(
+            problem,
+            start,
+            reference,
+            precondition=SampledHessian(problem),
+            inverse=inverse,
         )
+        run.keep(k, solution)
+        start, inverse = solution.at, solution.inverse
 
-        def tell(step: Step, lam: float = lam) -> None:
-            if report is not None:
-                report(lam, step)
 
-        at_this = problem.with_lam(lam)
-        solution = minimize(
-            at_this, start, reference, tol, max_iter, SampledHessian(at_this), inverse, tell
+def _from_part(
+    problem: RankingProblem, ends: "_PartEnds", k: int, lam: float, run: _Run, slot: int
+) -> Solver[None]:
+    """One lam from the solution on a part of the rows."""
+    solution = ends.next(lam)
+    problem = replace(problem, lam=lam, slot=2 * slot)
+    part = replace(ends.part, lam=lam, slot=2 * slot + 1)
+    at = yield problem.value_at(solution.at.w)
+    solution = yield from run.minimize(
+        problem,
+        at,
+        ends.reference,
+        precondition=SampledHessian(problem, part),
+        inverse=solution.inverse,
+        shortcut=PartDirection(part, ends.share, solution.inverse),
+    )
+    run.keep(k, solution)
+
+
+class _PartEnds:
+    """The path on a part of the rows, walked as its solutions are asked for."""
+
+    def __init__(self, problem: RankingProblem, stride: int) -> None:
+        self.part = problem.on_part(stride)
+        self.share = self.part.rows.n_rows / problem.rows.n_rows
+        # First the part, so that its kernel is what the memory budget keeps.
+        here = self.part.evaluate(np.zeros(problem.size))
+        whole = problem.evaluate(here.w)
+        self.reference = float(np.linalg.norm(whole.gradient))
+        # The part is tilted to have the whole's gradient at zero, near which large lams end.
+        self.part_tilted = self.part.tilted(whole.gradient - here.gradient)
+        self._at = here._replace(gradient=whole.gradient)
+        self._inverse: Preconditioner | None = None
+
+    def next(self, lam: float) -> Solution:
+        """The solution for the next smaller lam."""
+        problem = replace(self.part_tilted, lam=lam, slot=-1)
+        start = _shifted(self._at, self.part_tilted.lam, lam)
+        solution = solve(
+            minimize(
+                problem,
+                start,
+                self.reference,
+                _START_TOL,
+                _START_ITER,
+                SampledHessian(problem),
+                self._inverse,
+            )
         )
-        solutions[k], start, at_lam, inverse = solution, solution.at, lam, solution.inverse
-    return [solution for solution in solutions if solution is not None]
+        self.part_tilted = problem
+        self._at, self._inverse = solution.at, solution.inverse
+        return solution
+
+
+def _shifted(at: Evaluation, lam: float, to: float) -> Evaluation:
+    """An evaluation for another lam: only the regulariser changes, which needs no pass."""
+    shift = to - lam
+    if not at.w.any():
+        return at
+    return at._replace(
+        value=at.value + 0.5 * shift * float(at.w @ at.w),
+        gradient=at.gradient + shift * at.w,
+    )

@@ -32,6 +32,10 @@ class SampledHessian:
     Parameters
     ----------
     problem : RankingProblem
+        Whose Hessian it is.
+    part : RankingProblem or None
+        The same problem on a part of the rows, to take the sample from: finding rows with
+        curvature then costs no pass of them all. None samples all of them.
     n_sampled : int, default=3000
         Most sampled rows. More is nearer the Hessian and slower to build.
 
@@ -42,6 +46,7 @@ class SampledHessian:
     """
 
     problem: RankingProblem
+    part: RankingProblem | None = None
     n_sampled: int = 3000
 
     @property
@@ -57,7 +62,7 @@ class SampledHessian:
 
     def __call__(self, at: Evaluation) -> Preconditioner | None:
         """The approximate inverse Hessian at a point; None when no row has curvature there."""
-        p = self.problem
+        p = self.part or self.problem
         active = np.flatnonzero(p.curved_rows(at))
         if not len(active):
             return None
@@ -66,7 +71,7 @@ class SampledHessian:
             rng = np.random.default_rng(0)
             chosen = np.sort(rng.choice(active, self.n_sampled, replace=False))
         K = p.expansion.kernel.block(p.rows.take(chosen), p.expansion.landmarks)
-        scores, weight = expand(K, at.coefficients), p.rows.weight[chosen]
+        scores, weight = expand(K, at.coefficients), p.majority_weight[chosen]
         scale = p.scale * len(active) / len(chosen)
         H = self._hessian(at, expand(K, p.whitener), scores, weight * scale)
         H[np.diag_indices_from(H)] += p.lam
@@ -80,7 +85,7 @@ class SampledHessian:
     def _hessian(
         self, at: Evaluation, features: np.ndarray, scores: np.ndarray, weight: np.ndarray
     ) -> np.ndarray:
-        p = self.problem
+        p = self.part or self.problem
         half = np.zeros((p.size, p.size))
         by_sampled = np.zeros(len(scores))
         for start in range(0, len(p.rare_weight), _RARE_ROWS):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight
 from threadpoolctl import threadpool_limits
 
 from rareclass.ranking.expansion import KernelExpansion, block_scores, expand
-from rareclass.ranking.kernels import make_kernel, mean_width, needs_width
+from rareclass.ranking.kernels import Kernel, make_kernel, mean_width, needs_width
 from rareclass.ranking.landmarks import LandmarkRule, Landmarks, distinct_landmarks
 from rareclass.ranking.losses import PairLoss, make_loss
 from rareclass.ranking.problem import RankingProblem
@@ -24,9 +24,11 @@ from rareclass.ranking.whitening import whiten
 from rareclass.rows import ArrayRows, Budget, RowSource, as_source, parse_bytes
 
 # A kernel block of this size stays in a core's second-level cache between its uses.
-_BLOCK_BYTES = 2**20
+_BLOCK_BYTES = 2**22
 _MOST_BLOCK_ROWS = 8192
 _LEAST_BLOCK_ROWS = 64
+# Solvers in step share a pass of the rows; sixteen are the paper's path.
+_MOST_AT_ONCE = 16
 # Up to here one BLAS thread factorises as fast as several.
 _FEW_LANDMARKS = 1024
 
@@ -59,6 +61,7 @@ class Prepared:
     rare_kernel: np.ndarray
     landmark_kernel: np.ndarray
     dtype: np.dtype
+    at_once: int
 
     def blas_threads(self) -> AbstractContextManager:
         """BLAS threads for the matrices of landmarks: one while they are small.
@@ -79,13 +82,10 @@ class Prepared:
             Rows that are neither summed, nor held, nor landmarks.
         """
         labels = self.labels
-        rare_weight, majority_weight = labels.rare_weight, labels.majority_weight
-        rows = self.rows
+        rare_weight, kept = labels.rare_weight, None
         if held_out is not None:
             rare_weight = rare_weight * ~held_out[labels.rare]
             kept = ~held_out[labels.majority]
-            majority_weight = kept * (1.0 if majority_weight is None else majority_weight)
-            rows = rows.reweighted(majority_weight)
             use = self.landmarks.usable(held_out)
             if not use.any():
                 raise ValueError(
@@ -97,22 +97,33 @@ class Prepared:
             whitener[use] = part
         else:
             whitener = whiten(self.landmark_kernel, self.dtype)
-        n_majority = rows.n_rows if majority_weight is None else majority_weight.sum()
+        majority = self.rows.weight if kept is None else self.rows.weight[kept]
         return RankingProblem(
-            rows=rows,
+            rows=self.rows,
             expansion=self.expansion,
             loss=self.loss,
             rare_kernel=self.rare_kernel,
             rare_weight=rare_weight,
             whitener=whitener,
             lam=lam,
-            scale=1.0 / float(rare_weight.sum() * n_majority),
+            scale=1.0 / float(rare_weight.sum() * majority.sum()),
+            kept=kept,
         )
 
-    def training_scores(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores of the rare and of the majority rows; one column a column of coefficients."""
-        majority = self.rows.map(block_scores, self.expansion, coefficients)
-        return expand(self.rare_kernel, coefficients), majority
+    def training_scores(
+        self, coefficients: np.ndarray, tested: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of the rare and of the majority rows; one column a column of coefficients.
+
+        `tested`, a mask over all rows, asks for the scores of some only, at their share of a pass.
+        """
+        labels = self.labels
+        if tested is None:
+            majority = self.rows.map(block_scores, self.expansion, coefficients)
+            return expand(self.rare_kernel, coefficients), majority
+        chosen = tested[labels.majority]
+        majority = self.rows.map(block_scores, self.expansion, coefficients, chosen)
+        return expand(self.rare_kernel[tested[labels.rare]], coefficients), majority
 
 
 def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labels:
@@ -207,13 +218,13 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
     names = getattr(estimator, "feature_names_in_", None)
     source = as_source(X, names)
     labels = read_labels(y, sample_weight, estimator.pos_label, source.n_rows)
-    rule = LandmarkRule(estimator.landmarks)
-    landmarks = _landmarks(rule, labels, source, estimator.random_state)
+    width = _width(estimator, source, labels)
+    kernel = make_kernel(estimator.kernel, width)
+    landmarks = _landmarks(estimator, kernel, labels, source)
     points = landmarks.points
     memory = parse_bytes(estimator.memory)
-    _check_landmark_memory(points.shape[0], len(labels.rare), memory, source.dtype)
-    width = _width(estimator, source, labels)
-    expansion = KernelExpansion(make_kernel(estimator.kernel, width), points)
+    at_once, for_kernel = _share_out(memory, points.shape[0], len(labels.rare), source.dtype)
+    expansion = KernelExpansion(kernel, points)
     return Prepared(
         n_rows=source.n_rows,
         labels=labels,
@@ -222,7 +233,7 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
             labels.majority,
             labels.majority_weight,
             block_rows=block_rows(points.shape[0], source.dtype),
-            budget=Budget(memory),
+            budget=Budget(for_kernel),
             n_jobs=estimator.n_jobs,
         ),
         expansion=expansion,
@@ -232,6 +243,7 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
         rare_kernel=expansion.kernel.block(source.take(labels.rare), points),
         landmark_kernel=landmark_kernel(expansion),
         dtype=source.dtype,
+        at_once=at_once,
     )
 
 
@@ -241,9 +253,8 @@ def block_rows(n_landmarks: int, dtype: np.dtype) -> int:
     return int(min(max(fitting, _LEAST_BLOCK_ROWS), _MOST_BLOCK_ROWS))
 
 
-def _landmarks(
-    rule: LandmarkRule, labels: Labels, source: RowSource, random_state: Any
-) -> Landmarks:
+def _landmarks(estimator: Any, kernel: Kernel, labels: Labels, source: RowSource) -> Landmarks:
+    rule = LandmarkRule(estimator.landmarks)
     if rule.points is not None:
         points = as_source(rule.points)
         if points.n_features != source.n_features:
@@ -252,7 +263,8 @@ def _landmarks(
             )
         return distinct_landmarks(points.take(slice(None)), None)
     kept = np.sort(np.concatenate([labels.rare, labels.majority]))
-    rows = rule.choose(labels.rare, kept, source.take, check_random_state(random_state))
+    rng = check_random_state(estimator.random_state)
+    rows = rule.choose(labels.rare, kept, source.take, rng, kernel)
     return distinct_landmarks(source.take(rows), rows)
 
 
@@ -280,16 +292,28 @@ def held_whole_bytes(n_landmarks: int, n_rare: int, itemsize: int) -> tuple[int,
     return 3 * 8 * n_landmarks**2, itemsize * n_rare * n_landmarks
 
 
-def _check_landmark_memory(n_landmarks: int, n_rare: int, memory: int, dtype: np.dtype) -> None:
+def _share_out(memory: int, n_landmarks: int, n_rare: int, dtype: np.dtype) -> tuple[int, int]:
+    """How many solvers may run at once, and the bytes that are left for kernel blocks.
+
+    Raises
+    ------
+    ValueError
+        When what cannot be cut does not fit.
+    """
     square, rare = held_whole_bytes(n_landmarks, n_rare, dtype.itemsize)
     if square + rare > memory:
         most = int(min((memory / 48) ** 0.5, memory / (2 * dtype.itemsize * n_rare)))
+        remedy = f"Allow at least memory='{-(-(square + rare) // 1024):,}KiB'".replace(",", "")
+        if most > 0:
+            remedy += f", or pass landmarks=('rare', k) with k of at most {most:,}"
         raise ValueError(
-            f"memory= allows {memory / 2**30:.3g} GiB; {n_landmarks:,} landmarks and their "
-            f"factorisation take {square / 2**30:.3g} GiB, their kernel with {n_rare:,} rare rows "
-            f"{rare / 2**30:.3g} GiB. Pass landmarks=('rare', k) with k of at most "
-            f"{max(most, 1):,}, or allow more memory."
+            f"memory= allows {memory / 2**20:,.3g} MiB; {n_landmarks:,} landmarks and their "
+            f"factorisation take {square / 2**20:,.3g} MiB, their kernel with {n_rare:,} rare rows "
+            f"{rare / 2**20:,.3g} MiB. {remedy}."
         )
+    of_solver = square // 3  # its preconditioner
+    at_once = int(np.clip(memory // 4 // of_solver, 1, _MOST_AT_ONCE))
+    return at_once, max(memory - square - rare - at_once * of_solver, 0)
 
 
 def landmark_kernel(expansion: KernelExpansion) -> np.ndarray:

@@ -6,19 +6,22 @@ of the paper is
 .. math::
 
     F(w) = \frac{1}{W_+ W_-} \sum_{i \in P} \sum_{j \in N} w_i w_j \,
-           \ell\bigl(f(x_i) - f(x_j)\bigr) + \frac{\lambda}{2} \|w\|^2 .
+           \ell\bigl(f(x_i) - f(x_j)\bigr) + \frac{\lambda}{2} \|w\|^2 + \tau' w .
 
-Its value and gradient together, and each Hessian-vector product, read every majority block once:
-scores, pair terms and pull-back to the landmarks are worked out while the block is in cache.
+Its value and gradient together, and each Hessian-vector product, are a question to the majority
+rows (see `questions`): scores, pair terms and pull-back to the landmarks are worked out while a
+block is in cache, and one pass answers the questions of many problems. The tilt tau is zero but
+where a part of the rows stands in for all of them.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from rareclass.ranking.expansion import KernelExpansion, expand, pull_back
+from rareclass.ranking.expansion import KERNEL, KernelExpansion, expand, pull_back
 from rareclass.ranking.losses import PairLoss, RareSide, Zone
+from rareclass.ranking.questions import answer
 from rareclass.rows import Block, Rows
 
 
@@ -33,7 +36,7 @@ class Evaluation(NamedTuple):
     token: object  # names this point to the blocks, which may remember their zones at it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RankingProblem:
     """Problem (13), or (11) with other landmarks.
 
@@ -54,6 +57,12 @@ class RankingProblem:
         Strength of the regulariser, above 0.
     scale : float
         1 / (W+ W-), the total weight of all pairs.
+    kept : ndarray of bool over the whole majority, or None
+        Which majority rows count; None means all. The others are held out.
+    tilt : ndarray of shape (rank,) or None
+        tau; None means zero.
+    slot : int
+        Blocks remember zones under it: problems that are solved at once need different ones.
     """
 
     rows: Rows
@@ -64,85 +73,152 @@ class RankingProblem:
     whitener: np.ndarray
     lam: float
     scale: float
+    kept: np.ndarray | None = None
+    tilt: np.ndarray | None = None
+    slot: int = 0
 
     @property
     def size(self) -> int:
         """Number of unknowns: the rank of the landmarks."""
         return self.whitener.shape[1]
 
+    @property
+    def share_in_memory(self) -> float:
+        """Share of the kernel of `rows` that is kept between passes."""
+        return self.rows.share_remembering(KERNEL)
+
+    @property
+    def majority_weight(self) -> np.ndarray:
+        """Weight of each of `rows`, zero where it is held out."""
+        weight = self.rows.weight
+        return weight if self.kept is None else weight * self.kept[self.rows.numbers]
+
+    def block_weight(self, block: Block) -> np.ndarray:
+        """`majority_weight` of the rows of a block."""
+        if self.kept is None:
+            return block.weight
+        return block.weight * self.kept[block.start : block.stop]
+
     def with_lam(self, lam: float) -> "RankingProblem":
         """The same problem with another regularisation; shares all kernel work."""
         return replace(self, lam=lam)
 
+    def tilted(self, tilt: np.ndarray) -> "RankingProblem":
+        """The same problem plus the linear function ``tilt @ w``."""
+        return replace(self, tilt=tilt)
+
+    def on_part(self, stride: int) -> "RankingProblem":
+        """The same problem over every `stride`-th block of the majority rows."""
+        part = replace(self, rows=self.rows.every(stride))
+        n_pairs = float(self.rare_weight.sum() * part.majority_weight.sum())
+        return replace(part, scale=1.0 / n_pairs if n_pairs else 0.0)
+
+    def value_at(self, w: np.ndarray) -> "ValueQuestion":
+        """Ask for value and gradient at `w`."""
+        return ValueQuestion(self, w)
+
+    def product(self, at: Evaluation, v: np.ndarray) -> "ProductQuestion":
+        """Ask for the (generalised) Hessian at `at` times `v`."""
+        return ProductQuestion(self, at, v)
+
     def evaluate(self, w: np.ndarray) -> Evaluation:
-        """Value and gradient at `w`, in one pass."""
-        coefficients = self.whitener @ w
-        rare = self.loss.rare(expand(self.rare_kernel, coefficients), self.rare_weight)
-        token = object()
-        value, pull, sums = self.rows.sum(
-            _evaluate_block, self.expansion, self.loss, rare, coefficients, token
-        )
-        pull = pull + pull_back(self.rare_kernel, self.loss.finish(rare, sums))
-        value = float(self.scale * value + 0.5 * self.lam * (w @ w))
-        gradient = self.scale * (pull @ self.whitener) + self.lam * w
-        return Evaluation(w, value, gradient, coefficients, rare, token)
+        """Value and gradient at `w`, in a pass of its own."""
+        return answer([self.value_at(w)])[0]
 
     def hessian_product(self, at: Evaluation, v: np.ndarray) -> np.ndarray:
-        """(Generalised) Hessian at `at` times `v`, in one pass."""
-        direction = self.whitener @ v
-        rare_direction = expand(self.rare_kernel, direction)
-        prefix = self.loss.rare_direction(at.rare, rare_direction)
-        pull, sums = self.rows.sum(
-            _curvature_block, self.expansion, self.loss, at, prefix, direction
-        )
-        by_rare = self.loss.finish_curvature(at.rare, rare_direction, sums)
-        pull = pull + pull_back(self.rare_kernel, by_rare)
-        return self.scale * (pull @ self.whitener) + self.lam * v
+        """(Generalised) Hessian at `at` times `v`, in a pass of its own."""
+        return answer([self.product(at, v)])[0]
 
     def curved_rows(self, at: Evaluation) -> np.ndarray:
         """Which majority rows have a pair with curvature at a point: bool, shape (n_rows,)."""
-        return self.rows.map(_is_curved, self.expansion, self.loss, at)
+        return self.rows.map(_is_curved, self, at)
+
+    def zone(self, block: Block, at: Evaluation) -> Zone:
+        """The zones of a block at a point: remembered from its evaluation, or found again."""
+        zone = block.memo.get(("zone", self.slot), at.token)
+        if zone is None:
+            scores = expand(self.expansion.matrix(block), at.coefficients)
+            zone = self.loss.block(at.rare, scores, self.block_weight(block)).zone
+        return zone
 
 
-def _evaluate_block(
-    block: Block,
-    expansion: KernelExpansion,
-    loss: PairLoss,
-    rare: RareSide,
-    coefficients: np.ndarray,
-    token: object,
-) -> tuple[float, np.ndarray, np.ndarray]:
-    K = expansion.matrix(block)
-    terms = loss.block(rare, expand(K, coefficients), block.weight)
-    block.memo.put("zone", token, terms.zone, terms.zone.low.nbytes + terms.zone.high.nbytes)
-    return terms.value, pull_back(K, terms.gradient), terms.sums
+class _AboutProblem:
+    """What questions about a problem have in common."""
+
+    n_sums: ClassVar[int]
+
+    def __init__(self, problem: RankingProblem, w: np.ndarray) -> None:
+        self.problem = problem
+        self.w = w
+        self.coefficients = problem.whitener @ w
+        self.rare_values = expand(problem.rare_kernel, self.coefficients)
+
+    @property
+    def rows(self) -> Rows:
+        """The majority rows asked."""
+        return self.problem.rows
+
+    @property
+    def expansion(self) -> KernelExpansion:
+        """Kernel and landmarks."""
+        return self.problem.expansion
 
 
-def _curvature_block(
-    block: Block,
-    expansion: KernelExpansion,
-    loss: PairLoss,
-    at: Evaluation,
-    prefix: np.ndarray,
-    direction: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    K = expansion.matrix(block)
-    zone = _zone(block, expansion, loss, at)
-    by_row, sums = loss.curvature(at.rare, prefix, zone, expand(K, direction), block.weight)
-    return pull_back(K, by_row), sums
+class ValueQuestion(_AboutProblem):
+    """Value and gradient of a problem at w; the answer is an `Evaluation`."""
+
+    n_sums = 2
+
+    def __init__(self, problem: RankingProblem, w: np.ndarray) -> None:
+        super().__init__(problem, w)
+        self.rare = problem.loss.rare(self.rare_values, problem.rare_weight)
+        self.token = object()
+
+    def of_block(self, block: Block, values: np.ndarray) -> tuple[np.ndarray, tuple]:
+        """Slope by row; value of the pairs and rare-side sums."""
+        p = self.problem
+        terms = p.loss.block(self.rare, values, p.block_weight(block))
+        zone = terms.zone
+        n_bytes = zone.low.nbytes + zone.high.nbytes
+        block.memo.put(("zone", p.slot), self.token, zone, n_bytes)
+        return terms.gradient, (terms.value, terms.sums)
+
+    def finish(self, pull: np.ndarray, value: float, sums: np.ndarray) -> Evaluation:
+        """Add the rare side and the terms without rows."""
+        p, w = self.problem, self.w
+        pull = pull + pull_back(p.rare_kernel, p.loss.finish(self.rare, sums))
+        value = p.scale * value + 0.5 * p.lam * (w @ w)
+        gradient = p.scale * (pull @ p.whitener) + p.lam * w
+        if p.tilt is not None:
+            value, gradient = value + p.tilt @ w, gradient + p.tilt
+        return Evaluation(w, float(value), gradient, self.coefficients, self.rare, self.token)
 
 
-def _is_curved(
-    block: Block, expansion: KernelExpansion, loss: PairLoss, at: Evaluation
-) -> np.ndarray:
-    zone = _zone(block, expansion, loss, at)
+class ProductQuestion(_AboutProblem):
+    """Hessian of a problem at a point times v; the answer is an ndarray of shape (rank,)."""
+
+    n_sums = 1
+
+    def __init__(self, problem: RankingProblem, at: Evaluation, v: np.ndarray) -> None:
+        super().__init__(problem, v)
+        self.at = at
+        self.prefix = problem.loss.rare_direction(at.rare, self.rare_values)
+
+    def of_block(self, block: Block, values: np.ndarray) -> tuple[np.ndarray, tuple]:
+        """Change of the slope by row; rare-side sums."""
+        p = self.problem
+        zone, weight = p.zone(block, self.at), p.block_weight(block)
+        by_row, sums = p.loss.curvature(self.at.rare, self.prefix, zone, values, weight)
+        return by_row, (sums,)
+
+    def finish(self, pull: np.ndarray, sums: np.ndarray) -> np.ndarray:
+        """Add the rare side and the regulariser."""
+        p = self.problem
+        by_rare = p.loss.finish_curvature(self.at.rare, self.rare_values, sums)
+        pull = pull + pull_back(p.rare_kernel, by_rare)
+        return p.scale * (pull @ p.whitener) + p.lam * self.w
+
+
+def _is_curved(block: Block, problem: RankingProblem, at: Evaluation) -> np.ndarray:
+    zone = problem.zone(block, at)
     return zone.high > zone.low
-
-
-def _zone(block: Block, expansion: KernelExpansion, loss: PairLoss, at: Evaluation) -> Zone:
-    """The zones of a block at a point: remembered from its evaluation, or found again."""
-    zone = block.memo.get("zone", at.token)
-    if zone is None:
-        scores = expand(expansion.matrix(block), at.coefficients)
-        zone = loss.block(at.rare, scores, block.weight).zone
-    return zone

@@ -23,7 +23,7 @@ from rareclass.ranking.kernels import make_kernel
 from rareclass.ranking.newton import Solution, Status, Step
 from rareclass.ranking.path import solve_path
 from rareclass.ranking.preparation import Prepared, block_rows, prepare
-from rareclass.rows import ArrayRows, as_source
+from rareclass.rows import ArrayRows, LabelledRows, as_source, header
 
 # Rounding error that stops the solver below this optimality is nobody's concern.
 ROUNDING_TOL = 1e-5
@@ -96,8 +96,9 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
         Strength of the regulariser, above 0. Larger is smoother; see `RankRCCV` for choosing.
     landmarks : {"rare", "all", "random"}, (str, int), int or array, default="rare"
         Rows whose kernel functions carry the model. "rare" is RankRC; ("rare", k) takes at most
-        k of the rare rows, spread out by k-means++: for thousands of rare rows, all of which
-        stay in the loss; ("rare+majority", k) adds k majority rows drawn at random: for a
+        k of the rare rows, spread out by k-means++, for thousands of rare rows, all of which
+        stay in the loss; ("rare", k, "pivoted_cholesky") takes those that span the others best
+        under the kernel; ("rare+majority", k) adds k majority rows drawn at random: for a
         handful of rare rows. "all" is kernel RankSVM (time and memory grow with the square of the
         rows); "random" is as many rows drawn from all as there are rare ones; an integer is
         that many; an array holds row numbers, or points as a matrix.
@@ -111,7 +112,7 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
     max_iter : int, default=200
         Most Newton iterations.
     memory : str or int, default="2GiB"
-        Bytes that kernel blocks may take; what does not fit is worked out again in each pass,
+        Bytes that fit may hold: kernel blocks that do not fit are worked out again in each pass,
         which changes the time and not the result. What cannot be cut (three matrices of
         landmarks, and the rare rows' kernel) must fit in it as well, or fit refuses.
     n_jobs : int or None, default=None
@@ -153,8 +154,9 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
     status_ : str
         "converged", "stopped at rounding error" or "reached max_iter".
     history_ : list of Step
-        (iteration, objective, optimality, step, passes) after each iteration; passes counts
-        readings of the majority.
+        (iteration, objective, optimality, step, passes, in_memory) after each iteration: passes
+        counts readings of the majority (those of a part of the rows by its share), in_memory is
+        the share of the kernel that fits in `memory`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         When the columns have names.
@@ -167,10 +169,11 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
 
     Notes
     -----
-    Time O(rows x landmarks) a pass of the majority, plus O(landmarks^3) once. Memory: the
-    budget, three matrices of landmarks x landmarks, the kernel of the rare rows, up to about
-    200 MB while a preconditioner is built, and one block a thread; arrays are not copied. The
-    kernel is stored in the dtype of X; sums are always in float64.
+    Time O(rows x landmarks) a pass of the majority, plus O(landmarks^3) once. On many rows the
+    solver starts from a part of them (every so many blocks) and takes its steps from the part's
+    curvature: two to five passes of all rows. Memory: `memory`, up to about 200 MB while a
+    preconditioner is built, and a few numbers a row; arrays are not copied. The kernel is stored
+    in the dtype of X; sums are always in float64.
 
     References
     ----------
@@ -234,10 +237,31 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
             This estimator.
         """
         check_solver_parameters(self, [self.lam])
-        validate_data(self, X, skip_check_array=True)
+        validate_data(self, header(X), skip_check_array=True)
         prepared = prepare(self, X, y, sample_weight)
         fit_path([self], prepared, self.verbose)
         return self
+
+    def fit_rows(self, rows: LabelledRows) -> Self:
+        """Learn from rows that live on disk, or anywhere: the same model as `fit` in memory.
+
+        Parameters
+        ----------
+        rows : LabelledRows
+            What `rareclass.rows.from_parquet`, `from_csv` or `from_arrays` gives: features,
+            labels and weights. Only labels and weights are in memory.
+
+        Returns
+        -------
+        RankRC
+            This estimator.
+
+        Notes
+        -----
+        Time: as `fit`, and one reading of the scratch file a pass over what `memory` cannot hold.
+        `score_samples`, `predict` and `transform` take such rows in place of X.
+        """
+        return self.fit(rows, rows.y, rows.sample_weight)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Rarity score f(x) of every row: higher is more like the rare class.
@@ -290,7 +314,7 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
 
     def _map(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         source = as_source(X, getattr(self, "feature_names_in_", None))
-        validate_data(self, X, reset=False, skip_check_array=True)
+        validate_data(self, header(X), reset=False, skip_check_array=True)
         expansion = self._expansion()
         size = block_rows(expansion.n_landmarks, source.dtype)
         rows = ArrayRows(source, block_rows=size, n_jobs=self.n_jobs)
@@ -388,10 +412,12 @@ def fit_path(models: Sequence[RankRC], prepared: Prepared, verbose: bool | str) 
 
         def report(lam: float, step: Step) -> None:
             note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"
-            advance(1, note)
+            advance(1, f"{note}, {step.in_memory:.0%} of the kernel in memory")
 
         problem = prepared.problem(1.0)
-        solutions = solve_path(problem, lams, models[0].tol, models[0].max_iter, report)
+        solutions = solve_path(
+            problem, lams, models[0].tol, models[0].max_iter, prepared.at_once, report
+        )
         coefficients = np.column_stack([solution.at.coefficients for solution in solutions])
         rare, majority = prepared.training_scores(coefficients)
     y = np.repeat([True, False], [len(rare), len(majority)])

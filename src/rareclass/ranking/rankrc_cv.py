@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from rareclass.decide import balanced_accuracy_threshold
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.progress import track
 from rareclass.ranking.newton import Solution, Step
-from rareclass.ranking.path import solve_path
+from rareclass.ranking.path import solve_paths
 from rareclass.ranking.preparation import Labels, Prepared, prepare
 from rareclass.ranking.rankrc import (
     RankRC,
@@ -23,6 +24,7 @@ from rareclass.ranking.rankrc import (
     fit_path,
     stopped_short,
 )
+from rareclass.rows import LabelledRows, header
 
 Scoring = Callable[[np.ndarray, np.ndarray, Any], float]
 
@@ -81,8 +83,8 @@ verbose
 
     Notes
     -----
-    Time: folds x lams solutions, warm-started, over one kernel of rows x landmarks; held-out
-    scores of all lams take one pass a fold.
+    Time: folds x lams solutions over one kernel of rows x landmarks; a pass of the rows serves
+    up to 16 of them at once, and held-out scores of all folds and lams take one pass together.
 
     References
     ----------
@@ -151,7 +153,7 @@ verbose
             raise ValueError("lams is empty: pass at least one number above 0.")
         check_solver_parameters(self, lams)
         scoring = _scoring(self.scoring)
-        validate_data(self, X, skip_check_array=True)
+        validate_data(self, header(X), skip_check_array=True)
         prepared = prepare(self, X, y, sample_weight)
         folds = self._folds(prepared.labels, prepared.n_rows)
         solutions, scores = self._cross_validate(prepared, folds, lams, scoring)
@@ -161,6 +163,10 @@ verbose
         if self.refit:
             self._refit(prepared, folds, [path[self.best_index_] for path in solutions])
         return self
+
+    def fit_rows(self, rows: LabelledRows) -> Self:
+        """Choose lam and fit on rows that live on disk; see `RankRC.fit_rows`."""
+        return self.fit(rows, rows.y, rows.sample_weight)
 
     @property
     def offset_(self) -> float:
@@ -243,21 +249,25 @@ verbose
         self, prepared: Prepared, folds: list[np.ndarray], lams: list[float], scoring: Scoring
     ) -> tuple[list[list[Solution]], np.ndarray]:
         """The path of each fold, and held-out scores of shape (folds, lams)."""
-        solutions: list[list[Solution]] = []
-        scores = np.empty((len(folds), len(lams)))
         total = len(folds) * len(lams)
         with prepared.blas_threads(), track("Choosing lam", total, self.verbose) as advance:
-            for k, (held_out, tested) in enumerate(folds):
 
-                def report(lam: float, step: Step, k: int = k) -> None:
-                    advance(0, f"fold {k + 1}, lam {lam:.3g}, iteration {step.iteration}")
+            def report(fold: int, lam: float, step: Step) -> None:
+                advance(0, f"fold {fold + 1}, lam {lam:.3g}, iteration {step.iteration}")
 
-                problem = prepared.problem(1.0, held_out)
-                path = solve_path(problem, lams, self.tol, self.max_iter, report)
+            solutions = solve_paths(
+                [partial(prepared.problem, 1.0, held_out) for held_out, _ in folds],
+                lams,
+                self.tol,
+                self.max_iter,
+                prepared.at_once,
+                report,
+                lambda: advance(1),
+            )
+            scores = np.empty((len(folds), len(lams)))
+            for k, (path, (_, tested)) in enumerate(zip(solutions, folds, strict=True)):
                 y, held_out_scores, weight = _held_out(prepared, path, tested)
                 scores[k] = [scoring(y, column, weight) for column in held_out_scores.T]
-                solutions.append([_lightened(solution) for solution in path])
-                advance(len(lams))
         return solutions, scores
 
     def _store_results(
@@ -326,19 +336,20 @@ def _check_fold(number: int, held_out: np.ndarray, tested: np.ndarray, labels: L
 def _held_out(
     prepared: Prepared, solutions: list[Solution], tested: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """(y, scores, weight) of the tested rows, a column of scores a solution, in one pass."""
+    """(y, scores, weight) of the tested rows, a column of scores a solution."""
     labels = prepared.labels
     coefficients = np.column_stack([solution.at.coefficients for solution in solutions])
-    rare, majority = prepared.training_scores(coefficients)
-    use_rare, use_majority = tested[labels.rare], tested[labels.majority]
-    scores = np.concatenate([rare[use_rare], majority[use_majority]])
-    y = np.repeat([True, False], [use_rare.sum(), use_majority.sum()])
+    rare, majority = prepared.training_scores(coefficients, tested)
+    y = np.repeat([True, False], [len(rare), len(majority)])
     weight = None
     if labels.majority_weight is not None:
         weight = np.concatenate(
-            [labels.rare_weight[use_rare], labels.majority_weight[use_majority]]
+            [
+                labels.rare_weight[tested[labels.rare]],
+                labels.majority_weight[tested[labels.majority]],
+            ]
         )
-    return y, scores, weight
+    return y, np.concatenate([rare, majority]), weight
 
 
 def _held_out_threshold(
@@ -358,10 +369,5 @@ def _held_out_threshold(
     return balanced_accuracy_threshold(y, scores, np.concatenate(weights) if weights else None)
 
 
-def _lightened(solution: Solution) -> Solution:
-    """A solution without its preconditioner, which holds a matrix of landmarks."""
-    return solution._replace(inverse=None)
-
-
-def _passes(solution: Solution) -> int:
+def _passes(solution: Solution) -> float:
     return solution.history[-1].passes if solution.history else 0

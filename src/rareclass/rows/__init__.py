@@ -5,8 +5,25 @@ Every method in this package sees the majority only through two verbs: :meth:`Ro
 same algorithms and gives the same answer.
 """
 
+from rareclass.rows.csv import from_csv
+from rareclass.rows.labelled import LabelledRows, from_arrays, header
 from rareclass.rows.memory import ArrayRows
+from rareclass.rows.parquet import from_parquet
 from rareclass.rows.protocol import Block, Budget, Memo, Rows, parse_bytes
 from rareclass.rows.source import RowSource, as_source
 
-__all__ = ["ArrayRows", "Block", "Budget", "Memo", "RowSource", "Rows", "as_source", "parse_bytes"]
+__all__ = [
+    "ArrayRows",
+    "Block",
+    "Budget",
+    "LabelledRows",
+    "Memo",
+    "RowSource",
+    "Rows",
+    "as_source",
+    "from_arrays",
+    "from_csv",
+    "from_parquet",
+    "header",
+    "parse_bytes",
+]

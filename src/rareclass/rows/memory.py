@@ -3,9 +3,8 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial, reduce
+from functools import partial
 from itertools import islice
-from operator import add
 from typing import Any
 
 import joblib
@@ -73,34 +72,45 @@ class ArrayRows:
         self.budget = budget or Budget(0)
         self.n_threads = count_threads(n_jobs)
         self._source, self._index, self._weight = source, index, weight
-        self._block_rows = block_rows
-        starts = range(0, self.n_rows, block_rows)
-        self._memos = [Memo(self.budget) for _ in starts]
+        self._block_rows, self._n_whole = block_rows, self.n_rows
+        self._memos = [Memo(self.budget) for _ in range(0, self.n_rows, block_rows)]
+        self._blocks = range(len(self._memos))
         self._blas = ThreadpoolController()
 
-    def reweighted(self, weight: np.ndarray | None) -> "ArrayRows":
-        """The same rows, remembering the same things, with other weights.
+    def every(self, stride: int) -> "ArrayRows":
+        """Every `stride`-th block of these rows, remembering what they remember."""
+        part = object.__new__(ArrayRows)
+        part.__dict__.update(self.__dict__, _blocks=self._blocks[::stride])
+        part.n_rows = sum(stop - start for start, stop in map(self._range, part._blocks))
+        return part
 
-        A weight of zero takes a row out. Cross-validation folds are made so: every fold shares
-        the kernel blocks of the whole.
-        """
-        twin = object.__new__(ArrayRows)
-        twin.__dict__.update(self.__dict__, _weight=weight)
-        return twin
+    @property
+    def numbers(self) -> np.ndarray | slice:
+        """Which rows of the whole these are."""
+        if len(self._blocks) == len(self._memos):
+            return slice(None)
+        return np.concatenate([np.arange(*self._range(number)) for number in self._blocks])
 
     @property
     def weight(self) -> np.ndarray:
         """Weight of each row, shape (n_rows,)."""
-        return np.ones(self.n_rows) if self._weight is None else self._weight
+        return np.ones(self.n_rows) if self._weight is None else self._weight[self.numbers]
+
+    def share_remembering(self, name: str) -> float:
+        """Share of the blocks that remember something called `name`."""
+        return sum(name in self._memos[number] for number in self._blocks) / len(self._blocks)
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """The blocks in row order, from the block number `first` on."""
-        for number in range(first, len(self._memos)):
-            start = number * self._block_rows
-            stop = min(start + self._block_rows, self.n_rows)
-            chosen = None if self._weight is None else self._weight[start:stop]
-            weight = np.ones(stop - start) if chosen is None else chosen
+        """The blocks in row order, from the `first` of them on."""
+        for number in self._blocks[first:]:
+            start, stop = self._range(number)
+            weight = np.ones(stop - start) if self._weight is None else self._weight[start:stop]
             yield Block(start, stop, weight, self._memos[number], partial(self._take, start, stop))
+
+    def _range(self, number: int) -> tuple[int, int]:
+        """First row of a block, and the one after its last."""
+        start = number * self._block_rows
+        return start, min(start + self._block_rows, self._n_whole)
 
     def sum(self, fn: Callable[..., tuple], *broadcast: Any) -> tuple:
         """Add ``fn(block, *broadcast)``, a tuple of numbers and arrays, over all blocks."""
@@ -115,6 +125,8 @@ class ArrayRows:
 
     def take(self, index: np.ndarray) -> Any:
         """A few rows by their number among these rows."""
+        numbers = self.numbers
+        index = index if isinstance(numbers, slice) else numbers[index]
         return self._source.take(index if self._index is None else self._index[index])
 
     def _take(self, start: int, stop: int) -> Any:
@@ -128,7 +140,7 @@ class ArrayRows:
         Groups are handed to threads, not blocks: handing over costs as much as a small block.
         They depend on the number of blocks only, so that sums do not depend on the threads.
         """
-        n_blocks = len(self._memos)
+        n_blocks = len(self._blocks)
         size = min(_MOST_BLOCKS_A_GROUP, -(-n_blocks // _GROUPS))
         groups = [islice(self.blocks(start), size) for start in range(0, n_blocks, size)]
         n_threads = min(self.n_threads, n_blocks // _BLOCKS_A_THREAD)
@@ -146,4 +158,10 @@ class ArrayRows:
 
 def _added(parts: Iterable[tuple]) -> tuple:
     """Sum of tuples, entry by entry, in their order."""
-    return reduce(lambda total, part: tuple(map(add, total, part)), parts)
+    parts = iter(parts)
+    # The first are copied, so that the others can be added in place.
+    total = [np.array(entry) for entry in next(parts)]
+    for part in parts:
+        for entry, more in zip(total, part, strict=True):
+            entry += more
+    return tuple(entry[()] for entry in total)

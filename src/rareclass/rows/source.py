@@ -43,7 +43,8 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
 
     Dense arrays and CSR matrices of float32 or float64 are used in place. Tables (pandas,
     polars, pyarrow) are converted block by block, to float32 when every column is float32 or
-    narrower and to float64 otherwise. Other dtypes and CSC matrices are converted once.
+    narrower and to float64 otherwise. Other dtypes and CSC matrices are converted once. A
+    `RowSource`, or an object that has one as its ``source``, was looked at when it was made.
 
     Raises
     ------
@@ -51,6 +52,9 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
         On an empty input, a wrong number of dimensions, a column that is not numeric, or a
         value that is missing or infinite: the message names the row and the column.
     """
+    made = getattr(X, "source", X)
+    if isinstance(made, RowSource):
+        return made
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise ValueError("X is a lazy frame, which holds no rows yet: pass X.collect().")
     source = _table_source(X) if is_table(X) else _array_source(X)

@@ -17,7 +17,7 @@ from rareclass.atomic_file import replacing
 from rareclass.data.tables import open_table
 from rareclass.errors import InputError
 from rareclass.metrics import average_precision, roc_auc
-from rareclass.workflow.training import FitSettings, read_training_set
+from rareclass.workflow.training_set import FitSettings, read_training_set
 
 TARGET = "label"
 RARE_LABEL = "eight"
@@ -124,6 +124,7 @@ def rivals(train: Path, test: Path, seed: int = 0) -> list[Rival]:
     """
     settings = FitSettings(target=TARGET, seed=seed)
     data = read_training_set(open_table(train), settings)
+    assert isinstance(data.rows, pl.DataFrame)
     encoder = data.new_encoder(seed)
     X = encoder.fit_transform(data.rows, data.rare, data.weight)
     tested = read_training_set(open_table(test), settings)

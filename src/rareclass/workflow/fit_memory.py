@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from rareclass.data.columns import HIGH_CARDINALITY
+from rareclass.data.column_facts import HIGH_CARDINALITY
 from rareclass.data.encoding import DOUBLE_PRECISION_ROWS
 from rareclass.data.svmlight_file import SvmlightFile
-from rareclass.data.tables import TableFile
+from rareclass.data.tables import TableFile, batch_rows_for
 from rareclass.errors import InputError
 from rareclass.workflow.memory_limit import size_text
 
@@ -15,6 +15,12 @@ from rareclass.workflow.memory_limit import size_text
 ENCODED_COPIES = 3
 # The table as read lives twice while its batches are joined.
 READ_COPIES = 2
+# A table larger than this part of the memory stays on disk.
+LARGE_SHARE = 4
+# Then every row takes this: label, hashes while copies are found, weight, places, scores.
+ROW_BYTES = 200
+# Rows that an encoder is fitted on when the table stays on disk.
+LEAST_SAMPLED, MOST_SAMPLED = 5_000, 500_000
 _LEAST_KERNEL_MEMORY = 64 << 20
 _MOST_KERNEL_MEMORY = 2 << 30
 _SAMPLE_ROWS = 10_000
@@ -34,12 +40,18 @@ class MemoryPlan:
         Rows of the file, as far as known before reading it.
     n_encoded_columns : int
         Columns after encoding, estimated from the first rows.
+    on_disk : bool
+        Whether the rows stay on disk and are read in pieces.
+    most_sampled : int
+        Most rows that the encoder is fitted on then.
     """
 
     needed: int
     limit: int
     n_rows: int
     n_encoded_columns: int
+    on_disk: bool = False
+    most_sampled: int = MOST_SAMPLED
 
     @property
     def kernel_memory(self) -> int:
@@ -49,7 +61,10 @@ class MemoryPlan:
 
 
 def plan_memory(file: TableFile | SvmlightFile, limit: int) -> MemoryPlan:
-    """Estimate what a fit on `file` needs.
+    """Estimate what a fit on `file` needs, and choose whether its rows stay on disk.
+
+    They do when the file, or the table that it holds, is larger than a quarter of `limit`, or a
+    fit in memory would take more than `limit`.
 
     Parameters
     ----------
@@ -84,11 +99,24 @@ def plan_memory(file: TableFile | SvmlightFile, limit: int) -> MemoryPlan:
 def _plan_table(file: TableFile, limit: int) -> MemoryPlan:
     n_rows = file.estimate_rows()
     sample = next(iter(file.batches(batch_rows=_SAMPLE_ROWS)), pl.DataFrame())
-    n_encoded = sum(_encoded_width(cells) for cells in sample)
+    n_encoded = max(1, sum(_encoded_width(cells) for cells in sample))
+    read_row = sum(_bytes_of_a_cell(cells) for cells in sample)
     item = 8 if n_rows < DOUBLE_PRECISION_ROWS else 4
-    encoded = ENCODED_COPIES * item * n_rows * max(1, n_encoded)
-    read = READ_COPIES * sum(_bytes_of_a_cell(cells) for cells in sample) * n_rows
-    return MemoryPlan(int(read + encoded), limit, n_rows, n_encoded)
+    needed = (ENCODED_COPIES * item * n_encoded + READ_COPIES * read_row) * n_rows
+    in_memory = MemoryPlan(int(needed), limit, n_rows, n_encoded)
+    is_large = max(file.path.stat().st_size, read_row * n_rows) > limit / LARGE_SHARE
+    if not is_large and needed + _LEAST_KERNEL_MEMORY <= limit:
+        return in_memory
+    # On disk: numbers about every row, a sample for the encoder, and batches on their way.
+    sampled_row = 8 * (ENCODED_COPIES + 1) * n_encoded + READ_COPIES * read_row
+    batch = 4 * batch_rows_for(n_encoded) * 8 * n_encoded
+    rows = ROW_BYTES * n_rows + batch
+    room = (limit - rows - _LEAST_KERNEL_MEMORY) / 2
+    most = int(min(max(room / sampled_row, LEAST_SAMPLED), MOST_SAMPLED))
+    on_disk = rows + sampled_row * min(n_rows, most)
+    if on_disk >= needed and not is_large:
+        return in_memory
+    return MemoryPlan(int(on_disk), limit, n_rows, n_encoded, True, most)
 
 
 def _encoded_width(cells: pl.Series) -> int:

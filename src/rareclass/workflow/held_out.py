@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,27 +61,6 @@ class Estimate:
                 for measure in self.measures
             },
         }
-
-
-class LabelledRows(Protocol):
-    """Rows with their classes and weights."""
-
-    @property
-    def rows(self) -> Any:
-        """The rows, as the encoder takes them."""
-
-    @property
-    def rare(self) -> NDArray[np.bool_]:
-        """Which are rare."""
-
-    @property
-    def weight(self) -> NDArray[np.float64] | None:
-        """How many copies each stands for."""
-
-
-def estimate_on(encoder: Any, model: Any, data: LabelledRows) -> Estimate:
-    """Return how well `model` ranks the rows of `data`."""
-    return estimate(data.rare, model.score_samples(encoder.transform(data.rows)), data.weight)
 
 
 def estimate(

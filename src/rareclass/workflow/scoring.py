@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rareclass.atomic_file import check_not_input, check_writable, replacing
 from rareclass.data.columns import Column
 from rareclass.data.svmlight_file import SvmlightFile
-from rareclass.data.tables import TableFile, open_table
+from rareclass.data.tables import TableFile, batch_rows_for, open_table
 from rareclass.data.target import is_rare, labels_as_text
 from rareclass.data.training_table import read_as_trained
 from rareclass.errors import InputError, nearest_name
@@ -262,7 +262,7 @@ def _scored(
     _check_columns(file, columns, content.metadata, keep, seen)
     names = list(dict.fromkeys([column.name for column in columns] + ([keep] if keep else [])))
     with track("Scoring", total=file.estimate_rows()) as advance:
-        for batch in file.batches(names):
+        for batch in file.batches(names, batch_rows_for(len(names))):
             typed = read_as_trained(batch, columns, seen.n_rows + 1)
             seen.unseen_values.update(content.encoder.count_unseen(typed))
             seen.n_rows += batch.height

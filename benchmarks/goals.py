@@ -1,0 +1,186 @@
+"""What the benchmarks are meant to reach, beside what they measured."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from benchmarks import growth, limits, peer_table
+from benchmarks.data_sets import simulated_name
+from benchmarks.ledger import Run, summaries
+from benchmarks.simulated_fits import kernel_bytes
+
+Runs = Mapping[str, list[Run]]
+MIB = 2**20
+PATH_LAMS = 16
+
+
+class Goal(NamedTuple):
+    """A bound on one figure.
+
+    Attributes
+    ----------
+    text : str
+    bound : float
+    is_most : bool
+        Whether the figure must be at most the bound, else at least.
+    found : callable
+        The figure from the runs of all benchmarks, or None when it was not measured.
+    """
+
+    text: str
+    bound: float
+    is_most: bool
+    found: Callable[[Runs], float | None]
+
+
+def lines(runs: Runs) -> list[list[str]]:
+    """Goal, bound, measured, reached: one line for each goal that was measured."""
+    found = []
+    for goal in GOALS:
+        figure = goal.found(runs)
+        if figure is None:
+            continue
+        reached = figure <= goal.bound if goal.is_most else figure >= goal.bound
+        sign = "<=" if goal.is_most else ">="
+        verdict = "yes" if reached else "**no**"
+        found.append([goal.text, f"{sign} {goal.bound:,g}", f"{figure:,.3g}", verdict])
+    return found
+
+
+def _one(runs: Runs, benchmark: str, **about: Any) -> Run | None:
+    """The finished cell of a benchmark that has these values."""
+    for run in summaries(runs.get(benchmark, [])):
+        if run["status"] == "ok" and all(run.get(k) == v for k, v in about.items()):
+            return run
+    return None
+
+
+def _ratio(
+    runs: Runs, benchmark: str, top: Mapping[str, Any], bottom: Mapping[str, Any], field: str
+) -> float | None:
+    above, below = (_one(runs, benchmark, **about) for about in (top, bottom))
+    return above[field] / below[field] if above and below else None
+
+
+def _exponent(memory: str) -> Callable[[Runs], float | None]:
+    def found(runs: Runs) -> float | None:
+        kind = ("fixed", "fit", memory)
+        own = [
+            run
+            for run in summaries(runs.get("scale", []))
+            if run["status"] == "ok" and (run["series"], run["what"], run["memory"]) == kind
+        ]
+        return growth.exponent([run["rows"] for run in own], [run["seconds"] for run in own])
+
+    return found
+
+
+def _most_beyond_budget(runs: Runs) -> float | None:
+    beyond = [
+        (run["peak_beyond_input"] - run["budget"]) / MIB
+        for run in summaries(runs.get("scale", []))
+        if run["status"] == "ok" and run["memory"] != "all"
+    ]
+    return max(beyond, default=None)
+
+
+def _spread_of_peak(runs: Runs) -> float | None:
+    peaks = [
+        run["peak_beyond_input"]
+        for run in summaries(runs.get("scale", []))
+        if run["status"] == "ok"
+        and (run["series"], run["memory"]) == ("fixed", "256MiB")
+        and run["budget"] < kernel_bytes(run["rows"], run["details"]["landmarks"])
+    ]
+    return max(peaks) / min(peaks) if len(peaks) > 1 else None
+
+
+def _peer_ratio(data: str, top: str, bottom: str, field: str = "seconds") -> Any:
+    return lambda runs: _ratio(
+        runs, "peers", {"data": data, "method": top}, {"data": data, "method": bottom}, field
+    )
+
+
+def _peer_field(data: str, method: str, field: Callable[[Run], float]) -> Any:
+    def found(runs: Runs) -> float | None:
+        run = _one(runs, "peers", data=data, method=method)
+        return field(run) if run else None
+
+    return found
+
+
+def _uncached(runs: Runs) -> float | None:
+    kind = {"series": "fixed", "what": "fit", "rows": 1_000_000}
+    return _ratio(runs, "scale", kind | {"memory": "256MiB"}, kind | {"memory": "all"}, "seconds")
+
+
+def _worst_of_roofline(runs: Runs) -> float | None:
+    return max((run["ratio"] for run in limits.shares(runs.get("limits", []))), default=None)
+
+
+def _libsvm_at(rows: int) -> Callable[[Runs], float | None]:
+    def found(runs: Runs) -> float | None:
+        lines = peer_table.libsvm_growth(summaries(runs.get("peers", [])))
+        return next((one["ratio"] for one in lines if one["rows"] == rows), None)
+
+    return found
+
+
+def _disk(field: Callable[[Run], float]) -> Callable[[Runs], float | None]:
+    def found(runs: Runs) -> float | None:
+        run = _one(runs, "disk", memory="512MiB")
+        return field(run) if run else None
+
+    return found
+
+
+_WIDE, _NARROW = simulated_name(1_000_000, 40, 1000), simulated_name(1_000_000, 5, 1000)
+GOALS = (
+    Goal("exponent of fit time in rows, kernel kept whole", 1.05, True, _exponent("all")),
+    Goal("exponent of fit time in rows, 256 MiB", 1.05, True, _exponent("256MiB")),
+    Goal("MiB beyond the memory budget, at most", 200, True, _most_beyond_budget),
+    Goal("largest / smallest peak over rows at 256 MiB", 1.1, True, _spread_of_peak),
+    Goal("fit / LightGBM's, 1M x 40", 0.75, True, _peer_ratio(_WIDE, "rankrc", "lightgbm")),
+    Goal("AUC / LightGBM's, 1M x 40", 1, False, _peer_ratio(_WIDE, "rankrc", "lightgbm", "auc")),
+    Goal("fit seconds, 1M x 5", 8, True, _peer_field(_NARROW, "rankrc", lambda r: r["seconds"])),
+    Goal("16 lams / LightGBM, 1M x 40", 5, True, _peer_ratio(_WIDE, "rankrc_path", "lightgbm")),
+    Goal("16 lams / LightGBM, 1M x 5", 5, True, _peer_ratio(_NARROW, "rankrc_path", "lightgbm")),
+    Goal(
+        "passes for each lam, 1M x 40",
+        10,
+        True,
+        _peer_field(_WIDE, "rankrc_path", lambda run: run["details"]["passes"] / PATH_LAMS),
+    ),
+    Goal(
+        "passes for each lam, 1M x 5",
+        10,
+        True,
+        _peer_field(_NARROW, "rankrc_path", lambda run: run["details"]["passes"] / PATH_LAMS),
+    ),
+    Goal("fit with 256 MiB / kernel kept whole, 1M x 40", 3, True, _uncached),
+    Goal("fit / least time for its passes, the worst fit", 2, True, _worst_of_roofline),
+    Goal("LIBSVM / fit at 150,000 x 5, 1 % rare", 50, False, _libsvm_at(150_000)),
+    Goal(
+        "LIBSVM / fit with lam = 1 / rows, KDD Cup 99 at 50,000",
+        5,
+        False,
+        _peer_ratio("kdd-50000", "libsvm", "rankrc_matched"),
+    ),
+    Goal(
+        "AUC / LIBSVM's there",
+        1,
+        False,
+        _peer_ratio("kdd-50000", "rankrc_matched", "libsvm", "auc"),
+    ),
+    Goal(
+        "rows scored a second, 1,000 landmarks, 1M x 40",
+        1e6,
+        False,
+        _peer_field(_WIDE, "rankrc", lambda run: run["score_rows"] / run["score_seconds"]),
+    ),
+    Goal(
+        "peak MiB of the process, 5M x 50 from Parquet",
+        2048,
+        True,
+        _disk(lambda run: run["peak_bytes"] / MIB),
+    ),
+)

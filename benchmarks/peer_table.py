@@ -1,0 +1,256 @@
+"""RankRC beside other libraries on the same rows: seconds, scoring speed, AUC, average precision.
+
+- simulated: 1,000,000 x 40 and x 5 with 1,000 rare rows.
+- growth: 5 dimensions, 1 percent rare, from 10,000 to 150,000 rows, where LIBSVM still finishes; it
+  is stopped after `--limit` seconds (the other libraries after 120), and larger sizes are then
+  extrapolated from the finished ones.
+- kdd, cod_rna, donors, unsw: real sets (`benchmarks.data_sets` says how they are prepared), and
+  parts of them with 50,000 training rows for LIBSVM.
+
+RankRC has lam = 2^-8 and tol 1e-5 on simulated rows, its defaults on real ones, and at most 1,000
+landmarks there; lam chosen by RankRCCV is a line of its own, and so is, beside LIBSVM, the lam that
+its C = 1 stands for. Settings of the others are in
+`benchmarks/peers`.
+"""
+
+import argparse
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from benchmarks import data_sets, growth, simulated_fits
+from benchmarks.cells import Cell, Group
+from benchmarks.ledger import Run, summaries
+from benchmarks.peers import TITLES
+from benchmarks.results_page import table
+
+LIMIT = 300.0
+OTHERS_LIMIT = 120.0  # of what is neither RankRC nor LIBSVM
+GROWTH_ROWS = (10_000, 20_000, 50_000, 100_000, 150_000)
+GROWTH_SHARE = 0.01
+GROWTH_HELD_OUT = 40_000  # LIBSVM scores a few thousand rows a second
+PART_ROWS = 50_000
+# A cell is run again within this time; the ratios that matter most are on simulated rows.
+SIMULATED_SECONDS = 25.0
+REAL_SECONDS = 10.0
+LANDMARKS = ("rare", 1000)
+CV_FOLDS = 3
+TREES = ("lightgbm", "lightgbm_weighted", "xgboost", "xgboost_weighted")
+FAST = (*TREES, "linear_svc", "nystroem_sgd", "balanced_forest")
+BESIDE_LIBSVM = ("rankrc", "rankrc_matched", "lightgbm", "libsvm")
+REAL = ("kdd", "cod_rna", "donors", "unsw")
+# Rough seconds of a process on two cores, for estimates of running time alone: a constant, and
+# seconds for each row x feature.
+COST = {
+    "lightgbm": (3.0, 2e-7),
+    "lightgbm_weighted": (3.0, 2e-7),
+    "xgboost": (3.0, 2.5e-7),
+    "xgboost_weighted": (3.0, 2.5e-7),
+    "linear_svc": (3.0, 3e-7),
+    "nystroem_sgd": (4.0, 1.5e-6),
+    "balanced_forest": (3.0, 4e-7),
+}
+
+
+class Task(NamedTuple):
+    """A data set with the methods that are tried on it and RankRC's parameters."""
+
+    data: str
+    methods: tuple[str, ...]
+    options: dict[str, Any]
+    rows: int
+    features: int
+    after: str | None = None  # LIBSVM is not tried when it was stopped on this set
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Which data and methods."""
+    parser.add_argument("--data", nargs="+", metavar="TEXT", help="sets whose name has the text")
+    parser.add_argument("--methods", nargs="+", choices=list(TITLES), default=list(TITLES))
+    parser.add_argument(
+        "--limit", type=float, default=LIMIT, help=f"seconds of a fit (default: {LIMIT:g})"
+    )
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the simulated sets")
+    parser.add_argument(
+        "--growth-rows", type=int, nargs="+", default=GROWTH_ROWS, help="sizes for LIBSVM"
+    )
+
+
+def groups(args: argparse.Namespace) -> list[Group]:
+    """A group for each data set: the methods take turns on it."""
+    found = []
+    for task in tasks(args):
+        if args.data and not any(text in task.data for text in args.data):
+            continue
+        if not data_sets.is_available(task.data):
+            print(f"left out: {task.data}, which is not in the folder that RARECLASS_DATA names")
+            continue
+        found.append(
+            Group(
+                title=task.data,
+                cells=[_cell(args, task, m) for m in task.methods if m in args.methods],
+                repeat_below=SIMULATED_SECONDS if "x" in task.data else REAL_SECONDS,
+                preparations=[data_sets.preparation(task.data, args.scratch)],
+            )
+        )
+    return found
+
+
+def tasks(args: argparse.Namespace) -> Iterator[Task]:
+    """All data sets with their methods."""
+    fixed = {"lam": simulated_fits.LAM, "tol": simulated_fits.TOL}
+    rare = max(2, args.rows // 1000)
+    for features in (40, 5):
+        name = data_sets.simulated_name(args.rows, features, rare)
+        options = fixed | {"memory": simulated_fits.budget("all", args.rows, rare)}
+        yield Task(name, ("rankrc", "rankrc_path", *FAST), options, args.rows, features)
+    before = None
+    for rows in sorted(args.growth_rows):
+        name = data_sets.simulated_name(rows, 5, round(rows * GROWTH_SHARE), GROWTH_HELD_OUT)
+        yield Task(name, BESIDE_LIBSVM, fixed, rows, 5, before)
+        before = name
+    sizes = {"kdd": (145_586, 43), "cod_rna": (156_098, 8), "donors": (433_528, 10),
+             "unsw": (66_730, 196)}  # fmt: skip
+    for name in REAL:
+        own = {"landmarks": LANDMARKS}
+        yield Task(name, ("rankrc", "rankrc_cv", *FAST), own, *sizes[name])
+        part = f"{name}-{PART_ROWS}"
+        yield Task(part, BESIDE_LIBSVM, own, PART_ROWS, sizes[name][1])
+
+
+def _key(data: str, method: str) -> str:
+    return f"{data} / {method}"
+
+
+def _cell(args: argparse.Namespace, task: Task, method: str) -> Cell:
+    return simulated_fits.fit_cell(
+        _key(task.data, method),
+        task.data,
+        method,
+        args.scratch,
+        task.options,
+        about={"data": task.data, "method": method, "planned_rows": task.rows},
+        estimate=_estimate(task, method, args.limit),
+        limit=min(args.limit, OTHERS_LIMIT) if method in FAST else args.limit,
+        after=_key(task.after, method) if method == "libsvm" and task.after else None,
+    )
+
+
+def _estimate(task: Task, method: str, limit: float) -> float:
+    """Expected seconds of the process."""
+    if method == "libsvm":
+        # Real classes overlap less than simulated ones.
+        at_20_000 = 14.0 if "x" in task.data else 3.0
+        return 5.0 + min(limit, at_20_000 * (task.rows / 20_000) ** 2)
+    if method == "rankrc_cv":
+        return CV_FOLDS * simulated_fits.seconds_of("rankrc_path", task.rows, LANDMARKS[1])
+    if method.startswith("rankrc"):
+        return simulated_fits.seconds_of(method, task.rows, LANDMARKS[1])
+    constant, each = COST[method]
+    return constant + each * task.rows * max(task.features, 10)
+
+
+def render(runs: list[Run]) -> str:
+    """A table for each data set, then LIBSVM's growth."""
+    lines = summaries(runs)
+    sets = dict.fromkeys(run["data"] for run in lines)
+    parts = [_table_of(name, [run for run in lines if run["data"] == name]) for name in sets]
+    return "\n\n".join([*parts, *_growth(lines)])
+
+
+def _table_of(name: str, lines: list[Run]) -> str:
+    finished = {run["method"]: run for run in lines if run["status"] == "ok"}
+    base = finished.get("rankrc")
+    header = [
+        "method", "fit s", "fastest", "x RankRC", "peak MiB", "rows scored/s", "AUC", "AP",
+    ]  # fmt: skip
+    title = name
+    if finished:
+        one = next(iter(finished.values()))
+        title = (
+            f"{name}: {one['rows']:,} x {one['features']}, {one['rare']:,} rare, "
+            f"{one['score_rows']:,} held out"
+        )
+    return f"**{title}**\n\n" + table(header, [_line(run, base) for run in lines])
+
+
+def _line(run: Run, base: Run | None) -> list[str]:
+    title = TITLES[run["method"]]
+    if run["status"] == "stopped":
+        return [title, f"stopped at {run['limit']:.0f}", *[""] * 6]
+    if run["status"] != "ok":
+        return [title, run["status"], *[""] * 6]
+    if run["method"] == "rankrc_cv":
+        title += f": 2^{run['details']['log2_lam']:.0f}"
+    ratio = f"{run['seconds'] / base['seconds']:.2f}" if base else ""
+    return [
+        title,
+        f"{run['seconds']:.2f}",
+        f"{run['min_seconds']:.2f}",
+        ratio,
+        f"{run['peak_beyond_input'] / 2**20:,.0f}",
+        f"{run['score_rows'] / run['score_seconds']:,.0f}",
+        f"{run['auc']:.4f}",
+        f"{run['average_precision']:.4f}",
+    ]
+
+
+def libsvm_growth(lines: list[Run]) -> list[Run]:
+    """LIBSVM beside RankRC at each size of the growth series; extrapolated where it is stopped.
+
+    Returns
+    -------
+    list of dict
+        ``rows``, ``libsvm`` (seconds or None), ``extrapolated`` (whether those were not
+        measured), ``rankrc`` (seconds or None), ``ratio`` (or None).
+    """
+    own = [run for run in lines if run["data"].endswith(f"-test{GROWTH_HELD_OUT}")]
+    svm = [run for run in own if run["method"] == "libsvm"]
+    done = [run for run in svm if run["status"] == "ok"]
+    ours = {
+        run["planned_rows"]: run["seconds"]
+        for run in own
+        if run["method"] == "rankrc" and run["status"] == "ok"
+    }
+    found = []
+    for run in svm:
+        rows, is_done = run["planned_rows"], run["status"] == "ok"
+        seconds = run["seconds"] if is_done else growth.extrapolate(
+            [one["planned_rows"] for one in done], [one["seconds"] for one in done], rows
+        )  # fmt: skip
+        ratio = seconds / ours[rows] if seconds and rows in ours else None
+        found.append(
+            {
+                "rows": rows,
+                "libsvm": seconds,
+                "extrapolated": not is_done,
+                "rankrc": ours.get(rows),
+                "ratio": ratio,
+            }
+        )
+    return found
+
+
+def _growth(lines: list[Run]) -> list[str]:
+    found = libsvm_growth(lines)
+    measured = [one for one in found if not one["extrapolated"]]
+    if not found:
+        return []
+    power = growth.exponent([o["rows"] for o in measured], [o["libsvm"] for o in measured])
+    body = [
+        [
+            f"{one['rows']:,}",
+            _seconds(one["libsvm"]) + (" (extrapolated)" if one["extrapolated"] else ""),
+            _seconds(one["rankrc"]),
+            "" if one["ratio"] is None else f"{one['ratio']:.0f}",
+        ]
+        for one in found
+    ]
+    line = "" if power is None else f", which grow as rows^{power:.2f} where it finished"
+    return [
+        f"**LIBSVM's growth**: seconds of a fit{line}\n\n"
+        + table(["rows x 5, 1 % rare", "LIBSVM", "RankRC", "ratio"], body)
+    ]
+
+
+def _seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"

@@ -1,0 +1,103 @@
+"""Compiled search of scores among the distinct rare scores.
+
+A binary search waits for memory at every step. Searches run `_LANES` at a time, one step of each
+in turn, so that the waits overlap; and they begin in every `_STRIDE`-th score, which stays in
+cache where all scores would not.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+_LANES = 32
+_STRIDE = 64
+_BUCKETS = 256
+
+
+@njit(cache=True, nogil=True)
+def add_to_cells(
+    distinct: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    weight: NDArray[np.float64] | None,
+    cells: NDArray[np.float64],
+) -> None:
+    """Add each row's weight, or 1, to its cell: gap 0, tie 0, gap 1, tie 1, ..., gap d.
+
+    Every cell is a sum of its own rows in row order: differences of one long running sum would
+    lose the small weights.
+    """
+    d = distinct.shape[0]
+    coarse = distinct[::_STRIDE].copy()
+    width = min(_STRIDE, d)
+    found = np.empty(_LANES, np.int64)
+    for start in range(0, scores.shape[0], _LANES):
+        lanes = min(_LANES, scores.shape[0] - start)
+        found[:lanes] = 0
+        _narrow(coarse, scores, start, lanes, found, coarse.shape[0])
+        for k in range(lanes):
+            # The last window is shifted down so that it, too, has `width` scores.
+            found[k] = min(found[k] * _STRIDE, d - width)
+        _narrow(distinct, scores, start, lanes, found, width)
+        for k in range(lanes):
+            i, t = found[k], scores[start + k]
+            cell = 2 * (i + (distinct[i] < t))
+            if distinct[i] == t:
+                cell += 1
+            cells[cell] += 1.0 if weight is None else weight[start + k]
+
+
+@njit(cache=True, nogil=True)
+def order_by_bucket(
+    distinct: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    weight: NDArray[np.float64] | None,
+    bucket: NDArray[np.uint8],
+    scores_out: NDArray[np.float64],
+    weight_out: NDArray[np.float64] | None,
+) -> None:
+    """Roughly sort rows, keeping row order in each of 256 equal stretches of `distinct`.
+
+    Searched in this order, neighbouring rows meet the same stretch of scores and of cells. A cell
+    lies in one stretch, so that its sum still runs in row order.
+    """
+    first = distinct[:: -(-distinct.shape[0] // _BUCKETS)].copy()
+    place = np.zeros(_BUCKETS + 1, np.int64)
+    found = np.empty(_LANES, np.int64)
+    n = scores.shape[0]
+    for start in range(0, n, _LANES):
+        lanes = min(_LANES, n - start)
+        found[:lanes] = 0
+        _narrow(first, scores, start, lanes, found, first.shape[0])
+        for k in range(lanes):
+            bucket[start + k] = found[k]
+            place[found[k] + 1] += 1
+    for b in range(_BUCKETS):
+        place[b + 1] += place[b]
+    for j in range(n):
+        at = place[bucket[j]]
+        place[bucket[j]] = at + 1
+        scores_out[at] = scores[j]
+        if weight is not None and weight_out is not None:
+            weight_out[at] = weight[j]
+
+
+@njit(cache=True, nogil=True)
+def _narrow(
+    table: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    start: int,
+    lanes: int,
+    found: NDArray[np.int64],
+    length: int,
+) -> None:
+    """Move each search from the first of `length` entries to the last one not above its score.
+
+    Where all are above its score, it stays at the first.
+    """
+    while length > 1:
+        half = length // 2
+        for k in range(lanes):
+            low = found[k]
+            # One store either way: a branch, guessed wrong half of the time, costs four times more.
+            found[k] = low + half if table[low + half] <= scores[start + k] else low
+        length -= half

@@ -1,0 +1,70 @@
+"""A part of the rows that stands in for all of them: starts, and directions, at its price."""
+
+import numpy as np
+
+from rareclass.ranking.newton import Preconditioner, minimize
+from rareclass.ranking.preconditioner import SampledHessian
+from rareclass.ranking.problem import Evaluation, RankingProblem
+from rareclass.ranking.questions import solve
+
+# Rows in the part for each landmark: the curvature of so many is near that of all.
+_ROWS_A_LANDMARK = 40
+_LEAST_ROWS = 20_000
+# Below this stride the part costs too much of a pass.
+_LEAST_STRIDE = 5
+_MAX_ITER = 30
+
+
+def part_stride(n_rows: int, n_landmarks: int) -> int | None:
+    """Every how many-th block makes a good part; None when it would be most of the rows."""
+    stride = n_rows // max(_LEAST_ROWS, _ROWS_A_LANDMARK * n_landmarks)
+    return stride if stride >= _LEAST_STRIDE else None
+
+
+class PartDirection:
+    r"""A direction from the same problem on a part of the rows.
+
+    At w the part's objective :math:`F_S` is tilted so that its gradient is that of the whole,
+    and then minimised:
+
+    .. math:: p = \arg\min_u F_S(u) + (\nabla F(w) - \nabla F_S(w))' u \; - \; w .
+
+    That is a Newton step with the part's curvature, but the curvature is followed as pairs enter
+    and leave the quadratic part of the loss. :math:`F_S` is convex, so p is a direction of descent
+    for F; near the minimum each step multiplies the gradient by about
+    :math:`2 \sqrt{\mathrm{rank} / |S|}`.
+
+    Parameters
+    ----------
+    part : RankingProblem
+        The problem on the part, with the lam of the whole.
+    share : float
+        Share of the rows in the part: what one of its passes costs.
+    inverse : callable or None
+        A preconditioner for it.
+
+    References
+    ----------
+    .. [1] Shamir, Srebro, Zhang, "Communication-efficient distributed optimization using an
+       approximate Newton-type method", ICML 2014 (DANE): the same correction.
+    """
+
+    def __init__(
+        self, part: RankingProblem, share: float, inverse: Preconditioner | None = None
+    ) -> None:
+        self.part = part
+        self.share = share
+        self.inverse = inverse
+
+    def __call__(self, at: Evaluation, wanted: float) -> tuple[np.ndarray, float]:
+        """The direction from a point, and what it cost in passes of the whole."""
+        here = self.part.evaluate(at.w)
+        tilt = at.gradient - here.gradient
+        problem = self.part.tilted(tilt)
+        start = here._replace(value=here.value + float(tilt @ at.w), gradient=at.gradient)
+        solution = solve(
+            minimize(problem, start, 1.0, wanted, _MAX_ITER, SampledHessian(problem), self.inverse)
+        )
+        self.inverse = solution.inverse
+        passes = 1 + (solution.history[-1].passes if solution.history else 0)
+        return solution.at.w - at.w, passes * self.share

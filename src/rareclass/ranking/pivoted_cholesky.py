@@ -1,0 +1,62 @@
+"""Rows that span the others best under a kernel, picked greedily."""
+
+import numpy as np
+
+from rareclass.ranking.kernels import Kernel, Matrix
+
+
+def pivoted_cholesky(kernel: Kernel, X: Matrix, n_most: int) -> np.ndarray:
+    r"""Pivots of the partial Cholesky factorisation of the kernel matrix of some rows.
+
+    The residual of row i is the squared distance, in the kernel's feature space, from the row to
+    the span of the rows picked so far: :math:`d_i = k(x_i, x_i) - \|\ell_i\|^2`, where
+    :math:`\ell_i` is its row of the factor. Each step picks the row with the largest:
+
+    1. pivot p = the largest d;
+    2. new column of the factor: :math:`(k(X, x_p) - L \ell_p) / \sqrt{d_p}`;
+    3. subtract its square from d.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR of shape (n, n_features)
+        The rows to pick from.
+    n_most : int
+        Most rows to pick. Fewer are picked when they span all the others to rounding error:
+        equal rows are never picked twice.
+
+    Returns
+    -------
+    ndarray of int
+        Row numbers, in the order in which they were picked.
+
+    Notes
+    -----
+    Cost: n n_most kernel entries, O(n n_most^2) time, and the factor of n x n_most entries in the
+    dtype of the kernel. Among equal residuals the
+    first row is picked: there is no randomness.
+
+    References
+    ----------
+    .. [1] Fine, Scheinberg, "Efficient SVM training using low-rank kernel representations",
+       JMLR 2, 2001.
+    """
+    residual = np.array(kernel.diag(X), dtype=np.float64)
+    dtype = kernel.block(X[:1], X[:1]).dtype
+    noise = X.shape[0] * np.finfo(dtype).eps * residual.max(initial=0.0)
+    factor = np.empty((X.shape[0], min(n_most, X.shape[0])), dtype)
+    pivots: list[int] = []
+    for k in range(factor.shape[1]):
+        # 1.
+        p = int(residual.argmax())
+        if residual[p] <= noise:
+            break
+        pivots.append(p)
+        # 2.
+        column = kernel.block(X, X[p : p + 1])[:, 0].astype(np.float64)
+        column = (column - factor[:, :k] @ factor[p, :k]) / np.sqrt(residual[p])
+        factor[:, k] = column
+        # 3.
+        residual -= column**2
+        residual[pivots] = 0.0
+    return np.array(pivots, dtype=int)

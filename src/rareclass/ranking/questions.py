@@ -1,0 +1,130 @@
+"""Questions to the majority rows, many of them answered in one pass.
+
+A solver does not read rows: it yields a question (value and gradient at a point, a Hessian times
+a direction) and is sent the answer. Solvers for other lams and folds share rows and kernel; run
+in step, their questions are answered together, so that a kernel block is worked out, or fetched
+from memory, once for all of them.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from itertools import islice
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+
+from rareclass.ranking.expansion import KernelExpansion, expand, pull_back
+from rareclass.rows import Block, Rows
+
+Result = TypeVar("Result")
+
+
+class Question(Protocol):
+    """Something that sums over majority rows answer.
+
+    Attributes
+    ----------
+    rows : Rows
+        The majority rows asked.
+    expansion : KernelExpansion
+        The kernel between them and the landmarks.
+    coefficients : ndarray of shape (n_landmarks,)
+        Of the function whose values at the rows the question is about.
+    n_sums : int
+        How many sums `of_block` returns.
+    """
+
+    coefficients: np.ndarray
+    n_sums: ClassVar[int]
+
+    @property
+    def rows(self) -> Rows: ...  # noqa: D102
+
+    @property
+    def expansion(self) -> KernelExpansion: ...  # noqa: D102
+
+    def of_block(self, block: Block, values: np.ndarray) -> tuple[np.ndarray, tuple]:
+        """What a block contributes, from the function's values at its rows.
+
+        A number for each row, which is pulled back to the landmarks, and things that add up.
+        """
+        ...
+
+    def finish(self, pull: np.ndarray, *sums: Any) -> Any:
+        """The answer: from what all rows ask of each landmark, and the sums over all blocks."""
+        ...
+
+
+Solver = Generator[Question, Any, Result]
+"""Yields questions, is sent their answers, returns its result."""
+
+
+def answer(questions: Sequence[Question]) -> list[Any]:
+    """The answers to questions about the same rows and kernel, in one pass."""
+    first = questions[0]
+    coefficients = np.column_stack([question.coefficients for question in questions])
+    pulls, *rest = first.rows.sum(_ask_block, first.expansion, coefficients, questions)
+    sums = iter(rest)
+    return [
+        question.finish(pull, *islice(sums, question.n_sums))
+        for question, pull in zip(questions, pulls.T, strict=True)
+    ]
+
+
+def _ask_block(
+    block: Block,
+    expansion: KernelExpansion,
+    coefficients: np.ndarray,
+    questions: Sequence[Question],
+) -> tuple:
+    K = expansion.matrix(block)
+    values = expand(K, coefficients)
+    by_row = np.empty(values.shape, order="F")
+    sums: list[Any] = []
+    for k, question in enumerate(questions):
+        by_row[:, k], more = question.of_block(block, values[:, k])
+        sums += more
+    return pull_back(K, by_row), *sums
+
+
+def solve(solver: Solver[Result]) -> Result:
+    """Run one solver, each of its questions in a pass of its own."""
+    return solve_in_step([lambda _: solver], 1)[0]
+
+
+def solve_in_step(starts: Iterable[Callable[[int], Solver[Result]]], at_once: int) -> list[Result]:
+    """Run many solvers, the questions of all that are running in one pass.
+
+    Parameters
+    ----------
+    starts : iterable of callable
+        Each makes a solver, when there is room for it, from the number of its slot: slots are
+        0 to `at_once` - 1, and solvers that run at the same time have different ones.
+    at_once : int
+        Most solvers that run at the same time.
+
+    Returns
+    -------
+    list
+        Their results, in the order of `starts`.
+    """
+    waiting = enumerate(starts)
+    results: dict[int, Result] = {}
+    running: dict[int, tuple[int, Solver[Result], Question]] = {}
+
+    def go_on(slot: int, number: int, solver: Solver[Result], reply: Any) -> None:
+        try:
+            running[slot] = (number, solver, solver.send(reply))
+        except StopIteration as stop:
+            running.pop(slot, None)
+            results[number] = stop.value
+
+    while True:
+        for slot in range(at_once):
+            while slot not in running and (entry := next(waiting, None)) is not None:
+                go_on(slot, entry[0], entry[1](slot), None)
+        if not running:
+            return [results[number] for number in sorted(results)]
+        asked = list(running.items())
+        replies = answer([question for _, (_, _, question) in asked])
+        for (slot, (number, solver, _)), reply in zip(asked, replies, strict=True):
+            go_on(slot, number, solver, reply)

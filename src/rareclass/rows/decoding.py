@@ -1,0 +1,249 @@
+"""From batches of columns, as files give them, to rows on disk with labels and weights."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rareclass.errors import InputError, nearest_name
+from rareclass.rows.labelled import LabelledRows
+from rareclass.rows.scratch import ScratchRows
+
+# Columns are woven into rows this many at a time, so that both sides stay in cache.
+_WOVEN_ROWS = 1024
+# Bytes of a decoded batch.
+_BATCH_BYTES = 16 << 20
+# A column with more values than this is no target.
+_MOST_LABELS = 10_000
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which columns of a file are the features, the labels and the weights.
+
+    Attributes
+    ----------
+    features : list of str
+    target, weight : str or None
+    """
+
+    features: list[str]
+    target: str | None
+    weight: str | None
+
+    @property
+    def all(self) -> list[str]:
+        """Every column that is read."""
+        return [*self.features, *(name for name in (self.target, self.weight) if name)]
+
+    @property
+    def batch_rows(self) -> int:
+        """Rows a batch, so that a decoded batch stays small however many columns there are."""
+        return int(np.clip(_BATCH_BYTES // (8 * len(self.all)), 256, 65536))
+
+
+def select_columns(
+    path: Path,
+    known: Sequence[str],
+    target: str | None,
+    weight: str | None,
+    columns: Iterable[str] | None,
+) -> Selection:
+    """Find the columns in a file's list, all but target and weight being features by default.
+
+    Raises
+    ------
+    InputError
+        On a name that the file does not have, has twice, or that is given twice.
+    """
+    features = [n for n in known if n not in (target, weight)] if columns is None else [*columns]
+    chosen = Selection(features, target, weight)
+    option_of = dict.fromkeys(features, "columns=") | {weight: "weight=", target: "target="}
+    for name in chosen.all:
+        if name not in known:
+            raise InputError(
+                f"{path}: {option_of[name]} there is no column {name!r}.", nearest_name(name, known)
+            )
+        if list(known).count(name) > 1:
+            raise InputError(f"{path} has two columns {name!r}.", "Give them different names.")
+        if chosen.all.count(name) > 1:
+            raise InputError(
+                f"column {name!r} is named twice among columns=, target= and weight=.",
+                "A feature cannot be the label or the weight as well.",
+            )
+    if not features:
+        raise InputError(f"{path} has no column besides target and weight.", "Features are needed.")
+    return chosen
+
+
+class Decoder:
+    """Takes batches in row order, and turns them into `LabelledRows` on disk.
+
+    Parameters
+    ----------
+    chosen : Selection
+    dtype : float32 or float64
+        What rows are kept in.
+    label_type : pyarrow type or None
+        Type of the labels; None for text, which is read as numbers where all labels are some.
+    scratch : path or None
+        Folder for the rows.
+    expected_rows : int or None
+        Rows that will come, where that is known.
+    """
+
+    def __init__(
+        self,
+        chosen: Selection,
+        dtype: Any,
+        label_type: pa.DataType | None,
+        scratch: str | Path | None,
+        expected_rows: int | None = None,
+    ) -> None:
+        self._chosen, self._label_type = chosen, label_type
+        self._rows = ScratchRows(len(chosen.features), dtype, scratch, expected_rows)
+        self._codes: list[np.ndarray] = []
+        self._code_of: dict[Any, int] = {}
+        self._weights: list[np.ndarray] = []
+
+    @property
+    def n_rows(self) -> int:
+        """Rows taken in so far."""
+        return self._rows.n_rows
+
+    def add(self, batch: pa.RecordBatch, path: Path, first_row: int) -> None:
+        """Take in a batch whose first row is the row `first_row` of the file, counted from 1."""
+        for name in self._chosen.all:
+            _check_present(batch.column(name), name, path, first_row)
+        if self._chosen.target:
+            self._codes.append(self._coded(batch.column(self._chosen.target), path, first_row))
+        if self._chosen.weight:
+            self._weights.append(_weights(batch, self._chosen.weight, path, first_row))
+        columns = [_as_numpy(batch.column(name)) for name in self._chosen.features]
+        block = _woven(columns, self._rows.dtype)
+        _check_finite(block, columns, self._chosen.features, path, first_row)
+        self._rows.append(block)
+
+    def finish(self, path: Path) -> LabelledRows:
+        """All rows that were taken in."""
+        if not self.n_rows:
+            raise InputError(f"{path} has columns but no rows.", "Give a file with rows.")
+        return LabelledRows(
+            self._rows.source(),
+            self._labels() if self._codes else None,
+            np.concatenate(self._weights) if self._weights else None,
+            tuple(self._chosen.features),
+        )
+
+    def _labels(self) -> np.ndarray:
+        found = list(self._code_of)
+        values = (
+            _read_labels(found)
+            if self._label_type is None
+            else pa.array(found, self._label_type).to_numpy(zero_copy_only=False)
+        )
+        labels: np.ndarray = values[np.concatenate(self._codes)]
+        return labels
+
+    def _coded(self, labels: pa.Array, path: Path, first_row: int) -> np.ndarray:
+        """Small numbers for the labels; equal labels get equal numbers in every batch."""
+        if not pa.types.is_dictionary(labels.type):
+            labels = labels.dictionary_encode()
+        values = labels.dictionary.to_pylist()
+        codes = np.array([self._code_of.setdefault(v, len(self._code_of)) for v in values])
+        if len(self._code_of) > _MOST_LABELS:
+            raise InputError(
+                f"{path}: the target {self._chosen.target!r} has more than {_MOST_LABELS:,} "
+                f"different values by row {first_row + len(labels) - 1:,}.",
+                "Name a column of classes as target=.",
+            )
+        return codes.astype(np.int16)[labels.indices.to_numpy()]
+
+
+def _read_labels(texts: list[str]) -> np.ndarray:
+    """Labels of a text file: whole numbers, numbers or words, whichever all of them are."""
+    for kind in (int, float):
+        try:
+            values = np.array([kind(text) for text in texts])
+        except (ValueError, OverflowError):
+            continue
+        if np.isfinite(values).all():
+            return values
+    return np.array(texts, dtype=object)
+
+
+def _check_present(cells: pa.Array, name: str, path: Path, first_row: int) -> None:
+    if not cells.null_count:
+        return
+    row = first_row + int(np.argmax(cells.is_null().to_numpy(zero_copy_only=False)))
+    raise _bad_cell(path, name, row, "is empty")
+
+
+def checked_dtype(dtype: Any) -> np.dtype:
+    """float32 or float64 as a numpy dtype; anything else is refused."""
+    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype={dtype!r} is not 'float32' or 'float64'.")
+    return np.dtype(dtype)
+
+
+def first_line(error: Exception) -> str:
+    """The gist of an error of pyarrow."""
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
+
+
+def _weights(batch: pa.RecordBatch, name: str, path: Path, first_row: int) -> np.ndarray:
+    weights = _as_numpy(batch.column(name)).astype(np.float64)
+    bad = ~((weights >= 0) & (weights < np.inf))
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(
+            f"{path}: the weight {name!r} is {weights[row]} at row {first_row + row:,}.",
+            "Weights are numbers at or above 0.",
+        )
+    return weights
+
+
+def _as_numpy(cells: pa.Array) -> np.ndarray:
+    if pa.types.is_decimal(cells.type):
+        cells = cells.cast(pa.float64())
+    values: np.ndarray = cells.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _woven(columns: list[np.ndarray], dtype: np.dtype) -> np.ndarray:
+    """Columns side by side as rows."""
+    block = np.empty((len(columns[0]), len(columns)), dtype)
+    with np.errstate(over="ignore"):  # what becomes infinite is found afterwards
+        for start in range(0, len(block), _WOVEN_ROWS):
+            rows = slice(start, start + _WOVEN_ROWS)
+            for position, cells in enumerate(columns):
+                block[rows, position] = cells[rows]
+    return block
+
+
+def _check_finite(
+    block: np.ndarray, columns: list[np.ndarray], names: list[str], path: Path, first_row: int
+) -> None:
+    # A sum is one pass without a temporary; it is finite unless something may be wrong.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(block.sum()):
+            return
+    bad = ~np.isfinite(block)
+    if bad.any():
+        row, position = (int(k) for k in np.argwhere(bad)[0])
+        value = columns[position][row]
+        what = f"holds {value}"
+        if np.isfinite(value):
+            what += ", too large for float32,"
+        raise _bad_cell(path, names[position], first_row + row, what)
+
+
+def _bad_cell(path: Path, name: str, row: int, what: str) -> InputError:
+    return InputError(
+        f"{path}: column {name!r} {what} at row {row:,} (the first row is 1).",
+        "Fill such cells or drop their rows first, or leave the column out with columns=; "
+        "the command line fills them.",
+    )

@@ -1,0 +1,205 @@
+"""Parquet files and folders of them as rows on disk."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rareclass.errors import InputError
+from rareclass.rows.decoding import (
+    Decoder,
+    Selection,
+    checked_dtype,
+    first_line,
+    select_columns,
+)
+from rareclass.rows.labelled import LabelledRows
+from rareclass.rows.parquet_stream import open_stream
+from rareclass.rows.parts import check_parts_agree, find_parts
+
+# What float32 holds exactly.
+_NARROW = {pa.float32(), pa.float16(), pa.bool_(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16()}
+
+
+class _Part(NamedTuple):
+    """A Parquet file as its footer describes it."""
+
+    path: Path
+    n_rows: int
+    n_groups: int
+    schema: pa.Schema
+
+
+def from_parquet(
+    path: str | Path,
+    target: str | None = None,
+    weight: str | None = None,
+    columns: Iterable[str] | None = None,
+    dtype: Any = None,
+    scratch: str | Path | None = None,
+) -> LabelledRows:
+    """Rows of a Parquet file, or of a folder of them, for ``fit_rows``: of any size.
+
+    The file is decoded once, batch by batch, into a nameless scratch file of plain floats, from
+    which every pass of a fit reads. Only labels and weights are held in memory.
+
+    Parameters
+    ----------
+    path : path
+        A file, or a folder: then all ``*.parquet`` in it and below, sorted by name, one after the
+        other. Names that start with a dot or an underscore are passed over.
+    target : str or None
+        Column of the labels: numbers, truth values or strings. None for rows to be scored.
+    weight : str or None
+        Column of weights at or above 0.
+    columns : iterable of str or None
+        The features, in this order; None means all other columns as the first part has them.
+    dtype : "float32", "float64" or None
+        What the features are kept in; None means float32 when all are float32 or narrower, else
+        float64. float32 halves the scratch file.
+    scratch : path or None
+        Folder for the scratch file; None means $TMPDIR, else /var/tmp, else the system's choice.
+
+    Returns
+    -------
+    LabelledRows
+
+    Raises
+    ------
+    InputError
+        A ValueError: on a file that is missing, cut short or damaged (naming file and row group),
+        parts that differ (naming part and column), columns that are not numbers, cells that are
+        empty or infinite (naming file, column and row), and a full disk.
+
+    Notes
+    -----
+    Cost: one decoding; rows x features x 4 or 8 bytes of disk until the result is let go of, also
+    when the process is killed; 1 to 8 bytes of memory a row. Damage within a page is only
+    noticed where the file has checksums or the compression shows it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
+    >>> table = pa.table({"a": [0.5, 1.5, 9.0], "b": [1.0, 2.0, 3.0], "y": ["ok", "ok", "fraud"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pq.write_table(table, f"{folder}/part-0.parquet")
+    ...     rows = from_parquet(folder, target="y")
+    >>> rows.shape, rows.feature_names
+    ((3, 2), ('a', 'b'))
+    """
+    parts = [_open(part) for part in find_parts(Path(path), (".parquet", ".pq"))]
+    first = parts[0]
+    chosen = select_columns(first.path, first.schema.names, target, weight, columns)
+    for part in parts[1:]:
+        check_parts_agree(first.path, chosen.all, part.path, set(part.schema.names))
+    is_narrow = _check_types(parts, chosen)
+    label_type = None if target is None else _label_type(parts, target)
+    if dtype is None:
+        dtype = np.float32 if is_narrow else np.float64
+    n_rows = sum(part.n_rows for part in parts)
+    decoder = Decoder(chosen, checked_dtype(dtype), label_type, scratch, n_rows)
+    for part in parts:
+        first_row = 1
+        for batch in _batches(part, chosen):
+            decoder.add(batch, part.path, first_row)
+            first_row += batch.num_rows
+    return decoder.finish(Path(path))
+
+
+def _open(path: Path) -> _Part:
+    """Read the footer of a file."""
+    try:
+        with pq.ParquetFile(path) as file:
+            footer = file.metadata
+            return _Part(path, footer.num_rows, footer.num_row_groups, file.schema_arrow)
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}.", "Check the name.") from None
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"{path} is not a Parquet file, or is cut short: {first_line(error)}.",
+            "Copy or write it again.",
+        ) from error
+
+
+def _check_types(parts: list[_Part], chosen: Selection) -> bool:
+    """Refuse features that are not numbers; whether float32 holds all of them exactly."""
+    is_narrow = True
+    for part in parts:
+        for name in chosen.all:
+            kind = part.schema.field(name).type
+            if name == chosen.target:
+                continue
+            is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+            if not (is_number or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
+                raise InputError(
+                    f"{part.path}: column {name!r} holds {kind}, not numbers.",
+                    "Encode it first, leave it out with columns=, or use the command line, which "
+                    "encodes tables.",
+                )
+            is_narrow &= kind in _NARROW or name == chosen.weight
+    return is_narrow
+
+
+def _label_type(parts: list[_Part], target: str) -> pa.DataType:
+    """The type of the labels in all parts."""
+
+    def of(part: _Part) -> pa.DataType:
+        kind = part.schema.field(target).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if pa.types.is_nested(kind):
+            raise InputError(f"{part.path}: the target {target!r} holds {kind}, not labels.")
+        # Widths do not matter: 1 is the same label in all of them.
+        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            return pa.string()
+        return kind
+
+    first = of(parts[0])
+    for part in parts[1:]:
+        kind = of(part)
+        if kind == first:
+            continue
+        if not (pa.types.is_integer(kind) and pa.types.is_integer(first)):
+            raise InputError(
+                f"{part.path}: the target {target!r} holds {kind}, in {parts[0].path} {first}.",
+                "Write the labels alike in all parts.",
+            )
+        first = pa.int64()
+    return first
+
+
+def _batches(part: _Part, chosen: Selection) -> Iterator[pa.RecordBatch]:
+    """The rows of a file in bounded batches, one row group after the other."""
+    group, n_read = 0, 0
+    try:
+        with open_stream(part.path) as file:
+            if (file.metadata.num_rows, file.num_row_groups) != (part.n_rows, part.n_groups):
+                raise _changed(part)
+            for group in range(part.n_groups):
+                n_read = 0
+                for batch in file.iter_batches(chosen.batch_rows, [group], chosen.all):
+                    n_read += batch.num_rows
+                    yield batch
+                if n_read != file.metadata.row_group(group).num_rows:
+                    raise _unreadable(part, group, f"only {n_read:,} of its rows can be read")
+    except FileNotFoundError:
+        raise _unreadable(part, group, "the file is gone") from None
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(part, group, first_line(error)) from error
+
+
+def _unreadable(part: _Part, group: int, reason: str) -> InputError:
+    return InputError(
+        f"{part.path}: row group {group + 1} of {part.n_groups} cannot be read: {reason}.",
+        "Copy or write the file again; nobody may change it while it is read.",
+    )
+
+
+def _changed(part: _Part) -> InputError:
+    return InputError(
+        f"{part.path} was changed while it was read: it had {part.n_rows:,} rows in "
+        f"{part.n_groups} row groups.",
+        "Read it when nobody writes to it.",
+    )

@@ -1,0 +1,208 @@
+"""Rows of floats in a nameless file on disk: written once, read many times, from any thread."""
+
+import errno
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from rareclass.errors import InputError
+from rareclass.rows.source import RowSource
+
+# Reading past this many bytes costs less than asking the system once more.
+_GAP_BYTES = 1 << 15
+# Most bytes that are read at once to pick rows from.
+_SPAN_BYTES = 8 << 20
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def scratch_folder(folder: str | Path | None = None) -> Path:
+    """Where files that are needed for a while go: `folder`, $TMPDIR, /var/tmp, or the system's.
+
+    /var/tmp stands before the system's own choice because /tmp often is memory.
+
+    Raises
+    ------
+    InputError
+        When `folder` is not a folder that can be written to.
+    """
+    if folder is not None:
+        if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+            raise InputError(
+                f"scratch={str(folder)!r} is not a folder that can be written to.",
+                "Name one on a disk with room, or leave it out for $TMPDIR or /var/tmp.",
+            )
+        return Path(folder)
+    var = "/var/tmp"
+    if not os.environ.get("TMPDIR") and os.path.isdir(var) and os.access(var, os.W_OK):
+        return Path(var)
+    return Path(tempfile.gettempdir())
+
+
+class Scratch:
+    """A nameless file in a folder: gone when it is closed, or when the process is killed.
+
+    Parameters
+    ----------
+    folder : path or None
+        See `scratch_folder`.
+    expected_bytes : int or None
+        What will be written, where it is known: too little room is said at once then.
+
+    Raises
+    ------
+    InputError
+        When the disk has no room for it, naming the folder, the bytes and the remedy.
+    """
+
+    def __init__(self, folder: str | Path | None = None, expected_bytes: int | None = None) -> None:
+        self.folder = scratch_folder(folder)
+        self.size = 0
+        self._expected = expected_bytes
+        if expected_bytes is not None and shutil.disk_usage(self.folder).free < expected_bytes:
+            raise self._no_room()
+        try:
+            # Without a name from the start, or from as soon as the system allows.
+            self.file = cast(
+                BinaryIO,
+                tempfile.TemporaryFile(  # noqa: SIM115 - it is open for as long as this object
+                    dir=self.folder, buffering=0, prefix="rareclass-"
+                ),
+            )
+        except OSError as error:
+            raise self._unwritable(error) from error
+        weakref.finalize(self, self.file.close)
+        self._lock = threading.Lock()
+
+    def append(self, data: Any) -> None:
+        """Write an array or bytes at the end."""
+        left = memoryview(data).cast("B")
+        try:
+            while left:
+                left = left[self.file.write(left) :]
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self.size += memoryview(data).nbytes
+
+    def read_into(self, buffer: Any, offset: int) -> None:
+        """Fill a contiguous array from the byte `offset` on; any thread may."""
+        left = memoryview(buffer).cast("B")
+        while left:
+            n = self._read_some(left, offset)
+            if n <= 0:
+                raise OSError(f"the scratch file in {self.folder} ended at byte {offset:,}")
+            left, offset = left[n:], offset + n
+
+    def _read_some(self, buffer: memoryview, offset: int) -> int:
+        if hasattr(os, "preadv"):
+            return os.preadv(self.file.fileno(), [buffer], offset)
+        with self._lock:  # systems where a read cannot say where
+            self.file.seek(offset)
+            n: int = self.file.readinto(buffer)  # type: ignore[attr-defined]
+            return n
+
+    def _unwritable(self, error: OSError) -> InputError:
+        if error.errno in _NO_ROOM:
+            return self._no_room()
+        return InputError(
+            f"Cannot write rows to the scratch folder {self.folder}: {error.strerror or error}.",
+            "Name another: scratch= (--scratch on the command line), or the environment variable "
+            "TMPDIR.",
+        )
+
+    def _no_room(self) -> InputError:
+        needed = f"more than {self.size:,}" if self._expected is None else f"{self._expected:,}"
+        free = shutil.disk_usage(self.folder).free
+        return InputError(
+            f"The scratch folder {self.folder} has no room for the decoded rows: {needed} bytes "
+            f"are needed, {free:,} are free there.",
+            "Name a folder on a larger disk: scratch= (--scratch on the command line), or the "
+            "environment variable TMPDIR.",
+        )
+
+
+class ScratchRows:
+    """Rows of floats in a `Scratch`, row after row.
+
+    Rows are read, not mapped: mapped pages would count as memory of this process.
+
+    Parameters
+    ----------
+    n_features : int
+    dtype : float32 or float64
+    folder : path or None
+        See `scratch_folder`.
+    expected_rows : int or None
+        Rows that will come, where that is known.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        dtype: Any,
+        folder: str | Path | None = None,
+        expected_rows: int | None = None,
+    ) -> None:
+        self.n_rows, self.n_features, self.dtype = 0, n_features, np.dtype(dtype)
+        self._row_bytes = n_features * self.dtype.itemsize
+        self._gap = max(1, _GAP_BYTES // self._row_bytes)
+        self._span = max(1, _SPAN_BYTES // self._row_bytes)
+        expected = None if expected_rows is None else expected_rows * self._row_bytes
+        self._scratch = Scratch(folder, expected)
+
+    def append(self, rows: np.ndarray) -> None:
+        """Add rows, an array of shape (n, n_features), at the end."""
+        if not len(rows):
+            return
+        self._scratch.append(np.ascontiguousarray(rows, dtype=self.dtype))
+        self.n_rows += len(rows)
+
+    def source(self) -> RowSource:
+        """The rows written so far. The file lives as long as somebody holds this."""
+        return RowSource((self.n_rows, self.n_features), self.dtype, self.take, False)
+
+    def take(self, rows: slice | np.ndarray) -> np.ndarray:
+        """The chosen rows, shape (n, n_features): read, in as few requests as pay off."""
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(self.n_rows)
+            if step == 1:
+                return self._read(start, max(start, stop))
+            rows = np.arange(start, stop, step)
+        index = np.asarray(rows, dtype=np.intp)
+        if not len(index):
+            return self._read(0, 0)
+        if index.min() < 0 or index.max() >= self.n_rows:
+            raise IndexError(f"rows must lie between 0 and {self.n_rows - 1:,}.")
+        if (index[1:] >= index[:-1]).all():
+            return self._pick(index)
+        order = np.argsort(index, kind="stable")
+        out = np.empty((len(index), self.n_features), self.dtype)
+        out[order] = self._pick(index[order])
+        return out
+
+    def _pick(self, index: np.ndarray) -> np.ndarray:
+        """Rows of an increasing index: runs with small gaps are read through and picked from."""
+        out = np.empty((len(index), self.n_features), self.dtype)
+        step = np.diff(index)
+        is_break = (step > self._gap) | (np.diff(index // self._span) > 0)
+        edges = np.concatenate([[0], np.flatnonzero(is_break) + 1, [len(index)]])
+        for start, stop in pairwise(edges):
+            first, last = int(index[start]), int(index[stop - 1])
+            if last - first == stop - start - 1 and (step[start : stop - 1] == 1).all():
+                self._scratch.read_into(out[start:stop], first * self._row_bytes)
+            else:
+                block = self._read(first, last + 1)
+                np.take(block, index[start:stop] - first, axis=0, out=out[start:stop], mode="clip")
+        return out
+
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        block = np.empty((stop - start, self.n_features), self.dtype)
+        if block.size:
+            self._scratch.read_into(block, start * self._row_bytes)
+        return block

@@ -1,0 +1,260 @@
+"""The rows to learn from: read, rare class found, copies collapsed; in memory or on disk."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rareclass.data.columns import Column
+from rareclass.data.encoding import SparseEncoder, TableEncoder
+from rareclass.data.streamed_table import stream_training_table
+from rareclass.data.svmlight_file import SvmlightFile
+from rareclass.data.tables import TableFile
+from rareclass.data.target import RareClass, find_rare_class, labels_as_text, rare_class_among
+from rareclass.data.training_table import read_training_table
+from rareclass.errors import InputError, nearest_name
+from rareclass.workflow.rows_on_disk import RowsOnDisk, distinct_on_disk
+
+Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How to train.
+
+    Attributes
+    ----------
+    target : str or None
+        The column with the labels; not needed for svmlight.
+    positive : str or None
+        The label of the rare class; by default the rarer of two.
+    drop, keep, categories : tuple of str
+        Columns to leave out; to learn from even if they look like identifiers; to take as
+        categories whatever they hold.
+    lam : float or None
+        Strength of the regulariser; None chooses it by cross-validation.
+    weigh_copies : bool
+        Whether a row that stands for copies counts as many, or once.
+    holdout : float
+        Share of the rows kept for the estimate, in [0, 1).
+    folds : int
+        Folds of the cross-validation.
+    seed : int
+        Seed of the split, the folds and the encoders.
+    refit : bool
+        Whether the saved model is trained on all rows, the held-out ones too.
+    kernel_memory : int
+        Bytes that the solver may use for kernel blocks.
+    on_disk : bool
+        Whether the rows of a table stay on disk and are read in pieces.
+    most_sampled : int
+        Most rows that the encoder of a table on disk is fitted on.
+    scratch : Path or None
+        Folder for what a table on disk becomes; None is $TMPDIR, else /var/tmp.
+    """
+
+    target: str | None = None
+    positive: str | None = None
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    lam: float | None = None
+    weigh_copies: bool = True
+    holdout: float = 0.25
+    folds: int = 5
+    seed: int = 0
+    refit: bool = True
+    kernel_memory: int = 2 << 30
+    on_disk: bool = False
+    most_sampled: int = 500_000
+    scratch: Path | None = None
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Rows ready for training.
+
+    Attributes
+    ----------
+    rows : DataFrame, csr_matrix or RowsOnDisk
+        Typed columns, or sparse features.
+    rare : ndarray of bool
+        Which rows are rare.
+    weight : ndarray or None
+        How many copies each row stands for, when there were copies and they count.
+    target : str
+        Name of the target.
+    rare_class : RareClass
+        The labels and their counts.
+    columns : list of Column
+        What each column holds; empty for svmlight.
+    n_unlabelled, n_copies : int
+        Rows left out for want of a target; rows that were copies of another, which now are
+        counted in ``weight`` or, without it, dropped.
+    zero_based : bool
+        Whether an svmlight file numbers its first feature 0.
+    """
+
+    rows: Rows
+    rare: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None
+    target: str
+    rare_class: RareClass
+    columns: list[Column]
+    n_unlabelled: int = 0
+    n_copies: int = 0
+    zero_based: bool = True
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with a target, copies included."""
+        return sum(self.rare_class.counts.values())
+
+    @property
+    def n_rare(self) -> int:
+        """Number of rare rows, copies included."""
+        return self.rare_class.counts[self.rare_class.label]
+
+    def new_encoder(self, seed: int) -> TableEncoder | SparseEncoder:
+        """Return an encoder for these rows, not fitted yet."""
+        if sparse.issparse(self.rows):
+            return SparseEncoder(self.zero_based)
+        return TableEncoder([c for c in self.columns if c.is_used], random_state=seed)
+
+    def take(self, chosen: NDArray[np.int64]) -> "TrainingSet":
+        """Return the chosen rows."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return TrainingSet(
+            self.rows[chosen],
+            self.rare[chosen],
+            weight,
+            self.target,
+            self.rare_class,
+            self.columns,
+            zero_based=self.zero_based,
+        )
+
+
+def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> TrainingSet:
+    """Read a file for training, find its rare class, and collapse copies.
+
+    Raises
+    ------
+    InputError
+        For whatever is wrong with the file or the settings.
+    """
+    if isinstance(file, SvmlightFile):
+        return _read_sparse_set(file, settings)
+    if settings.target is None:
+        raise InputError(
+            "--target is missing: which column holds the classes?", nearest_name("", file.columns)
+        )
+    if settings.on_disk:
+        return _read_on_disk(file, settings.target, settings)
+    table = read_training_table(
+        file, settings.target, settings.drop, settings.categories, settings.keep
+    )
+    rare_class = find_rare_class(table.labels, settings.positive)
+    rare = (table.labels == rare_class.label).to_numpy()
+    distinct, copies = _distinct_rows(table.frame, rare)
+    return TrainingSet(
+        table.frame if copies is None else table.frame[distinct],
+        rare[distinct],
+        copies if settings.weigh_copies else None,
+        settings.target,
+        rare_class,
+        table.columns,
+        table.n_unlabelled,
+        len(rare) - len(distinct),
+    )
+
+
+def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> TrainingSet:
+    """Read a table of which one batch at a time is in memory."""
+    table = stream_training_table(
+        file, target, settings.drop, settings.categories, settings.keep, settings.scratch
+    )
+    rare_class = rare_class_among(table.counts, settings.positive)
+    labelled = np.flatnonzero(table.codes >= 0)
+    rare = table.codes[labelled] == table.labels.index(rare_class.label)
+    used = [column.name for column in table.columns if column.is_used]
+    rows = RowsOnDisk(table.cells, used, labelled, settings.most_sampled, settings.scratch)
+    distinct, copies = distinct_on_disk(rows, rare)
+    return TrainingSet(
+        rows if copies is None else rows[distinct],
+        rare[distinct],
+        copies if settings.weigh_copies else None,
+        target,
+        rare_class,
+        table.columns,
+        len(table.codes) - len(labelled),
+        len(rare) - len(distinct),
+    )
+
+
+def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
+    named = {"--drop": settings.drop, "--keep": settings.keep, "--category": settings.categories}
+    for option, given in named.items():
+        if given:
+            raise InputError(f"{option} {given[0]}: an svmlight file has no named columns.")
+    batch, zero_based = file.read()
+    if not len(batch.labels):
+        raise InputError(f"{file.path} has no rows.", "Give a file with rows.")
+    labels = labels_as_text(pl.Series("label", batch.labels))
+    rare_class = find_rare_class(labels, settings.positive)
+    rare = (labels == rare_class.label).to_numpy()
+    distinct, copies = _distinct_sparse_rows(batch.X, rare)
+    return TrainingSet(
+        batch.X if copies is None else batch.X[distinct],
+        rare[distinct],
+        copies if settings.weigh_copies else None,
+        "label",
+        rare_class,
+        [],
+        n_copies=len(rare) - len(distinct),
+        zero_based=zero_based,
+    )
+
+
+def _distinct_rows(
+    rows: pl.DataFrame, rare: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the first row of each group of copies, and how many each has, None without copies.
+
+    Copies are equal in every column and in class: a copy of a training row that is held out, or
+    in another fold, would flatter the model.
+    """
+    mark, position, count = "\0rare", "\0row", "\0count"
+    marked = rows.with_columns(pl.Series(mark, rare))
+    groups = (
+        marked.with_row_index(position)
+        .group_by(marked.columns, maintain_order=True)
+        .agg(pl.col(position).first(), pl.len().alias(count))
+    )
+    distinct = groups[position].cast(pl.Int64).to_numpy()
+    if len(distinct) == len(rare):
+        return distinct, None
+    return distinct, groups[count].cast(pl.Float64).to_numpy()
+
+
+def _distinct_sparse_rows(
+    X: sparse.csr_matrix, rare: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the same for sparse rows, which are brought into one way of writing them."""
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    first: dict[bytes, int] = {}
+    count = np.zeros(X.shape[0])
+    for row in range(X.shape[0]):
+        stored = slice(X.indptr[row], X.indptr[row + 1])
+        digest = hashlib.blake2b(X.indices[stored].tobytes(), digest_size=16)
+        digest.update(X.data[stored].tobytes())
+        digest.update(rare[row].tobytes())
+        count[first.setdefault(digest.digest(), row)] += 1
+    distinct = np.flatnonzero(count)
+    return distinct, None if len(distinct) == len(rare) else count[distinct]

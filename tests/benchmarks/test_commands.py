@@ -1,0 +1,185 @@
+"""The commands on tiny sizes, the roofline by hand, and the page that they make."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks import disk, goals, limits, peer_table, performance_page, rates, roofline, run
+from benchmarks.data_sets import simulated_name
+from rareclass import RankRC
+
+
+def command(tmp_path, *words):
+    file = tmp_path / f"{words[0]}.json"
+    own = ["--json", str(file), "--scratch", str(tmp_path / "scratch"), "--threads", "1"]
+    assert run.main([*words, *own]) == 0
+    return json.loads(file.read_text())
+
+
+def test_scale_counts_time_memory_and_passes_and_is_not_repeated(tmp_path, capsys):
+    words = ("scale", "--rows", "2000", "4000", "--series", "share", "--what", "fit",
+             "--memory", "64MiB", "--repeats", "1")  # fmt: skip
+    first = command(tmp_path, *words)
+    assert [one["rare"] for one in first["runs"]] == [2, 4]
+    for one in first["runs"]:
+        assert one["status"] == "ok"
+        assert one["seconds"] > 0
+        assert one["details"]["passes"] > 0
+        assert 0 <= one["peak_beyond_input"] < 264 * 2**20
+    assert command(tmp_path, *words)["runs"] == first["runs"]
+    assert "Exponent p" in capsys.readouterr().out
+
+
+def test_peers_beside_rankrc(tmp_path, capsys):
+    words = ("peers", "--rows", "4000", "--data", "4000x5", "--methods", "rankrc", "lightgbm",
+             "--repeats", "1")  # fmt: skip
+    found = command(tmp_path, *words)["runs"]
+    assert [one["method"] for one in found] == ["rankrc", "lightgbm"]
+    assert all(0.0 <= one["auc"] <= 1.0 and one["score_rows"] == 4000 for one in found)
+    assert "| LightGBM |" in capsys.readouterr().out
+
+
+def test_list_runs_nothing(tmp_path, capsys):
+    for name in run.BENCHMARKS:
+        file = tmp_path / "none.json"
+        assert run.main([name, "--list", "--json", str(file)]) == 0
+        assert not file.exists()
+        assert "minutes on 2 cores" in capsys.readouterr().out
+
+
+def test_rates_are_above_zero(monkeypatch):
+    monkeypatch.setattr(rates, "SPAN_SECONDS", 0.005)
+    monkeypatch.setattr(rates, "TRIALS", 1)
+    monkeypatch.setattr(rates, "LARGE", 64)
+    found = rates.measure(features=5, threads=2, stream_bytes=2**22)
+    assert set(found) == set(limits.UNITS)
+    assert all(np.isfinite(rate) and rate > 0 for rate in found.values())
+
+
+RATES = {"sgemm_block": 80e9, "exp": 2e9, "sgemv_block": 40e9, "read": 40e9, "first_touch": 8e9}
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        # 1e9 entries: arithmetic 1 + 0.5 s, writing 0.5 s; a pass reads 0.1 s or multiplies 0.1 s
+        (4e9, 1.5 + 10 * 0.1),
+        # nothing kept: each pass makes the kernel again
+        (0.0, 1.5 + 10 * 1.6),
+        (2e9, 1.5 + 10 * (0.5 * 0.1 + 0.5 * 1.6)),
+    ],
+)
+def test_roofline_by_hand(budget, expected):
+    least = roofline.seconds(RATES, 10**6, 40, 1000, passes=10, budget=budget)
+    assert least == pytest.approx(expected)
+
+
+def fit(name, seconds, **about):
+    return {
+        "key": f"{about.get('data')}{about.get('memory')}{about.get('rows')} / {name}",
+        "method": name,
+        "repeat": 0,
+        "status": "ok",
+        "seconds": seconds,
+        "process_seconds": seconds,
+        "threads": 2,
+        "rows": 1_000_000,
+        "features": 40,
+        "rare": 1000,
+        "peak_beyond_input": 300 * 2**20,
+        "details": {"passes": 10, "landmarks": 1000},
+        "score_rows": 10**6,
+        "score_seconds": 0.5,
+        "auc": 0.9,
+        "average_precision": 0.1,
+        **about,
+    }
+
+
+def made_up_runs():
+    wide = simulated_name(1_000_000, 40, 1000)
+    growth = {n: simulated_name(n, 5, n // 100, 40_000) for n in (20_000, 50_000, 150_000)}
+    peers = [fit("rankrc", 4.0, data=wide), fit("lightgbm", 8.0, data=wide)]
+    for n, data in growth.items():
+        peers.append(fit("rankrc", 1.0, data=data, planned_rows=n))
+        done = fit("libsvm", (n / 10_000) ** 2, data=data, planned_rows=n)
+        stopped = {k: done[k] for k in ("key", "repeat", "method", "data", "planned_rows")}
+        peers.append(done if n < 150_000 else stopped | {"status": "stopped", "limit": 300.0})
+    scale = [
+        fit("rankrc", n / 1e5, rows=n, series="fixed", what="fit", memory="256MiB", budget=2**28)
+        for n in (250_000, 1_000_000)
+    ]
+    rate = {"key": "rates", "repeat": 0, "status": "ok", "features": 40, "threads": 2}
+    shares = [
+        rate | RATES | {"sgemm": 1e11, "dgemm": 1e10, "write": 1e10},
+        fit("rankrc", 5.0, memory="all", budget=4 * 10**9),
+    ]
+    from_file = {
+        "key": "5M",
+        "repeat": 0,
+        "status": "ok",
+        "memory": "512MiB",
+        "seconds": 60.0,
+        "passes": 12,
+        "peak_bytes": 3 * 2**30,
+        "file_bytes": 10**9,
+        "auc": 0.9,
+    }
+    return {"scale": scale, "peers": peers, "limits": shares, "disk": [from_file]}
+
+
+def test_goals_are_judged():
+    found = {line[0]: line[1:] for line in goals.lines(made_up_runs())}
+    assert found["fit / LightGBM's, 1M x 40"] == ["<= 0.75", "0.5", "yes"]
+    assert found["exponent of fit time in rows, 256 MiB"] == ["<= 1.05", "1", "yes"]
+    assert found["LIBSVM / fit at 150,000 x 5, 1 % rare"] == [">= 50", "225", "yes"]
+    assert found["fit / least time for its passes, the worst fit"][1] == "2"
+    assert found["peak MiB of the process, 5M x 50 from Parquet"][2] == "**no**"
+    assert "16 lams / LightGBM, 1M x 40" not in found
+
+
+def test_stopped_libsvm_is_marked_as_extrapolated():
+    text = peer_table.render(made_up_runs()["peers"])
+    assert "| 150,000 | 225.00 (extrapolated) | 1.00 | 225 |" in text
+    assert "| 50,000 | 25.00 | 1.00 | 25 |" in text
+    assert "rows^2.00" in text
+    assert "stopped at 300" in text
+
+
+def test_page_has_a_section_for_each_result(tmp_path):
+    for name, runs in made_up_runs().items():
+        body = {"date": "2026-01-01", "cores": 2, "packages": {"numpy": "2.0"}, "runs": runs}
+        (tmp_path / f"{name}.json").write_text(json.dumps(body))
+    page = tmp_path / "page.md"
+    assert performance_page.main(["--results", str(tmp_path), "--out", str(page)]) == 0
+    text = page.read_text()
+    for title in ("## Goals", *(f"## {title}" for title in performance_page.TITLES.values())):
+        assert title in text
+    assert "`python -m benchmarks.run limits`, 2026-01-01, 2 cores" in text
+
+
+def test_page_without_results_is_not_written(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    assert performance_page.main(["--results", str(tmp_path), "--out", str(page)]) == 1
+    assert not page.exists()
+
+
+def test_parquet_file_has_every_row_and_rare_row(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "PIECE_ROWS", 300)
+    path = tmp_path / "rows.parquet"
+    disk.write(str(path), rows=1000, features=3, rare=7)
+    file = pq.ParquetFile(path)
+    assert (file.metadata.num_rows, file.metadata.num_row_groups) == (1000, 4)
+    table = file.read()
+    assert table.column_names == ["x00", "x01", "x02", "target"]
+    assert sum(table["target"].to_pylist()) == 7
+
+
+@pytest.mark.skipif(not hasattr(RankRC, "fit_rows"), reason="RankRC.fit_rows is not there yet")
+def test_disk_fits_from_the_file(tmp_path):
+    words = ("disk", "--rows", "3000", "--features", "4", "--rare", "30", "--memory", "64MiB")
+    (one,) = command(tmp_path, *words)["runs"]
+    assert one["passes"] > 0
+    assert one["auc"] > 0.5

@@ -1,0 +1,132 @@
+"""Cells run in processes of their own, are ended in time, and are taken up again."""
+
+import json
+import time
+
+import pytest
+
+from benchmarks import growth, other_work, process_memory, run
+from benchmarks.cells import Cell, Group, run_cell
+from benchmarks.ledger import Ledger, summaries
+
+
+def cell(name, limit=60.0, **arguments):
+    return Cell(name, f"tests.benchmarks.steps:{name}", arguments, estimate=1.0, limit=limit)
+
+
+def test_outcome_and_threads_of_a_cell():
+    outcome = run_cell(cell("add", a=2, b=3), threads=3)
+    assert outcome["status"] == "ok"
+    assert (outcome["sum"], outcome["threads"], outcome["omp"]) == (5, 3, "3")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "status", "message"),
+    [
+        ("sleep", {"seconds": 30}, "stopped", None),
+        ("fail", {}, "failed", "ValueError: no such column"),
+        ("die", {}, "killed", "exit code -9"),
+    ],
+)
+def test_a_cell_that_does_not_finish_says_why(name, arguments, status, message):
+    outcome = run_cell(cell(name, limit=0.2, **arguments), threads=1)
+    assert outcome["status"] == status
+    assert outcome.get("message") == message
+    assert outcome["process_seconds"] < 20
+
+
+def test_cells_take_turns_and_go_on_where_they_ended(tmp_path, monkeypatch):
+    order = []
+
+    def record_only(one, threads):
+        order.append(one.key)
+        if one.key == "b" and order.count("b") == 2:
+            raise KeyboardInterrupt
+        return {"status": "ok", "seconds": 1.0, "process_seconds": 1.0}
+
+    monkeypatch.setattr(run, "run_cell", record_only)
+    group = Group("", [Cell(key, "", {}, 1.0) for key in "ab"], repeats=2)
+    file = tmp_path / "x.json"
+    with pytest.raises(KeyboardInterrupt):
+        run.run_group(group, Ledger("x", file, {}), threads=2)
+    assert order == ["a", "b", "a", "b"]
+    assert len(json.loads(file.read_text())["runs"]) == 3
+    run.run_group(group, Ledger("x", file, {}), threads=2)
+    assert order == ["a", "b", "a", "b", "b"]
+    body = json.loads(file.read_text())
+    assert {"packages", "cores", "date"} <= set(body)
+    assert all("date" in one for one in body["runs"])
+
+
+def test_slow_cells_run_once_and_larger_sizes_of_stopped_ones_not_at_all(tmp_path, monkeypatch):
+    def outcomes(one, threads):
+        if one.key == "stops":
+            return {"status": "stopped", "limit": 5.0, "process_seconds": 6.0}
+        return {"status": "ok", "seconds": 9.0, "process_seconds": 10.0}
+
+    monkeypatch.setattr(run, "run_cell", outcomes)
+    cells = [Cell("slow", "", {}, 1.0), Cell("stops", "", {}, 1.0)]
+    cells += [
+        Cell("larger", "", {}, 1.0, after="stops"),
+        Cell("largest", "", {}, 1.0, after="larger"),
+    ]
+    ledger = Ledger("x", tmp_path / "x.json", {})
+    run.run_group(Group("", cells, repeats=3, repeat_below=10.0), ledger, threads=2)
+    assert [(r["key"], r["repeat"]) for r in ledger.runs] == [
+        ("slow", 0), ("stops", 0), ("larger", 0), ("largest", 0),
+    ]  # fmt: skip
+    assert ledger.of("larger")[0]["message"] == "stops did not finish"
+    assert ledger.of("largest")[0]["status"] == "skipped"
+
+
+def test_failed_runs_are_made_again_and_replaced(tmp_path):
+    ledger = Ledger("x", tmp_path / "x.json", {})
+    ledger.add("a", 0, {}, {"status": "failed", "message": "disk full"})
+    assert not ledger.has("a", 0)
+    ledger.add("a", 0, {}, {"status": "ok", "seconds": 2.0})
+    again = Ledger("x", tmp_path / "x.json", {})
+    assert again.has("a", 0)
+    assert len(again.runs) == 1
+    again.forget({"a"})
+    assert not again.has("a", 0)
+
+
+def test_summary_is_median_fastest_and_largest_peak():
+    runs = [
+        {"key": "a", "repeat": k, "status": "ok", "seconds": s, "peak_beyond_input": p}
+        for k, (s, p) in enumerate([(3.0, 5), (1.0, 9), (2.0, 7)])
+    ]
+    runs.append({"key": "b", "repeat": 0, "status": "stopped", "limit": 5.0})
+    a, b = summaries(runs)
+    assert (a["seconds"], a["min_seconds"], a["n_runs"], a["peak_beyond_input"]) == (2.0, 1.0, 3, 9)
+    assert b["status"] == "stopped"
+
+
+def test_exponent_and_extrapolation():
+    sizes = [10, 20, 80]
+    seconds = [0.5 * size**1.7 for size in sizes]
+    assert growth.exponent(sizes, seconds) == pytest.approx(1.7)
+    assert growth.extrapolate(sizes, seconds, 1000) == pytest.approx(0.5 * 1000**1.7)
+    assert growth.exponent([10], [1.0]) is None
+    assert growth.exponent([10, 10], [1.0, 2.0]) is None
+
+
+def test_work_of_others_is_what_neither_this_process_nor_its_children_did():
+    start = other_work.Clock(wall=0.0, busy=100.0, own=5.0)
+    end = other_work.Clock(wall=10.0, busy=118.0, own=12.0)
+    assert other_work.cores_of_others(start, end) == pytest.approx(1.1)
+    assert other_work.cores_of_others(start._replace(busy=None), end) is None
+    first = other_work.now()
+    while time.perf_counter() - first.wall < 0.3:
+        pass
+    assert other_work.now().own - first.own > 0.1
+
+
+def test_peak_memory_sees_what_was_let_go_of():
+    if not process_memory.reset_peak():
+        pytest.skip("this system cannot reset the peak of a process")
+    before = process_memory.resident()
+    bytearray(b"1") * (64 * 2**20)
+    assert process_memory.peak() - before > 60 * 2**20
+    process_memory.reset_peak()
+    assert process_memory.peak() - before < 60 * 2**20

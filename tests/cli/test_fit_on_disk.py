@@ -1,0 +1,68 @@
+"""``rareclass fit`` on a table that it leaves on disk."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from cli.conftest import Run, message, purchases
+from rareclass.rows.scratch import Scratch
+from rareclass.workflow.model_file import load_model
+
+
+@pytest.fixture
+def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every table a large one."""
+    monkeypatch.setattr("rareclass.workflow.fit_memory.LARGE_SHARE", 1e12)
+
+
+@pytest.mark.usefixtures("on_disk")
+def test_same_model_and_messages_and_a_note(
+    tmp_path: Path, fitted: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = []
+    start = Scratch.__init__
+
+    def watched(self: Scratch, *args: object, **kwargs: object) -> None:
+        start(self, *args, **kwargs)  # type: ignore[arg-type]
+        folders.append(self.folder)
+
+    monkeypatch.setattr(Scratch, "__init__", watched)
+    (tmp_path / "scratch").mkdir()
+    words = ("--target", "fraud", "--lam", "2^-4", "--out", tmp_path / "m.skops")
+    result = rareclass("fit", fitted / "train.csv", *words, "--scratch", tmp_path / "scratch")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "read from disk in pieces" in said
+    assert "encoder is fitted on 240 rows" in said
+    assert "fraud = yes, 24 rows (10.00%)" in said
+    assert set(folders) == {tmp_path / "scratch"}
+    assert len(folders) == 3  # typed cells, and the encoded rows of both trainings
+    assert list((tmp_path / "scratch").iterdir()) == []
+    one, other = load_model(fitted / "model.skops"), load_model(tmp_path / "m.skops")
+    assert other.model.coef_ == pytest.approx(one.model.coef_, rel=1e-8)
+    assert other.metadata["columns"] == one.metadata["columns"]
+    assert other.metadata["label_counts"] == one.metadata["label_counts"]
+    held = [content.metadata["held_out"]["measures"]["AUC"]["value"] for content in (one, other)]
+    assert held[0] == pytest.approx(held[1], rel=1e-9)
+
+
+@pytest.mark.usefixtures("on_disk")
+def test_faults_are_named_and_nothing_is_left(tmp_path: Path, rareclass: Run) -> None:
+    def said(*more: object) -> str:
+        before = set(tmp_path.iterdir())
+        options = ("--target", "fraud", "--out", tmp_path / "m.skops")
+        result = message(rareclass("fit", tmp_path / "t.csv", *options, *more))
+        assert set(tmp_path.iterdir()) == before
+        return result
+
+    table = purchases()
+    table.write_csv(tmp_path / "t.csv")
+    assert "is not a folder" in said("--scratch", tmp_path / "none")
+    assert "no row has the target value 'yess'" in said("--positive", "yess")
+    table.with_columns(fraud=pl.lit("no")).write_csv(tmp_path / "t.csv")
+    assert "one class only: 'no' in all 240 rows" in said()
+    cells = table["amount"].cast(pl.String).to_list()
+    cells[16] = "inf"
+    table.with_columns(amount=pl.Series(cells)).write_csv(tmp_path / "t.csv")
+    assert "row 17" in said()

@@ -1,0 +1,311 @@
+"""Parquet and CSV as rows on disk: the same rows, the same fit, errors that say where."""
+
+import gzip
+import subprocess
+import sys
+import tracemalloc
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rareclass import RankRC, RankRCCV
+from rareclass.errors import InputError
+from rareclass.rows import from_arrays, from_csv, from_parquet
+
+NAMES = tuple("abcde")
+
+
+def data(dtype=np.float64, n_rows=1200, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n_rows) < 0.04
+    X = rng.normal(size=(n_rows, 5)) + 0.8 * y[:, None] * rng.normal(size=5)
+    return X.astype(dtype), y.astype(np.int64)
+
+
+def table(X, **more):
+    return pa.table({name: X[:, k] for k, name in enumerate(NAMES)} | more)
+
+
+def parts(folder, X, y, cuts=(0, 500, 700, 1200), **options):
+    for k, (start, stop) in enumerate(pairwise(cuts)):
+        path = folder / f"day={k}" / f"part-{k}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        rows = slice(start, stop)
+        pq.write_table(table(X[rows], y=y[rows]), path, row_group_size=150, **options)
+    return folder
+
+
+def same(one, other, rtol=1e-10):
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=rtol, atol=rtol)
+    assert one.offset_ == pytest.approx(other.offset_, rel=rtol)
+    np.testing.assert_array_equal(one.landmarks_, other.landmarks_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("memory", "n_jobs"), [("2GiB", 1), ("1MiB", 2)])
+def test_a_fit_on_parquet_is_the_fit_in_memory(tmp_path, dtype, memory, n_jobs):
+    X, y = data(dtype)
+    rows = from_parquet(parts(tmp_path, X, y), target="y", scratch=tmp_path)
+    assert rows.source.dtype == dtype
+    assert rows.shape == (1200, 5)
+    np.testing.assert_array_equal(rows.y, y)
+    expected = RankRC(n_jobs=1).fit(X, y)
+    model = RankRC(memory=memory, n_jobs=n_jobs).fit_rows(rows)
+    same(model, expected)
+    assert list(model.feature_names_in_) == list(NAMES)
+    np.testing.assert_allclose(model.score_samples(rows), expected.score_samples(X))
+    np.testing.assert_array_equal(model.predict(rows), expected.predict(X))
+    assert model.score(rows, rows.y) == expected.score(X, y)
+    np.testing.assert_allclose(model.transform(rows), expected.transform(X))
+
+
+def test_cross_validation_on_parquet_is_the_one_in_memory(tmp_path):
+    X, y = data()
+    weight = np.random.default_rng(1).integers(0, 4, len(y))
+    rows = from_parquet(parts(tmp_path, X, y), target="y")
+    rows = replace(rows, sample_weight=weight, feature_names=None)
+    expected = RankRCCV([1.0, 0.01], cv=3).fit(X, y, weight)
+    model = RankRCCV([1.0, 0.01], cv=3).fit_rows(rows)
+    assert model.best_lam_ == expected.best_lam_
+    assert model.best_score_ == pytest.approx(expected.best_score_, rel=1e-10)
+    same(model.best_estimator_, expected.best_estimator_)
+    np.testing.assert_allclose(model.score_samples(rows.source), expected.score_samples(X))
+
+
+def test_scoring_other_columns_is_refused(tmp_path):
+    X, y = data()
+    rows = from_parquet(parts(tmp_path, X, y), target="y")
+    model = RankRC().fit_rows(rows)
+    fewer = from_parquet(tmp_path, target="y", columns=["a", "b"])
+    with pytest.raises(ValueError, match="feature names"):
+        model.score_samples(fewer)
+    with pytest.raises(ValueError, match="X has 2 features"):
+        RankRC().fit(X, y).score_samples(fewer.source)
+
+
+def test_labels_weights_and_columns(tmp_path):
+    X, y = data(np.float32)
+    words = np.where(y == 1, "fraud", "ok")
+    whole = table(X, y=pa.array(words).dictionary_encode(), w=y + 1.0)
+    pq.write_table(whole, tmp_path / "t.parquet", row_group_size=100)
+    rows = from_parquet(
+        tmp_path / "t.parquet", "y", weight="w", columns=["c", "a"], dtype="float64"
+    )
+    assert rows.y.tolist() == words.tolist()
+    assert rows.sample_weight is not None
+    assert rows.sample_weight.tolist() == (y + 1.0).tolist()
+    assert rows.feature_names == ("c", "a")
+    assert rows.source.dtype == np.float64
+    np.testing.assert_array_equal(rows.source.take(slice(None)), X[:, [2, 0]])
+    model = RankRC().fit_rows(rows)
+    assert model.pos_label_ == "fraud"
+    assert set(model.predict(rows)) == {"fraud", "ok"}
+
+
+def test_rows_without_labels_are_scored_and_not_fitted(tmp_path):
+    X, y = data()
+    model = RankRC().fit_rows(from_parquet(parts(tmp_path, X, y), target="y"))
+    pl.DataFrame(X, schema=NAMES).write_parquet(tmp_path / "new.pq")
+    pl.DataFrame(X, schema=NAMES).write_csv(tmp_path / "new.csv")
+    for new in (from_parquet(tmp_path / "new.pq"), from_csv(tmp_path / "new.csv")):
+        assert new.y is None
+        np.testing.assert_allclose(model.score_samples(new), model.score_samples(from_arrays_of(X)))
+        with pytest.raises(ValueError, match="requires y"):
+            RankRC().fit_rows(new)
+
+
+def from_arrays_of(X):
+    return from_arrays(pl.DataFrame(X, schema=NAMES), None)
+
+
+def test_narrow_columns_are_kept_narrow(tmp_path):
+    cells = {"a": np.array([1, 2], np.int16), "b": np.array([True, False]), "y": ["u", "v"]}
+    pq.write_table(pa.table(cells), tmp_path / "t.parquet")
+    rows = from_parquet(tmp_path / "t.parquet", "y")
+    assert rows.source.dtype == np.float32
+    assert rows.source.take(slice(None)).tolist() == [[1, 1], [2, 0]]
+    cells["c"] = pa.array([2**40 + 1, 0])
+    pq.write_table(pa.table(cells), tmp_path / "t.parquet")
+    assert from_parquet(tmp_path / "t.parquet", "y").source.take(slice(0, 1)).tolist() == [
+        [1, 1, 2**40 + 1]
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_a_fit_on_csv_is_the_fit_in_memory(tmp_path, suffix):
+    X, y = data()
+    for k, rows in enumerate((slice(0, 400), slice(400, None))):
+        text = pl.DataFrame(X[rows], schema=NAMES).with_columns(y=pl.Series(y[rows])).write_csv()
+        packed = gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode()
+        (tmp_path / f"part-{k}{suffix}").write_bytes(packed)
+    rows = from_csv(tmp_path, target="y")
+    np.testing.assert_array_equal(rows.y, y)
+    np.testing.assert_array_equal(rows.source.take(slice(None)), X)
+    same(RankRC(n_jobs=1).fit_rows(rows), RankRC(n_jobs=1).fit(X, y))
+
+
+def test_arrays_and_memory_maps(tmp_path):
+    X, y = data()
+    same(RankRC().fit_rows(from_arrays(X, y)), RankRC().fit(X, y))
+    np.save(tmp_path / "X.npy", X)
+    same(
+        RankRC().fit_rows(from_arrays(np.load(tmp_path / "X.npy", mmap_mode="r"), y)),
+        RankRC().fit(X, y),
+    )
+
+
+def test_a_memory_map_is_never_loaded(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.lib.format.open_memmap(
+        tmp_path / "X.npy", mode="w+", dtype=np.float32, shape=(100_000, 100)
+    )
+    X[:] = rng.normal(size=X.shape)
+    X.flush()
+    y = np.arange(len(X)) < 10
+    RankRC(n_jobs=1).fit(X[:500], y[:500])  # compiled before it is measured
+    tracemalloc.start()
+    model = RankRC(n_jobs=1, memory="1MiB").fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    model.score_samples(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # 40 MB of rows: the fit takes blocks and one sampled preconditioner, not the rows.
+    assert peak < 0.6 * X.nbytes
+
+
+def refused(read, *words, **options):
+    with pytest.raises(InputError) as caught:
+        read(**options)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_bad_cells_are_named(tmp_path):
+    X, y = data()
+    path = tmp_path / "t.parquet"
+    for value in (None, np.nan, np.inf):
+        cells = X[:, 2].tolist()
+        cells[777] = value
+        bad = table(X).set_column(2, "c", pa.array(cells)).append_column("y", pa.array(y))
+        pq.write_table(bad, path, row_group_size=100)
+        refused(lambda: from_parquet(path, "y"), str(path), "'c'", "row 778", "columns=")
+    pq.write_table(table(X, y=pa.array([None, *y[1:]])), path)
+    refused(lambda: from_parquet(path, "y"), "'y' is empty at row 1 ")
+    pq.write_table(table(X, y=y, w=np.where(np.arange(1200) == 5, -1.0, 1.0)), path)
+    refused(lambda: from_parquet(path, "y", weight="w"), "weight 'w' is -1.0 at row 6")
+    pq.write_table(table(X * 1e300, y=y), path)
+    refused(lambda: from_parquet(path, "y", dtype="float32"), "too large for float32")
+    pq.write_table(table(X, y=y, city=["x"] * 1200), path)
+    refused(lambda: from_parquet(path, "y"), "'city' holds string, not numbers", "columns=")
+    refused(lambda: from_parquet(path, "z"), "no column 'z'")
+    pq.write_table(table(X[:0], y=y[:0]), path)
+    refused(lambda: from_parquet(path, "y"), "no rows")
+    pq.write_table(table(np.repeat(X, 10, axis=0), y=np.arange(12000)), path)
+    refused(lambda: from_parquet(path, "y"), "more than 10,000 different values")
+
+
+def test_bad_cells_of_csv_are_named(tmp_path):
+    path = tmp_path / "t.csv"
+    good = "1.5,2,ok\n" * 300_000
+    for cell, said in (("zwei", "holds 'zwei'"), ("", "is empty"), ("inf", "holds inf")):
+        path.write_text("a,b,y\n" + good + f"1,{cell},no\n" + "1,1,no\n")
+        refused(lambda: from_csv(path, "y"), str(path), "'b'", said, "row 300,001")
+    path.write_text("a,b,y\n1,2,\n")
+    refused(lambda: from_csv(path, "y"), "'y' is empty at row 1")
+    path.write_text("a,b,y\n1,2,x\n1,2\n")
+    refused(lambda: from_csv(path, "y"), str(path), "Expected 3 columns, got 2")
+    path.write_bytes(b"a,b,y\n1,2,\xff\n")
+    refused(lambda: from_csv(path, "y"), "not UTF-8")
+    refused(lambda: from_csv(tmp_path / "none.csv", "y"), "no file")
+    packed = gzip.compress(("a,b,y\n" + "".join(f"{k},{k},x\n" for k in range(9**5))).encode())
+    (tmp_path / "t.csv.gz").write_bytes(packed[: len(packed) // 2])
+    refused(lambda: from_csv(tmp_path / "t.csv.gz", "y"), "t.csv.gz")
+
+
+def test_parts_that_differ_are_named(tmp_path):
+    X, y = data()
+    parts(tmp_path, X, y)
+    odd = tmp_path / "day=2" / "part-2.parquet"
+    pq.write_table(table(X, y=y).drop_columns("d"), odd)
+    refused(lambda: from_parquet(tmp_path, "y"), str(odd), "lacks the column 'd'")
+    assert from_parquet(tmp_path, "y", columns=["a", "b"]).shape == (1900, 2)
+    pq.write_table(table(X, y=np.where(y, "x", "y")), odd)
+    refused(lambda: from_parquet(tmp_path, "y"), str(odd), "target 'y' holds string")
+    pq.write_table(table(X, y=y.astype(np.int8)), odd)
+    assert from_parquet(tmp_path, "y").y.dtype == np.int64
+    (tmp_path / "_notes.parquet").write_text("kept by another program")
+    assert len(from_parquet(tmp_path, "y")) == 1900
+    (tmp_path / "empty").mkdir()
+    refused(lambda: from_parquet(tmp_path / "empty", "y"), "holds no .parquet file")
+    refused(lambda: from_parquet(tmp_path / "none.parquet", "y"), "There is no file")
+
+
+def test_a_part_cut_short_is_named(tmp_path):
+    X, y = data()
+    parts(tmp_path, X, y)
+    part = tmp_path / "day=1" / "part-1.parquet"
+    part.write_bytes(part.read_bytes()[:-300])
+    refused(lambda: from_parquet(tmp_path, "y"), str(part), "cut short")
+
+
+@pytest.mark.parametrize("compression", ["snappy", "none"])
+def test_flipped_bytes_are_named_by_row_group(tmp_path, compression):
+    X, y = data()
+    parts(tmp_path, X, y, compression=compression, write_page_checksum=True, use_dictionary=False)
+    part = tmp_path / "day=0" / "part-0.parquet"
+    group = pq.ParquetFile(part).metadata.row_group(2)
+    # The pages of a column end where the next column's begin.
+    place = group.column(2).dictionary_page_offset or group.column(2).data_page_offset
+    content = bytearray(part.read_bytes())
+    for k in range(place - 60, place - 20):
+        content[k] ^= 0xFF
+    part.write_bytes(content)
+    refused(lambda: from_parquet(tmp_path, "y"), str(part), "row group 3 of 4")
+
+
+@pytest.mark.parametrize("fault", ["gone", "cut", "replaced"])
+def test_a_part_that_changes_while_reading_is_named(tmp_path, monkeypatch, fault):
+    X, y = data()
+    parts(tmp_path, X, y)
+    part = tmp_path / "day=2" / "part-2.parquet"
+    from rareclass.rows import parquet
+
+    add = parquet.Decoder.add
+    done = []
+
+    def add_and_harm(self, batch, path, first_row):
+        add(self, batch, path, first_row)
+        if not done:
+            done.append(path)
+            if fault == "gone":
+                part.unlink()
+            elif fault == "cut":
+                part.write_bytes(part.read_bytes()[:5000])
+            else:
+                pq.write_table(table(X, y=y), part)
+
+    monkeypatch.setattr(parquet.Decoder, "add", add_and_harm)
+    words = {"gone": "the file is gone", "cut": "row group 1 of 4", "replaced": "was changed"}
+    refused(lambda: from_parquet(tmp_path, "y"), str(part), words[fault])
+
+
+def test_huge_row_groups_are_streamed(tmp_path):
+    x = np.random.default_rng(0).normal(size=9_000_000).astype(np.float32)
+    whole = pa.table({"a": x, "b": x, "y": x > 3})
+    pq.write_table(whole, tmp_path / "t.parquet", row_group_size=len(x), compression="none")
+    del whole
+    code = (
+        "import pyarrow as pa, sys\n"
+        "from rareclass.rows import from_parquet\n"
+        "rows = from_parquet(sys.argv[1], 'y')\n"
+        "print(*rows.shape, pa.default_memory_pool().max_memory())\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "t.parquet")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert said[:2] == ["9000000", "2"]
+    # 72 MB in one row group; a buffer, a page and a dictionary a column, and a batch, are less.
+    assert int(said[2]) < 16e6
