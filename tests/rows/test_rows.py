@@ -118,11 +118,31 @@ def test_room_for_arrays_is_within_the_budget_and_not_shared():
         assert array.dtype == like.dtype
         assert (array == number).all()
     memo = Memo(Budget(1000))
-    memo.put_array("a", 1, np.arange(100.0))
-    memo.put_array("b", 1, np.arange(100.0))
+    for name in "ab":
+        np.testing.assert_array_equal(
+            memo.array(name, 1, lambda: np.arange(100.0), 5), np.arange(100.0)
+        )
     np.testing.assert_array_equal(memo.get("a", 1), np.arange(100.0))
     assert "a" in memo
     assert memo.get("b", 1) is None
+
+
+def test_memory_that_is_slow_to_get_is_not_used():
+    budget = Budget(10**6)
+    assert budget.pays(3)
+    budget.note(1.0, 2.0)
+    assert budget.pays(3)
+    for _ in range(20):
+        budget.note(1.0, 5.0)
+    assert [budget.pays(3) for _ in range(32)].count(True) == 2  # tried again now and then
+    for _ in range(20):
+        budget.note(1.0, 0.1)
+    assert budget.pays(3)
+    slow = Budget(10**6)
+    slow.note(1.0, 100.0)
+    memo = Memo(slow)
+    np.testing.assert_array_equal(memo.array("a", 1, lambda: np.arange(5), 3), np.arange(5))
+    assert "a" not in memo
 
 
 def test_a_memo_gives_back_what_it_replaces_and_knows_its_key():

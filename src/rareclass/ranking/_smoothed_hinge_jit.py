@@ -4,26 +4,41 @@
 w, w s and w s^2 with a leading zero, so that a sum over rare rows lo..hi-1 is a difference.
 """
 
+import numpy as np
 from numba import njit
+
+# Searches run so many at a time, one step of each in turn, so that their waits overlap.
+_LANES = 16
 
 
 @njit(cache=True, nogil=True)
-def _count_below(sorted_scores, bound, low):
-    """How many sorted scores are below `bound`, knowing that at least `low` are."""
-    high = sorted_scores.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if sorted_scores[middle] < bound:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _count_below(sorted_scores, scores, shift, counts_out):
+    """For every score, how many sorted scores are below score + shift."""
+    n_sorted, n = sorted_scores.shape[0], scores.shape[0]
+    bound = np.empty(_LANES)
+    found = np.empty(_LANES, np.int64)
+    for start in range(0, n, _LANES):
+        lanes = min(_LANES, n - start)
+        for k in range(lanes):
+            bound[k] = scores[start + k] + shift
+            found[k] = 0
+        length = n_sorted
+        while length > 1:
+            half = length // 2
+            for k in range(lanes):
+                # Added, not branched: a branch would be guessed wrong half of the time.
+                found[k] += half * (sorted_scores[found[k] + half - 1] < bound[k])
+            length -= half
+        for k in range(lanes):
+            counts_out[start + k] = found[k] + (n_sorted > 0 and sorted_scores[found[k]] < bound[k])
 
 
 @njit(cache=True, nogil=True)
 def _block(rare, W, S1, S2, scores, weight, eps, gradient_out, low_out, high_out, sums_out):
     """Value of the pairs of a block; gradient by row, zones, and additive rare-side sums."""
     value = 0.0
+    _count_below(rare, scores, 1.0 - 2.0 * eps, low_out)
+    _count_below(rare, scores, 1.0, high_out)
     for j in range(scores.shape[0]):
         w = weight[j]
         if w == 0.0:
@@ -32,10 +47,7 @@ def _block(rare, W, S1, S2, scores, weight, eps, gradient_out, low_out, high_out
             high_out[j] = 0
             continue
         t = scores[j]
-        low = _count_below(rare, t + (1.0 - 2.0 * eps), 0)
-        high = _count_below(rare, t + 1.0, low)
-        low_out[j] = low
-        high_out[j] = high
+        low, high = low_out[j], high_out[j]
         # Linear zone, rare rows 0..low-1: loss (1 - eps) - (s - t), slope in t of 1.
         row = W[low] * (1.0 - eps + t) - S1[low]
         slope = W[low]

@@ -8,8 +8,8 @@ from rareclass.ranking import _expansion_jit as jit
 from rareclass.ranking.kernels import Kernel, Matrix
 from rareclass.rows import Block
 
-# Blocks remember their kernel under this name.
-KERNEL = "kernel"
+# Blocks remember their kernel, and values of the last function at their rows, under these names.
+KERNEL, VALUES = "kernel", "values"
 # More columns than this are worth a copy of K in float64, for BLAS.
 _FEW_COLUMNS = 16
 
@@ -41,15 +41,14 @@ class KernelExpansion:
         `chosen`, a mask over the rows of the block, asks for some of them only; then nothing is
         remembered.
         """
-        K = block.memo.get(KERNEL, self)
-        if chosen is not None and not chosen.any():
+        if chosen is None:
+            kernel, landmarks = self.kernel, self.landmarks
+            make = lambda: kernel.block(block.X, landmarks)  # noqa: E731
+            return block.memo.array(KERNEL, self, make, block.n_uses)
+        if not chosen.any():
             return np.empty((0, self.n_landmarks))
-        if chosen is not None:
-            return self.kernel.block(block.X[chosen], self.landmarks) if K is None else K[chosen]
-        if K is None:
-            K = self.kernel.block(block.X, self.landmarks)
-            block.memo.put_array(KERNEL, self, K)
-        return K
+        K = block.memo.get(KERNEL, self)
+        return self.kernel.block(block.X[chosen], self.landmarks) if K is None else K[chosen]
 
 
 def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
@@ -81,10 +80,16 @@ def block_scores(
     block: Block,
     expansion: KernelExpansion,
     coefficients: np.ndarray,
+    token: object = None,
     chosen: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Scores of the rows of `block`, or of those `chosen` of the whole: to map over rows."""
-    if chosen is None:
-        return expand(expansion.matrix(block), coefficients)
-    here = chosen[block.start : block.stop]
+    """Scores of the rows of `block`, or of those `chosen` of the whole: to map over rows.
+
+    `token` names a function whose values the block may remember.
+    """
+    values = None if token is None else block.memo.get(VALUES, token)
+    here = None if chosen is None else chosen[block.start : block.stop]
+    if values is not None:
+        values = values.reshape(-1, *coefficients.shape[1:])
+        return values if here is None else values[here]
     return expand(expansion.matrix(block, here), coefficients)

@@ -20,7 +20,7 @@ _ARMIJO = 1e-4
 _MAX_TRIALS = 30
 _MAX_CG = 250
 # A Newton step of two products and an evaluation does better than this three times over.
-_POOR = 0.45
+_POOR = 0.65
 
 
 class Status(StrEnum):

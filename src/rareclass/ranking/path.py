@@ -166,7 +166,13 @@ def _from_part(
     solution = ends.next(lam)
     problem = replace(problem, lam=lam, slot=2 * slot)
     part = replace(ends.part, lam=lam, slot=2 * slot + 1)
-    at = yield problem.value_at(solution.at.w)
+    if solution is ends.first:
+        # The reference comes with the first pass; the other lams that ask in it are told later.
+        zero = problem.value_at(np.zeros(problem.size))
+        at, at_zero = yield problem.value_at(solution.at.w), zero
+        ends.reference = float(np.linalg.norm(at_zero.gradient))
+    else:
+        at = yield problem.value_at(solution.at.w)
     solution = yield from run.minimize(
         problem,
         at,
@@ -184,32 +190,29 @@ class _PartEnds:
     def __init__(self, problem: RankingProblem, stride: int) -> None:
         self.part = problem.on_part(stride)
         self.share = self.part.rows.n_rows / problem.rows.n_rows
-        # First the part, so that its kernel is what the memory budget keeps.
-        here = self.part.evaluate(np.zeros(problem.size))
-        whole = problem.evaluate(here.w)
-        self.reference = float(np.linalg.norm(whole.gradient))
-        # The part is tilted to have the whole's gradient at zero, near which large lams end.
-        self.part_tilted = self.part.tilted(whole.gradient - here.gradient)
-        self._at = here._replace(gradient=whole.gradient)
+        self.first: Solution | None = None
+        self.reference = np.nan
+        self._at = self.part.evaluate(np.zeros(problem.size))
+        self._norm_at_zero = float(np.linalg.norm(self._at.gradient))
+        self._lam = self.part.lam
         self._inverse: Preconditioner | None = None
 
     def next(self, lam: float) -> Solution:
         """The solution for the next smaller lam."""
-        problem = replace(self.part_tilted, lam=lam, slot=-1)
-        start = _shifted(self._at, self.part_tilted.lam, lam)
+        problem = replace(self.part, lam=lam, slot=-1)
         solution = solve(
             minimize(
                 problem,
-                start,
-                self.reference,
+                _shifted(self._at, self._lam, lam),
+                self._norm_at_zero,
                 _START_TOL,
                 _START_ITER,
                 SampledHessian(problem),
                 self._inverse,
             )
         )
-        self.part_tilted = problem
-        self._at, self._inverse = solution.at, solution.inverse
+        self._at, self._lam, self._inverse = solution.at, lam, solution.inverse
+        self.first = self.first or solution
         return solution
 
 

@@ -8,13 +8,14 @@ from scipy import linalg
 from rareclass.ranking.expansion import expand
 from rareclass.ranking.newton import Preconditioner
 from rareclass.ranking.problem import Evaluation, RankingProblem
+from rareclass.rows import ArrayRows, Block, as_source
 
 # Nanoseconds, measured on two cores: of a flop in a matrix product, of a kernel entry in a pass
 # from memory, of a row in a pass, and of a pass whatever its size. Only their ratio is used.
 _FLOP, _ENTRY, _ROW, _PASS = 0.02, 1.0, 100.0, 2e6
 
-# Rare rows at a time: their pairs with the sample are formed, 100 MB of them.
-_RARE_ROWS = 4096
+# Rows at a time, of whom all pairs are formed: 8 MB of them in each thread.
+_RARE_ROWS, _SAMPLED_ROWS = 4096, 256
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,19 @@ class SampledHessian:
         if len(active) > self.n_sampled:
             rng = np.random.default_rng(0)
             chosen = np.sort(rng.choice(active, self.n_sampled, replace=False))
-        K = p.expansion.kernel.block(p.rows.take(chosen), p.expansion.landmarks)
-        scores, weight = expand(K, at.coefficients), p.majority_weight[chosen]
-        scale = p.scale * len(active) / len(chosen)
-        H = self._hessian(at, expand(K, p.whitener), scores, weight * scale)
+        sample = ArrayRows(
+            as_source(p.rows.take(chosen)),
+            weight=p.majority_weight[chosen] * (p.scale * len(active) / len(chosen)),
+            block_rows=_SAMPLED_ROWS,
+            n_jobs=p.rows.n_threads,
+        )
+        H = np.zeros((p.size, p.size))
+        for start in range(0, len(p.rare_weight), _RARE_ROWS):
+            rare = slice(start, start + _RARE_ROWS)
+            features = expand(p.rare_kernel[rare], p.whitener)
+            half, by_rare = sample.sum(_half_hessian, p, at, rare, features)
+            H += half + 0.5 * (features * by_rare[:, None]).T @ features
+        H += H.T
         H[np.diag_indices_from(H)] += p.lam
         try:
             factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
@@ -82,23 +92,20 @@ class SampledHessian:
             return None
         return lambda r: linalg.cho_solve(factor, r, check_finite=False)
 
-    def _hessian(
-        self, at: Evaluation, features: np.ndarray, scores: np.ndarray, weight: np.ndarray
-    ) -> np.ndarray:
-        p = self.part or self.problem
-        half = np.zeros((p.size, p.size))
-        by_sampled = np.zeros(len(scores))
-        for start in range(0, len(p.rare_weight), _RARE_ROWS):
-            part = slice(start, start + _RARE_ROWS)
-            K = p.rare_kernel[part]
-            rare_features, rare_scores = expand(K, p.whitener), expand(K, at.coefficients)
-            C = p.loss.second_derivative(rare_scores[:, None] - scores[None, :])
-            C *= p.rare_weight[part, None]
-            C *= weight[None, :]
-            by_sampled += C.sum(axis=0)
-            # Half of H, so that adding its transpose gives all of it: the crossing term as it
-            # is, the two squares by halves.
-            half -= (rare_features.T @ C) @ features
-            half += 0.5 * (rare_features * C.sum(axis=1)[:, None]).T @ rare_features
-        half += 0.5 * (features * by_sampled[:, None]).T @ features
-        return half + half.T
+
+def _half_hessian(
+    block: Block, p: RankingProblem, at: Evaluation, rare: slice, rare_features: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What pairs of some rare and some sampled rows add to H_S - lam I, up to its transpose.
+
+    The crossing term as it is, the square of the sampled rows by half; of the square of the rare
+    rows the curvature of each.
+    """
+    K = p.expansion.kernel.block(block.X, p.expansion.landmarks)
+    features, scores = expand(K, p.whitener), expand(K, at.coefficients)
+    rare_scores = expand(p.rare_kernel[rare], at.coefficients)
+    C = p.loss.second_derivative(rare_scores[:, None] - scores[None, :])
+    C *= p.rare_weight[rare, None]
+    C *= block.weight[None, :]
+    half = 0.5 * features * C.sum(axis=0)[:, None] - C.T @ rare_features
+    return features.T @ half, C.sum(axis=1)

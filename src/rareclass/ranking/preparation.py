@@ -19,6 +19,7 @@ from rareclass.ranking.expansion import KernelExpansion, block_scores, expand
 from rareclass.ranking.kernels import Kernel, make_kernel, mean_width, needs_width
 from rareclass.ranking.landmarks import LandmarkRule, Landmarks, distinct_landmarks
 from rareclass.ranking.losses import PairLoss, make_loss
+from rareclass.ranking.part import expected_passes
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.whitening import whiten
 from rareclass.rows import ArrayRows, Budget, RowSource, as_source, parse_bytes
@@ -27,6 +28,8 @@ from rareclass.rows import ArrayRows, Budget, RowSource, as_source, parse_bytes
 _BLOCK_BYTES = 2**22
 _MOST_BLOCK_ROWS = 8192
 _LEAST_BLOCK_ROWS = 64
+# What a solver wants blocks to remember of a row besides its kernel.
+_ROW_BYTES = 24
 # Solvers in step share a pass of the rows; sixteen are the paper's path.
 _MOST_AT_ONCE = 16
 # Up to here one BLAS thread factorises as fast as several.
@@ -111,19 +114,27 @@ class Prepared:
         )
 
     def training_scores(
-        self, coefficients: np.ndarray, tested: np.ndarray | None = None
+        self,
+        coefficients: np.ndarray,
+        token: object = None,
+        tested: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Scores of the rare and of the majority rows; one column a column of coefficients.
 
-        `tested`, a mask over all rows, asks for the scores of some only, at their share of a pass.
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n_landmarks,) or (n_landmarks, k)
+        token : object
+            Names the function when it is one that blocks may remember the values of.
+        tested : ndarray of bool over all rows, or None
+            Asks for the scores of some rows only, at their share of a pass.
         """
         labels = self.labels
-        if tested is None:
-            majority = self.rows.map(block_scores, self.expansion, coefficients)
-            return expand(self.rare_kernel, coefficients), majority
-        chosen = tested[labels.majority]
-        majority = self.rows.map(block_scores, self.expansion, coefficients, chosen)
-        return expand(self.rare_kernel[tested[labels.rare]], coefficients), majority
+        rare, chosen = self.rare_kernel, None
+        if tested is not None:
+            rare, chosen = rare[tested[labels.rare]], tested[labels.majority]
+        majority = self.rows.map(block_scores, self.expansion, coefficients, token, chosen)
+        return expand(rare, coefficients), majority
 
 
 def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labels:
@@ -151,7 +162,6 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
             f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. "
             "Drop the rows without a label."
         )
-    check_classification_targets(y)
     weight = None
     if sample_weight is not None:
         like = np.empty((n_rows, 0))
@@ -178,7 +188,8 @@ def _missing_labels(y: np.ndarray) -> np.ndarray:
 
 def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> Labels:
     kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
-    classes, code = np.unique(y[kept], return_inverse=True)
+    classes, code = _classes_of(y if weight is None else y[kept])
+    check_classification_targets(classes)
     if len(classes) == 1:
         raise ValueError(
             f"the target holds one class only, {classes[0]!r}: there is nothing to rank it "
@@ -213,8 +224,22 @@ def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> 
     )
 
 
-def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
-    """Read the rows and labels with the parameters of a RankRC or RankRCCV `estimator`."""
+def _classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The labels, sorted, and the number of each row's label among them."""
+    other = y != y[0]
+    second = int(other.argmax())
+    # Two labels, the usual case, need no sorting of the rows.
+    if y.dtype != object and other[second] and (~other | (y == y[second])).all():
+        classes = np.sort(y[[0, second]])
+        return classes, (y == classes[1]).astype(int)
+    return np.unique(y, return_inverse=True)
+
+
+def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any, n_solutions: int = 1) -> Prepared:
+    """Read the rows and labels with the parameters of a RankRC or RankRCCV `estimator`.
+
+    `n_solutions` are wanted from them: lams times folds.
+    """
     names = getattr(estimator, "feature_names_in_", None)
     source = as_source(X, names)
     labels = read_labels(y, sample_weight, estimator.pos_label, source.n_rows)
@@ -233,8 +258,9 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
             labels.majority,
             labels.majority_weight,
             block_rows=block_rows(points.shape[0], source.dtype),
-            budget=Budget(for_kernel),
+            budget=Budget(for_kernel, min(_ROW_BYTES * len(labels.majority), for_kernel // 4)),
             n_jobs=estimator.n_jobs,
+            n_uses=expected_passes(len(labels.majority), points.shape[0], n_solutions),
         ),
         expansion=expansion,
         landmarks=landmarks,

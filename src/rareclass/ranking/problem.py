@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from rareclass.ranking.expansion import KERNEL, KernelExpansion, expand, pull_back
+from rareclass.ranking.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
 from rareclass.ranking.losses import PairLoss, RareSide, Zone
 from rareclass.ranking.questions import answer
 from rareclass.rows import Block, Rows
@@ -63,6 +63,9 @@ class RankingProblem:
         tau; None means zero.
     slot : int
         Blocks remember zones under it: problems that are solved at once need different ones.
+    keeps_values : bool
+        Whether blocks remember the values at the last point, for when it turns out to be the
+        solution.
     """
 
     rows: Rows
@@ -76,6 +79,7 @@ class RankingProblem:
     kept: np.ndarray | None = None
     tilt: np.ndarray | None = None
     slot: int = 0
+    keeps_values: bool = False
 
     @property
     def size(self) -> int:
@@ -109,7 +113,7 @@ class RankingProblem:
 
     def on_part(self, stride: int) -> "RankingProblem":
         """The same problem over every `stride`-th block of the majority rows."""
-        part = replace(self, rows=self.rows.every(stride))
+        part = replace(self, rows=self.rows.every(stride), keeps_values=False)
         n_pairs = float(self.rare_weight.sum() * part.majority_weight.sum())
         return replace(part, scale=1.0 / n_pairs if n_pairs else 0.0)
 
@@ -181,6 +185,8 @@ class ValueQuestion(_AboutProblem):
         zone = terms.zone
         n_bytes = zone.low.nbytes + zone.high.nbytes
         block.memo.put(("zone", p.slot), self.token, zone, n_bytes)
+        if p.keeps_values:
+            block.memo.put(VALUES, self.token, values.copy(), values.nbytes)
         return terms.gradient, (terms.value, terms.sums)
 
     def finish(self, pull: np.ndarray, value: float, sums: np.ndarray) -> Evaluation:

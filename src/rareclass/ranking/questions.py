@@ -8,7 +8,7 @@ from memory, once for all of them.
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import islice
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -54,8 +54,8 @@ class Question(Protocol):
         ...
 
 
-Solver = Generator[Question, Any, Result]
-"""Yields questions, is sent their answers, returns its result."""
+Solver = Generator[Question | tuple[Question, ...], Any, Result]
+"""Yields a question, or several, is sent the answer, or a list of them; returns its result."""
 
 
 def answer(questions: Sequence[Question]) -> list[Any]:
@@ -109,11 +109,11 @@ def solve_in_step(starts: Iterable[Callable[[int], Solver[Result]]], at_once: in
     """
     waiting = enumerate(starts)
     results: dict[int, Result] = {}
-    running: dict[int, tuple[int, Solver[Result], Question]] = {}
+    running: dict[int, _Running[Result]] = {}
 
     def go_on(slot: int, number: int, solver: Solver[Result], reply: Any) -> None:
         try:
-            running[slot] = (number, solver, solver.send(reply))
+            running[slot] = _Running(number, solver, solver.send(reply))
         except StopIteration as stop:
             running.pop(slot, None)
             results[number] = stop.value
@@ -124,7 +124,25 @@ def solve_in_step(starts: Iterable[Callable[[int], Solver[Result]]], at_once: in
                 go_on(slot, entry[0], entry[1](slot), None)
         if not running:
             return [results[number] for number in sorted(results)]
-        asked = list(running.items())
-        replies = answer([question for _, (_, _, question) in asked])
-        for (slot, (number, solver, _)), reply in zip(asked, replies, strict=True):
-            go_on(slot, number, solver, reply)
+        in_order = sorted(running.items())
+        replies = iter(answer([q for _, run in in_order for q in run.questions]))
+        # In the order of slots: among solvers that started together, the first hears first.
+        for slot, run in in_order:
+            heard = list(islice(replies, len(run.questions)))
+            go_on(slot, run.number, run.solver, heard if run.asked_several else heard[0])
+
+
+class _Running(NamedTuple, Generic[Result]):
+    """A solver that waits for answers."""
+
+    number: int
+    solver: Solver[Result]
+    asked: Question | tuple[Question, ...]
+
+    @property
+    def asked_several(self) -> bool:
+        return isinstance(self.asked, tuple)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        return self.asked if isinstance(self.asked, tuple) else (self.asked,)

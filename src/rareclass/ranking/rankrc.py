@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
@@ -400,7 +401,8 @@ def rankrc_path(
     check_solver_parameters(models[0], lams)
     for model in models:
         validate_data(model, X, skip_check_array=True)
-    fit_path(models, prepare(models[0], X, y, sample_weight), models[0].verbose)
+    prepared = prepare(models[0], X, y, sample_weight, len(lams))
+    fit_path(models, prepared, models[0].verbose)
     return models
 
 
@@ -414,18 +416,19 @@ def fit_path(models: Sequence[RankRC], prepared: Prepared, verbose: bool | str) 
             note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"
             advance(1, f"{note}, {step.in_memory:.0%} of the kernel in memory")
 
-        problem = prepared.problem(1.0)
+        problem = replace(prepared.problem(1.0), keeps_values=len(lams) == 1)
         solutions = solve_path(
             problem, lams, models[0].tol, models[0].max_iter, prepared.at_once, report
         )
         coefficients = np.column_stack([solution.at.coefficients for solution in solutions])
-        rare, majority = prepared.training_scores(coefficients)
+        token = solutions[0].at.token if len(lams) == 1 else None
+        rare, majority = prepared.training_scores(coefficients, token)
     y = np.repeat([True, False], [len(rare), len(majority)])
     weight = None
     if labels.majority_weight is not None:
         weight = np.concatenate([labels.rare_weight, labels.majority_weight])
     for k, (model, solution) in enumerate(zip(models, solutions, strict=True)):
-        scores = np.concatenate([rare[:, k], majority[:, k]])
+        scores = np.concatenate([rare[:, k], majority.reshape(len(majority), -1)[:, k]])
         model.offset_ = balanced_accuracy_threshold(y, scores, weight)
         model.whitener_ = problem.whitener
         _store(model, prepared, solution)

@@ -154,7 +154,7 @@ verbose
         check_solver_parameters(self, lams)
         scoring = _scoring(self.scoring)
         validate_data(self, header(X), skip_check_array=True)
-        prepared = prepare(self, X, y, sample_weight)
+        prepared = prepare(self, X, y, sample_weight, len(lams) * 2)
         folds = self._folds(prepared.labels, prepared.n_rows)
         solutions, scores = self._cross_validate(prepared, folds, lams, scoring)
         self._store_results(lams, solutions, scores)
@@ -339,7 +339,7 @@ def _held_out(
     """(y, scores, weight) of the tested rows, a column of scores a solution."""
     labels = prepared.labels
     coefficients = np.column_stack([solution.at.coefficients for solution in solutions])
-    rare, majority = prepared.training_scores(coefficients, tested)
+    rare, majority = prepared.training_scores(coefficients, tested=tested)
     y = np.repeat([True, False], [len(rare), len(majority)])
     weight = None
     if labels.majority_weight is not None:

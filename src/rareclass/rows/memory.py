@@ -55,6 +55,8 @@ class ArrayRows:
     n_jobs : int or None
         Threads over blocks; BLAS runs with one thread inside them. The result does not depend
         on it: blocks are added up in an order that does not either.
+    n_uses : float
+        How many passes are expected: says what is worth remembering.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class ArrayRows:
         block_rows: int = 4096,
         budget: Budget | None = None,
         n_jobs: int | None = None,
+        n_uses: float = np.inf,
     ) -> None:
         self.n_rows = source.n_rows if index is None else len(index)
         self.n_features = source.n_features
@@ -75,12 +78,13 @@ class ArrayRows:
         self._block_rows, self._n_whole = block_rows, self.n_rows
         self._memos = [Memo(self.budget) for _ in range(0, self.n_rows, block_rows)]
         self._blocks = range(len(self._memos))
+        self._n_uses = n_uses
         self._blas = ThreadpoolController()
 
     def every(self, stride: int) -> "ArrayRows":
         """Every `stride`-th block of these rows, remembering what they remember."""
         part = object.__new__(ArrayRows)
-        part.__dict__.update(self.__dict__, _blocks=self._blocks[::stride])
+        part.__dict__.update(self.__dict__, _blocks=self._blocks[::stride], _n_uses=np.inf)
         part.n_rows = sum(stop - start for start, stop in map(self._range, part._blocks))
         return part
 
@@ -105,7 +109,8 @@ class ArrayRows:
         for number in self._blocks[first:]:
             start, stop = self._range(number)
             weight = np.ones(stop - start) if self._weight is None else self._weight[start:stop]
-            yield Block(start, stop, weight, self._memos[number], partial(self._take, start, stop))
+            take = partial(self._take, start, stop)
+            yield Block(start, stop, weight, self._memos[number], self._n_uses, take)
 
     def _range(self, number: int) -> tuple[int, int]:
         """First row of a block, and the one after its last."""

@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,14 +40,26 @@ def parse_bytes(memory: int | float | str) -> int:
 # pages, and writing 4 GB for the first time takes 0.5 s in place of 1.8 s.
 _LEAST_PIECE, _MOST_PIECE = 2**20, 2**26
 _ALIGNMENT = 64
+# Weight of the last array among those timed; one in so many is kept although it does not pay.
+_RECENT, _TRY_AGAIN = 0.2, 16
 
 
 class Budget:
-    """A number of bytes that blocks may take from, shared by threads."""
+    """A number of bytes that blocks may take from, shared by threads.
 
-    def __init__(self, n_bytes: int) -> None:
+    Parameters
+    ----------
+    n_bytes : int
+    reserve : int, default=0
+        How many of them are not for large arrays.
+    """
+
+    def __init__(self, n_bytes: int, reserve: int = 0) -> None:
         self.total = n_bytes
         self.left = n_bytes
+        self._reserve = reserve
+        self._seconds_making = self._seconds_keeping = 0.0
+        self._n_refused = 0
         self._lock = threading.Lock()
         self._piece = np.empty(0, dtype=np.uint8)
         self._piece_size = _LEAST_PIECE
@@ -59,14 +72,34 @@ class Budget:
             self.left -= n_bytes
             return True
 
+    def pays(self, n_uses: float) -> bool:
+        """Whether keeping an array has lately cost less than making it for every use.
+
+        Fresh memory can be slow to get: 2 s/GB was seen on a virtual machine whose host must find
+        it first.
+        """
+        with self._lock:
+            if self._seconds_keeping <= n_uses * self._seconds_making:
+                return True
+            self._n_refused += 1
+            # Memory may get faster: now and then it is tried again.
+            return self._n_refused % _TRY_AGAIN == 0
+
+    def note(self, seconds_making: float, seconds_keeping: float) -> None:
+        """Remember what making and keeping an array took."""
+        with self._lock:
+            self._seconds_making += _RECENT * (seconds_making - self._seconds_making)
+            self._seconds_keeping += _RECENT * (seconds_keeping - self._seconds_keeping)
+
     def room(self, like: np.ndarray) -> np.ndarray | None:
         """An array of the shape and dtype of `like`, not filled; None when too little is left."""
         n_bytes = -(-like.nbytes // _ALIGNMENT) * _ALIGNMENT
         with self._lock:
-            if n_bytes > self.left:
+            left = self.left - self._reserve
+            if n_bytes > left:
                 return None
             if n_bytes > len(self._piece):
-                size = max(n_bytes, min(self._piece_size, self.left))
+                size = max(n_bytes, min(self._piece_size, left))
                 self._piece = np.empty(size, dtype=np.uint8)
                 self._piece_size = min(2 * self._piece_size, _MOST_PIECE)
             self.left -= n_bytes
@@ -99,13 +132,27 @@ class Memo:
         if self._budget.take(n_bytes - (old[2] if old else 0)):
             self._kept[name] = (key, value, n_bytes)
 
-    def put_array(self, name: Any, key: Any, array: np.ndarray) -> None:
-        """Keep a copy of a large array for good, if the budget allows and `name` is free."""
-        if name not in self._kept:
-            kept = self._budget.room(array)
-            if kept is not None:
-                kept[...] = array
-                self._kept[name] = (key, kept, array.nbytes)
+    def array(
+        self, name: Any, key: Any, make: Callable[[], np.ndarray], n_uses: float
+    ) -> np.ndarray:
+        """The array kept under `name` with this `key`, else a new one from `make`.
+
+        A copy of the new one is kept for good, if the budget allows, `name` is free, and that
+        pays for so many uses.
+        """
+        kept = self.get(name, key)
+        if kept is not None:
+            return kept
+        start = perf_counter()
+        array = make()
+        made = perf_counter()
+        if name not in self._kept and self._budget.pays(n_uses):
+            room = self._budget.room(array)
+            if room is not None:
+                room[...] = array
+                self._kept[name] = (key, room, array.nbytes)
+                self._budget.note(made - start, perf_counter() - made)
+        return array
 
 
 @dataclass(frozen=True)
@@ -118,12 +165,15 @@ class Block:
         Weight of each row; 0 means that the row is not there.
     memo : Memo
         What the block remembers between passes.
+    n_uses : float
+        How many passes are expected.
     """
 
     start: int
     stop: int
     weight: np.ndarray
     memo: Memo
+    n_uses: float
     take: Callable[[], Any] = field(repr=False)
 
     @property
@@ -141,6 +191,7 @@ class Rows(Protocol):
 
     n_rows: int
     n_features: int
+    n_threads: int
 
     def sum(self, fn: Callable[..., tuple], *broadcast: Any) -> tuple:
         """``fn(block, *broadcast)``, a tuple of numbers and arrays, added up over the blocks."""
@@ -155,7 +206,10 @@ class Rows(Protocol):
         ...
 
     def every(self, stride: int) -> "Rows":
-        """A part of these rows, spread evenly: every `stride`-th block. It remembers with them."""
+        """A part of these rows, spread evenly: every `stride`-th block. It remembers with them.
+
+        Many passes are expected of it.
+        """
         ...
 
     def share_remembering(self, name: str) -> float:
