@@ -98,7 +98,7 @@ def measure(
         "seconds": seconds,
         "peak_bytes": process_memory.peak(),
         "file_bytes": Path(path).stat().st_size,
-        "passes": model.history_[-1].passes if model.history_ else 0,
+        "passes": model.history_[-1].passes if model.history_ else 1.0,
         "status_of_solver": str(model.status_),
     }
     X, y = _rows(HELD_OUT_ROWS, features, HELD_OUT_ROWS // 1000, seed=10**6)

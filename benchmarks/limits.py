@@ -11,7 +11,6 @@ from benchmarks import data_sets, roofline, simulated_fits
 from benchmarks.cells import Cell, Group
 from benchmarks.ledger import Run, summaries
 from benchmarks.results_page import table
-from rareclass.rows import parse_bytes
 
 FITS = (
     (40, "rankrc", "all"),
@@ -88,7 +87,7 @@ def shares(runs: list[Run]) -> list[Run]:
             run["features"],
             run["details"]["landmarks"],
             run["details"]["passes"],
-            parse_bytes(run["budget"]),
+            run["details"]["in_memory"],
         )
         found.append({**run, "least": least, "ratio": run["seconds"] / least})
     return found

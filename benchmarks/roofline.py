@@ -8,9 +8,10 @@ With n rows, d features and r landmarks, kernel entries in float32:
   ``4 n r / sgemv``, whichever takes longer;
 - a pass over entries that are not kept: making them again, and the two products.
 
-c is the share of the kernel that the memory budget keeps. The model counts the passes of the
-solver's history; the first evaluation, which comes with making the kernel, and the choice of the
-threshold are not counted, nor is anything on the rare side. So the true limit is a little higher.
+c is the share of the kernel that the fit kept (``in_memory`` in its history). The model counts the
+passes of the solver's history, the first of which makes the kernel. Lams that are solved in step
+share a pass; the model gives each a reading of its own. Nothing on the rare side is counted, so
+the true limit of one lam is a little higher.
 """
 
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ def seconds(
     features: int,
     landmarks: int,
     passes: float,
-    budget: float,
+    kept: float,
 ) -> float:
     """Least seconds of a fit.
 
@@ -41,21 +42,20 @@ def seconds(
     rows, features, landmarks : int
     passes : float
         Readings of the majority that the solver counted.
-    budget : float
-        Bytes that the kernel may take.
+    kept : float
+        Share of the kernel kept in memory.
 
     Examples
     --------
     >>> rates = {"sgemm_block": 1e12, "exp": 1e9, "first_touch": 1e9, "read": 1e10}
     >>> rates["sgemv_block"] = 1e12
-    >>> round(seconds(rates, 10**6, 40, 1000, 10, 1e12), 2)  # writes, then reads 10 times
+    >>> round(seconds(rates, 10**6, 40, 1000, 11, 1.0), 2)  # writes, then reads 10 times
     8.0
     """
     entries = float(rows) * landmarks
-    kept = min(1.0, budget / (ENTRY_BYTES * entries))
     arithmetic = making(rates, rows, features, landmarks)
     products = 4.0 * entries / rates["sgemv_block"]
     reading = ENTRY_BYTES * entries / rates["read"]
     first = max(arithmetic, ENTRY_BYTES * kept * entries / rates["first_touch"])
     one_pass = kept * max(reading, products) + (1.0 - kept) * (arithmetic + products)
-    return first + passes * one_pass
+    return first + max(passes - 1.0, 0.0) * one_pass

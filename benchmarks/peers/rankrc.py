@@ -40,6 +40,7 @@ def path(X: np.ndarray, y: np.ndarray, task: Task) -> Fitted:
         "passes": sum(one["passes"] for one in found),
         "passes_for_each_lam": [one["passes"] for one in found],
         "optimality": max(one["optimality"] for one in found),
+        "in_memory": found[-1]["in_memory"],
         "status": sorted({one["status"] for one in found}),
         "landmarks": found[0]["landmarks"],
     }
@@ -67,7 +68,8 @@ def _parameters(task: Task) -> dict[str, Any]:
 
 def _details(model: RankRC) -> dict[str, Any]:
     return {
-        "passes": model.history_[-1].passes if model.history_ else 0,
+        "passes": model.history_[-1].passes if model.history_ else 1.0,
+        "in_memory": model.history_[-1].in_memory if model.history_ else 1.0,
         "iterations": model.n_iter_,
         "objective": model.objective_,
         "optimality": model.optimality_,

@@ -62,17 +62,17 @@ RATES = {"sgemm_block": 80e9, "exp": 2e9, "sgemv_block": 40e9, "read": 40e9, "fi
 
 
 @pytest.mark.parametrize(
-    ("budget", "expected"),
+    ("kept", "expected"),
     [
         # 1e9 entries: arithmetic 1 + 0.5 s, writing 0.5 s; a pass reads 0.1 s or multiplies 0.1 s
-        (4e9, 1.5 + 10 * 0.1),
+        (1.0, 1.5 + 10 * 0.1),
         # nothing kept: each pass makes the kernel again
         (0.0, 1.5 + 10 * 1.6),
-        (2e9, 1.5 + 10 * (0.5 * 0.1 + 0.5 * 1.6)),
+        (0.5, 1.5 + 10 * (0.5 * 0.1 + 0.5 * 1.6)),
     ],
 )
-def test_roofline_by_hand(budget, expected):
-    least = roofline.seconds(RATES, 10**6, 40, 1000, passes=10, budget=budget)
+def test_roofline_by_hand(kept, expected):
+    least = roofline.seconds(RATES, 10**6, 40, 1000, passes=11, kept=kept)
     assert least == pytest.approx(expected)
 
 
@@ -89,7 +89,7 @@ def fit(name, seconds, **about):
         "features": 40,
         "rare": 1000,
         "peak_beyond_input": 300 * 2**20,
-        "details": {"passes": 10, "landmarks": 1000},
+        "details": {"passes": 11, "in_memory": 1.0, "landmarks": 1000},
         "score_rows": 10**6,
         "score_seconds": 0.5,
         "auc": 0.9,

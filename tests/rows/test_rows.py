@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rareclass.rows import ArrayRows, Budget, Memo, as_source, parse_bytes
+from rareclass.byte_sizes import parse_bytes
+from rareclass.rows import ArrayRows, Budget, Memo, as_source
 
 X = np.random.default_rng(0).normal(size=(103, 3))
 

@@ -102,6 +102,6 @@ def print_seen(console: Console, seen: "Seen") -> None:
 
 def file_text(path: Path) -> str:
     """Return a path with the size of the file."""
-    from rareclass.workflow.memory_limit import size_text
+    from rareclass.byte_sizes import size_text
 
     return f"{path} ({size_text(path.stat().st_size)})"

@@ -56,12 +56,13 @@ class Step(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Where the solver stopped, how well, and the last preconditioner that it built."""
+    """Where the solver stopped, how well, at what cost; the last preconditioner that it built."""
 
     at: Evaluation
     optimality: float
     n_iter: int
     status: Status
+    passes: float
     history: list[Step]
     inverse: Preconditioner | None
 
@@ -121,6 +122,7 @@ def minimize(
     precondition: Precondition | None = None,
     inverse: Preconditioner | None = None,
     shortcut: Shortcut | None = None,
+    passes: float = 0.0,
     report: Callable[[Step], None] | None = None,
 ) -> Solver[Solution]:
     r"""Minimise a convex, piecewise quadratic function.
@@ -154,6 +156,8 @@ def minimize(
         One built before, near by: at the end of the minimisation for another lam, say.
     shortcut : Shortcut or None
         Another source of directions.
+    passes : float
+        Passes that the start has cost.
     report : callable or None
         Called with each Step.
 
@@ -165,7 +169,7 @@ def minimize(
     -----
     Cost: one pass of the rows an evaluation and one a CG iteration; the history counts them.
     """
-    at, passes = start, 0.0
+    at = start
     history: list[Step] = []
     status = Status.MAX_ITER
     optimality = _relative(at.gradient, reference)
@@ -204,7 +208,7 @@ def minimize(
         )
         if report is not None:
             report(history[-1])
-    return Solution(at, optimality, len(history), status, history, inverse)
+    return Solution(at, optimality, len(history), status, passes, history, inverse)
 
 
 def _relative(gradient: np.ndarray, reference: float) -> float:

@@ -92,5 +92,4 @@ class PartDirection:
             minimize(problem, start, 1.0, wanted, _MAX_ITER, SampledHessian(problem), self.inverse)
         )
         self.inverse = solution.inverse
-        passes = 1.0 + (solution.history[-1].passes if solution.history else 0.0)
-        return solution.at.w - at.w, passes
+        return solution.at.w - at.w, 1.0 + solution.passes

@@ -144,7 +144,7 @@ def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
     """Every lam from the solution for the one before."""
     start = yield problem.value_at(np.zeros(problem.size))
     reference = float(np.linalg.norm(start.gradient))
-    inverse = None
+    inverse, passes = None, 1.0
     for k, lam in path:
         start = _shifted(start, problem.lam, lam)
         problem = problem.with_lam(lam)
@@ -154,9 +154,10 @@ def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
             reference,
             precondition=SampledHessian(problem),
             inverse=inverse,
+            passes=passes,
         )
         run.keep(k, solution)
-        start, inverse = solution.at, solution.inverse
+        start, inverse, passes = solution.at, solution.inverse, 0.0
 
 
 def _from_part(
@@ -180,6 +181,7 @@ def _from_part(
         precondition=SampledHessian(problem, part),
         inverse=solution.inverse,
         shortcut=PartDirection(part, ends.share, solution.inverse),
+        passes=1.0 + ends.share * solution.passes,
     )
     run.keep(k, solution)
 

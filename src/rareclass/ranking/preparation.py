@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight
 from threadpoolctl import threadpool_limits
 
+from rareclass.byte_sizes import parse_bytes, size_text
 from rareclass.ranking.expansion import KernelExpansion, block_scores, expand
 from rareclass.ranking.kernels import Kernel, make_kernel, mean_width, needs_width
 from rareclass.ranking.landmarks import LandmarkRule, Landmarks, distinct_landmarks
@@ -22,7 +23,7 @@ from rareclass.ranking.losses import PairLoss, make_loss
 from rareclass.ranking.part import expected_passes
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.whitening import whiten
-from rareclass.rows import ArrayRows, Budget, RowSource, as_source, parse_bytes
+from rareclass.rows import ArrayRows, Budget, RowSource, as_source
 
 # A kernel block of this size stays in a core's second-level cache between its uses.
 _BLOCK_BYTES = 2**22
@@ -329,13 +330,13 @@ def _share_out(memory: int, n_landmarks: int, n_rare: int, dtype: np.dtype) -> t
     square, rare = held_whole_bytes(n_landmarks, n_rare, dtype.itemsize)
     if square + rare > memory:
         most = int(min((memory / 48) ** 0.5, memory / (2 * dtype.itemsize * n_rare)))
-        remedy = f"Allow at least memory='{-(-(square + rare) // 1024):,}KiB'".replace(",", "")
+        remedy = f"Allow at least memory='{-(-(square + rare) // 1024)}KiB'"
         if most > 0:
             remedy += f", or pass landmarks=('rare', k) with k of at most {most:,}"
         raise ValueError(
-            f"memory= allows {memory / 2**20:,.3g} MiB; {n_landmarks:,} landmarks and their "
-            f"factorisation take {square / 2**20:,.3g} MiB, their kernel with {n_rare:,} rare rows "
-            f"{rare / 2**20:,.3g} MiB. {remedy}."
+            f"memory= allows {size_text(memory)}; {n_landmarks:,} landmarks and their "
+            f"factorisation take {size_text(square)}, their kernel with {n_rare:,} rare rows "
+            f"{size_text(rare)}. {remedy}."
         )
     of_solver = square // 3  # its preconditioner
     at_once = int(np.clip(memory // 4 // of_solver, 1, _MOST_AT_ONCE))

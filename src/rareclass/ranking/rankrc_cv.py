@@ -295,7 +295,7 @@ verbose
             "rank_test_score": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
             "n_stopped_short": np.sum(short, axis=0),
             "mean_n_iter": np.mean([[s.n_iter for s in path] for path in solutions], axis=0),
-            "mean_passes": np.mean([[_passes(s) for s in path] for path in solutions], axis=0),
+            "mean_passes": np.mean([[s.passes for s in path] for path in solutions], axis=0),
         }
 
     def _refit(
@@ -367,7 +367,3 @@ def _held_out_threshold(
     scores = np.concatenate([part[1][:, 0] for part in parts])
     weights = [part[2] for part in parts if part[2] is not None]
     return balanced_accuracy_threshold(y, scores, np.concatenate(weights) if weights else None)
-
-
-def _passes(solution: Solution) -> float:
-    return solution.history[-1].passes if solution.history else 0

@@ -9,7 +9,7 @@ from rareclass.rows.csv import from_csv
 from rareclass.rows.labelled import LabelledRows, from_arrays, header
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.parquet import from_parquet
-from rareclass.rows.protocol import Block, Budget, Memo, Rows, parse_bytes
+from rareclass.rows.protocol import Block, Budget, Memo, Rows
 from rareclass.rows.source import RowSource, as_source
 
 __all__ = [
@@ -25,5 +25,4 @@ __all__ = [
     "from_csv",
     "from_parquet",
     "header",
-    "parse_bytes",
 ]

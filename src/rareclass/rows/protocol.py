@@ -1,6 +1,5 @@
 """The seam for size: rows come in blocks, are summed or mapped, and may remember things."""
 
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,33 +7,6 @@ from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
-
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-
-
-def parse_bytes(memory: int | float | str) -> int:
-    """Bytes from a number or a text such as ``"2GiB"``, ``"256 MB"``.
-
-    Raises
-    ------
-    ValueError
-        When the text is not a number with one of the units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
-
-    Examples
-    --------
-    >>> parse_bytes("2GiB")
-    2147483648
-    """
-    if isinstance(memory, str):
-        match = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([a-z]*)\s*", memory, re.IGNORECASE)
-        if match is None or match[2].upper() not in _UNITS:
-            raise ValueError(f"memory={memory!r} is not a size; write '2GiB', '512MB' or bytes.")
-        memory = float(match[1]) * _UNITS[match[2].upper()]
-    if not memory > 0:
-        raise ValueError(f"memory={memory!r} must be above zero; the default is '2GiB'.")
-    return int(memory)
-
 
 # Arrays that blocks keep are cut from pieces this large: the operating system then hands out huge
 # pages, and writing 4 GB for the first time takes 0.5 s in place of 1.8 s.

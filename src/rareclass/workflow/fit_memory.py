@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from rareclass.byte_sizes import size_text
 from rareclass.data.column_facts import HIGH_CARDINALITY
 from rareclass.data.encoding import DOUBLE_PRECISION_ROWS
 from rareclass.data.svmlight_file import SvmlightFile
 from rareclass.data.tables import TableFile, batch_rows_for
 from rareclass.errors import InputError
-from rareclass.workflow.memory_limit import size_text
 
 # The encoded table lives three times at the peak: from the encoders, imputed, and split in two.
 ENCODED_COPIES = 3

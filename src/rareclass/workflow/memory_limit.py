@@ -1,4 +1,4 @@
-"""How much memory this process may still take, and sizes in words."""
+"""How much memory this process may still take."""
 
 import os
 from pathlib import Path
@@ -23,23 +23,6 @@ def available_memory() -> int:
             cache = _page_cache(folder / "memory.stat")
             limits.append(most - max(0, (taken or 0) - cache))
     return max(0, min(limits))
-
-
-def size_text(n_bytes: float) -> str:
-    """Return a number of bytes in words.
-
-    Examples
-    --------
-    >>> size_text(3 * 2**30)
-    '3.0 GiB'
-    >>> size_text(1500)
-    '1.5 KiB'
-    """
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if n_bytes < 1024:
-            return f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
-        n_bytes /= 1024
-    return f"{n_bytes:.1f} TiB"
 
 
 def _free_on_machine() -> int:

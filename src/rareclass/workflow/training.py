@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rareclass.byte_sizes import size_text
 from rareclass.errors import InputError
 from rareclass.ranking import RankRC, RankRCCV
 from rareclass.ranking.preparation import held_whole_bytes
@@ -19,7 +20,6 @@ from rareclass.ranking.rankrc_cv import PAPER_LAMS
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.workflow.held_out import Estimate
 from rareclass.workflow.held_out import estimate as estimate_scores
-from rareclass.workflow.memory_limit import size_text
 from rareclass.workflow.model_file import ModelFile
 from rareclass.workflow.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.workflow.training_set import FitSettings, TrainingSet
