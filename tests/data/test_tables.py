@@ -4,6 +4,8 @@ import gzip
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,6 +17,7 @@ from rareclass.data.csv_file import CsvFile
 from rareclass.data.parquet_file import ParquetFile
 from rareclass.data.svmlight_file import SvmlightFile
 from rareclass.data.tables import TableFile, open_table
+from rareclass.data.typed_scratch import TypedScratch
 from rareclass.errors import InputError
 
 
@@ -190,6 +193,47 @@ def test_damage_is_named_by_row_group(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(InputError, match="is gone"):
         list(file.batches())
+
+
+def test_files_that_may_not_be_read_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pl.DataFrame({"a": [1.5], "b": ["x"]}).write_parquet(tmp_path / "t.parquet")
+    pl.DataFrame({"a": [1.5], "b": ["x"]}).write_csv(tmp_path / "t.csv")
+    tables = [open_table(tmp_path / name) for name in ("t.parquet", "t.csv")]
+
+    def closed(path: object, *options: object, **more: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # Not by chmod: it does not stop the superuser, as whom tests may run.
+    monkeypatch.setattr(Path, "open", closed)
+    monkeypatch.setattr(pq, "ParquetFile", closed)
+    for table in tables:
+        for read in (lambda t: open_table(t.path), lambda t: type(t)(t.path).columns, batches_of):
+            with pytest.raises(InputError, match=r"may not read .*its owner") as caught:
+                read(table)
+            assert str(table.path) in str(caught.value)
+
+
+def batches_of(table: Any) -> list[pl.DataFrame]:
+    return list(table.batches())
+
+
+def test_a_disk_far_too_small_is_noticed_at_the_first_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pl.DataFrame({"x": np.arange(1000.0)})
+
+    def start(expected_rows: int | None) -> None:
+        TypedScratch(tmp_path, expected_rows=expected_rows).append(frame)
+
+    usage = SimpleNamespace(free=1_000_000)
+    monkeypatch.setattr("rareclass.rows.scratch.shutil.disk_usage", lambda folder: usage)
+    start(None)
+    start(125_000)  # as many bytes as are free
+    start(200_000)  # perhaps an overestimate
+    with pytest.raises(InputError, match=r"no room.*: about 8,.* bytes are needed, 1,0"):
+        start(1_000_000)
 
 
 def test_huge_row_groups_are_streamed(tmp_path: Path) -> None:

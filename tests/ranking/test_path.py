@@ -1,6 +1,9 @@
 """Paths of solutions: in step or one by one, from a part of the rows or from the one before."""
 
 import tracemalloc
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,12 +11,16 @@ import pytest
 from oracles import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.ranking import path as module
+from rareclass.ranking import preparation, rankrc
+from rareclass.ranking.kernels import Gaussian
 from rareclass.ranking.newton import Status, minimize
 from rareclass.ranking.part import PartDirection, part_stride
 from rareclass.ranking.path import solve_path, solve_paths
 from rareclass.ranking.preconditioner import SampledHessian
 from rareclass.ranking.preparation import prepare
+from rareclass.ranking.problem import Evaluation
 from rareclass.ranking.questions import answer, solve, solve_in_step
+from rareclass.rows import ArrayRows
 
 LAMS = [2.0**-4, 2.0**2, 2.0**-10]
 X, Y = rare_mixture(3000, 40)
@@ -39,6 +46,12 @@ def from_parts(monkeypatch):
     monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 4)
 
 
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of 32 rows, so that small tables have many and threads have work."""
+    monkeypatch.setattr(preparation, "_MOST_BLOCK_ROWS", 32)
+
+
 def test_questions_of_many_problems_are_answered_as_each_alone():
     problem = prepared_problem()
     rng = np.random.default_rng(0)
@@ -49,6 +62,8 @@ def test_questions_of_many_problems_are_answered_as_each_alone():
     for a, b in zip(together, alone, strict=True):
         assert a.value == pytest.approx(b.value, rel=1e-13)
         np.testing.assert_allclose(a.gradient, b.gradient, rtol=1e-10, atol=1e-12)
+    with pytest.raises(ValueError, match="different rows"):
+        answer([problem.value_at(points[0]), problem.on_part(2).value_at(points[0])])
     mixed = answer([others[0].product(alone[0], points[1]), others[1].value_at(points[2])])
     product = others[0].hessian_product(alone[0], points[1])
     np.testing.assert_allclose(mixed[0], product, rtol=1e-10, atol=1e-12)
@@ -144,11 +159,40 @@ def test_a_poor_shortcut_is_dropped():
         calls.append(1)
         return at.gradient, 0.0
 
-    for shortcut in (crawl, climb):
+    without = solve(minimize(problem, start, reference, 1e-8, 50)).passes
+    for shortcut, most in ((crawl, 10), (climb, 0)):
         calls.clear()
         solution = solve(minimize(problem, start, reference, 1e-8, 50, shortcut=shortcut))
         assert solution.status is Status.CONVERGED
         assert len(calls) == 1
+        assert solution.passes <= without + most  # a direction that climbs is not even tried
+
+
+def test_secant_pairs_correct_a_step_as_in_bfgs():
+    rng = np.random.default_rng(0)
+    A = np.diag(rng.uniform(0.5, 2.0, 6))  # stands for the inverse curvature of the part
+
+    class Linear(PartDirection):
+        def _minimum(self, at, gradient, wanted):
+            return -A @ gradient, 1.0
+
+    def point(w, gradient):
+        return Evaluation(w, 0.0, gradient, w, None, None)
+
+    B = rng.normal(size=(6, 6))
+    B = B @ B.T + np.eye(6)  # the whole's curvature
+    shortcut, H = Linear(None, 0.5), A
+    w, before = rng.normal(size=6), None
+    for _ in range(4):
+        at = point(w, B @ w)
+        if before is not None:
+            s, y = at.w - before.w, at.gradient - before.gradient
+            V = np.eye(6) - np.outer(s, y) / (s @ y)
+            H = V @ H @ V.T + np.outer(s, s) / (s @ y)
+        step, passes = shortcut(at, 1.0)
+        np.testing.assert_allclose(step, -H @ at.gradient, rtol=1e-9, atol=1e-12)
+        assert passes == 0.5
+        w, before = w + 0.7 * step, at
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
@@ -174,7 +218,8 @@ def test_several_problems_keep_their_order(from_parts):
     folds = [np.arange(len(Y)) % 3 == k for k in range(3)]
     problems = [prepared_problem(held_out=fold) for fold in folds]
     rows = problems[0].rows
-    shared = [type(p)(**{**p.__dict__, "rows": rows}) for p in problems]
+    expansion = problems[0].expansion
+    shared = [replace(p, rows=rows, expansion=expansion) for p in problems]
     done = []
     found = solve_paths(
         [lambda p=p: p for p in shared], LAMS, 1e-8, 100, 4, done=lambda: done.append(1)
@@ -189,11 +234,20 @@ def test_several_problems_keep_their_order(from_parts):
             assert solution.inverse is None
 
 
-def test_estimators_from_parts_are_those_without(monkeypatch):
-    parameters = {"tol": 1e-9, "random_state": 0}
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"eps": 0.1},
+        {"kernel": lambda X, Z: np.asarray(X @ Z.T) + 1.0},
+        {"landmarks": ("rare", 12)},
+    ],
+)
+def test_estimators_from_parts_are_those_without(parameters, small_blocks, monkeypatch):
+    parameters = {"tol": 1e-9, "random_state": 0} | parameters
     plain = rankrc_path(X, Y, LAMS, **parameters)
     search = RankRCCV(LAMS, cv=3, **parameters).fit(X, Y)
-    monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 2)
+    monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 3)
     for a, b in zip(rankrc_path(X, Y, LAMS, **parameters), plain, strict=True):
         np.testing.assert_allclose(a.score_samples(X), b.score_samples(X), atol=1e-6)
         assert a.history_[-1].passes > 0
@@ -203,14 +257,66 @@ def test_estimators_from_parts_are_those_without(monkeypatch):
     )
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-10)])
-def test_memory_and_threads_do_not_change_a_path_from_a_part(from_parts, dtype, tolerance):
-    first = None
+# float32 kernels of other shapes are rounded otherwise: 1e-4 of a score is what that may come to.
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-4)])
+@pytest.mark.parametrize("parts", [False, True])
+def test_memory_and_threads_do_not_change_estimators(
+    parts, dtype, tolerance, small_blocks, monkeypatch
+):
+    monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 4 if parts else None)
+    rows = X.astype(dtype)
+    first, shares = None, []
     for memory, n_jobs in [("1GiB", 1), ("1GiB", 2), ("400kB", 1), ("200 kB", 3)]:
-        models = rankrc_path(X.astype(dtype), Y, LAMS, memory=memory, n_jobs=n_jobs)
-        scores = np.column_stack([model.score_samples(X.astype(dtype)) for model in models])
-        first = scores if first is None else first
-        np.testing.assert_allclose(scores, first, rtol=tolerance, atol=tolerance)
+        models = rankrc_path(rows, Y, LAMS, memory=memory, n_jobs=n_jobs)
+        search = RankRCCV(LAMS, cv=3, memory=memory, n_jobs=n_jobs).fit(rows, Y)
+        found = [model.score_samples(rows) for model in models]
+        found += [[model.offset_] for model in models] + [[search.offset_]]
+        found.append(search.cv_results_["mean_test_score"])
+        found = np.concatenate(found)
+        first = found if first is None else first
+        np.testing.assert_allclose(found, first, rtol=tolerance, atol=tolerance)
+        shares.append(models[0].history_[-1].in_memory)
+    assert shares[:2] == [1.0, 1.0]
+    assert 0.0 <= shares[3] < shares[2] < 1.0
+
+
+@pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.parametrize("memory", ["1GiB", "200kB"])
+def test_a_pass_works_out_a_kernel_block_once(memory, parts, small_blocks, monkeypatch):
+    monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 4 if parts else None)
+    seen, kernel = [0, 0], Gaussian.block
+
+    def counted(self, rows, points):
+        seen[0] += rows.shape[0]
+        return kernel(self, rows, points)
+
+    def passes(self, fn, *broadcast):
+        seen[1] += self.n_rows
+        return total(self, fn, *broadcast)
+
+    total = ArrayRows.sum
+    prepared = prepare(RankRC(memory=memory, n_jobs=1), X, Y, None, several=True)
+    folds = [np.arange(len(Y)) % 3 == k for k in range(3)]
+    monkeypatch.setattr(Gaussian, "block", counted)
+    monkeypatch.setattr(ArrayRows, "sum", passes)
+    solve_paths([partial(prepared.problem, 1.0, fold) for fold in folds], LAMS, 1e-6, 50, 4)
+    if memory == "1GiB":
+        assert seen[0] < 1.5 * len(Y) + 0.1 * seen[1]  # the sample of a preconditioner is extra
+    else:
+        assert seen[0] <= 1.1 * seen[1]
+
+
+def test_the_progress_line_says_what_is_in_memory(monkeypatch):
+    notes = []
+
+    @contextmanager
+    def track(*_):
+        yield lambda _, note: notes.append(note)
+
+    monkeypatch.setattr(rankrc, "track", track)
+    RankRC().fit(X, Y)
+    assert all(note.endswith("100% of the kernel in memory") for note in notes)
+    assert notes
 
 
 def test_what_fit_holds_does_not_grow_with_the_rows(from_parts):
@@ -229,8 +335,8 @@ def test_what_fit_holds_does_not_grow_with_the_rows(from_parts):
 
 def test_a_part_is_a_small_share_of_the_rows():
     assert part_stride(10_000, 100) is None
-    assert part_stride(1_000_000, 1000) == 25
-    assert part_stride(4_000_000, 1000) == 100
+    assert part_stride(1_000_000, 1000) == 66
+    assert part_stride(4_000_000, 1000) == 266
 
 
 def test_the_hessian_sampled_from_a_part_is_near_that_of_the_whole():

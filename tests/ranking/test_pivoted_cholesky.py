@@ -67,3 +67,21 @@ def test_it_chooses_landmarks():
     for wrong in [("rare", 3, "best"), ("rare+majority", 3, "kmeans++"), ("rare", 2.5), ("rare",)]:
         with pytest.raises(ValueError, match="pivoted_cholesky"):
             RankRC(landmarks=wrong).fit(X, y)
+
+
+def test_float32_goes_as_far_as_its_kernel_resolves():
+    X = np.random.default_rng(0).normal(size=(5000, 3))
+    wide = pivoted_cholesky(Gaussian(8.0), X, 60)
+    narrow = pivoted_cholesky(Gaussian(8.0), X.astype(np.float32), 60)
+    assert len(wide) == 60
+    assert len(narrow) >= 40
+    K = Gaussian(8.0).block(X, X[narrow])
+    S = Gaussian(8.0).block(X[narrow], X[narrow])
+    left = 1.0 - np.einsum("ij,ji->i", K, np.linalg.lstsq(S, K.T, rcond=1e-14)[0])
+    assert left.max() < 1e-5
+
+
+def test_its_factor_counts_against_the_memory():
+    X, y = rare_mixture(600, 60)
+    with pytest.raises(ValueError, match=r"factor of 60 rare rows takes 14.1 KiB.*k-means"):
+        RankRC(landmarks=("rare", 30, "pivoted_cholesky"), memory="10KiB").fit(X, y)

@@ -1,11 +1,15 @@
 """Parquet and CSV as rows on disk: the same rows, the same fit, errors that say where."""
 
 import gzip
+import os
+import signal
 import subprocess
 import sys
+import threading
 import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -16,6 +20,7 @@ import pytest
 from rareclass import RankRC, RankRCCV
 from rareclass.errors import InputError
 from rareclass.rows import from_arrays, from_csv, from_parquet
+from rareclass.rows.scratch import ScratchRows
 
 NAMES = tuple("abcde")
 
@@ -46,16 +51,38 @@ def same(one, other, rtol=1e-10):
     np.testing.assert_array_equal(one.landmarks_, other.landmarks_)
 
 
+@pytest.fixture
+def many_blocks(monkeypatch):
+    """Blocks of 32 rows; what is read from disk while they are in force, as (rows, thread)."""
+    monkeypatch.setattr("rareclass.ranking.preparation._MOST_BLOCK_ROWS", 32)
+    reads = []
+    take = ScratchRows.take
+
+    def watched(self, rows):
+        block = take(self, rows)
+        reads.append((len(block), threading.current_thread().name))
+        return block
+
+    monkeypatch.setattr(ScratchRows, "take", watched)
+    return reads
+
+
+def in_many_threads(reads):
+    """Whether many reads were of small blocks, in threads of a pool."""
+    return sum(size <= 32 and "ThreadPool" in name for size, name in reads) > 25
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("memory", "n_jobs"), [("2GiB", 1), ("1MiB", 2)])
-def test_a_fit_on_parquet_is_the_fit_in_memory(tmp_path, dtype, memory, n_jobs):
+@pytest.mark.parametrize("memory", ["2GiB", "1MiB"])
+def test_a_fit_on_parquet_is_the_fit_in_memory(tmp_path, many_blocks, dtype, memory):
     X, y = data(dtype)
     rows = from_parquet(parts(tmp_path, X, y), target="y", scratch=tmp_path)
     assert rows.source.dtype == dtype
     assert rows.shape == (1200, 5)
     np.testing.assert_array_equal(rows.y, y)
     expected = RankRC(n_jobs=1).fit(X, y)
-    model = RankRC(memory=memory, n_jobs=n_jobs).fit_rows(rows)
+    model = RankRC(memory=memory, n_jobs=2).fit_rows(rows)
+    assert in_many_threads(many_blocks)
     same(model, expected)
     assert list(model.feature_names_in_) == list(NAMES)
     np.testing.assert_allclose(model.score_samples(rows), expected.score_samples(X))
@@ -64,13 +91,14 @@ def test_a_fit_on_parquet_is_the_fit_in_memory(tmp_path, dtype, memory, n_jobs):
     np.testing.assert_allclose(model.transform(rows), expected.transform(X))
 
 
-def test_cross_validation_on_parquet_is_the_one_in_memory(tmp_path):
+def test_cross_validation_on_parquet_is_the_one_in_memory(tmp_path, many_blocks):
     X, y = data()
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     rows = from_parquet(parts(tmp_path, X, y), target="y")
     rows = replace(rows, sample_weight=weight, feature_names=None)
-    expected = RankRCCV([1.0, 0.01], cv=3).fit(X, y, weight)
-    model = RankRCCV([1.0, 0.01], cv=3).fit_rows(rows)
+    expected = RankRCCV([1.0, 0.01], cv=3, n_jobs=1).fit(X, y, weight)
+    model = RankRCCV([1.0, 0.01], cv=3, n_jobs=2).fit_rows(rows)
+    assert in_many_threads(many_blocks)
     assert model.best_lam_ == expected.best_lam_
     assert model.best_score_ == pytest.approx(expected.best_score_, rel=1e-10)
     same(model.best_estimator_, expected.best_estimator_)
@@ -115,8 +143,49 @@ def test_rows_without_labels_are_scored_and_not_fitted(tmp_path):
     for new in (from_parquet(tmp_path / "new.pq"), from_csv(tmp_path / "new.csv")):
         assert new.y is None
         np.testing.assert_allclose(model.score_samples(new), model.score_samples(from_arrays_of(X)))
-        with pytest.raises(ValueError, match="requires y"):
-            RankRC().fit_rows(new)
+        for estimator in (RankRC(), RankRCCV()):
+            refused(lambda: estimator.fit_rows(new), "no labels", "target=", "from_arrays takes y")  # noqa: B023
+
+
+@pytest.mark.parametrize("given", ["x.parquet", Path("x.parquet"), np.eye(3), None])
+def test_what_is_no_labelled_rows_is_refused(given):
+    for estimator in (RankRC(), RankRCCV()):
+        with pytest.raises(TypeError, match=r"from_parquet\(path, target=.*fit\(X, y\)") as caught:
+            estimator.fit_rows(given)
+        assert ("x.parquet" in str(caught.value)) == isinstance(given, str | Path)
+
+
+def test_rows_are_closed_by_with(tmp_path):
+    X, y = data()
+    with from_parquet(parts(tmp_path, X, y), target="y") as rows:
+        others = replace(rows, y=1 - rows.y)
+        model = RankRC().fit_rows(rows)
+    assert rows.y.tolist() == y.tolist()
+    for closed in (rows, others):
+        refused(lambda: model.score_samples(closed), "were closed", "Read the file again")  # noqa: B023
+    with from_arrays(X, y) as kept:
+        pass
+    assert kept.source.take(slice(0, 1)).tolist() == X[:1].tolist()
+
+
+def test_closing_gives_the_disk_back(tmp_path, monkeypatch):
+    X, y = data()
+    made = []
+    start = ScratchRows.__init__
+    monkeypatch.setattr(
+        ScratchRows, "__init__", lambda self, *to: (made.append(self), start(self, *to))[1]
+    )
+    rows = from_parquet(parts(tmp_path, X, y), target="y")
+    file = made[0]._scratch.file
+    assert os.fstat(file.fileno()).st_size == X.nbytes
+    rows.close()
+    rows.close()
+    assert file.closed
+    # Reading that fails closes it too, whoever keeps the traceback.
+    nothing = pa.nulls(len(y), pa.int64())
+    pq.write_table(table(X, y=nothing), tmp_path / "day=2" / "part-2.parquet")
+    refused(lambda: from_parquet(tmp_path, "y", columns=["a"]))
+    assert made[1]._scratch.file.closed
 
 
 def from_arrays_of(X):
@@ -137,7 +206,7 @@ def test_narrow_columns_are_kept_narrow(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
-def test_a_fit_on_csv_is_the_fit_in_memory(tmp_path, suffix):
+def test_a_fit_on_csv_is_the_fit_in_memory(tmp_path, many_blocks, suffix):
     X, y = data()
     for k, rows in enumerate((slice(0, 400), slice(400, None))):
         text = pl.DataFrame(X[rows], schema=NAMES).with_columns(y=pl.Series(y[rows])).write_csv()
@@ -146,7 +215,31 @@ def test_a_fit_on_csv_is_the_fit_in_memory(tmp_path, suffix):
     rows = from_csv(tmp_path, target="y")
     np.testing.assert_array_equal(rows.y, y)
     np.testing.assert_array_equal(rows.source.take(slice(None)), X)
-    same(RankRC(n_jobs=1).fit_rows(rows), RankRC(n_jobs=1).fit(X, y))
+    same(RankRC(n_jobs=2).fit_rows(rows), RankRC(n_jobs=1).fit(X, y))
+    assert in_many_threads(many_blocks)
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels"),
+    [
+        (["0", "1"], [0, 1]),
+        (["-0", "1"], [-0.0, 1.0]),
+        (["0.0", "1"], [0.0, 1.0]),
+        (["0.25", "-3e+20"], [0.25, -3e20]),
+        (["01", "1"], ["01", "1"]),
+        (["1", "1.0"], ["1", "1.0"]),
+        (["1_0", "10"], ["1_0", "10"]),
+        (["0x10", "1"], ["0x10", "1"]),
+        (["inf", "1"], ["inf", "1"]),
+        (["nan", "1"], ["nan", "1"]),
+        (["9" * 23, "9" * 22 + "8"], ["9" * 23, "9" * 22 + "8"]),
+    ],
+)
+def test_labels_of_csv_are_numbers_only_where_written_so(tmp_path, texts, labels):
+    (tmp_path / "t.csv").write_text("a,y\n" + "".join(f"1,{text}\n" for text in texts))
+    read = from_csv(tmp_path / "t.csv", "y").y.tolist()
+    assert read == labels
+    assert list(map(type, read)) == list(map(type, labels))
 
 
 def test_arrays_and_memory_maps(tmp_path):
@@ -180,6 +273,7 @@ def test_a_memory_map_is_never_loaded(tmp_path):
 def refused(read, *words, **options):
     with pytest.raises(InputError) as caught:
         read(**options)
+    assert caught.value.remedy
     for word in words:
         assert word in str(caught.value)
 
@@ -252,6 +346,30 @@ def test_a_part_cut_short_is_named(tmp_path):
     refused(lambda: from_parquet(tmp_path, "y"), str(part), "cut short")
 
 
+@pytest.mark.parametrize(
+    ("read", "name", "opener"),
+    [(from_parquet, "t.parquet", "parquet.pq.ParquetFile"), (from_csv, "t.csv", "csv._reader")],
+)
+def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch, read, name, opener):
+    def closed(path, *options, **more):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # Not by chmod: it does not stop the superuser, as whom tests may run.
+    monkeypatch.setattr(f"rareclass.rows.{opener}", closed)
+    refused(lambda: read(tmp_path / name, "y"), f"may not read {tmp_path / name}", "its owner")
+
+
+def test_a_csv_that_goes_while_reading_is_named(tmp_path, monkeypatch):
+    from rareclass.rows import csv
+
+    (tmp_path / "t.csv").write_text("a,y\n1,2\n")
+    batches = csv._batches
+    monkeypatch.setattr(
+        csv, "_batches", lambda path, *more: (path.unlink(), batches(path, *more))[1]
+    )
+    refused(lambda: from_csv(tmp_path / "t.csv", "y"), "t.csv is gone", "Put it back")
+
+
 @pytest.mark.parametrize("compression", ["snappy", "none"])
 def test_flipped_bytes_are_named_by_row_group(tmp_path, compression):
     X, y = data()
@@ -309,3 +427,35 @@ def test_huge_row_groups_are_streamed(tmp_path):
     assert said[:2] == ["9000000", "2"]
     # 72 MB in one row group; a buffer, a page and a dictionary a column, and a batch, are less.
     assert int(said[2]) < 16e6
+
+
+def test_a_killed_fit_leaves_nothing(tmp_path):
+    X, y = data(n_rows=5000)
+    pq.write_table(table(X, y=y), tmp_path / "t.parquet")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    code = (
+        "import sys, time, traceback\n"
+        "from rareclass import RankRC\n"
+        "from rareclass.ranking import preparation\n"
+        "from rareclass.rows import from_parquet\n"
+        "from rareclass.rows.scratch import ScratchRows\n"
+        "preparation._MOST_BLOCK_ROWS = 32\n"
+        "take, taken = ScratchRows.take, []\n"
+        "def stop_midway(self, rows):\n"
+        "    taken.append(rows)\n"
+        "    if len(taken) == 100:\n"
+        "        print(*(frame.name for frame in traceback.extract_stack()), flush=True)\n"
+        "        time.sleep(60)\n"
+        "    return take(self, rows)\n"
+        "ScratchRows.take = stop_midway\n"
+        "RankRC(n_jobs=1).fit_rows(from_parquet(sys.argv[1], 'y', scratch=sys.argv[2]))\n"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "t.parquet", scratch]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        where = child.stdout.readline().split()
+        child.send_signal(signal.SIGKILL)
+    assert {"fit_rows", "sum"} <= set(where)
+    assert child.returncode == -signal.SIGKILL
+    assert list(scratch.iterdir()) == []

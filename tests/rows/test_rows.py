@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rareclass.byte_sizes import parse_bytes
-from rareclass.rows import ArrayRows, Budget, Memo, as_source
+from rareclass.rows import ArrayRows, as_source
+from rareclass.rows.protocol import Budget, Memo
 
 X = np.random.default_rng(0).normal(size=(103, 3))
 
@@ -131,6 +132,7 @@ def test_room_for_arrays_is_within_the_budget_and_not_shared():
 def test_memory_that_is_slow_to_get_is_not_used():
     budget = Budget(10**6)
     assert budget.pays(3)
+    assert budget.pays(np.inf)
     budget.note(1.0, 2.0)
     assert budget.pays(3)
     for _ in range(20):
@@ -139,10 +141,12 @@ def test_memory_that_is_slow_to_get_is_not_used():
     for _ in range(20):
         budget.note(1.0, 0.1)
     assert budget.pays(3)
-    slow = Budget(10**6)
+    slow = Budget(10**7)
     slow.note(1.0, 100.0)
-    memo = Memo(slow)
-    np.testing.assert_array_equal(memo.array("a", 1, lambda: np.arange(5), 3), np.arange(5))
+    memo, large = Memo(slow), np.zeros(2**16)
+    assert memo.array("small", 1, lambda: np.arange(5), 3) is not None
+    assert "small" in memo
+    np.testing.assert_array_equal(memo.array("a", 1, lambda: large, 3), large)
     assert "a" not in memo
 
 

@@ -3,6 +3,7 @@
 import datetime as dt
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 
 from rareclass.data.tables import open_table
 from rareclass.errors import InputError
+from rareclass.rows import RowSource
 from rareclass.workflow import fit_memory
 from rareclass.workflow.fit_memory import plan_memory
 from rareclass.workflow.rows_on_disk import RowsOnDisk, _sample, encode_on_disk
@@ -109,6 +111,24 @@ def test_the_model_is_the_same(tmp_path: Path, settings: FitSettings) -> None:
         for (name, *numbers), m in zip(measured, one.estimate.measures, strict=True):
             assert name == m.name
             assert numbers == pytest.approx([m.value, m.low, m.high], rel=1e-7)
+
+
+def test_encoded_rows_are_closed_after_their_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded: list[RowSource] = []
+
+    def watched(*given: Any) -> RowSource:
+        encoded.append(encode_on_disk(*given))
+        return encoded[-1]
+
+    monkeypatch.setattr("rareclass.workflow.training.encode_on_disk", watched)
+    settings = replace(SETTINGS, on_disk=True)
+    train(read_training_set(open_table(messy(tmp_path / "t.parquet")), settings), settings)
+    assert len(encoded) == 2
+    for rows in encoded:
+        with pytest.raises(InputError, match="were closed"):
+            rows.take(slice(0, 1))
 
 
 def test_a_sample_for_the_encoder_is_nearly_as_good(tmp_path: Path) -> None:

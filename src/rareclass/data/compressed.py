@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
 from rareclass.errors import InputError
+from rareclass.rows.opening import cannot_open
 
 Compression = Literal["gzip", "bz2"] | None
 COMPRESSED_SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".bz2": "bz2"}
@@ -17,10 +18,13 @@ def compression_of(path: Path) -> Compression:
     Raises
     ------
     InputError
-        When its name says that it is compressed and its content does not.
+        When it may not be read, or its name says that it is compressed and its content does not.
     """
-    with path.open("rb") as file:
-        magic = file.read(3)
+    try:
+        with path.open("rb") as file:
+            magic = file.read(3)
+    except OSError as error:
+        raise cannot_open(path, error) or error from None
     if magic[:2] == b"\x1f\x8b":
         return "gzip"
     if magic == b"BZh":

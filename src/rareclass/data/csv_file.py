@@ -14,6 +14,7 @@ import pyarrow.csv as pa_csv
 
 from rareclass.data.compressed import compression_of, open_plain
 from rareclass.errors import InputError
+from rareclass.rows.opening import cannot_open
 
 SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
 _SAMPLE_BYTES = 1 << 18
@@ -83,7 +84,7 @@ class CsvFile:
         except pa.ArrowException as error:
             raise self._unreadable(error) from error
         except (EOFError, zlib.error, OSError) as error:
-            raise self._damaged() from error
+            raise self._damaged(error) from error
 
     def _batches_of(
         self, file: BinaryIO, wanted: list[str], batch_rows: int
@@ -121,7 +122,7 @@ class CsvFile:
             with self._open() as file:
                 return file.read(_SAMPLE_BYTES)
         except (EOFError, zlib.error, OSError) as error:
-            raise self._damaged() from error
+            raise self._damaged(error) from error
 
     def _plain_size(self) -> int:
         size = self.path.stat().st_size
@@ -130,8 +131,8 @@ class CsvFile:
         packed = len(zlib.compress(self._read_sample()))
         return int(size * self._sample_size / packed)
 
-    def _damaged(self) -> InputError:
-        return InputError(
+    def _damaged(self, error: Exception) -> InputError:
+        return cannot_open(self.path, error, was_there=True) or InputError(
             f"{self.path} is cut short or damaged ({self._compression or 'plain text'}).",
             "Copy or write it again.",
         )

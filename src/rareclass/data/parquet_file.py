@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rareclass.errors import InputError
+from rareclass.rows.opening import cannot_open
 from rareclass.rows.parquet_stream import open_stream
 
 
@@ -23,7 +24,7 @@ class ParquetFile:
     Raises
     ------
     InputError
-        When it is not a Parquet file, or is cut short.
+        When it may not be read, is not a Parquet file, or is cut short.
     """
 
     format_name = "Parquet"
@@ -81,12 +82,14 @@ class ParquetFile:
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
-    if isinstance(error, FileNotFoundError):
-        return InputError(
-            f"{path} is gone: it was there when reading began.", "Put it back, and start again."
-        )
-    with path.open("rb") as file:
-        starts_well = file.read(4) == b"PAR1"
+    try:
+        with path.open("rb") as file:
+            starts_well = file.read(4) == b"PAR1"
+    except OSError as unopened:
+        error, starts_well = unopened, True
+    missing = cannot_open(path, error, was_there=True)
+    if missing is not None:
+        return missing
     if starts_well:
         return InputError(
             f"{path} is a Parquet file that is cut short or damaged.", "Copy or write it again."

@@ -15,9 +15,8 @@ from rareclass.data.tables import TableFile, batch_rows_for
 from rareclass.data.training_table import ReadingPlan, plan_reading
 from rareclass.data.typed_scratch import TypedScratch
 from rareclass.errors import InputError
+from rareclass.rows.labels import MOST_LABELS
 
-# A column with more values than this is no target.
-MOST_LABELS = 10_000
 _NO_LABEL = -1
 
 
@@ -79,7 +78,8 @@ def stream_training_table(
     code_of: dict[str, int] = {}
     for typed, labels in plan.typed_batches(batch_rows_for(len(plan.names))):
         if cells is None:
-            cells = TypedScratch(scratch, _narrow_columns(plan, typed))
+            narrow = _narrow_columns(plan, typed)
+            cells = TypedScratch(scratch, narrow, file.estimate_rows())
             gatherers = [FactsGatherer(column.name, column.dtype) for column in typed]
         for gatherer, column in zip(gatherers, typed, strict=True):
             gatherer.add(column)

@@ -12,6 +12,7 @@ from rareclass.data.csv_file import CsvFile
 from rareclass.data.parquet_file import ParquetFile
 from rareclass.data.svmlight_file import SvmlightFile, looks_like_svmlight
 from rareclass.errors import InputError
+from rareclass.rows.opening import cannot_open
 
 BATCH_ROWS = 50_000
 _BATCH_BYTES = 64 << 20
@@ -95,10 +96,10 @@ def _beginning(path: Path) -> bytes:
             )
         with path.open("rb") as file:
             text = file.read(16)
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.", "Check the name.") from None
     except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror}.") from error
+        raise cannot_open(path, error) or InputError(
+            f"Cannot read {path}: {error.strerror}.", "Copy it to another disk, or restore it."
+        ) from error
     if not text:
         raise InputError(f"{path} is empty (0 bytes).", "Check how it was made or copied.")
     return bytes(text)

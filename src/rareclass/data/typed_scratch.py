@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 
 from rareclass.rows.scratch import Scratch
 
+# Rows of a text file are an estimate, and the first may be the longest: less than this part of
+# what they foretell is surely too little room.
+_SURE_SHARE = 0.5
+
 
 class TypedScratch:
     """A table on disk of which one batch at a time is in memory.
@@ -24,10 +28,18 @@ class TypedScratch:
         Where; see `rareclass.rows.scratch.scratch_folder`.
     narrow : sequence of str
         Columns of numbers that float32 holds exactly; they take half the room.
+    expected_rows : int or None
+        About how many rows will come: far too little room for them is said at the first batch.
     """
 
-    def __init__(self, folder: str | Path | None = None, narrow: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: str | Path | None = None,
+        narrow: Sequence[str] = (),
+        expected_rows: int | None = None,
+    ) -> None:
         self._scratch = Scratch(folder)
+        self._expected_rows = expected_rows
         self._narrow = [pl.col(name).cast(pl.Float32) for name in narrow]
         self._wide = [pl.col(name).cast(pl.Float64) for name in narrow]
         # Where batch k begins, in rows and in bytes; the end of the last one stands last.
@@ -49,7 +61,11 @@ class TypedScratch:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-        self._scratch.append(sink.getvalue())
+        content = sink.getvalue()
+        if not self.n_rows and self._expected_rows and frame.height:
+            n_bytes = content.size * max(1.0, self._expected_rows / frame.height)
+            self._scratch.expect(int(n_bytes), _SURE_SHARE)
+        self._scratch.append(content)
         self._rows.append(self.n_rows + frame.height)
         self._bytes.append(self._scratch.size)
 

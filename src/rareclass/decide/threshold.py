@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.metrics.rare_cells import RareCells, collapse
-from rareclass.metrics.scored_classes import FloatArray, split_scores
+from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_scores
 
 # Sums of fractional weights that are equal on paper differ by rounding.
 _EQUAL = 1e-12
@@ -49,7 +49,11 @@ def balanced_accuracy_threshold(
     >>> balanced_accuracy_threshold([0, 0, 0, 1, 1], [0.0, 1.0, 2.0, 3.0, 4.0])
     2.5
     """
-    split = split_scores(y, scores, sample_weight)
+    return threshold_between(split_scores(y, scores, sample_weight))
+
+
+def threshold_between(split: ScoredClasses) -> float:
+    """`balanced_accuracy_threshold` of scores that are split by class already."""
     cells = collapse(split)
     tpr = cells.rare_from() / cells.n_rare
     fpr = cells.majority_from() / cells.n_majority

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
+from rareclass.byte_sizes import size_text
 from rareclass.ranking.kernels import Kernel, Matrix
 from rareclass.ranking.pivoted_cholesky import pivoted_cholesky
 
@@ -38,7 +39,7 @@ int, or array
     def choose(
         self,
         rare: np.ndarray,
-        kept: np.ndarray,
+        kept: Callable[[], np.ndarray],
         take: Callable[[np.ndarray], Matrix],
         rng: np.random.RandomState,
         kernel: Kernel,
@@ -49,8 +50,8 @@ int, or array
         ----------
         rare : ndarray of int
             Indices of the rare rows.
-        kept : ndarray of int
-            Indices of all rows whose weight is not zero, increasing.
+        kept : callable
+            Gives the indices of all rows whose weight is not zero, increasing.
         take : callable
             Gives the rows of an array of indices.
         rng : RandomState
@@ -68,17 +69,18 @@ int, or array
             if rule == "rare":
                 return rare
             if rule == "all":
-                return kept
+                return kept()
             if rule == "random":
-                return np.sort(rng.choice(kept, size=len(rare), replace=False))
+                return np.sort(rng.choice(kept(), size=len(rare), replace=False))
         elif isinstance(rule, tuple):
             return self._counted(rare, kept, take, rng, kernel)
         elif isinstance(rule, (int, np.integer)) and not isinstance(rule, bool):
             if rule < 1:
                 raise ValueError(f"landmarks={rule} must be at least 1.")
-            return np.sort(rng.choice(kept, size=min(int(rule), len(kept)), replace=False))
+            rows = kept()
+            return np.sort(rng.choice(rows, size=min(int(rule), len(rows)), replace=False))
         elif np.ndim(rule) == 1 and len(rule):
-            return self._chosen(np.asarray(rule), kept)
+            return self._chosen(np.asarray(rule), kept())
         raise ValueError(
             f"landmarks={rule!r} is not 'rare', 'all', 'random', ('rare', k), "
             "('rare+majority', k), a number, an array of row numbers, or a matrix of points."
@@ -87,7 +89,7 @@ int, or array
     def _counted(
         self,
         rare: np.ndarray,
-        kept: np.ndarray,
+        kept: Callable[[], np.ndarray],
         take: Callable[[np.ndarray], Matrix],
         rng: np.random.RandomState,
         kernel: Kernel,
@@ -95,7 +97,7 @@ int, or array
         """("rare", k), ("rare", k, selection) and ("rare+majority", k)."""
         name, k, selection = self._parsed()
         if name == "rare+majority":
-            majority = np.setdiff1d(kept, rare, assume_unique=True)
+            majority = np.setdiff1d(kept(), rare, assume_unique=True)
             drawn = rng.choice(majority, size=min(k, len(majority)), replace=False)
             return np.sort(np.concatenate([rare, drawn]))
         if len(rare) <= k:
@@ -103,6 +105,18 @@ int, or array
         if selection == "pivoted_cholesky":
             return rare[np.sort(pivoted_cholesky(kernel, take(rare), k))]
         return rare[np.unique(kmeans_plusplus(take(rare), k, random_state=rng)[1])]
+
+    def check_memory(self, n_rare: int, memory: int) -> None:
+        """Refuse pivoted Cholesky when its factor, 8 bytes an entry, is larger than `memory`."""
+        if not (isinstance(self.rule, tuple) and self._parsed()[2] == "pivoted_cholesky"):
+            return
+        k = self._parsed()[1]
+        if 8 * n_rare * k > memory:
+            raise ValueError(
+                f"landmarks={self.rule!r}: the factor of {n_rare:,} rare rows takes "
+                f"{size_text(8 * n_rare * k)}, memory= allows {size_text(memory)}. Allow more, or "
+                f"pass ('rare', {k}), which picks by k-means++."
+            )
 
     def _parsed(self) -> tuple[str, int, str]:
         name, k, selection = (*self.rule, "kmeans++", None, None)[:3]

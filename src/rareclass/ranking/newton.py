@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from rareclass.ranking.losses import RareSide
 from rareclass.ranking.problem import Evaluation
 from rareclass.ranking.questions import Question, Solver
 
@@ -65,6 +66,12 @@ class Solution(NamedTuple):
     passes: float
     history: list[Step]
     inverse: Preconditioner | None
+
+    def lightened(self) -> "Solution":
+        """Without what only solvers need: a matrix of landmarks, and the rare side."""
+        none = np.empty(0)
+        nothing = RareSide(none, none, none, 0.0, none, none, none)
+        return self._replace(inverse=None, at=self.at._replace(rare=nothing))
 
 
 class Smooth(Protocol):
@@ -267,6 +274,8 @@ def _search(
 ) -> Solver[tuple[float, Evaluation | None, int]]:
     """A step length with enough descent: (length, evaluation there or None, evaluations)."""
     slope = float(at.gradient @ direction)
+    if not slope < 0.0:
+        return 0.0, None, 0
     rounding = 4.0 * np.finfo(np.float64).eps * max(abs(at.value), 1e-300)
     low, low_slope, t = 0.0, slope, 1.0
     for n in range(1, _MAX_TRIALS + 1):

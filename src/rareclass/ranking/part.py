@@ -8,11 +8,13 @@ from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.questions import solve
 
 # Rows in the part for each landmark: the curvature of so many is near that of all.
-_ROWS_A_LANDMARK = 40
-_LEAST_ROWS = 20_000
+_ROWS_A_LANDMARK = 15
+_LEAST_ROWS = 5_000
 # Below this stride the part costs too much of a pass.
 _LEAST_STRIDE = 5
 _MAX_ITER = 30
+# Pairs of steps and changes of gradient that are remembered, if they show curvature at all.
+_MOST_PAIRS, _CURVED = 10, 1e-10
 
 
 def part_stride(n_rows: int, n_landmarks: int) -> int | None:
@@ -21,10 +23,9 @@ def part_stride(n_rows: int, n_landmarks: int) -> int | None:
     return stride if stride >= _LEAST_STRIDE else None
 
 
-def expected_passes(n_rows: int, n_landmarks: int, n_solutions: int) -> float:
-    """About how many passes of all rows solutions in step will take, the fewest likely."""
-    with_part = part_stride(n_rows, n_landmarks) is not None
-    return (3.0 if with_part else 10.0) if n_solutions == 1 else 10.0
+def expected_passes(n_rows: int, n_landmarks: int, several: bool) -> float:
+    """About how many passes of all rows one solution, or several in step, will take at least."""
+    return 10.0 if several or part_stride(n_rows, n_landmarks) is None else 3.0
 
 
 class PartDirection:
@@ -68,8 +69,8 @@ class PartDirection:
         """The direction from a point, and what it cost in passes of the whole."""
         if self._last is not None:
             pair = at.w - self._last.w, at.gradient - self._last.gradient
-            if pair[0] @ pair[1] > 0.0:
-                self._pairs.append(pair)
+            if pair[0] @ pair[1] > _CURVED * np.linalg.norm(pair[0]) * np.linalg.norm(pair[1]):
+                self._pairs = [*self._pairs[1 - _MOST_PAIRS :], pair]
         self._last = at
         q, shares = at.gradient, []
         for s, y in reversed(self._pairs):
@@ -88,8 +89,17 @@ class PartDirection:
         tilt = gradient - here.gradient
         problem = self.part.tilted(tilt)
         start = here._replace(value=here.value + float(tilt @ at.w), gradient=gradient)
+        norm = float(np.linalg.norm(gradient))
         solution = solve(
-            minimize(problem, start, 1.0, wanted, _MAX_ITER, SampledHessian(problem), self.inverse)
+            minimize(
+                problem,
+                start,
+                norm,
+                wanted / norm if norm > 0.0 else 1.0,
+                _MAX_ITER,
+                SampledHessian(problem),
+                self.inverse,
+            )
         )
         self.inverse = solution.inverse
         return solution.at.w - at.w, 1.0 + solution.passes

@@ -66,8 +66,7 @@ def solve_paths(
         for number, make in enumerate(problems):
 
             def keep(k: int, solution: Solution, number: int = number) -> None:
-                # A preconditioner is a matrix of landmarks, and only solvers need it.
-                found[number, k] = solution._replace(inverse=None)
+                found[number, k] = solution.lightened()
                 if done is not None:
                     done()
 
@@ -165,12 +164,13 @@ def _from_part(
 ) -> Solver[None]:
     """One lam from the solution on a part of the rows."""
     solution = ends.next(lam)
-    problem = replace(problem, lam=lam, slot=2 * slot)
-    part = replace(ends.part, lam=lam, slot=2 * slot + 1)
+    # The whole is asked for values only, unless the part proves to be no help.
+    problem = replace(problem, lam=lam, slot=None)
+    part = replace(ends.part, lam=lam, slot=slot)
     if solution is ends.first:
         # The reference comes with the first pass; the other lams that ask in it are told later.
-        zero = problem.value_at(np.zeros(problem.size))
-        at, at_zero = yield problem.value_at(solution.at.w), zero
+        zero = replace(problem, keeps_values=False).value_at(np.zeros(problem.size))
+        at_zero, at = yield zero, problem.value_at(solution.at.w)
         ends.reference = float(np.linalg.norm(at_zero.gradient))
     else:
         at = yield problem.value_at(solution.at.w)
@@ -190,7 +190,7 @@ class _PartEnds:
     """The path on a part of the rows, walked as its solutions are asked for."""
 
     def __init__(self, problem: RankingProblem, stride: int) -> None:
-        self.part = problem.on_part(stride)
+        self.part = replace(problem.on_part(stride), slot=-1)
         self.share = self.part.rows.n_rows / problem.rows.n_rows
         self.first: Solution | None = None
         self.reference = np.nan
@@ -201,7 +201,7 @@ class _PartEnds:
 
     def next(self, lam: float) -> Solution:
         """The solution for the next smaller lam."""
-        problem = replace(self.part, lam=lam, slot=-1)
+        problem = self.part.with_lam(lam)
         solution = solve(
             minimize(
                 problem,

@@ -4,6 +4,9 @@ import numpy as np
 
 from rareclass.ranking.kernels import Kernel, Matrix
 
+# A residual is a difference of k(x, x) and a sum of squares, each with errors of the kernel's.
+_SAFETY = 8.0
+
 
 def pivoted_cholesky(kernel: Kernel, X: Matrix, n_most: int) -> np.ndarray:
     r"""Pivots of the partial Cholesky factorisation of the kernel matrix of some rows.
@@ -32,9 +35,8 @@ def pivoted_cholesky(kernel: Kernel, X: Matrix, n_most: int) -> np.ndarray:
 
     Notes
     -----
-    Cost: n n_most kernel entries, O(n n_most^2) time, and the factor of n x n_most entries in the
-    dtype of the kernel. Among equal residuals the
-    first row is picked: there is no randomness.
+    Cost: n n_most kernel entries, O(n n_most^2) time, 8 n n_most bytes for the factor. Among equal
+    residuals the first row is picked: there is no randomness.
 
     References
     ----------
@@ -42,9 +44,9 @@ def pivoted_cholesky(kernel: Kernel, X: Matrix, n_most: int) -> np.ndarray:
        JMLR 2, 2001.
     """
     residual = np.array(kernel.diag(X), dtype=np.float64)
-    dtype = kernel.block(X[:1], X[:1]).dtype
-    noise = X.shape[0] * np.finfo(dtype).eps * residual.max(initial=0.0)
-    factor = np.empty((X.shape[0], min(n_most, X.shape[0])), dtype)
+    eps = np.finfo(kernel.block(X[:1], X[:1]).dtype).eps
+    noise = _SAFETY * np.sqrt(n_most) * eps * residual.max(initial=0.0)
+    factor = np.empty((X.shape[0], min(n_most, X.shape[0])))
     pivots: list[int] = []
     for k in range(factor.shape[1]):
         # 1.

@@ -1,6 +1,7 @@
 """A preconditioner for conjugate gradients: the Hessian over a sample of the majority."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import linalg
@@ -8,14 +9,14 @@ from scipy import linalg
 from rareclass.ranking.expansion import expand
 from rareclass.ranking.newton import Preconditioner
 from rareclass.ranking.problem import Evaluation, RankingProblem
-from rareclass.rows import ArrayRows, Block, as_source
+from rareclass.rows import ArrayRows, Block, Budget, as_source
 
 # Nanoseconds, measured on two cores: of a flop in a matrix product, of a kernel entry in a pass
 # from memory, of a row in a pass, and of a pass whatever its size. Only their ratio is used.
 _FLOP, _ENTRY, _ROW, _PASS = 0.02, 1.0, 100.0, 2e6
 
-# Rows at a time, of whom all pairs are formed: 8 MB of them in each thread.
-_RARE_ROWS, _SAMPLED_ROWS = 4096, 256
+# Rare rows at a time, and blocks of the sample: all pairs of a block with them are formed, 25 MB.
+_RARE_ROWS, _SAMPLE_BLOCKS = 4096, 4
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,10 @@ class SampledHessian:
         sample = ArrayRows(
             as_source(p.rows.take(chosen)),
             weight=p.majority_weight[chosen] * (p.scale * len(active) / len(chosen)),
-            block_rows=_SAMPLED_ROWS,
+            block_rows=-(-len(chosen) // _SAMPLE_BLOCKS),
+            budget=Budget(2**62),
             n_jobs=p.rows.n_threads,
+            blocks_a_thread=1,
         )
         H = np.zeros((p.size, p.size))
         for start in range(0, len(p.rare_weight), _RARE_ROWS):
@@ -93,6 +96,12 @@ class SampledHessian:
         return lambda r: linalg.cho_solve(factor, r, check_finite=False)
 
 
+def _sample(block: Block, p: RankingProblem, at: Evaluation) -> np.ndarray:
+    """Scores and whitened features of sampled rows, needed once for every stretch of rare rows."""
+    K = p.expansion.kernel.block(block.X, p.expansion.landmarks)
+    return np.column_stack([expand(K, at.coefficients), expand(K, p.whitener)])
+
+
 def _half_hessian(
     block: Block, p: RankingProblem, at: Evaluation, rare: slice, rare_features: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -101,8 +110,8 @@ def _half_hessian(
     The crossing term as it is, the square of the sampled rows by half; of the square of the rare
     rows the curvature of each.
     """
-    K = p.expansion.kernel.block(block.X, p.expansion.landmarks)
-    features, scores = expand(K, p.whitener), expand(K, at.coefficients)
+    sample = block.memo.array("sample", p, partial(_sample, block, p, at), np.inf)
+    scores, features = sample[:, 0], sample[:, 1:]
     rare_scores = expand(p.rare_kernel[rare], at.coefficients)
     C = p.loss.second_derivative(rare_scores[:, None] - scores[None, :])
     C *= p.rare_weight[rare, None]

@@ -61,8 +61,9 @@ class RankingProblem:
         Which majority rows count; None means all. The others are held out.
     tilt : ndarray of shape (rank,) or None
         tau; None means zero.
-    slot : int
+    slot : int or None
         Blocks remember zones under it: problems that are solved at once need different ones.
+        None remembers none: for problems that are asked for values only.
     keeps_values : bool
         Whether blocks remember the values at the last point, for when it turns out to be the
         solution.
@@ -78,7 +79,7 @@ class RankingProblem:
     scale: float
     kept: np.ndarray | None = None
     tilt: np.ndarray | None = None
-    slot: int = 0
+    slot: int | None = 0
     keeps_values: bool = False
 
     @property
@@ -137,11 +138,15 @@ class RankingProblem:
         """Which majority rows have a pair with curvature at a point: bool, shape (n_rows,)."""
         return self.rows.map(_is_curved, self, at)
 
-    def zone(self, block: Block, at: Evaluation) -> Zone:
-        """The zones of a block at a point: remembered from its evaluation, or found again."""
+    def zone(self, block: Block, at: Evaluation, K: np.ndarray | None = None) -> Zone:
+        """The zones of a block at a point: remembered from its evaluation, or found again.
+
+        `K` is its kernel, where that is at hand.
+        """
         zone = block.memo.get(("zone", self.slot), at.token)
         if zone is None:
-            scores = expand(self.expansion.matrix(block), at.coefficients)
+            K = self.expansion.matrix(block) if K is None else K
+            scores = expand(K, at.coefficients)
             zone = self.loss.block(at.rare, scores, self.block_weight(block)).zone
         return zone
 
@@ -178,13 +183,14 @@ class ValueQuestion(_AboutProblem):
         self.rare = problem.loss.rare(self.rare_values, problem.rare_weight)
         self.token = object()
 
-    def of_block(self, block: Block, values: np.ndarray) -> tuple[np.ndarray, tuple]:
+    def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
         """Slope by row; value of the pairs and rare-side sums."""
         p = self.problem
         terms = p.loss.block(self.rare, values, p.block_weight(block))
         zone = terms.zone
-        n_bytes = zone.low.nbytes + zone.high.nbytes
-        block.memo.put(("zone", p.slot), self.token, zone, n_bytes)
+        if p.slot is not None:
+            n_bytes = zone.low.nbytes + zone.high.nbytes
+            block.memo.put(("zone", p.slot), self.token, zone, n_bytes)
         if p.keeps_values:
             block.memo.put(VALUES, self.token, values.copy(), values.nbytes)
         return terms.gradient, (terms.value, terms.sums)
@@ -210,10 +216,10 @@ class ProductQuestion(_AboutProblem):
         self.at = at
         self.prefix = problem.loss.rare_direction(at.rare, self.rare_values)
 
-    def of_block(self, block: Block, values: np.ndarray) -> tuple[np.ndarray, tuple]:
+    def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
         """Change of the slope by row; rare-side sums."""
         p = self.problem
-        zone, weight = p.zone(block, self.at), p.block_weight(block)
+        zone, weight = p.zone(block, self.at, K), p.block_weight(block)
         by_row, sums = p.loss.curvature(self.at.rare, self.prefix, zone, values, weight)
         return by_row, (sums,)
 

@@ -42,8 +42,8 @@ class Question(Protocol):
     @property
     def expansion(self) -> KernelExpansion: ...  # noqa: D102
 
-    def of_block(self, block: Block, values: np.ndarray) -> tuple[np.ndarray, tuple]:
-        """What a block contributes, from the function's values at its rows.
+    def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
+        """What a block contributes, from its kernel and the function's values at its rows.
 
         A number for each row, which is pulled back to the landmarks, and things that add up.
         """
@@ -61,6 +61,8 @@ Solver = Generator[Question | tuple[Question, ...], Any, Result]
 def answer(questions: Sequence[Question]) -> list[Any]:
     """The answers to questions about the same rows and kernel, in one pass."""
     first = questions[0]
+    if any(q.rows is not first.rows or q.expansion is not first.expansion for q in questions):
+        raise ValueError("questions about different rows or kernels cannot share a pass.")
     coefficients = np.column_stack([question.coefficients for question in questions])
     pulls, *rest = first.rows.sum(_ask_block, first.expansion, coefficients, questions)
     sums = iter(rest)
@@ -81,7 +83,7 @@ def _ask_block(
     by_row = np.empty(values.shape, order="F")
     sums: list[Any] = []
     for k, question in enumerate(questions):
-        by_row[:, k], more = question.of_block(block, values[:, k])
+        by_row[:, k], more = question.of_block(block, K, values[:, k])
         sums += more
     return pull_back(K, by_row), *sums
 

@@ -16,8 +16,9 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rareclass.decide import balanced_accuracy_threshold
+from rareclass.decide.threshold import threshold_between
 from rareclass.metrics import roc_auc
+from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.progress import track
 from rareclass.ranking.expansion import KernelExpansion, block_scores
 from rareclass.ranking.kernels import make_kernel
@@ -262,6 +263,7 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
         Time: as `fit`, and one reading of the scratch file a pass over what `memory` cannot hold.
         `score_samples`, `predict` and `transform` take such rows in place of X.
         """
+        rows = LabelledRows.to_learn_from(rows)
         return self.fit(rows, rows.y, rows.sample_weight)
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -401,7 +403,7 @@ def rankrc_path(
     check_solver_parameters(models[0], lams)
     for model in models:
         validate_data(model, X, skip_check_array=True)
-    prepared = prepare(models[0], X, y, sample_weight, len(lams))
+    prepared = prepare(models[0], X, y, sample_weight, several=len(lams) > 1)
     fit_path(models, prepared, models[0].verbose)
     return models
 
@@ -420,18 +422,35 @@ def fit_path(models: Sequence[RankRC], prepared: Prepared, verbose: bool | str) 
         solutions = solve_path(
             problem, lams, models[0].tol, models[0].max_iter, prepared.at_once, report
         )
-        coefficients = np.column_stack([solution.at.coefficients for solution in solutions])
-        token = solutions[0].at.token if len(lams) == 1 else None
-        rare, majority = prepared.training_scores(coefficients, token)
-    y = np.repeat([True, False], [len(rare), len(majority)])
-    weight = None
-    if labels.majority_weight is not None:
-        weight = np.concatenate([labels.rare_weight, labels.majority_weight])
-    for k, (model, solution) in enumerate(zip(models, solutions, strict=True)):
-        scores = np.concatenate([rare[:, k], majority.reshape(len(majority), -1)[:, k]])
-        model.offset_ = balanced_accuracy_threshold(y, scores, weight)
+        offsets = training_thresholds(prepared, solutions)
+    for model, solution, offset in zip(models, solutions, offsets, strict=True):
+        model.offset_ = offset
         model.whitener_ = problem.whitener
         _store(model, prepared, solution)
+
+
+def training_thresholds(prepared: Prepared, solutions: Sequence[Solution]) -> list[float]:
+    """The threshold of best balanced accuracy of each solution on the training rows.
+
+    As many solutions share a pass as have room for their scores in a part of the memory.
+    """
+    labels = prepared.labels
+    thresholds = []
+    for start in range(0, len(solutions), prepared.columns_at_once):
+        some = solutions[start : start + prepared.columns_at_once]
+        coefficients = np.column_stack([solution.at.coefficients for solution in some])
+        token = some[0].at.token if len(solutions) == 1 else None
+        rare, majority = prepared.training_scores(coefficients, token)
+        for k in range(len(some)):
+            weighted = labels.majority_weight is not None
+            split = ScoredClasses(
+                rare[:, k],
+                majority[:, k],
+                labels.rare_weight if weighted else None,
+                labels.majority_weight,
+            )
+            thresholds.append(threshold_between(split))
+    return thresholds
 
 
 def _store(model: RankRC, prepared: Prepared, solution: Solution) -> None:

@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rareclass.decide import balanced_accuracy_threshold
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.progress import track
+from rareclass.ranking.labels import Labels
 from rareclass.ranking.newton import Solution, Step
 from rareclass.ranking.path import solve_paths
-from rareclass.ranking.preparation import Labels, Prepared, prepare
+from rareclass.ranking.preparation import Prepared, prepare
 from rareclass.ranking.rankrc import (
     RankRC,
     RankScorer,
@@ -154,7 +155,7 @@ verbose
         check_solver_parameters(self, lams)
         scoring = _scoring(self.scoring)
         validate_data(self, header(X), skip_check_array=True)
-        prepared = prepare(self, X, y, sample_weight, len(lams) * 2)
+        prepared = prepare(self, X, y, sample_weight, several=True)
         folds = self._folds(prepared.labels, prepared.n_rows)
         solutions, scores = self._cross_validate(prepared, folds, lams, scoring)
         self._store_results(lams, solutions, scores)
@@ -166,6 +167,7 @@ verbose
 
     def fit_rows(self, rows: LabelledRows) -> Self:
         """Choose lam and fit on rows that live on disk; see `RankRC.fit_rows`."""
+        rows = LabelledRows.to_learn_from(rows)
         return self.fit(rows, rows.y, rows.sample_weight)
 
     @property

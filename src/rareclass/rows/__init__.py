@@ -6,23 +6,22 @@ same algorithms and gives the same answer.
 """
 
 from rareclass.rows.csv import from_csv
-from rareclass.rows.labelled import LabelledRows, from_arrays, header
+from rareclass.rows.labelled import LabelledRows, from_arrays
+from rareclass.rows.labelled import header as header
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.parquet import from_parquet
-from rareclass.rows.protocol import Block, Budget, Memo, Rows
+from rareclass.rows.protocol import Block as Block
+from rareclass.rows.protocol import Budget as Budget
+from rareclass.rows.protocol import Rows
 from rareclass.rows.source import RowSource, as_source
 
 __all__ = [
     "ArrayRows",
-    "Block",
-    "Budget",
     "LabelledRows",
-    "Memo",
     "RowSource",
     "Rows",
     "as_source",
     "from_arrays",
     "from_csv",
     "from_parquet",
-    "header",
 ]

@@ -13,7 +13,8 @@ import pyarrow.csv as pa_csv
 from rareclass.errors import InputError
 from rareclass.rows.decoding import Decoder, Selection, checked_dtype, first_line, select_columns
 from rareclass.rows.labelled import LabelledRows
-from rareclass.rows.parts import check_parts_agree, find_parts
+from rareclass.rows.opening import cannot_open
+from rareclass.rows.parts import find_parts
 
 _SUFFIXES = (".csv", ".csv.gz", ".csv.bz2")
 _BLOCK_BYTES = 4 << 20
@@ -23,6 +24,7 @@ _BAD_CELL = re.compile(r"In CSV column #(\d+): Row #(\d+): .*?(?:invalid value '
 def from_csv(
     path: str | Path,
     target: str | None = None,
+    *,
     weight: str | None = None,
     columns: Iterable[str] | None = None,
     dtype: Any = None,
@@ -55,9 +57,7 @@ def from_csv(
     Raises
     ------
     InputError
-        A ValueError: on a file that is missing or damaged, parts that differ (naming part and
-        column), cells that are empty, infinite or not numbers (naming file, column, row and
-        value), and a full disk.
+        A ValueError: as `from_parquet`, naming file, column, row and value of a bad cell.
 
     Examples
     --------
@@ -70,17 +70,10 @@ def from_csv(
     ((2, 2), ['ok', 'fraud'])
     """
     parts = find_parts(Path(path), _SUFFIXES)
-    names = _names(parts[0], separator)
-    chosen = select_columns(parts[0], names, target, weight, columns)
-    for part in parts[1:]:
-        check_parts_agree(parts[0], chosen.all, part, set(_names(part, separator)))
+    known = [(part, _names(part, separator)) for part in parts]
+    chosen = select_columns(known, target, weight, columns)
     decoder = Decoder(chosen, checked_dtype(dtype or np.float64), None, scratch)
-    for part in parts:
-        first_row = 1
-        for batch in _batches(part, chosen, separator):
-            decoder.add(batch, part, first_row)
-            first_row += batch.num_rows
-    return decoder.finish(Path(path))
+    return decoder.read(Path(path), ((part, _batches(part, chosen, separator)) for part in parts))
 
 
 def _names(path: Path, separator: str) -> list[str]:
@@ -88,10 +81,8 @@ def _names(path: Path, separator: str) -> list[str]:
     try:
         with _reader(path, separator, {}, threads=False) as reader:
             return list(reader.schema.names)
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.", "Check the name.") from None
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error, separator, []) from error
+        raise cannot_open(path, error) or _unreadable(path, error, separator, []) from error
 
 
 def _reader(
@@ -116,10 +107,9 @@ def _batches(path: Path, chosen: Selection, separator: str) -> Iterator[pa.Recor
                     block = _empty_labels_null(block, chosen.target)
                 for start in range(0, block.num_rows, chosen.batch_rows):
                     yield block.slice(start, chosen.batch_rows)
-    except FileNotFoundError:
-        raise InputError(f"{path} is gone: it was there when reading began.", "") from None
     except (pa.ArrowException, OSError) as error:
-        raise _located(path, error, separator, types) from error
+        unopened = cannot_open(path, error, was_there=True)
+        raise unopened or _located(path, error, separator, types) from error
 
 
 def _empty_labels_null(block: pa.RecordBatch, target: str) -> pa.RecordBatch:

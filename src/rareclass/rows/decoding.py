@@ -1,6 +1,6 @@
 """From batches of columns, as files give them, to rows on disk with labels and weights."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from rareclass.errors import InputError, nearest_name
 from rareclass.rows.labelled import LabelledRows
+from rareclass.rows.labels import MOST_LABELS, read_labels
+from rareclass.rows.parts import check_parts_agree
 from rareclass.rows.scratch import ScratchRows
 
 # Columns are woven into rows this many at a time, so that both sides stay in cache.
 _WOVEN_ROWS = 1024
 # Bytes of a decoded batch.
 _BATCH_BYTES = 16 << 20
-# A column with more values than this is no target.
-_MOST_LABELS = 10_000
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,19 @@ class Selection:
 
 
 def select_columns(
-    path: Path,
-    known: Sequence[str],
+    parts: Sequence[tuple[Path, Sequence[str]]],
     target: str | None,
     weight: str | None,
     columns: Iterable[str] | None,
 ) -> Selection:
-    """Find the columns in a file's list, all but target and weight being features by default.
+    """Find the columns in every part's list, all but target and weight being features by default.
 
     Raises
     ------
     InputError
-        On a name that the file does not have, has twice, or that is given twice.
+        On a name that a part does not have, that the first has twice, or that is given twice.
     """
+    path, known = parts[0]
     features = [n for n in known if n not in (target, weight)] if columns is None else [*columns]
     chosen = Selection(features, target, weight)
     option_of = dict.fromkeys(features, "columns=") | {weight: "weight=", target: "target="}
@@ -76,6 +76,8 @@ def select_columns(
             )
     if not features:
         raise InputError(f"{path} has no column besides target and weight.", "Features are needed.")
+    for part, names in parts[1:]:
+        check_parts_agree(path, chosen.all, part, set(names))
     return chosen
 
 
@@ -114,6 +116,22 @@ class Decoder:
         """Rows taken in so far."""
         return self._rows.n_rows
 
+    def read(
+        self, path: Path, parts: Iterable[tuple[Path, Iterator[pa.RecordBatch]]]
+    ) -> LabelledRows:
+        """Take in all batches of the parts of `path`; the scratch file goes if that fails."""
+        try:
+            for part, batches in parts:
+                first_row = 1
+                for batch in batches:
+                    self.add(batch, part, first_row)
+                    first_row += batch.num_rows
+            return self._finish(path)
+        except BaseException:
+            # A traceback that somebody keeps would keep the file too.
+            self._rows.close()
+            raise
+
     def add(self, batch: pa.RecordBatch, path: Path, first_row: int) -> None:
         """Take in a batch whose first row is the row `first_row` of the file, counted from 1."""
         for name in self._chosen.all:
@@ -127,7 +145,7 @@ class Decoder:
         _check_finite(block, columns, self._chosen.features, path, first_row)
         self._rows.append(block)
 
-    def finish(self, path: Path) -> LabelledRows:
+    def _finish(self, path: Path) -> LabelledRows:
         """All rows that were taken in."""
         if not self.n_rows:
             raise InputError(f"{path} has columns but no rows.", "Give a file with rows.")
@@ -141,7 +159,7 @@ class Decoder:
     def _labels(self) -> np.ndarray:
         found = list(self._code_of)
         values = (
-            _read_labels(found)
+            read_labels(found)
             if self._label_type is None
             else pa.array(found, self._label_type).to_numpy(zero_copy_only=False)
         )
@@ -154,25 +172,13 @@ class Decoder:
             labels = labels.dictionary_encode()
         values = labels.dictionary.to_pylist()
         codes = np.array([self._code_of.setdefault(v, len(self._code_of)) for v in values])
-        if len(self._code_of) > _MOST_LABELS:
+        if len(self._code_of) > MOST_LABELS:
             raise InputError(
-                f"{path}: the target {self._chosen.target!r} has more than {_MOST_LABELS:,} "
+                f"{path}: the target {self._chosen.target!r} has more than {MOST_LABELS:,} "
                 f"different values by row {first_row + len(labels) - 1:,}.",
                 "Name a column of classes as target=.",
             )
         return codes.astype(np.int16)[labels.indices.to_numpy()]
-
-
-def _read_labels(texts: list[str]) -> np.ndarray:
-    """Labels of a text file: whole numbers, numbers or words, whichever all of them are."""
-    for kind in (int, float):
-        try:
-            values = np.array([kind(text) for text in texts])
-        except (ValueError, OverflowError):
-            continue
-        if np.isfinite(values).all():
-            return values
-    return np.array(texts, dtype=object)
 
 
 def _check_present(cells: pa.Array, name: str, path: Path, first_row: int) -> None:

@@ -1,12 +1,14 @@
 """Rows that live somewhere, with their labels: what ``fit_rows`` takes."""
 
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from rareclass.errors import InputError
 from rareclass.rows.source import RowSource, as_source, is_table
 
 
@@ -17,6 +19,9 @@ class LabelledRows:
     Made by `from_parquet`, `from_csv` and `from_arrays`; taken by ``RankRC.fit_rows``,
     ``RankRCCV.fit_rows`` and in place of X by ``score_samples``, ``predict`` and their like.
     ``dataclasses.replace(rows, y=rows.y == "U2R")`` is the same rows with other labels.
+
+    Rows of a file hold a scratch file on disk until they are closed, by `close` or at the end of
+    a ``with``, or until nobody holds them. What `replace` made of them shares it.
 
     Attributes
     ----------
@@ -40,6 +45,42 @@ class LabelledRows:
 
     def __len__(self) -> int:
         return self.source.n_rows
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the scratch file back; the features can no longer be read, labels stay."""
+        self.source.close()
+
+    @staticmethod
+    def to_learn_from(rows: Any) -> "LabelledRows":
+        """`rows` as they are, if ``fit_rows`` can learn from them.
+
+        Raises
+        ------
+        TypeError
+            When they are something else, such as a path or a table.
+        InputError
+            When they have no labels.
+        """
+        if not isinstance(rows, LabelledRows):
+            given = repr(rows) if isinstance(rows, str | Path) else f"a {type(rows).__name__}"
+            raise TypeError(
+                f"fit_rows takes rows with labels, not {given}. Make them of a file or folder: "
+                "rareclass.rows.from_parquet(path, target='the column of labels'), or from_csv; "
+                "what is in memory goes to fit(X, y)."
+            )
+        if rows.y is None:
+            raise InputError(
+                "These rows have no labels to learn from: y is None.",
+                "Name their column: from_parquet(path, target='the column of labels'), from_csv "
+                "likewise; from_arrays takes y.",
+            )
+        return rows
 
 
 def from_arrays(X: Any, y: Any, sample_weight: Any = None) -> LabelledRows:

@@ -57,6 +57,8 @@ class ArrayRows:
         on it: blocks are added up in an order that does not either.
     n_uses : float
         How many passes are expected: says what is worth remembering.
+    blocks_a_thread : int
+        A thread is started only for so many.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class ArrayRows:
         budget: Budget | None = None,
         n_jobs: int | None = None,
         n_uses: float = np.inf,
+        blocks_a_thread: int = _BLOCKS_A_THREAD,
     ) -> None:
         self.n_rows = source.n_rows if index is None else len(index)
         self.n_features = source.n_features
@@ -78,7 +81,7 @@ class ArrayRows:
         self._block_rows, self._n_whole = block_rows, self.n_rows
         self._memos = [Memo(self.budget) for _ in range(0, self.n_rows, block_rows)]
         self._blocks = range(len(self._memos))
-        self._n_uses = n_uses
+        self._n_uses, self._blocks_a_thread = n_uses, blocks_a_thread
         self._blas = ThreadpoolController()
 
     def every(self, stride: int) -> "ArrayRows":
@@ -125,8 +128,14 @@ class ArrayRows:
 
     def map(self, fn: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
         """Join ``fn(block, *broadcast)``, one result a row, in row order."""
-        parts = self._run(lambda group: [fn(block, *broadcast) for block in group])
-        return np.concatenate([part for group in parts for part in group])
+        groups = self._run(lambda group: [fn(block, *broadcast) for block in group])
+        joined, filled = np.empty(0), 0
+        for part in (part for group in groups for part in group):
+            if not filled:
+                joined = np.empty((self.n_rows, *part.shape[1:]), part.dtype)
+            joined[filled : filled + len(part)] = part
+            filled += len(part)
+        return joined[:filled] if filled == self.n_rows else joined[:filled].copy()
 
     def take(self, index: np.ndarray) -> Any:
         """A few rows by their number among these rows."""
@@ -148,7 +157,7 @@ class ArrayRows:
         n_blocks = len(self._blocks)
         size = min(_MOST_BLOCKS_A_GROUP, -(-n_blocks // _GROUPS))
         groups = [islice(self.blocks(start), size) for start in range(0, n_blocks, size)]
-        n_threads = min(self.n_threads, n_blocks // _BLOCKS_A_THREAD)
+        n_threads = min(self.n_threads, n_blocks // self._blocks_a_thread)
         with self._blas.limit(limits=1, user_api="blas"):
             if n_threads <= 1:
                 yield from map(work, groups)

@@ -17,8 +17,9 @@ from rareclass.rows.decoding import (
     select_columns,
 )
 from rareclass.rows.labelled import LabelledRows
+from rareclass.rows.opening import cannot_open
 from rareclass.rows.parquet_stream import open_stream
-from rareclass.rows.parts import check_parts_agree, find_parts
+from rareclass.rows.parts import find_parts
 
 # What float32 holds exactly.
 _NARROW = {pa.float32(), pa.float16(), pa.bool_(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16()}
@@ -36,6 +37,7 @@ class _Part(NamedTuple):
 def from_parquet(
     path: str | Path,
     target: str | None = None,
+    *,
     weight: str | None = None,
     columns: Iterable[str] | None = None,
     dtype: Any = None,
@@ -44,7 +46,8 @@ def from_parquet(
     """Rows of a Parquet file, or of a folder of them, for ``fit_rows``: of any size.
 
     The file is decoded once, batch by batch, into a nameless scratch file of plain floats, from
-    which every pass of a fit reads. Only labels and weights are held in memory.
+    which every pass of a fit reads. Only labels and weights are held in memory. ``with`` gives the
+    scratch file back at its end.
 
     Parameters
     ----------
@@ -70,14 +73,14 @@ def from_parquet(
     Raises
     ------
     InputError
-        A ValueError: on a file that is missing, cut short or damaged (naming file and row group),
-        parts that differ (naming part and column), columns that are not numbers, cells that are
-        empty or infinite (naming file, column and row), and a full disk.
+        A ValueError: on a file that is missing, may not be read, is cut short or damaged (naming
+        file and row group), parts that differ (naming part and column), columns that are not
+        numbers, cells that are empty or infinite (naming file, column and row), and a full disk.
 
     Notes
     -----
-    Cost: one decoding; rows x features x 4 or 8 bytes of disk until the result is let go of, also
-    when the process is killed; 1 to 8 bytes of memory a row. Damage within a page is only
+    Cost: one decoding; rows x features x 4 or 8 bytes of disk until the result is closed or let go
+    of, or the process is killed; 1 to 8 bytes of memory a row. Damage within a page is only
     noticed where the file has checksums or the compression shows it.
 
     Examples
@@ -91,22 +94,15 @@ def from_parquet(
     ((3, 2), ('a', 'b'))
     """
     parts = [_open(part) for part in find_parts(Path(path), (".parquet", ".pq"))]
-    first = parts[0]
-    chosen = select_columns(first.path, first.schema.names, target, weight, columns)
-    for part in parts[1:]:
-        check_parts_agree(first.path, chosen.all, part.path, set(part.schema.names))
+    known = [(part.path, part.schema.names) for part in parts]
+    chosen = select_columns(known, target, weight, columns)
     is_narrow = _check_types(parts, chosen)
     label_type = None if target is None else _label_type(parts, target)
     if dtype is None:
         dtype = np.float32 if is_narrow else np.float64
     n_rows = sum(part.n_rows for part in parts)
     decoder = Decoder(chosen, checked_dtype(dtype), label_type, scratch, n_rows)
-    for part in parts:
-        first_row = 1
-        for batch in _batches(part, chosen):
-            decoder.add(batch, part.path, first_row)
-            first_row += batch.num_rows
-    return decoder.finish(Path(path))
+    return decoder.read(Path(path), ((part.path, _batches(part, chosen)) for part in parts))
 
 
 def _open(path: Path) -> _Part:
@@ -115,10 +111,8 @@ def _open(path: Path) -> _Part:
         with pq.ParquetFile(path) as file:
             footer = file.metadata
             return _Part(path, footer.num_rows, footer.num_row_groups, file.schema_arrow)
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.", "Check the name.") from None
     except (pa.ArrowException, OSError) as error:
-        raise InputError(
+        raise cannot_open(path, error) or InputError(
             f"{path} is not a Parquet file, or is cut short: {first_line(error)}.",
             "Copy or write it again.",
         ) from error
@@ -187,7 +181,8 @@ def _batches(part: _Part, chosen: Selection) -> Iterator[pa.RecordBatch]:
     except FileNotFoundError:
         raise _unreadable(part, group, "the file is gone") from None
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(part, group, first_line(error)) from error
+        unopened = cannot_open(part.path, error)
+        raise unopened or _unreadable(part, group, first_line(error)) from error
 
 
 def _unreadable(part: _Part, group: int, reason: str) -> InputError:

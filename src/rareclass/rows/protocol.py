@@ -12,6 +12,8 @@ import numpy as np
 # pages, and writing 4 GB for the first time takes 0.5 s in place of 1.8 s.
 _LEAST_PIECE, _MOST_PIECE = 2**20, 2**26
 _ALIGNMENT = 64
+# From so many bytes on, keeping is timed.
+_LARGE = 2**18
 # Weight of the last array among those timed; one in so many is kept although it does not pay.
 _RECENT, _TRY_AGAIN = 0.2, 16
 
@@ -51,7 +53,7 @@ class Budget:
         it first.
         """
         with self._lock:
-            if self._seconds_keeping <= n_uses * self._seconds_making:
+            if not self._seconds_making or self._seconds_keeping <= n_uses * self._seconds_making:
                 return True
             self._n_refused += 1
             # Memory may get faster: now and then it is tried again.
@@ -118,12 +120,14 @@ class Memo:
         start = perf_counter()
         array = make()
         made = perf_counter()
-        if name not in self._kept and self._budget.pays(n_uses):
+        is_large = array.nbytes >= _LARGE
+        if name not in self._kept and (not is_large or self._budget.pays(n_uses)):
             room = self._budget.room(array)
             if room is not None:
                 room[...] = array
                 self._kept[name] = (key, room, array.nbytes)
-                self._budget.note(made - start, perf_counter() - made)
+                if is_large:
+                    self._budget.note(made - start, perf_counter() - made)
         return array
 
 

@@ -64,9 +64,9 @@ class Scratch:
     def __init__(self, folder: str | Path | None = None, expected_bytes: int | None = None) -> None:
         self.folder = scratch_folder(folder)
         self.size = 0
-        self._expected = expected_bytes
-        if expected_bytes is not None and shutil.disk_usage(self.folder).free < expected_bytes:
-            raise self._no_room()
+        self._needed = ""
+        if expected_bytes is not None:
+            self.expect(expected_bytes)
         try:
             # Without a name from the start, or from as soon as the system allows.
             self.file = cast(
@@ -80,6 +80,28 @@ class Scratch:
         weakref.finalize(self, self.file.close)
         self._lock = threading.Lock()
 
+    def expect(self, n_bytes: int, sure_share: float = 1.0) -> None:
+        """Say at once when the disk has no room for `n_bytes` in all.
+
+        Parameters
+        ----------
+        n_bytes : int
+        sure_share : float
+            What part of them will be written even if they are a poor estimate.
+
+        Raises
+        ------
+        InputError
+            When that part does not fit beside what is written already.
+        """
+        self._needed = f"{n_bytes:,}" if sure_share == 1 else f"about {n_bytes:,}"
+        if shutil.disk_usage(self.folder).free < sure_share * n_bytes - self.size:
+            raise self._no_room()
+
+    def close(self) -> None:
+        """Give the room on disk back; nothing can be read any more."""
+        self.file.close()
+
     def append(self, data: Any) -> None:
         """Write an array or bytes at the end."""
         left = memoryview(data).cast("B")
@@ -92,6 +114,12 @@ class Scratch:
 
     def read_into(self, buffer: Any, offset: int) -> None:
         """Fill a contiguous array from the byte `offset` on; any thread may."""
+        if self.file.closed:
+            raise InputError(
+                "These rows on disk were closed, and their scratch file is gone.",
+                "Read the file again, and close the rows (or end their `with`) after their last "
+                "use.",
+            )
         left = memoryview(buffer).cast("B")
         while left:
             n = self._read_some(left, offset)
@@ -117,7 +145,7 @@ class Scratch:
         )
 
     def _no_room(self) -> InputError:
-        needed = f"more than {self.size:,}" if self._expected is None else f"{self._expected:,}"
+        needed = self._needed or f"more than {self.size:,}"
         free = shutil.disk_usage(self.folder).free
         return InputError(
             f"The scratch folder {self.folder} has no room for the decoded rows: {needed} bytes "
@@ -164,8 +192,13 @@ class ScratchRows:
         self.n_rows += len(rows)
 
     def source(self) -> RowSource:
-        """The rows written so far. The file lives as long as somebody holds this."""
-        return RowSource((self.n_rows, self.n_features), self.dtype, self.take, False)
+        """The rows written so far. The file lives until this is closed, or nobody holds it."""
+        shape = (self.n_rows, self.n_features)
+        return RowSource(shape, self.dtype, self.take, False, self.close)
+
+    def close(self) -> None:
+        """Give the room on disk back; nothing can be read any more."""
+        self._scratch.close()
 
     def take(self, rows: slice | np.ndarray) -> np.ndarray:
         """The chosen rows, shape (n, n_features): read, in as few requests as pay off."""

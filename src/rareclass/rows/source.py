@@ -26,16 +26,26 @@ class RowSource:
     """
 
     def __init__(
-        self, shape: tuple[int, int], dtype: Any, take: Callable[[Any], Any], is_sparse: bool
+        self,
+        shape: tuple[int, int],
+        dtype: Any,
+        take: Callable[[Any], Any],
+        is_sparse: bool,
+        close: Callable[[], None] | None = None,
     ) -> None:
         self.n_rows, self.n_features = shape
         self.dtype = np.dtype(dtype)
         self.is_sparse = is_sparse
-        self._take = take
+        self._take, self._close = take, close
 
     def take(self, rows: slice | np.ndarray) -> Any:
         """The chosen rows: ndarray or CSR matrix of shape (n, n_features), a copy or a view."""
         return self._take(rows)
+
+    def close(self) -> None:
+        """Give back what the rows hold on disk; arrays in memory stay as they are."""
+        if self._close is not None:
+            self._close()
 
 
 def as_source(X: Any, feature_names: Any = None) -> RowSource:

@@ -165,7 +165,9 @@ def _encoded(encoder: Any, data: TrainingSet, seed: int) -> Any:
 
 def _fitted(model: Any, X: Any, y: NDArray[np.int8], weight: NDArray[np.float64] | None) -> Any:
     if isinstance(X, RowSource):
-        return model.fit_rows(LabelledRows(X, y, weight))
+        # The encoded rows have no other use: their disk is given back before the next training.
+        with LabelledRows(X, y, weight) as rows:
+            return model.fit_rows(rows)
     return model.fit(X, y, sample_weight=weight)
 
 
