@@ -335,8 +335,8 @@ def test_what_fit_holds_does_not_grow_with_the_rows(from_parts):
 
 def test_a_part_is_a_small_share_of_the_rows():
     assert part_stride(10_000, 100) is None
-    assert part_stride(1_000_000, 1000) == 66
-    assert part_stride(4_000_000, 1000) == 266
+    assert part_stride(1_000_000, 1000) == 50
+    assert part_stride(4_000_000, 1000) == 200
 
 
 def test_the_hessian_sampled_from_a_part_is_near_that_of_the_whole():

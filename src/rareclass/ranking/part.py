@@ -8,7 +8,7 @@ from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.questions import solve
 
 # Rows in the part for each landmark: the curvature of so many is near that of all.
-_ROWS_A_LANDMARK = 15
+_ROWS_A_LANDMARK = 20
 _LEAST_ROWS = 5_000
 # Below this stride the part costs too much of a pass.
 _LEAST_STRIDE = 5
