@@ -88,6 +88,7 @@ def shares(runs: list[Run]) -> list[Run]:
             run["details"]["landmarks"],
             run["details"]["passes"],
             run["details"]["in_memory"],
+            max(run["details"].get("passes_for_each_lam", [run["details"]["passes"]])),
         )
         found.append({**run, "least": least, "ratio": run["seconds"] / least})
     return found

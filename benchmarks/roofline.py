@@ -10,8 +10,8 @@ With n rows, d features and r landmarks, kernel entries in float32:
 
 c is the share of the kernel that the fit kept (``in_memory`` in its history). The model counts the
 passes of the solver's history, the first of which makes the kernel. Lams that are solved in step
-share a pass; the model gives each a reading of its own. Nothing on the rare side is counted, so
-the true limit of one lam is a little higher.
+share a reading and have two products each: of P passes only R, the most that one lam made, read or
+make the kernel. Nothing on the rare side is counted, so the true limit is a little higher.
 """
 
 from collections.abc import Mapping
@@ -32,6 +32,7 @@ def seconds(
     landmarks: int,
     passes: float,
     kept: float,
+    readings: float | None = None,
 ) -> float:
     """Least seconds of a fit.
 
@@ -44,6 +45,8 @@ def seconds(
         Readings of the majority that the solver counted.
     kept : float
         Share of the kernel kept in memory.
+    readings : float or None
+        How many passes read the kernel, where some share a reading; None means all.
 
     Examples
     --------
@@ -57,5 +60,7 @@ def seconds(
     products = 4.0 * entries / rates["sgemv_block"]
     reading = ENTRY_BYTES * entries / rates["read"]
     first = max(arithmetic, ENTRY_BYTES * kept * entries / rates["first_touch"])
-    one_pass = kept * max(reading, products) + (1.0 - kept) * (arithmetic + products)
-    return first + max(passes - 1.0, 0.0) * one_pass
+    P = max(passes - 1.0, 0.0)
+    R = P if readings is None else max(readings - 1.0, 0.0)
+    of_kept, of_rest = max(R * reading, P * products), R * arithmetic + P * products
+    return first + kept * of_kept + (1.0 - kept) * of_rest

@@ -76,6 +76,13 @@ def test_roofline_by_hand(kept, expected):
     assert least == pytest.approx(expected)
 
 
+def test_lams_in_step_share_readings_in_the_roofline():
+    # 1.5 s to make the kernel; half is kept: of it 4 readings of 0.1 s or 10 x 0.1 s of products,
+    # of the rest 4 x 1.5 s to make it again and 10 x 0.1 s of products.
+    least = roofline.seconds(RATES, 10**6, 40, 1000, passes=11, kept=0.5, readings=5)
+    assert least == pytest.approx(1.5 + 0.5 * 1.0 + 0.5 * (4 * 1.5 + 1.0))
+
+
 def fit(name, seconds, **about):
     return {
         "key": f"{about.get('data')}{about.get('memory')}{about.get('rows')} / {name}",

@@ -10,8 +10,8 @@ import pytest
 
 from oracles import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
+from rareclass.ranking import fitting, preparation
 from rareclass.ranking import path as module
-from rareclass.ranking import preparation, rankrc
 from rareclass.ranking.kernels import Gaussian
 from rareclass.ranking.newton import Status, minimize
 from rareclass.ranking.part import PartDirection, part_stride
@@ -313,7 +313,7 @@ def test_the_progress_line_says_what_is_in_memory(monkeypatch):
     def track(*_):
         yield lambda _, note: notes.append(note)
 
-    monkeypatch.setattr(rankrc, "track", track)
+    monkeypatch.setattr(fitting, "track", track)
     RankRC().fit(X, Y)
     assert all(note.endswith("100% of the kernel in memory") for note in notes)
     assert notes

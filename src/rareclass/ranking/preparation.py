@@ -24,7 +24,8 @@ from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.whitening import whiten
 from rareclass.rows import ArrayRows, Budget, RowSource, as_source
 
-# A kernel block of this size stays in a core's second-level cache between its uses.
+# A kernel block of this size stays in cache for all the questions about it, and is large beside
+# the fixed cost of a block, 0.1 ms (docs/decisions/0009).
 _BLOCK_BYTES = 2**22
 _MOST_BLOCK_ROWS = 8192
 _LEAST_BLOCK_ROWS = 64

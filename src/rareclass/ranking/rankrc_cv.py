@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rareclass.decide import balanced_accuracy_threshold
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.progress import track
+from rareclass.ranking.fitting import fit_path, stopped_short
 from rareclass.ranking.labels import Labels
 from rareclass.ranking.newton import Solution, Step
 from rareclass.ranking.path import solve_paths
@@ -22,8 +23,6 @@ from rareclass.ranking.rankrc import (
     RankRC,
     RankScorer,
     check_solver_parameters,
-    fit_path,
-    stopped_short,
 )
 from rareclass.rows import LabelledRows, header
 
@@ -36,9 +35,8 @@ PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 class RankRCCV(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, BaseEstimator):
     """`RankRC` with lam chosen by cross-validation.
 
-    The kernel is worked out once for all folds and lams. In a fold the held-out rows have no
-    weight and held-out rare rows are no landmarks; the path runs from large lam to small, each
-    solution starting the next.
+    One kernel serves all folds and lams, which share the passes of the rows. In a fold the
+    held-out rows have no weight and held-out rare rows are no landmarks.
 
     Parameters
     ----------

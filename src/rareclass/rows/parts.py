@@ -1,5 +1,6 @@
 """The files that together are one table."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,20 +15,29 @@ def find_parts(path: Path, suffixes: Sequence[str]) -> list[Path]:
     Raises
     ------
     InputError
-        When a folder holds none.
+        When a folder holds none, or one below it may not be read.
     """
     if not path.is_dir():
         return [path]
-    found = sorted(
-        part
-        for part in path.rglob("*")
-        if part.name.lower().endswith(tuple(suffixes))
-        and part.is_file()
-        and not any(name.startswith((".", "_")) for name in part.relative_to(path).parts)
-    )
+    found: list[Path] = []
+    for folder, below, names in os.walk(path, onerror=_refuse, followlinks=True):
+        below[:] = [name for name in below if not name.startswith((".", "_"))]
+        found += [
+            Path(folder, name)
+            for name in names
+            if name.lower().endswith(tuple(suffixes)) and not name.startswith((".", "_"))
+        ]
     if not found:
         raise InputError(f"The folder {path} holds no {suffixes[0]} file.", "Check the name.")
-    return found
+    return sorted(found)
+
+
+def _refuse(error: OSError) -> None:
+    """Left out, its rows would be missing without a word."""
+    raise InputError(
+        f"The folder {error.filename} may not be read: {error.strerror}.",
+        "Allow it, or move it away if its rows are not wanted.",
+    ) from error
 
 
 def check_parts_agree(first: Path, expected: Sequence[str], part: Path, names: set[str]) -> None:

@@ -1,0 +1,103 @@
+"""From prepared rows to fitted models: solutions, thresholds and what the solver has to tell."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rareclass.decide.threshold import threshold_between
+from rareclass.metrics.scored_classes import ScoredClasses
+from rareclass.progress import track
+from rareclass.ranking.newton import Solution, Status, Step
+from rareclass.ranking.path import solve_path
+from rareclass.ranking.preparation import Prepared
+
+if TYPE_CHECKING:
+    from rareclass.ranking.rankrc import RankRC
+
+# Rounding error that stops the solver below this optimality is nobody's concern.
+ROUNDING_TOL = 1e-5
+
+
+def fit_path(models: Sequence["RankRC"], prepared: Prepared, verbose: bool | str) -> None:
+    """Fit models that differ in lam alone, on prepared rows."""
+    labels, lams = prepared.labels, [model.lam for model in models]
+    title = f"RankRC, {len(labels.rare)} rare rows"
+    with prepared.blas_threads(), track(title, None, verbose) as advance:
+
+        def report(lam: float, step: Step) -> None:
+            note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"
+            advance(1, f"{note}, {step.in_memory:.0%} of the kernel in memory")
+
+        problem = replace(prepared.problem(1.0), keeps_values=len(lams) == 1)
+        solutions = solve_path(
+            problem, lams, models[0].tol, models[0].max_iter, prepared.at_once, report
+        )
+        offsets = training_thresholds(prepared, solutions)
+    for model, solution, offset in zip(models, solutions, offsets, strict=True):
+        model.offset_ = offset
+        model.whitener_ = problem.whitener
+        _store(model, prepared, solution)
+
+
+def training_thresholds(prepared: Prepared, solutions: Sequence[Solution]) -> list[float]:
+    """The threshold of best balanced accuracy of each solution on the training rows.
+
+    As many solutions share a pass as have room for their scores in a part of the memory.
+    """
+    labels = prepared.labels
+    thresholds = []
+    for start in range(0, len(solutions), prepared.columns_at_once):
+        some = solutions[start : start + prepared.columns_at_once]
+        coefficients = np.column_stack([solution.at.coefficients for solution in some])
+        token = some[0].at.token if len(solutions) == 1 else None
+        rare, majority = prepared.training_scores(coefficients, token)
+        for k in range(len(some)):
+            weighted = labels.majority_weight is not None
+            split = ScoredClasses(
+                rare[:, k],
+                majority[:, k],
+                labels.rare_weight if weighted else None,
+                labels.majority_weight,
+            )
+            thresholds.append(threshold_between(split))
+    return thresholds
+
+
+def _store(model: "RankRC", prepared: Prepared, solution: Solution) -> None:
+    model.classes_ = prepared.labels.classes
+    model.pos_label_ = prepared.labels.pos_label
+    model.landmarks_ = prepared.landmarks.points
+    model.landmark_rows_ = prepared.landmarks.first_rows
+    model.coef_ = solution.at.coefficients
+    model.width_ = prepared.width
+    model.objective_ = solution.at.value
+    model.optimality_ = solution.optimality
+    model.n_iter_ = solution.n_iter
+    model.status_ = str(solution.status)
+    model.history_ = solution.history
+    warn_if_short(solution, model.lam, model.tol)
+
+
+def stopped_short(solution: Solution, tol: float) -> bool:
+    """Whether the solver stopped far from the minimum."""
+    if solution.status is Status.CONVERGED:
+        return False
+    # Written so that an optimality that is not a number is short, too.
+    near = solution.optimality <= max(tol, ROUNDING_TOL)
+    return solution.status is Status.MAX_ITER or not near
+
+
+def warn_if_short(solution: Solution, lam: float, tol: float) -> None:
+    """Warn when the solver stopped far from the minimum."""
+    if stopped_short(solution, tol):
+        warnings.warn(
+            f"lam={lam:.3g}: {solution.status} after {solution.n_iter} iterations with "
+            f"optimality {solution.optimality:.1e}, wanted {tol:.1e}. Raise max_iter, tol or "
+            "lam, or check the scale of the features.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
