@@ -22,10 +22,11 @@ from benchmarks.results_page import table
 from rareclass.byte_sizes import parse_bytes
 
 ROWS = (125_000, 250_000, 500_000, 1_000_000, 2_000_000, 4_000_000)
-WHAT = {"fit": "rankrc", "path": "rankrc_path"}
+WHAT = {"fit": "rankrc", "path": "rankrc_path", "folds": "rankrc_cv"}
 MILLION = 1_000_000
 EVERY = (0, 4 * MILLION)
 SMALL = (0, MILLION)
+ONE = (MILLION, MILLION)
 RARE = 1000
 SHARE = 0.001
 MIB = 2**20
@@ -37,22 +38,27 @@ class Series(NamedTuple):
     features: int
     rare: int | None  # None: SHARE of the rows
     landmarks: int | None  # None: all rare rows
-    fits: dict[str, tuple[int, int]]  # memory: rows from, to
-    paths: dict[str, tuple[int, int]]
+    grid: dict[str, dict[str, tuple[int, int]]]  # what: memory: rows from, to
 
 
 SERIES = {
     "fixed": Series(
-        40, RARE, None, {"all": EVERY, "1GiB": (MILLION, MILLION), "256MiB": EVERY}, {"all": SMALL}
+        40,
+        RARE,
+        None,
+        {
+            "fit": {"all": EVERY, "1GiB": ONE, "256MiB": EVERY},
+            "path": {"all": SMALL, "256MiB": ONE},
+            "folds": {"1GiB": ONE},
+        },
     ),
-    "share": Series(40, None, None, {"1GiB": (500_000, 2 * MILLION)}, {}),
-    "landmarks": Series(40, None, RARE, {"256MiB": (4 * MILLION, 4 * MILLION)}, {}),
+    "share": Series(40, None, None, {"fit": {"1GiB": (500_000, 2 * MILLION)}}),
+    "landmarks": Series(40, None, RARE, {"fit": {"256MiB": (4 * MILLION, 4 * MILLION)}}),
     "overlapping": Series(
         5,
         RARE,
         None,
-        {"all": (MILLION, MILLION), "256MiB": (MILLION, MILLION)},
-        {"all": (MILLION, MILLION)},
+        {"fit": {"all": ONE, "256MiB": ONE}, "path": {"all": ONE, "256MiB": ONE}},
     ),
 }
 
@@ -87,8 +93,8 @@ def _cells(args: argparse.Namespace, name: str, rows: int, data: str) -> Iterato
     rare = _rare(series, rows)
     landmarks = min(rare, series.landmarks or rare)
     for what in args.what:
-        planned = series.fits if what == "fit" else series.paths
-        for memory in args.memory or planned:
+        planned = series.grid.get(what, {})
+        for memory in planned if args.memory is None else args.memory:
             first, last = planned.get(memory, EVERY)
             if not (args.rows or first <= rows <= last):
                 continue
