@@ -36,7 +36,7 @@ LANDMARKS = ("rare", 1000)
 CV_FOLDS = 3
 TREES = ("lightgbm", "lightgbm_weighted", "xgboost", "xgboost_weighted")
 FAST = (*TREES, "linear_svc", "nystroem_sgd", "balanced_forest")
-BESIDE_LIBSVM = ("rankrc", "rankrc_matched", "lightgbm", "libsvm")
+BESIDE_LIBSVM = ("rankrc", "rankrc_matched", "rankrc_least", "lightgbm", "libsvm")
 REAL = ("kdd", "cod_rna", "donors", "unsw")
 # Rough seconds of a process on two cores, for estimates of running time alone: a constant, and
 # seconds for each row x feature.

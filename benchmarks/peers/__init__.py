@@ -50,6 +50,7 @@ Method = Callable[[np.ndarray, np.ndarray, Task], Fitted]
 TITLES = {
     "rankrc": "RankRC, one lam",
     "rankrc_matched": "RankRC, lam = 1 / rows",
+    "rankrc_least": "RankRC, lam = 2^-20",
     "rankrc_path": "RankRC, 16 lams",
     "rankrc_cv": "RankRCCV, 16 lams, 3 folds",
     "libsvm": "LIBSVM (SVC, balanced)",
@@ -64,6 +65,7 @@ TITLES = {
 _FUNCTIONS = {
     "rankrc": "rankrc:one_lam",
     "rankrc_matched": "rankrc:matched",
+    "rankrc_least": "rankrc:least",
     "rankrc_path": "rankrc:path",
     "rankrc_cv": "rankrc:cross_validated",
     "libsvm": "libsvm:balanced",
