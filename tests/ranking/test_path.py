@@ -12,15 +12,16 @@ from oracles import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.ranking import fitting, preparation
 from rareclass.ranking import path as module
+from rareclass.ranking.expansion import KernelExpansion
 from rareclass.ranking.kernels import Gaussian
 from rareclass.ranking.newton import Status, minimize
-from rareclass.ranking.part import PartDirection, part_stride
+from rareclass.ranking.part import PartDirection, kernel_is_worth_keeping, part_stride
 from rareclass.ranking.path import solve_path, solve_paths
 from rareclass.ranking.preconditioner import SampledHessian
 from rareclass.ranking.preparation import prepare
 from rareclass.ranking.problem import Evaluation
 from rareclass.ranking.questions import answer, solve, solve_in_step
-from rareclass.rows import ArrayRows
+from rareclass.rows import ArrayRows, Budget, as_source
 
 LAMS = [2.0**-4, 2.0**2, 2.0**-10]
 X, Y = rare_mixture(3000, 40)
@@ -337,6 +338,21 @@ def test_a_part_is_a_small_share_of_the_rows():
     assert part_stride(10_000, 100) is None
     assert part_stride(1_000_000, 1000) == 50
     assert part_stride(4_000_000, 1000) == 200
+
+
+def test_one_lam_on_many_rows_of_few_features_keeps_the_kernel_of_the_part_only(from_parts):
+    assert not kernel_is_worth_keeping(1_000_000, 1000, 40, several=False)
+    assert kernel_is_worth_keeping(1_000_000, 1000, 40, several=True)
+    assert kernel_is_worth_keeping(1_000_000, 1000, 500, several=False)
+    assert kernel_is_worth_keeping(50_000, 1000, 40, several=False)
+    rows = as_source(np.arange(64.0).reshape(32, 2))
+    whole = ArrayRows(rows, block_rows=4, budget=Budget(10**6), n_jobs=1, keeps_arrays=False)
+    expansion = KernelExpansion(Gaussian(1.0), np.zeros((3, 2)))
+    first = whole.map(lambda block: expansion.matrix(block))
+    assert whole.share_remembering("kernel") == 0.0
+    whole.every(4).map(lambda block: expansion.matrix(block))
+    assert whole.share_remembering("kernel") == 0.25
+    np.testing.assert_array_equal(whole.map(lambda block: expansion.matrix(block)), first)
 
 
 def test_the_hessian_sampled_from_a_part_is_near_that_of_the_whole():

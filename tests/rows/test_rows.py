@@ -122,32 +122,11 @@ def test_room_for_arrays_is_within_the_budget_and_not_shared():
     memo = Memo(Budget(1000))
     for name in "ab":
         np.testing.assert_array_equal(
-            memo.array(name, 1, lambda: np.arange(100.0), 5), np.arange(100.0)
+            memo.array(name, 1, lambda: np.arange(100.0)), np.arange(100.0)
         )
     np.testing.assert_array_equal(memo.get("a", 1), np.arange(100.0))
     assert "a" in memo
     assert memo.get("b", 1) is None
-
-
-def test_memory_that_is_slow_to_get_is_not_used():
-    budget = Budget(10**6)
-    assert budget.pays(3)
-    assert budget.pays(np.inf)
-    budget.note(1.0, 2.0)
-    assert budget.pays(3)
-    for _ in range(20):
-        budget.note(1.0, 5.0)
-    assert [budget.pays(3) for _ in range(32)].count(True) == 2  # tried again now and then
-    for _ in range(20):
-        budget.note(1.0, 0.1)
-    assert budget.pays(3)
-    slow = Budget(10**7)
-    slow.note(1.0, 100.0)
-    memo, large = Memo(slow), np.zeros(2**16)
-    assert memo.array("small", 1, lambda: np.arange(5), 3) is not None
-    assert "small" in memo
-    np.testing.assert_array_equal(memo.array("a", 1, lambda: large, 3), large)
-    assert "a" not in memo
 
 
 def test_a_memo_gives_back_what_it_replaces_and_knows_its_key():

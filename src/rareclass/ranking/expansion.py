@@ -41,14 +41,16 @@ class KernelExpansion:
         `chosen`, a mask over the rows of the block, asks for some of them only; then nothing is
         remembered.
         """
+        kernel, landmarks = self.kernel, self.landmarks
+        if chosen is None and block.keeps_arrays:
+            return block.memo.array(KERNEL, self, lambda: kernel.block(block.X, landmarks))
         if chosen is None:
-            kernel, landmarks = self.kernel, self.landmarks
-            make = lambda: kernel.block(block.X, landmarks)  # noqa: E731
-            return block.memo.array(KERNEL, self, make, block.n_uses)
+            K = block.memo.get(KERNEL, self)
+            return kernel.block(block.X, landmarks) if K is None else K
         if not chosen.any():
             return np.empty((0, self.n_landmarks))
         K = block.memo.get(KERNEL, self)
-        return self.kernel.block(block.X[chosen], self.landmarks) if K is None else K[chosen]
+        return kernel.block(block.X[chosen], landmarks) if K is None else K[chosen]
 
 
 def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:

@@ -13,6 +13,10 @@ _LEAST_ROWS = 5_000
 # Below this stride the part costs too much of a pass.
 _LEAST_STRIDE = 5
 _MAX_ITER = 30
+# Nanoseconds, measured on two cores: of a kernel entry, of a feature in it, and of memory for it
+# (0.5 where memory is at hand, 9 on a virtual machine whose host must find it first).
+_ENTRY, _FEATURE, _FRESH_ENTRY = 0.6, 0.02, 5.0
+_LATER_PASSES = 3
 # Pairs of steps and changes of gradient that are remembered, if they show curvature at all.
 _MOST_PAIRS, _CURVED = 10, 1e-10
 
@@ -23,9 +27,20 @@ def part_stride(n_rows: int, n_landmarks: int) -> int | None:
     return stride if stride >= _LEAST_STRIDE else None
 
 
-def expected_passes(n_rows: int, n_landmarks: int, several: bool) -> float:
-    """About how many passes of all rows one solution, or several in step, will take at least."""
-    return 10.0 if several or part_stride(n_rows, n_landmarks) is None else 3.0
+def kernel_is_worth_keeping(n_rows: int, n_landmarks: int, n_features: int, several: bool) -> bool:
+    """Whether the kernel of all rows is read often enough to be kept between passes.
+
+    One lam on many rows is solved in about four passes. Memory that is fresh can cost more than
+    working out an entry three times again; what that takes grows with the features.
+
+    Parameters
+    ----------
+    n_rows, n_landmarks, n_features : int
+    several : bool
+        Whether several lams or folds are solved.
+    """
+    few_passes = part_stride(n_rows, n_landmarks) is not None and not several
+    return not few_passes or _LATER_PASSES * (_ENTRY + _FEATURE * n_features) > _FRESH_ENTRY
 
 
 class PartDirection:

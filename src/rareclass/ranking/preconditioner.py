@@ -110,7 +110,7 @@ def _half_hessian(
     The crossing term as it is, the square of the sampled rows by half; of the square of the rare
     rows the curvature of each.
     """
-    sample = block.memo.array("sample", p, partial(_sample, block, p, at), np.inf)
+    sample = block.memo.array("sample", p, partial(_sample, block, p, at))
     scores, features = sample[:, 0], sample[:, 1:]
     rare_scores = expand(p.rare_kernel[rare], at.coefficients)
     C = p.loss.second_derivative(rare_scores[:, None] - scores[None, :])

@@ -15,11 +15,11 @@ from threadpoolctl import threadpool_limits
 
 from rareclass.byte_sizes import parse_bytes, size_text
 from rareclass.ranking.expansion import KernelExpansion, block_scores, expand
-from rareclass.ranking.kernels import Kernel, make_kernel, mean_width, needs_width
+from rareclass.ranking.kernels import KERNELS, Kernel, make_kernel, mean_width, needs_width
 from rareclass.ranking.labels import Labels, read_labels
 from rareclass.ranking.landmarks import LandmarkRule, Landmarks, distinct_landmarks
 from rareclass.ranking.losses import PairLoss, make_loss
-from rareclass.ranking.part import expected_passes, part_stride
+from rareclass.ranking.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.whitening import whiten
 from rareclass.rows import ArrayRows, Budget, RowSource, as_source
@@ -141,6 +141,11 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any, several: bool = 
     memory = parse_bytes(estimator.memory)
     at_once, for_kernel = _share_out(memory, points.shape[0], len(labels.rare), source.dtype)
     remembered = _remembered_bytes(len(labels.majority), points.shape[0], at_once)
+    # What a kernel of somebody's own costs is not known, and sparse products cost more.
+    is_cheap = type(kernel) in KERNELS.values() and not source.is_sparse
+    keeps = not is_cheap or kernel_is_worth_keeping(
+        len(labels.majority), points.shape[0], source.n_features, several
+    )
     expansion = KernelExpansion(kernel, points)
     return Prepared(
         n_rows=source.n_rows,
@@ -152,7 +157,7 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any, several: bool = 
             block_rows=block_rows(points.shape[0], source.dtype),
             budget=Budget(for_kernel, min(remembered, for_kernel // 4)),
             n_jobs=estimator.n_jobs,
-            n_uses=expected_passes(len(labels.majority), points.shape[0], several),
+            keeps_arrays=keeps,
         ),
         expansion=expansion,
         landmarks=landmarks,

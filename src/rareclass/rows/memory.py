@@ -55,8 +55,8 @@ class ArrayRows:
     n_jobs : int or None
         Threads over blocks; BLAS runs with one thread inside them. The result does not depend
         on it: blocks are added up in an order that does not either.
-    n_uses : float
-        How many passes are expected: says what is worth remembering.
+    keeps_arrays : bool
+        Whether large arrays of a block are worth remembering.
     blocks_a_thread : int
         A thread is started only for so many.
     """
@@ -70,7 +70,7 @@ class ArrayRows:
         block_rows: int = 4096,
         budget: Budget | None = None,
         n_jobs: int | None = None,
-        n_uses: float = np.inf,
+        keeps_arrays: bool = True,
         blocks_a_thread: int = _BLOCKS_A_THREAD,
     ) -> None:
         self.n_rows = source.n_rows if index is None else len(index)
@@ -81,13 +81,13 @@ class ArrayRows:
         self._block_rows, self._n_whole = block_rows, self.n_rows
         self._memos = [Memo(self.budget) for _ in range(0, self.n_rows, block_rows)]
         self._blocks = range(len(self._memos))
-        self._n_uses, self._blocks_a_thread = n_uses, blocks_a_thread
+        self._keeps_arrays, self._blocks_a_thread = keeps_arrays, blocks_a_thread
         self._blas = ThreadpoolController()
 
     def every(self, stride: int) -> "ArrayRows":
         """Every `stride`-th block of these rows, remembering what they remember."""
         part = object.__new__(ArrayRows)
-        part.__dict__.update(self.__dict__, _blocks=self._blocks[::stride], _n_uses=np.inf)
+        part.__dict__.update(self.__dict__, _blocks=self._blocks[::stride], _keeps_arrays=True)
         part.n_rows = sum(stop - start for start, stop in map(self._range, part._blocks))
         return part
 
@@ -113,7 +113,7 @@ class ArrayRows:
             start, stop = self._range(number)
             weight = np.ones(stop - start) if self._weight is None else self._weight[start:stop]
             take = partial(self._take, start, stop)
-            yield Block(start, stop, weight, self._memos[number], self._n_uses, take)
+            yield Block(start, stop, weight, self._memos[number], self._keeps_arrays, take)
 
     def _range(self, number: int) -> tuple[int, int]:
         """First row of a block, and the one after its last."""

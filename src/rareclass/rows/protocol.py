@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,10 +11,6 @@ import numpy as np
 # pages, and writing 4 GB for the first time takes 0.5 s in place of 1.8 s.
 _LEAST_PIECE, _MOST_PIECE = 2**20, 2**26
 _ALIGNMENT = 64
-# From so many bytes on, keeping is timed.
-_LARGE = 2**18
-# Weight of the last array among those timed; one in so many is kept although it does not pay.
-_RECENT, _TRY_AGAIN = 0.2, 16
 
 
 class Budget:
@@ -32,8 +27,6 @@ class Budget:
         self.total = n_bytes
         self.left = n_bytes
         self._reserve = reserve
-        self._seconds_making = self._seconds_keeping = 0.0
-        self._n_refused = 0
         self._lock = threading.Lock()
         self._piece = np.empty(0, dtype=np.uint8)
         self._piece_size = _LEAST_PIECE
@@ -45,25 +38,6 @@ class Budget:
                 return False
             self.left -= n_bytes
             return True
-
-    def pays(self, n_uses: float) -> bool:
-        """Whether keeping an array has lately cost less than making it for every use.
-
-        Fresh memory can be slow to get: 2 s/GB was seen on a virtual machine whose host must find
-        it first.
-        """
-        with self._lock:
-            if not self._seconds_making or self._seconds_keeping <= n_uses * self._seconds_making:
-                return True
-            self._n_refused += 1
-            # Memory may get faster: now and then it is tried again.
-            return self._n_refused % _TRY_AGAIN == 0
-
-    def note(self, seconds_making: float, seconds_keeping: float) -> None:
-        """Remember what making and keeping an array took."""
-        with self._lock:
-            self._seconds_making += _RECENT * (seconds_making - self._seconds_making)
-            self._seconds_keeping += _RECENT * (seconds_keeping - self._seconds_keeping)
 
     def room(self, like: np.ndarray) -> np.ndarray | None:
         """An array of the shape and dtype of `like`, not filled; None when too little is left."""
@@ -106,28 +80,19 @@ class Memo:
         if self._budget.take(n_bytes - (old[2] if old else 0)):
             self._kept[name] = (key, value, n_bytes)
 
-    def array(
-        self, name: Any, key: Any, make: Callable[[], np.ndarray], n_uses: float
-    ) -> np.ndarray:
+    def array(self, name: Any, key: Any, make: Callable[[], np.ndarray]) -> np.ndarray:
         """The array kept under `name` with this `key`, else a new one from `make`.
 
-        A copy of the new one is kept for good, if the budget allows, `name` is free, and that
-        pays for so many uses.
+        A copy of the new one is kept for good, if the budget allows and `name` is free.
         """
         kept = self.get(name, key)
         if kept is not None:
             return kept
-        start = perf_counter()
         array = make()
-        made = perf_counter()
-        is_large = array.nbytes >= _LARGE
-        if name not in self._kept and (not is_large or self._budget.pays(n_uses)):
-            room = self._budget.room(array)
-            if room is not None:
-                room[...] = array
-                self._kept[name] = (key, room, array.nbytes)
-                if is_large:
-                    self._budget.note(made - start, perf_counter() - made)
+        room = None if name in self._kept else self._budget.room(array)
+        if room is not None:
+            room[...] = array
+            self._kept[name] = (key, room, array.nbytes)
         return array
 
 
@@ -141,15 +106,15 @@ class Block:
         Weight of each row; 0 means that the row is not there.
     memo : Memo
         What the block remembers between passes.
-    n_uses : float
-        How many passes are expected.
+    keeps_arrays : bool
+        Whether large arrays, such as its kernel, are worth remembering.
     """
 
     start: int
     stop: int
     weight: np.ndarray
     memo: Memo
-    n_uses: float
+    keeps_arrays: bool
     take: Callable[[], Any] = field(repr=False)
 
     @property
@@ -184,7 +149,7 @@ class Rows(Protocol):
     def every(self, stride: int) -> "Rows":
         """A part of these rows, spread evenly: every `stride`-th block. It remembers with them.
 
-        Many passes are expected of it.
+        Many passes are expected of it: its large arrays are worth remembering.
         """
         ...
 
