@@ -20,8 +20,10 @@ Preconditioner = Callable[[np.ndarray], np.ndarray]
 _ARMIJO = 1e-4
 _MAX_TRIALS = 30
 _MAX_CG = 250
-# A Newton step of two products and an evaluation does better than this three times over.
+# A Newton step, of a few products and an evaluation, does better than steps that cut less than this.
 _POOR = 0.65
+# How much smaller than before a shortcut is to make the gradient, as far as it can tell.
+_EXACT = 0.03
 
 
 class Status(StrEnum):
@@ -191,7 +193,7 @@ def minimize(
         forcing = max(min(0.25, np.sqrt(optimality)), 0.1 * tol / optimality)
         if shortcut is not None:
             norm = float(np.linalg.norm(at.gradient))
-            direction, cost = shortcut(at, max(0.1, 0.5 * tol / optimality) * norm)
+            direction, cost = shortcut(at, max(_EXACT, 0.5 * tol / optimality) * norm)
         else:
             direction, cost, inverse = yield from _newton_direction(
                 problem, at, forcing, precondition, inverse
