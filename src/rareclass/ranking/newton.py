@@ -20,7 +20,7 @@ Preconditioner = Callable[[np.ndarray], np.ndarray]
 _ARMIJO = 1e-4
 _MAX_TRIALS = 30
 _MAX_CG = 250
-# A Newton step, of a few products and an evaluation, does better than steps that cut less than this.
+# A Newton step, of a few products and an evaluation, does better than steps that cut less.
 _POOR = 0.65
 # How much smaller than before a shortcut is to make the gradient, as far as it can tell.
 _EXACT = 0.03

@@ -163,10 +163,10 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
     -----
     Time O(rows x landmarks) a pass of the majority, plus O(landmarks^3) once. On many rows the
     solver starts from a part of them (every so many blocks) and takes its steps from the part's
-    curvature: two to five passes of all rows. Memory: `memory`, up to about 200 MB while a
-    preconditioner is built, and a few numbers a row; arrays are not copied. The kernel is stored
-    in the dtype of X; sums are always in float64. Threads and memory change scores by less than
-    1e-10 in float64, and by the rounding of the kernel, 1e-4 or less, in float32.
+    curvature, which leaves a handful of passes of all rows. Memory: `memory`, up to about 200 MB
+    while a preconditioner is built, and a few numbers a row; arrays are not copied. The kernel is
+    stored in the dtype of X; sums are always in float64. Threads and memory change scores by less
+    than 1e-10 in float64, and by the rounding of the kernel, 1e-4 or less, in float32.
 
     References
     ----------
