@@ -347,6 +347,7 @@ def test_one_lam_on_many_rows_of_few_features_keeps_the_kernel_of_the_part_only(
     assert kernel_is_worth_keeping(1_000_000, 1000, 40, several=True)
     assert kernel_is_worth_keeping(1_000_000, 1000, 500, several=False)
     assert kernel_is_worth_keeping(50_000, 1000, 40, several=False)
+    assert kernel_is_worth_keeping(200_000, 300, 40, several=False)  # small
     rows = as_source(np.arange(64.0).reshape(32, 2))
     whole = ArrayRows(rows, block_rows=4, budget=Budget(10**6), n_jobs=1, keeps_arrays=False)
     expansion = KernelExpansion(Gaussian(1.0), np.zeros((3, 2)))

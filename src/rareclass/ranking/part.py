@@ -18,6 +18,8 @@ _MAX_ITER = 30
 # (0.5 where memory is at hand, 9 on a virtual machine whose host must find it first).
 _ENTRY, _FEATURE, _FRESH_ENTRY = 0.6, 0.02, 5.0
 _LATER_PASSES = 3
+# Entries that are kept anyway: little to lose, much to win should there be many passes after all.
+_SMALL_KERNEL = 10**8
 # Pairs of steps and changes of gradient that are remembered, if they show curvature at all.
 _MOST_PAIRS, _CURVED = 10, 1e-10
 
@@ -42,7 +44,12 @@ def kernel_is_worth_keeping(n_rows: int, n_landmarks: int, n_features: int, seve
         Whether several lams or folds are solved.
     """
     few_passes = part_stride(n_rows, n_landmarks) is not None and not several
-    return not few_passes or _LATER_PASSES * (_ENTRY + _FEATURE * n_features) > _FRESH_ENTRY
+    is_small = n_rows * n_landmarks < _SMALL_KERNEL
+    return (
+        not few_passes
+        or is_small
+        or _LATER_PASSES * (_ENTRY + _FEATURE * n_features) > _FRESH_ENTRY
+    )
 
 
 class PartDirection:
