@@ -136,7 +136,7 @@ def _disk(field: Callable[[Run], float]) -> Callable[[Runs], float | None]:
 
 _WIDE, _NARROW = simulated_name(1_000_000, 40, 1000), simulated_name(1_000_000, 5, 1000)
 GOALS = (
-    Goal("exponent of fit time in rows, kernel kept whole", 1.05, True, _exponent("all")),
+    Goal("exponent of fit time in rows, memory for all", 1.05, True, _exponent("all")),
     Goal("exponent of fit time in rows, 256 MiB", 1.05, True, _exponent("256MiB")),
     Goal("MiB beyond the memory budget, at most", 200, True, _most_beyond_budget),
     Goal("largest / smallest peak over rows at 256 MiB", 1.1, True, _spread_of_peak),

@@ -4,9 +4,10 @@ The paper's 16 lams on generated data (`rare_mixture` in 5 and in 40 dimensions)
 one process: passes of the majority and seconds.
 
 - ``plain``: conjugate gradients without a preconditioner, each lam starting the next.
-- ``preconditioned``: the same with the sampled Hessian: what the library does on few rows.
-- ``from a part``: what it does on many rows: every lam starts from a part of the rows, steps come
-  from the part's curvature, all lams in step.
+- ``preconditioned``: the same with the sampled Hessian: what the library does below 100 rows for
+  each landmark.
+- ``from a part``: what it does above: every lam starts from a part of the rows, steps come from the
+  part's curvature, all lams in step. ``float32`` is the same on narrower rows.
 
 Then what storing the kernel in float32 costs in accuracy: the minimum found against float64. And
 what passes could leave out: the share of rows with a pair in the quadratic part at each solution
@@ -108,7 +109,7 @@ def few_rows(n_features: int, n_rows: int, n_rare: int) -> dict[str, Any]:
         "tol": FEW_TOL,
         "paths": {
             "plain": plain_path(X, y, FEW_TOL),
-            "preconditioned": library,
+            "from a part": library,
             "float32": narrow,
         },
         "dispensable": dispensable_rows(X, y),
