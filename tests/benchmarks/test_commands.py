@@ -8,7 +8,6 @@ import pytest
 
 from benchmarks import disk, goals, limits, peer_table, performance_page, rates, roofline, run
 from benchmarks.data_sets import simulated_name
-from rareclass import RankRC
 
 
 def command(tmp_path, *words):
@@ -184,7 +183,6 @@ def test_parquet_file_has_every_row_and_rare_row(tmp_path, monkeypatch):
     assert sum(table["target"].to_pylist()) == 7
 
 
-@pytest.mark.skipif(not hasattr(RankRC, "fit_rows"), reason="RankRC.fit_rows is not there yet")
 def test_disk_fits_from_the_file(tmp_path):
     words = ("disk", "--rows", "3000", "--features", "4", "--rare", "30", "--memory", "64MiB")
     (one,) = command(tmp_path, *words)["runs"]

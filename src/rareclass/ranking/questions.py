@@ -23,10 +23,6 @@ class Question(Protocol):
 
     Attributes
     ----------
-    rows : Rows
-        The majority rows asked.
-    expansion : KernelExpansion
-        The kernel between them and the landmarks.
     coefficients : ndarray of shape (n_landmarks,)
         Of the function whose values at the rows the question is about.
     n_sums : int
@@ -37,10 +33,14 @@ class Question(Protocol):
     n_sums: ClassVar[int]
 
     @property
-    def rows(self) -> Rows: ...  # noqa: D102
+    def rows(self) -> Rows:
+        """The majority rows asked."""
+        ...
 
     @property
-    def expansion(self) -> KernelExpansion: ...  # noqa: D102
+    def expansion(self) -> KernelExpansion:
+        """The kernel between them and the landmarks."""
+        ...
 
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
         """What a block contributes, from its kernel and the function's values at its rows.
