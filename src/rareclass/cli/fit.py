@@ -176,7 +176,7 @@ def parse_lam(text: str) -> float | None:
 
 def _memory_limit(memory: str | None) -> int:
     from rareclass.byte_sizes import parse_bytes
-    from rareclass.workflow.memory_limit import available_memory
+    from rareclass.memory_limit import available_memory
 
     if memory is None:
         return available_memory()

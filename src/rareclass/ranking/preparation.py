@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from rareclass.byte_sizes import parse_bytes, size_text
+from rareclass.labels import Labels, read_labels
 from rareclass.ranking.expansion import KernelExpansion, block_scores, expand
 from rareclass.ranking.kernels import KERNELS, Kernel, make_kernel, mean_width, needs_width
-from rareclass.ranking.labels import Labels, read_labels
 from rareclass.ranking.landmarks import LandmarkRule, Landmarks, distinct_landmarks
 from rareclass.ranking.losses import PairLoss, make_loss
 from rareclass.ranking.part import kernel_is_worth_keeping, part_stride

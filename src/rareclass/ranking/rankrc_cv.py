@@ -12,16 +12,16 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rareclass.decide import balanced_accuracy_threshold
+from rareclass.labels import Labels
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.progress import track
+from rareclass.rank_scorer import RankScorer
 from rareclass.ranking.fitting import fit_path, stopped_short
-from rareclass.ranking.labels import Labels
 from rareclass.ranking.newton import Solution, Step
 from rareclass.ranking.path import solve_paths
 from rareclass.ranking.preparation import Prepared, prepare
 from rareclass.ranking.rankrc import (
     RankRC,
-    RankScorer,
     check_solver_parameters,
 )
 from rareclass.rows import LabelledRows, header

@@ -65,11 +65,20 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
     made = getattr(X, "source", X)
     if isinstance(made, RowSource):
         return made
+    if _is_plain(X):  # many calls with a row each should not wait for the general checks
+        source = RowSource(X.shape, X.dtype, lambda rows: X[rows], False)
+        _check_finite(source, feature_names)
+        return source
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise ValueError("X is a lazy frame, which holds no rows yet: pass X.collect().")
     source = _table_source(X) if is_table(X) else _array_source(X)
     _check_finite(source, feature_names)
     return source
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether `X` is a dense float array that can be used as it is."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype.char in "fd"
 
 
 def is_table(X: Any) -> bool:

@@ -41,7 +41,7 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
         )
-    missing = _missing_labels(y)
+    missing = missing_labels(y)
     if len(missing):
         raise ValueError(
             f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. "
@@ -59,7 +59,7 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
     return _split_classes(y, weight, pos_label)
 
 
-def _missing_labels(y: np.ndarray) -> np.ndarray:
+def missing_labels(y: np.ndarray) -> np.ndarray:
     """Rows whose label is None, NaN, infinite, or a missing value of pandas."""
     if y.dtype.kind == "f":
         return np.flatnonzero(~np.isfinite(y))

@@ -1,0 +1,36 @@
+"""Online bipartite ranking: learners that see a row once and hold a bounded part of the stream."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rareclass.online.adaoam import AdaOAM
+    from rareclass.online.cbr import CBR
+    from rareclass.online.oam import OAM
+    from rareclass.online.opauc import OPAUC
+    from rareclass.online.ranker import OnlineRanker
+    from rareclass.online.river_adapter import as_river
+    from rareclass.online.uniexp import UniExp
+
+__all__ = ["CBR", "OAM", "OPAUC", "AdaOAM", "OnlineRanker", "UniExp", "as_river"]
+
+_HOME = {
+    "CBR": "cbr",
+    "OAM": "oam",
+    "OPAUC": "opauc",
+    "AdaOAM": "adaoam",
+    "OnlineRanker": "ranker",
+    "UniExp": "uniexp",
+    "as_river": "river_adapter",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use: compiled loops load only when they run."""
+    if name in _HOME:
+        return getattr(import_module(f"rareclass.online.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'rareclass.online' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,138 @@
+"""Bounded buffers of the rows seen last, or of a uniform sample of all rows seen.
+
+Class 1 is the rare one, class 0 the majority, and every array has one plane a class. Which slot a
+row goes to is known before any learning: the compiled loops draw no random numbers.
+"""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+POLICIES = ("fifo", "reservoir")
+
+
+class DenseBuffers(NamedTuple):
+    """Two ring buffers of dense rows.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (2, n_features, capacity)
+        Feature-major, so that one pass over a feature of all buffered rows is contiguous.
+    seen : ndarray of shape (2,)
+        Rows of each class so far; ``min(seen, capacity)`` slots are filled.
+    """
+
+    rows: np.ndarray
+    seen: np.ndarray
+
+    @classmethod
+    def empty(cls, n_features: int, capacity: int) -> Self:
+        """Two buffers without rows."""
+        return cls(np.zeros((2, n_features, capacity)), np.zeros(2, np.int64))
+
+    def grown(self, n_features: int) -> Self:
+        """The same rows with zeros in the new features."""
+        more = n_features - self.rows.shape[1]
+        return self._replace(rows=np.pad(self.rows, ((0, 0), (0, more), (0, 0))))
+
+    def scores(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``coef . x`` of the buffered rows: of the rare ones, of the majority."""
+        scores = coef @ self.rows
+        filled = np.minimum(self.seen, self.rows.shape[2])
+        return scores[1, : filled[1]], scores[0, : filled[0]]
+
+
+class SparseBuffers(NamedTuple):
+    """Two ring buffers of sparse rows, each row in a slot that takes the widest row so far.
+
+    Attributes
+    ----------
+    indices, values : ndarray of shape (2, capacity, width)
+        Columns and values of the non-zeros of a row.
+    lengths : ndarray of shape (2, capacity)
+        How many of them a row has.
+    seen : ndarray of shape (2,)
+        Rows of each class so far.
+    """
+
+    indices: np.ndarray
+    values: np.ndarray
+    lengths: np.ndarray
+    seen: np.ndarray
+
+    @classmethod
+    def empty(cls, capacity: int) -> Self:
+        """Two buffers without rows."""
+        return cls(
+            np.zeros((2, capacity, 0), np.int64),
+            np.zeros((2, capacity, 0)),
+            np.zeros((2, capacity), np.int64),
+            np.zeros(2, np.int64),
+        )
+
+    def fitting(self, width: int) -> Self:
+        """The same rows in slots that take `width` non-zeros.
+
+        Slots are as wide as the next power of two: a function of the widest row so far, and not
+        of how the rows came in batches.
+        """
+        have = self.indices.shape[2]
+        if width <= have:
+            return self
+        room = ((0, 0), (0, 0), (0, (1 << (width - 1).bit_length()) - have))
+        return self._replace(indices=np.pad(self.indices, room), values=np.pad(self.values, room))
+
+    def scores(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``coef . x`` of the buffered rows: of the rare ones, of the majority."""
+        used = np.arange(self.indices.shape[2]) < self.lengths[:, :, None]
+        scores = (np.where(used, self.values, 0.0) * coef[self.indices]).sum(axis=2)
+        filled = np.minimum(self.seen, self.indices.shape[1])
+        return scores[1, : filled[1]], scores[0, : filled[0]]
+
+
+def slots(
+    policy: str, capacity: int, seen: np.ndarray, sign: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """The slot of its class's buffer that each row goes to; -1 where it is not stored.
+
+    "fifo": the n-th row of a class replaces the oldest, slot ``(n - 1) % capacity``. "reservoir":
+    Vitter's Algorithm R; ``u`` uniform in [0, 1) gives slot ``floor(u n)``, stored where that is
+    below the capacity: with probability capacity / n, replacing any row alike.
+
+    Parameters
+    ----------
+    policy : {"fifo", "reservoir"}
+    capacity : int
+        Slots of either buffer.
+    seen : ndarray of shape (2,)
+        Rows of each class before these; not changed.
+    sign : ndarray of shape (n,)
+        +1 rare, -1 majority, 0 for a row without a label, which is not stored.
+    rng : Generator
+        Reservoirs take one draw a row, in row order, so that the way a stream is cut into batches
+        does not matter.
+
+    Returns
+    -------
+    ndarray of int64 of shape (n,)
+    """
+    slot = np.full(len(sign), -1, np.int64)
+    draws = rng.random(len(sign)) if policy == "reservoir" else None
+    for code, of_class in ((0, sign < 0), (1, sign > 0)):
+        rows = np.flatnonzero(of_class)
+        nth = seen[code] + 1 + np.arange(len(rows))
+        if draws is None:
+            slot[rows] = (nth - 1) % capacity
+        else:
+            drawn = (draws[rows] * nth).astype(np.int64)
+            drawn = np.where(nth <= capacity, nth - 1, drawn)
+            slot[rows] = np.where(drawn < capacity, drawn, -1)
+    return slot
+
+
+def check_buffer(buffer_size: Any, policy: Any) -> None:
+    """Raise `ValueError` unless there is at least one slot and the policy is a known one."""
+    if not (isinstance(buffer_size, (int, np.integer)) and buffer_size >= 1):
+        raise ValueError(f"buffer_size={buffer_size!r} must be a whole number above 0.")
+    if policy not in POLICIES:
+        raise ValueError(f"policy={policy!r} is not one of {', '.join(map(repr, POLICIES))}.")

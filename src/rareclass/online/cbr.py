@@ -1,0 +1,220 @@
+"""CBR: confidence-weighted bipartite ranking (Khalid, Ray and Chitsaz 2016)."""
+
+from numbers import Real
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rareclass.online import _cbr_diagonal_jit, _cbr_full_jit
+from rareclass.online.buffers import DenseBuffers, SparseBuffers, check_buffer, slots
+from rareclass.online.memory_check import check_fits
+from rareclass.online.ranker import OnlineRanker, buffer_offset, check_epochs, check_positive
+
+# Share of a row's pairs that take steps above which working them all out is faster
+# (docs/decisions/0011).
+_BUSY = 0.5
+
+
+class FullState(NamedTuple):
+    """The moving state of CBR with a full covariance.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features,)
+    covariance : ndarray of shape (n_features, n_features)
+        S; the identity at the start, only ever shrinking.
+    buffers : DenseBuffers
+    bound : ndarray of shape (2, capacity)
+        At least ``x_b' S x_b`` of every buffered row.
+    rng : Generator
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    buffers: DenseBuffers
+    bound: np.ndarray
+    rng: np.random.Generator
+
+
+class DiagonalState(NamedTuple):
+    """The moving state of CBR-diag.
+
+    Attributes
+    ----------
+    mean, precision : ndarray of shape (n_features,)
+        The weights, and G, the inverse of their variances: 1 at the start, only ever growing.
+    buffers : SparseBuffers
+    rng : Generator
+    """
+
+    mean: np.ndarray
+    precision: np.ndarray
+    buffers: SparseBuffers
+    rng: np.random.Generator
+
+
+class CBR(OnlineRanker):
+    """Online ranking with a Gaussian over linear rankers, Algorithms 1 to 3.
+
+    The ranker is ``f(x) = mu . x`` with ``w ~ N(mu, S)``. A new row x_t meets every buffered row
+    x_b of the other class; with ``z = x_t - x_b``, ``y`` = +1 where x_t is the rare one and -1
+    where x_b is, each pair moves the Gaussian as little as it can, equation (5):
+
+        min over (mu, S) of KL(N(mu, S) || N(mu_t, S_t)) + C max(0, phi sqrt(z'S z) - y mu.z)
+
+    where ``phi`` is the normal quantile of ``eta``: the pair should be in the right order with
+    probability eta. Proposition 1 has the closed form, soft confidence-weighted learning's. Along
+    directions that many pairs have settled, S is small and so are the steps to come.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        The largest step of a pair, above 0. Less makes the ranker slower to follow single rows:
+        for noisy labels. Powers of two from 2^-10 to 2^10 are worth trying.
+    eta : float, default=0.7
+        Probability with which a pair should be in order, above 0.5 and below 1. More asks for
+        a wider margin.
+    buffer_size : int, default=50
+        Rows of each class that are held.
+    policy : {"fifo", "reservoir"}, default="fifo"
+        Whether the newest rows are held, which follows a stream that drifts, or a uniform
+        sample of all rows so far.
+    covariance : {"full", "diagonal"}, default="full"
+        "full" learns from dense rows and takes ``n_features^2`` numbers. "diagonal" is
+        CBR-diag, Proposition 2, for many features: dense or sparse rows are used by their
+        non-zeros.
+    n_epochs : int, default=1
+        Passes that `fit` makes, each in a new order.
+    random_state : int, RandomState instance or None, default=None
+        Draws the order of rows in `fit` and the reservoir.
+    pos_label : label, default=None
+        The rare label. By default the one with fewer rows in `fit`, the last one of `classes` in
+        `partial_fit`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        mu.
+    offset_ : float
+        Score above which a row is called rare: the threshold with the greatest balanced accuracy
+        between the buffered rows.
+    state_ : FullState or DiagonalState
+        All that moves; a checkpoint holds nothing else.
+    classes_, pos_label_, n_features_in_
+        The two labels, the rare one, and the width of a row.
+
+    Raises
+    ------
+    ValueError
+        On a parameter out of range, naming it; when a full covariance would not fit in memory.
+
+    Notes
+    -----
+    Full covariance, a row: O(n_features^2 + buffer_size n_features), and as much again for every
+    pair that takes a step. Because S only shrinks, a variance worked out earlier is an upper
+    bound for ever, and most pairs are put aside by it at O(1) each (docs/decisions/0011).
+    Diagonal: O(buffer_size times non-zeros of a row). Memory does not grow with the stream.
+
+    References
+    ----------
+    Khalid, Ray, Chitsaz, "Confidence-Weighted Bipartite Ranking", ADMA 2016. Wang, Zhao, Hoi,
+    "Exact Soft Confidence-Weighted Learning", ICML 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(2000, weights=[0.95], class_sep=2.0, random_state=0)
+    >>> stream = CBR(random_state=0).start(X.shape[1], classes=[0, 1])
+    >>> scores = stream.test_then_train(X, y)  # each row scored before it is learned
+    >>> from rareclass.metrics import roc_auc
+    >>> bool(roc_auc(y[200:], scores[200:]) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        eta: float = 0.7,
+        buffer_size: int = 50,
+        policy: str = "fifo",
+        covariance: str = "full",
+        n_epochs: int = 1,
+        random_state: Any = None,
+        pos_label: Any = None,
+    ) -> None:
+        self.C = C
+        self.eta = eta
+        self.buffer_size = buffer_size
+        self.policy = policy
+        self.covariance = covariance
+        self.n_epochs = n_epochs
+        self.random_state = random_state
+        self.pos_label = pos_label
+
+    @property
+    def _takes(self) -> Any:  # type: ignore[override]
+        return "dense" if self.covariance == "full" else "sparse"
+
+    def _check_parameters(self) -> None:
+        check_positive(C=self.C)
+        check_epochs(self.n_epochs)
+        check_buffer(self.buffer_size, self.policy)
+        if not (isinstance(self.eta, Real) and 0.5 < float(self.eta) < 1.0):
+            raise ValueError(f"eta={self.eta!r} must be above 0.5 and below 1.")
+        if self.covariance not in ("full", "diagonal"):
+            raise ValueError(f"covariance={self.covariance!r} is not 'full' or 'diagonal'.")
+
+    def _start(self, n_features: int, rng: np.random.Generator) -> Any:
+        mean = np.zeros(n_features)
+        if self.covariance == "diagonal":
+            empty = SparseBuffers.empty(self.buffer_size)
+            return DiagonalState(mean, np.ones(n_features), empty, rng)
+        _check_memory(n_features)
+        buffers = DenseBuffers.empty(n_features, self.buffer_size)
+        return FullState(mean, np.eye(n_features), buffers, np.zeros((2, self.buffer_size)), rng)
+
+    def _learn(
+        self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray
+    ) -> tuple[Any, np.ndarray]:
+        buffers = state.buffers
+        slot = slots(self.policy, self.buffer_size, buffers.seen, sign, state.rng)
+        phi = NormalDist().inv_cdf(float(self.eta))
+        scores = np.empty(len(sign))
+        C = float(self.C)
+        if self.covariance == "full":
+            _cbr_full_jit.learn(
+                rows, sign, step, slot, state.mean, state.covariance,
+                buffers.rows, buffers.seen, state.bound, C, phi, _BUSY, scores,
+            )  # fmt: skip
+            return state, scores
+        buffers = buffers.fitting(int(np.diff(rows.indptr).max(initial=0)))
+        _cbr_diagonal_jit.learn(
+            rows.indptr, rows.indices, rows.data, sign, step, slot, state.mean, state.precision,
+            buffers.indices, buffers.values, buffers.lengths, buffers.seen, C, phi, scores,
+        )  # fmt: skip
+        return state._replace(buffers=buffers), scores
+
+    def _coef(self, state: Any) -> np.ndarray:
+        return state.mean
+
+    def _offset(self, state: Any) -> float:
+        return buffer_offset(*state.buffers.scores(state.mean))
+
+    def _grown(self, state: Any, n_features: int) -> Any:
+        more = n_features - len(state.mean)
+        state = state._replace(mean=np.pad(state.mean, (0, more)))
+        if self.covariance == "diagonal":
+            return state._replace(precision=np.pad(state.precision, (0, more), constant_values=1.0))
+        _check_memory(n_features)
+        covariance = np.eye(n_features)
+        covariance[:-more, :-more] = state.covariance
+        return state._replace(covariance=covariance, buffers=state.buffers.grown(n_features))
+
+
+def _check_memory(n_features: int) -> None:
+    check_fits(
+        8 * n_features**2,
+        f"The covariances of {n_features:,} features",
+        "covariance='diagonal' takes two numbers a feature.",
+    )

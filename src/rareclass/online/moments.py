@@ -1,0 +1,89 @@
+"""Mean and covariance of both classes, kept while rows pass."""
+
+from numbers import Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from rareclass.online.memory_check import check_fits
+
+
+class ClassMoments(NamedTuple):
+    """Moments of the majority (plane 0) and of the rare class (plane 1).
+
+    Attributes
+    ----------
+    weight : ndarray of shape (2,)
+        Rows of a class, by weight.
+    mean : ndarray of shape (2, n_features)
+    scatter : ndarray of shape (2, n_features, n_features)
+        Sum of ``(x - mean)(x - mean)'``: `weight` times the covariance.
+    spread : ndarray of shape (2,)
+        Trace of `scatter`.
+    """
+
+    weight: np.ndarray
+    mean: np.ndarray
+    scatter: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def empty(cls, n_features: int) -> Self:
+        """Two classes without rows."""
+        _check_memory(n_features)
+        shape = (2, n_features, n_features)
+        return cls(np.zeros(2), np.zeros((2, n_features)), np.zeros(shape), np.zeros(2))
+
+    def grown(self, n_features: int) -> Self:
+        """The same rows with zeros in the new features."""
+        _check_memory(n_features)
+        more = (0, n_features - self.mean.shape[1])
+        return self._replace(
+            mean=np.pad(self.mean, ((0, 0), more)),
+            scatter=np.pad(self.scatter, ((0, 0), more, more)),
+        )
+
+    def threshold(self, coef: np.ndarray) -> float:
+        """The score between the classes: see `equal_error_threshold`."""
+        if not self.weight.all():
+            return 0.0
+        variance = ((self.scatter @ coef) @ coef) / self.weight
+        return equal_error_threshold(self.mean @ coef, np.sqrt(np.maximum(variance, 0.0)))
+
+
+def equal_error_threshold(mean: np.ndarray, deviation: np.ndarray) -> float:
+    """Where two Gaussians have tails of equal mass: as many deviations from either mean.
+
+    Parameters
+    ----------
+    mean, deviation : ndarray of shape (2,)
+        Of the scores of each class.
+
+    Returns
+    -------
+    float
+        The midpoint when neither class is spread out.
+
+    Examples
+    --------
+    >>> float(equal_error_threshold(np.array([0.0, 3.0]), np.array([1.0, 2.0])))
+    1.0
+    """
+    both = deviation.sum()
+    if both == 0.0:
+        return float(mean.mean())
+    return float(mean[0] + (mean[1] - mean[0]) * (deviation[0] / both))
+
+
+def _check_memory(n_features: int) -> None:
+    check_fits(
+        16 * n_features**2,
+        f"Two covariances of {n_features:,} features",
+        f"OPAUC(rank=50) keeps 50 columns in place of {n_features:,}; or leave features out.",
+    )
+
+
+def check_regulariser(lam: Any) -> None:
+    """Raise `ValueError` unless lam is a finite number at or above 0."""
+    if not (isinstance(lam, Real) and 0.0 <= float(lam) < np.inf):
+        raise ValueError(f"lam={lam!r} must be a finite number at or above 0.")

@@ -1,0 +1,373 @@
+"""What every online learner shares: batches in, one row at a time learned, scores out."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from rareclass.decide.threshold import threshold_between
+from rareclass.labels import missing_labels, read_labels
+from rareclass.metrics.scored_classes import split_scores
+from rareclass.rank_scorer import RankScorer
+from rareclass.rows import RowSource, as_source, header
+
+# Rows are converted and learned from in blocks of about this size: Ctrl-C acts between them.
+_BLOCK_BYTES = 2**22
+_MOST_BLOCK_ROWS = 8192
+
+
+class SparseRows(NamedTuple):
+    """The non-zeros of consecutive rows: CSR arrays without zeros or duplicates.
+
+    Attributes
+    ----------
+    indptr, indices : ndarray of int64
+    data : ndarray of float64
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+
+class OnlineRanker(RankScorer, BaseEstimator):
+    """A linear ranker ``f(x) = w . x`` that learns from one row at a time.
+
+    A subclass says how an empty state looks (`_start`) and how rows change it (`_learn`). All that
+    is drawn at random comes from the state's generator in row order, so that the model does not
+    depend on how a stream is cut into batches.
+    """
+
+    _takes: Literal["dense", "sparse"] = "dense"
+
+    n_epochs: int
+    random_state: Any
+    pos_label: Any
+    state_: Any
+
+    # -- what a learner says -----------------------------------------------------------------
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise `ValueError` naming the parameter, its value and its range."""
+
+    @abstractmethod
+    def _start(self, n_features: int, rng: np.random.Generator) -> Any:
+        """The state before the first row: a NamedTuple of arrays, numbers and `rng`."""
+
+    @abstractmethod
+    def _learn(
+        self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray
+    ) -> tuple[Any, np.ndarray]:
+        """Go through the rows in order; returns the new state and each row's score before it.
+
+        ``rows`` is a C-contiguous float64 array or `SparseRows`, as ``_takes`` says. ``sign`` is +1
+        for rare rows, -1 for the majority, 0 for rows to be scored only; ``step`` in (0, 1] scales
+        the size of a row's steps. Arrays of the state are changed in place.
+        """
+
+    @abstractmethod
+    def _coef(self, state: Any) -> np.ndarray:
+        """The weights of a state, shape (n_features,)."""
+
+    @abstractmethod
+    def _offset(self, state: Any) -> float:
+        """The score above which a row is called rare."""
+
+    @abstractmethod
+    def _grown(self, state: Any, n_features: int) -> Any:
+        """The state with more features: new ones have weight 0 and the prior's variance."""
+
+    # -- learning ----------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from all rows, in a random order, ``n_epochs`` times; what was learned is lost.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+            Numbers, all finite; standardise them first.
+        y : array-like of shape (n_rows,)
+            Two labels of any type. The one with less weight is rare, unless ``pos_label`` says.
+        sample_weight : array-like of shape (n_rows,) or None
+            Copies that a row stands for: k is learned k times in a row, 0 is left out. A fraction
+            is one more time with the step scaled by it.
+
+        Returns
+        -------
+        OnlineRanker
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            On one class or more than two, missing or infinite values (naming row and column),
+            or a parameter out of range.
+        """
+        self._check_parameters()
+        validate_data(self, header(X), skip_check_array=True)
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
+        sign = np.zeros(source.n_rows, np.int8)
+        sign[labels.rare], sign[labels.majority] = 1, -1
+        self._begin(source.n_features, labels.classes, labels.pos_label)
+        rng = self.state_.rng
+        for _ in range(self.n_epochs):
+            order = rng.permutation(source.n_rows)
+            self._learn_in_blocks(source, sign, _weights(sample_weight, source.n_rows), order)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from the next rows of a stream, in their order.
+
+        The result is the same however the stream is cut, down to one row a call.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; y may hold one class only.
+        classes : sequence of two labels
+            Needed in the first call. The rare one is ``pos_label``, by default the one that sorts
+            last: the first rows of a stream cannot tell.
+
+        Returns
+        -------
+        OnlineRanker
+            This estimator.
+        """
+        first = not hasattr(self, "state_")
+        if first:
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            self._check_parameters()
+        validate_data(self, header(X), reset=first, skip_check_array=True)
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        if first:
+            self.start(source.n_features, classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} is not {list(self.classes_)!r} as before.")
+        sign = self._signs(y, source.n_rows, unlabelled=False)
+        self._learn_in_blocks(source, sign, _weights(sample_weight, source.n_rows))
+        return self
+
+    def start(self, n_features: int, classes: Any) -> Self:
+        """Begin with a model that has seen nothing: every score is 0.
+
+        Parameters
+        ----------
+        n_features : int
+        classes : sequence of two labels
+            As in `partial_fit`.
+
+        Returns
+        -------
+        OnlineRanker
+            This estimator.
+        """
+        self._check_parameters()
+        labels = np.unique(np.asarray(classes))
+        if len(labels) != 2:
+            raise ValueError(f"classes={classes!r} must be two labels; there are {len(labels)}.")
+        rare = labels[1] if self.pos_label is None else self.pos_label
+        if rare not in labels:
+            raise ValueError(f"pos_label={rare!r} is not among the labels {list(labels)}.")
+        self._begin(n_features, labels, rare)
+        return self
+
+    def test_then_train(self, X: Any, y: Any) -> np.ndarray:
+        """Score each row with what was learned before it, then learn from it.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            Labels; a row without one (None, NaN) is scored and not learned from.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Rarity scores: for each row, of the model as it was when the row came.
+
+        Notes
+        -----
+        The model must have begun: after `start`, `partial_fit` or `fit`.
+        """
+        check_is_fitted(self)
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        validate_data(self, header(X), reset=False, skip_check_array=True)
+        sign = self._signs(y, source.n_rows, unlabelled=True)
+        return self._learn_in_blocks(source, sign, None)
+
+    def add_features(self, n: int) -> Self:
+        """Make room for `n` more columns at the end: weight 0, and as open as at the start.
+
+        Rows that are 0 there are scored and learned from as before.
+        """
+        check_is_fitted(self)
+        self.state_ = self._grown(self.state_, self.n_features_in_ + n)
+        self.n_features_in_ += n
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    # -- scoring -----------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Rarity score ``w . x`` of every row: higher is more like the rare class.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        validate_data(self, header(X), reset=False, skip_check_array=True)
+        coef = self.coef_
+        return np.concatenate([block @ coef for _, block in _blocks(source, None)])
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights w, one a feature; shape (n_features,)."""
+        return self._coef(self.state_)
+
+    @property
+    def offset_(self) -> float:
+        """Score above which a row is called rare."""
+        return self._offset(self.state_)
+
+    # -- the way of a row --------------------------------------------------------------------
+
+    def _begin(self, n_features: int, classes: np.ndarray, rare: Any) -> None:
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self.classes_, self.pos_label_ = classes, rare
+        self.n_features_in_ = n_features
+        self.state_ = self._start(n_features, np.random.Generator(np.random.PCG64(seed)))
+
+    def _signs(self, y: Any, n_rows: int, unlabelled: bool) -> np.ndarray:
+        """+1 for rare rows, -1 for the majority, 0 where there is no label."""
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        y = np.asarray(y)
+        if y.ndim != 1:
+            y = column_or_1d(y, warn=True)
+        if len(y) != n_rows:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
+            )
+        missing = missing_labels(y)
+        if len(missing) and not unlabelled:
+            raise ValueError(
+                f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. Drop the "
+                "rows without a label, or use test_then_train, which scores them."
+            )
+        rest = self.classes_[int(self.classes_[0] == self.pos_label_)]
+        sign = (y == self.pos_label_).astype(np.int8) - (y == rest).astype(np.int8)
+        unknown = sign == 0
+        unknown[missing] = False
+        if unknown.any():
+            row = int(np.flatnonzero(unknown)[0])
+            raise ValueError(
+                f"row {row}: label {y[row]!r} is not among the classes {list(self.classes_)}."
+            )
+        return sign
+
+    def _learn_in_blocks(
+        self,
+        source: RowSource,
+        sign: np.ndarray,
+        weight: np.ndarray | None,
+        order: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Learn from the rows in `order`; returns each row's score before, in that order."""
+        scores = np.empty(source.n_rows)
+        done = 0
+        for which, block in _blocks(source, order):
+            n = block.shape[0]
+            copies, step = _copies(None if weight is None else weight[which], n)
+            rows = block if copies is None else block[copies]
+            given = _sparse_rows(rows) if self._takes == "sparse" else _dense_rows(rows)
+            signs = sign[which] if copies is None else sign[which][copies]
+            self.state_, before = self._learn(self.state_, given, signs, step)
+            if copies is None:
+                scores[done : done + n] = before
+            done += n
+        return scores
+
+
+def _weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    like = np.empty((n_rows, 0))
+    return _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
+
+
+def _copies(weight: np.ndarray | None, n: int) -> tuple[np.ndarray | None, np.ndarray]:
+    """Which rows to learn from, repeated by weight, and the factor on the steps of each."""
+    if weight is None:
+        return None, np.ones(n)
+    whole = np.floor(weight)
+    part = weight - whole
+    times = whole.astype(np.int64) + (part > 0.0)
+    copies = np.repeat(np.arange(n), times)
+    step = np.ones(len(copies))
+    step[(np.cumsum(times) - 1)[part > 0.0]] = part[part > 0.0]
+    return copies, step
+
+
+def _blocks(source: RowSource, order: np.ndarray | None) -> Iterator[tuple[Any, Any]]:
+    """The rows a block at a time, with what picks their labels."""
+    fitting = _BLOCK_BYTES // (8 * max(source.n_features, 1))
+    size = int(np.clip(fitting, 1, _MOST_BLOCK_ROWS))
+    if source.is_sparse:
+        size = _MOST_BLOCK_ROWS if source.n_features <= 2**16 else size
+    for start in range(0, source.n_rows, size):
+        which: Any = slice(start, min(start + size, source.n_rows))
+        if order is not None:
+            which = order[which]
+        yield which, source.take(which)
+
+
+def _dense_rows(block: Any) -> np.ndarray:
+    dense = block.toarray() if sparse.issparse(block) else block
+    return np.ascontiguousarray(dense, dtype=np.float64) + 0.0  # -0.0 becomes 0.0: as in CSR
+
+
+def _sparse_rows(block: Any) -> SparseRows:
+    rows = sparse.csr_array(block, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return SparseRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
+
+
+def buffer_offset(rare: np.ndarray, majority: np.ndarray) -> float:
+    """The threshold with the greatest balanced accuracy between buffered scores of two classes.
+
+    0 while one of them is empty.
+    """
+    if not (len(rare) and len(majority)):
+        return 0.0
+    y = np.repeat([1, 0], [len(rare), len(majority)])
+    return threshold_between(split_scores(y, np.concatenate([rare, majority])))
+
+
+def check_positive(**values: Any) -> None:
+    """Raise `ValueError` for a parameter that is not a finite number above 0."""
+    for name, value in values.items():
+        if not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
+            raise ValueError(f"{name}={value!r} must be a finite number above 0.")
+
+
+def check_epochs(n_epochs: Any) -> None:
+    """Raise `ValueError` unless there is at least one pass."""
+    if not (isinstance(n_epochs, (int, np.integer)) and n_epochs >= 1):
+        raise ValueError(f"n_epochs={n_epochs!r} must be a whole number above 0.")

@@ -1,0 +1,88 @@
+"""The first-order learners and diagonal CBR, row by row from their formulas, in plain Python."""
+
+import math
+
+import numpy as np
+
+
+class Buffers:
+    """Two lists of rows: +1 the rare class, -1 the majority."""
+
+    def __init__(self, capacity, policy, rng):
+        self.capacity, self.policy, self.rng = capacity, policy, rng
+        self.rows, self.seen = {1: [], -1: []}, {1: 0, -1: 0}
+
+    def draw(self):
+        """One draw a row, learned from or not."""
+        return self.rng.random() if self.policy == "reservoir" else None
+
+    def put(self, x, y, draw):
+        self.seen[y] += 1
+        n, rows = self.seen[y], self.rows[y]
+        if len(rows) < self.capacity:
+            rows.append(x)
+            return
+        slot = int(draw * n) if self.policy == "reservoir" else (n - 1) % self.capacity
+        if slot < self.capacity:
+            rows[slot] = x
+
+
+def learn(X, sign, step, buffers, n_features, visit):
+    """Scores before each row, and the final weights; `visit` changes the weights w in place."""
+    w, scores = np.zeros(n_features), []
+    for x, y, part in zip(np.asarray(X, float), sign, step, strict=True):
+        scores.append(float(sum(w * x)))
+        draw = buffers.draw()
+        if y:
+            visit(w, x, y, part, buffers.rows[-y], buffers.seen[-y])
+            buffers.put(x, y, draw)
+    return np.array(scores), w
+
+
+def oam(X, sign, step, buffers, C, update):
+    def visit(w, x, y, part, others, n_others):
+        C_t = C * part * max(1.0, n_others / buffers.capacity)
+        before = w.copy()
+        for b in others:
+            z = x - b
+            if update == "gradient":
+                if 1 - y * (before @ z) > 0:
+                    w += C_t / 2 * y * z
+                continue
+            loss = max(0.0, 1 - y * (w @ z))
+            if z.any():
+                w += min(C_t, loss / (z @ z)) * y * z
+
+    return learn(X, sign, step, buffers, X.shape[1], visit)
+
+
+def cbr_diagonal(X, sign, step, buffers, C, phi):
+    """Proposition 2; also returns G."""
+    G = np.ones(X.shape[1])
+    psi, zeta = 1 + phi**2 / 2, 1 + phi**2
+
+    def visit(w, x, y, part, others, n_others):
+        for b in others:
+            z = x - b
+            v, m = sum(z**2 / (G + C)), y * sum(w * z)
+            if v == 0 or phi * math.sqrt(v) - m <= 0:
+                continue
+            root = math.sqrt(m**2 * phi**4 / 4 + v * phi**2 * zeta)
+            alpha = min(C * part, max(0.0, (-m * psi + root) / (v * zeta)))
+            a = alpha * v * phi
+            root_u = 2 * v / (a + math.sqrt(a**2 + 4 * v))
+            w += alpha * y * z / G
+            G[:] += alpha * phi / (root_u + a) * z**2
+
+    return *learn(X, sign, step, buffers, X.shape[1], visit), G
+
+
+def uniexp(X, sign, step, eta):
+    w, weight, scores = np.zeros(X.shape[1]), {1: 0.0, -1: 0.0}, []
+    for x, y, part in zip(np.asarray(X, float), sign, step, strict=True):
+        scores.append(float(sum(w * x)))
+        if y:
+            weight[y] += part
+            by_class = sum(weight.values()) / (2 * weight[y])
+            w += eta * part * by_class * y * x * math.exp(min(-y * scores[-1], 10.0))
+    return np.array(scores), w

@@ -1,0 +1,126 @@
+"""CBR with a full covariance against the plain pair-by-pair form, and its invariants."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from online.oracles_of_cbr import PlainCBR
+from rareclass.metrics import roc_auc
+from rareclass.online import CBR
+
+
+def stream(n, d, seed, share=0.3, gap=1.0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < share).astype(int)
+    scales = 2.0 ** rng.integers(-3, 4, d)
+    X = (rng.normal(size=(n, d)) + gap * y[:, None] * rng.normal(size=d)) * scales
+    return X, y
+
+
+@pytest.mark.parametrize("policy", ["fifo", "reservoir"])
+@pytest.mark.parametrize(("d", "C"), [(1, 1.0), (8, 2.0**-6), (21, 4.0)])
+def test_same_as_the_plain_form_over_ten_thousand_rows(d, C, policy):
+    X, y = stream(10_000, d, seed=d, gap=0.5)
+    model = CBR(C=C, policy=policy, buffer_size=10, random_state=3).start(d, [0, 1])
+    plain = PlainCBR(model)
+    scores = model.test_then_train(X, y)
+    expected = np.array([plain.score_and_learn(x, label) for x, label in zip(X, y, strict=True)])
+    np.testing.assert_allclose(
+        model.coef_, plain.mean, rtol=1e-8, atol=1e-8 * abs(plain.mean).max()
+    )
+    np.testing.assert_allclose(scores, expected, rtol=1e-8, atol=1e-8 * abs(expected).max())
+    np.testing.assert_allclose(
+        model.state_.covariance, plain.S, rtol=0, atol=1e-8 * abs(plain.S).max()
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    d=st.integers(1, 9),
+    capacity=st.integers(1, 20),
+    policy=st.sampled_from(["fifo", "reservoir"]),
+    C=st.sampled_from([2.0**-60, 2.0**-10, 1.0, 2.0**10, 2.0**60]),
+    eta=st.sampled_from([0.5001, 0.7, 0.999]),
+    levels=st.integers(1, 4),
+)
+def test_ties_repeats_and_extreme_parameters(seed, d, capacity, policy, C, eta, levels):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, levels, (80, d)).astype(float)  # many pairs have z = 0
+    y = rng.integers(0, 2, 80)
+    y[: rng.integers(0, 40)] = 0  # a prefix of one class
+    model = CBR(C=C, eta=eta, buffer_size=capacity, policy=policy, random_state=seed).start(
+        d, [0, 1]
+    )
+    plain = PlainCBR(model)
+    model.test_then_train(X, y)
+    for x, label in zip(X, y, strict=True):
+        plain.score_and_learn(x, label)
+    size = max(abs(plain.mean).max(), 1e-300)
+    np.testing.assert_allclose(model.coef_, plain.mean, rtol=1e-7, atol=1e-7 * size)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_bounds_hold_and_the_covariance_only_shrinks(seed):
+    X, y = stream(120, 5, seed)
+    model = CBR(buffer_size=7, random_state=0).start(5, [0, 1])
+    before = np.eye(5)
+    for start in range(0, 120, 10):
+        model.partial_fit(X[start : start + 10], y[start : start + 10])
+        S = model.state_.covariance
+        assert np.linalg.eigvalsh(before - S).min() > -1e-12
+        assert np.linalg.eigvalsh(S).min() > -1e-12
+        before = S.copy()
+        for plane in (0, 1):
+            rows = model.state_.buffers.rows[plane]
+            filled = min(model.state_.buffers.seen[plane], 7)
+            true = np.einsum("ib,ij,jb->b", rows, S, rows)[:filled]
+            bound = model.state_.bound[plane, :filled]
+            assert (bound >= true - 1e-9 * (1.0 + (rows[:, :filled] ** 2).sum(axis=0))).all()
+
+
+def test_the_first_rare_row_after_a_million_others():
+    rng = np.random.default_rng(0)
+    model = CBR(random_state=0).start(4, [0, 1])
+    for _ in range(10):
+        model.partial_fit(rng.normal(size=(100_000, 4)), np.zeros(100_000, int))
+    assert (model.coef_ == 0.0).all()
+    assert (model.predict(rng.normal(size=(3, 4))) == 0).all()
+    model.partial_fit(np.full((1, 4), 3.0), [1])
+    X = np.concatenate([rng.normal(size=(50, 4)), rng.normal(size=(50, 4)) + 3.0])
+    assert roc_auc(np.repeat([0, 1], 50), model.score_samples(X)) > 0.95
+
+
+def test_values_too_large_to_square_leave_a_usable_model():
+    X = np.array([[1e200, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 2.0]])
+    model = CBR().partial_fit(X, [1, 0, 1, 0], classes=[0, 1])
+    assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"C": 0.0}, "C=0.0 must be"),
+        ({"C": np.inf}, "C=inf must be"),
+        ({"eta": 0.5}, "eta=0.5 must be above 0.5"),
+        ({"buffer_size": 0}, "buffer_size=0 must be"),
+        ({"policy": "lifo"}, "policy='lifo' is not one of 'fifo', 'reservoir'"),
+        ({"covariance": "low"}, "covariance='low' is not"),
+        ({"n_epochs": 0}, "n_epochs=0 must be"),
+    ],
+)
+def test_parameters_out_of_range_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        CBR(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_covariance_that_does_not_fit_names_the_remedy():
+    with pytest.raises(ValueError, match="covariance='diagonal' takes two numbers a feature"):
+        CBR().start(3_000_000, [0, 1])
+
+
+def test_the_wide_model_starts_small():
+    model = CBR(covariance="diagonal").start(3_000_000, [0, 1])
+    assert model.coef_.shape == (3_000_000,)

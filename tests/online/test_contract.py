@@ -1,0 +1,305 @@
+"""What every online learner promises, held against all of them."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp
+from rareclass.online.state import flatten, unflatten
+
+LEARNERS = [
+    CBR(random_state=0),
+    CBR(policy="reservoir", buffer_size=7, random_state=0),
+    CBR(covariance="diagonal", random_state=0),
+    OAM(random_state=0),
+    OAM(update="gradient", policy="fifo", C=0.01, buffer_size=7, random_state=0),
+    OPAUC(random_state=0),
+    OPAUC(rank=3, random_state=0),
+    AdaOAM(random_state=0),
+    UniExp(random_state=0),
+]
+
+# Check name -> why a learner is excused from it.
+ORDER = "each copy of a row moves w in turn, and random orders differ with the number of rows"
+EXPECTED_FAILURES: dict[str, str] = {
+    "check_sample_weight_equivalence_on_dense_data": ORDER,
+    "check_sample_weight_equivalence_on_sparse_data": ORDER,
+}
+
+
+@parametrize_with_checks(LEARNERS, expected_failed_checks=lambda _: EXPECTED_FAILURES)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def stream(n=300, d=9, rare=0.15, seed=0):
+    """Rows with many zeros, some repeated, and labels 0 and 1, well apart."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < rare).astype(float)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+    X[:, :4] += np.where(y == 1, 0.75, -0.75)[:, None]
+    X[1::10], y[1::10] = X[::10], y[::10]
+    return X, y
+
+
+X, Y = stream()
+each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+
+
+def begun(learner, n_features=9, classes=(0, 1)):
+    return clone(learner).start(n_features, list(classes))
+
+
+def assert_same_state(one, other):
+    """Every array, number and generator of two states, bit by bit."""
+    a, b = flatten(one.state_), flatten(other.state_)
+    assert a.keys() == b.keys()
+    for name, value in a.items():
+        if isinstance(value, np.ndarray):
+            assert (value.shape, value.dtype) == (b[name].shape, b[name].dtype), name
+            assert value.tobytes() == b[name].tobytes(), name
+        else:
+            assert value == b[name], name
+
+
+@each_learner
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("cuts", [[1], [7, 7, 8, 150], range(1, 300)], ids=["1", "some", "all"])
+def test_any_cut_of_the_stream_gives_the_same_bits(learner, kind, cuts):
+    y = Y.copy()
+    y[::13] = np.nan
+    whole, parts = begun(learner), begun(learner)
+    wanted = whole.test_then_train(kind(X), y)
+    found = [
+        parts.test_then_train(kind(rows), labels)
+        for rows, labels in zip(np.split(X, cuts), np.split(y, cuts), strict=True)
+        if len(rows)
+    ]
+    assert np.concatenate(found).tobytes() == wanted.tobytes()
+    assert_same_state(parts, whole)
+
+
+@each_learner
+def test_blocks_of_the_learner_do_not_matter(learner, monkeypatch):
+    weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 2.0], len(X))
+    wanted = clone(learner).fit(X, Y, sample_weight=weight)
+    monkeypatch.setattr("rareclass.online.ranker._MOST_BLOCK_ROWS", 7)
+    assert_same_state(clone(learner).fit(X, Y, sample_weight=weight), wanted)
+
+
+@each_learner
+def test_scores_are_those_of_the_model_before_each_row(learner):
+    model = begun(learner)
+    scores = copy.deepcopy(model).test_then_train(X, Y)
+    for t in range(len(X)):
+        before = model.score_samples(X[t : t + 1])
+        np.testing.assert_allclose(scores[t], before[0], rtol=1e-9, atol=1e-9)
+        model.partial_fit(X[t : t + 1], Y[t : t + 1])
+
+
+@each_learner
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_rows_without_a_label_are_scored_only(learner, kind):
+    labelled = np.arange(len(X)) % 3 > 0
+    y = np.where(labelled, Y, None)
+    model = begun(learner)
+    scores = model.test_then_train(kind(X), y)
+    for t in (0, 150, 297):  # rows without labels
+        again = begun(learner)
+        again.test_then_train(X[:t], y[:t]) if t else None
+        np.testing.assert_allclose(scores[t], again.score_samples(X[t : t + 1])[0], atol=1e-9)
+    if not _draws(learner):  # a draw is spent on every row, learned from or not
+        without = begun(learner)
+        without.partial_fit(X[labelled], Y[labelled])
+        np.testing.assert_array_equal(model.coef_, without.coef_)
+
+
+def _draws(learner):
+    """Whether chance plays a part: a reservoir, or a random sketch of the covariance."""
+    parameters = learner.get_params()
+    return parameters.get("policy") == "reservoir" or parameters.get("rank") is not None
+
+
+@each_learner
+def test_sparse_is_dense_and_float32_is_float64(learner):
+    rounded = X.astype(np.float32)
+    wanted = begun(learner).partial_fit(rounded.astype(float), Y)
+    for rows in (rounded, sparse.csr_array(rounded), sparse.csr_array(rounded.astype(float))):
+        assert_same_state(begun(learner).partial_fit(rows, Y), wanted)
+    shuffled = sparse.coo_array(rounded).tocsc().tocsr()
+    shuffled.data[5] = 0.0  # a zero that is stored
+    dense = begun(learner).partial_fit(shuffled.toarray(), Y)
+    assert_same_state(begun(learner).partial_fit(shuffled, Y), dense)
+    for rows in (X, sparse.csr_array(X)):
+        np.testing.assert_allclose(wanted.score_samples(rows), X @ wanted.coef_, atol=1e-9)
+
+
+@each_learner
+def test_a_weight_of_k_is_k_copies_in_a_row(learner):
+    weight = np.random.default_rng(1).integers(0, 4, len(X))
+    weighted = begun(learner).partial_fit(X, Y, sample_weight=weight)
+    copies = begun(learner).partial_fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
+    assert_same_state(weighted, copies)
+
+
+@each_learner
+def test_the_same_seed_gives_the_same_model(learner):
+    one, other = clone(learner).fit(X, Y), clone(learner).fit(X, Y)
+    assert_same_state(one, other)
+    assert_same_state(one.fit(X, Y), other)  # what was learned before is lost
+    reordered = clone(learner).set_params(random_state=1).fit(X, Y)
+    assert not np.array_equal(reordered.coef_, one.coef_)
+
+
+@each_learner
+def test_more_epochs_learn_more(learner):
+    once = clone(learner).fit(X, Y)
+    twice = clone(learner).set_params(n_epochs=2).fit(X, Y)
+    assert not np.array_equal(once.coef_, twice.coef_)
+
+
+@each_learner
+@pytest.mark.parametrize("through", ["pickle", "deepcopy", "flatten"])
+def test_goes_on_from_a_copy_as_it_would_have(learner, through):
+    model = begun(learner).partial_fit(X[:120], Y[:120])
+    if through == "pickle":
+        other = pickle.loads(pickle.dumps(model))
+    elif through == "deepcopy":
+        other = copy.deepcopy(model)
+    else:
+        flat = flatten(model.state_)
+        assert all(isinstance(v, np.ndarray | int | float | dict) for v in flat.values())
+        other = begun(learner)
+        other.state_ = unflatten(other.state_, copy.deepcopy(flat))
+    assert_same_state(other, model)
+    a, b = model.test_then_train(X[120:], Y[120:]), other.test_then_train(X[120:], Y[120:])
+    assert a.tobytes() == b.tobytes()
+    assert_same_state(other, model)
+
+
+@each_learner
+def test_a_learner_with_data_can_be_cloned(learner):
+    model = clone(learner).fit(X, Y)
+    assert not hasattr(clone(model), "state_")
+    assert clone(model).get_params() == learner.get_params()
+
+
+@each_learner
+@pytest.mark.parametrize(
+    ("common", "rare"), [(0, 1), (1, 0), ("ok", "fraud"), ("no", "yes"), (False, True)]
+)
+def test_any_labels_whichever_sorts_first(learner, common, rare):
+    y = np.where(Y == 1, rare, common)
+    model, reference = clone(learner).fit(X, y), clone(learner).fit(X, Y)
+    assert model.pos_label_ == rare
+    np.testing.assert_array_equal(model.coef_, reference.coef_)
+    decision = model.decision_function(X)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[(decision > 0).astype(int)])
+    np.testing.assert_array_equal(model.predict(X) == rare, reference.predict(X) == 1)
+    streamed = begun(clone(learner).set_params(pos_label=rare), classes=(common, rare))
+    plain = begun(learner)
+    np.testing.assert_array_equal(streamed.test_then_train(X, y), plain.test_then_train(X, Y))
+
+
+@each_learner
+def test_ranks_an_easy_set_well(learner):
+    train, test = stream(2000, seed=1), stream(2000, seed=2)
+    for rows in (train[0], sparse.csr_array(train[0])):
+        model = clone(learner).fit(rows, train[1])
+        assert model.score(*test) > 0.95
+        predicted = model.predict(test[0])
+        assert 0.5 * (predicted[test[1] == 1].mean() + 1 - predicted[test[1] == 0].mean()) > 0.8
+    scores = begun(learner).test_then_train(*train)
+    assert roc_auc_score(train[1][500:], scores[500:]) > 0.95
+
+
+@each_learner
+def test_new_features_change_nothing_for_rows_without_them(learner):
+    wanted = begun(learner)
+    scores = wanted.test_then_train(X, Y)
+    wide = np.pad(X, ((0, 0), (0, 4)))
+    for edges in ([0], [150], [299], [3, 150, 151, 299]):
+        model, found, start = begun(learner), [], 0
+        for i, edge in enumerate([*edges, len(X)]):
+            if edge > start:
+                found.append(model.test_then_train(wide[start:edge, : 9 + i], Y[start:edge]))
+            start = edge
+            if i < len(edges):
+                model.add_features(1)
+        # A sum over more features, zeros though they are, may be taken in another order.
+        np.testing.assert_allclose(np.concatenate(found), scores, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(model.coef_[:9], wanted.coef_, rtol=1e-9, atol=1e-12)
+        assert (model.coef_[9:] == 0).all()
+        assert model.n_features_in_ == len(model.coef_) == 9 + len(edges)
+
+
+@each_learner
+def test_new_features_are_learned_from(learner):
+    model = begun(learner).partial_fit(X[:100, :], Y[:100]).add_features(1)
+    more = np.column_stack([X[100:], 3 * Y[100:]])
+    assert model.partial_fit(more, Y[100:]).coef_[9] > 0
+
+
+@each_learner
+def test_one_class_and_then_the_other(learner):
+    majority = X[Y == 0]
+    for n in (0, 1, len(majority)):
+        model = begun(learner)
+        if n:
+            model.partial_fit(majority[:n], np.zeros(n))
+        assert np.isfinite(model.score_samples(X)).all()
+        assert np.isfinite(model.offset_)
+        model.partial_fit(X[Y == 1][:1], [1])
+        assert np.isfinite(model.coef_).all()
+        model.partial_fit(X, Y)
+        assert model.score(X, Y) > 0.9
+
+
+@each_learner
+def test_equal_rows_of_both_classes_leave_a_usable_model(learner):
+    same = np.tile(X[:1], (100, 1))
+    model = begun(learner).partial_fit(same, np.arange(100) % 2)
+    assert np.isfinite(model.coef_).all()
+    assert model.partial_fit(X, Y).score(X, Y) > 0.85
+
+
+@each_learner
+def test_rows_of_zeros_alone(learner):
+    for rows in (np.zeros((20, 9)), sparse.csr_array((20, 9))):
+        model = begun(learner).partial_fit(rows, np.arange(20) % 2)
+        assert (model.coef_ == 0).all()
+        assert (model.predict(rows) == 0).all()
+
+
+@each_learner
+def test_a_first_rare_row_after_many_of_the_majority(learner):
+    rng = np.random.default_rng(0)
+    model = begun(learner).partial_fit(rng.normal(size=(20_000, 9)), np.zeros(20_000))
+    model.partial_fit(X[Y == 1][:1], [1])
+    assert np.isfinite(model.coef_).all()
+    fresh = stream(2000, seed=3)
+    assert model.partial_fit(*fresh).score(*fresh) > 0.85
+
+
+@each_learner
+def test_labels_and_classes_are_checked(learner):
+    with pytest.raises(ValueError, match="classes must be passed"):
+        clone(learner).partial_fit(X, Y)
+    model = begun(learner)
+    with pytest.raises(ValueError, match=r"row 2: label np\.float64\(7\.0\) is not among"):
+        model.partial_fit(X[:3], [0.0, 1.0, 7.0])
+    with pytest.raises(ValueError, match="row 1"):
+        model.partial_fit(X[:2], [0.0, np.nan])
+    with pytest.raises(ValueError, match="as before"):
+        model.partial_fit(X[:2], [0, 1], classes=[1, 2])
+    with pytest.raises(ValueError, match="two labels"):
+        begun(learner, classes=(0, 1, 2))
+    with pytest.raises(ValueError, match="pos_label=5"):
+        begun(clone(learner).set_params(pos_label=5))
+    assert (model.coef_ == 0).all()

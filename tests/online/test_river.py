@@ -1,0 +1,240 @@
+"""Online learners in River: its own checks, rows as dicts, and the same model as `partial_fit`."""
+
+import builtins
+import math
+import pickle
+import random
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from river import checks, evaluate, metrics, preprocessing
+from sklearn.base import clone
+
+from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp, as_river
+
+LEARNERS = {
+    "cbr": CBR(C=0.1),
+    "cbr reservoir": CBR(policy="reservoir"),
+    "cbr diagonal": CBR(covariance="diagonal"),
+    "oam": OAM(C=0.1),
+    "oam gradient": OAM(C=0.1, update="gradient"),
+    "opauc": OPAUC(),
+    "opauc low rank": OPAUC(rank=5),
+    "adaoam": AdaOAM(),
+    "uniexp": UniExp(),
+}
+every_learner = pytest.mark.parametrize("model", LEARNERS.values(), ids=LEARNERS.keys())
+
+
+def stream(n_rows=300, n_features=6, seed=0):
+    """Rows as an array and as dicts, and labels of which a fifth or so are True."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features))
+    y = X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=n_rows) > 1.0
+    names = [f"f{j}" for j in range(n_features)]
+    return X, [dict(zip(names, row, strict=True)) for row in X.tolist()], y.tolist()
+
+
+def learned(model, rows, labels, **options):
+    ranker = as_river(model, **options)
+    for x, y in zip(rows, labels, strict=True):
+        ranker.learn_one(x, y)
+    return ranker
+
+
+@every_learner
+def test_river_checks(model):
+    checks.check_estimator(as_river(model))
+
+
+@every_learner
+def test_same_weights_as_partial_fit(model):
+    X, rows, labels = stream()
+    ranker = learned(model, rows, labels, seed=3)
+    plain = clone(model)
+    if "random_state" in plain.get_params():
+        plain.set_params(random_state=3)
+    plain.partial_fit(X, labels, classes=[False, True])
+    assert list(ranker.weights) == [f"f{j}" for j in range(6)]
+    np.testing.assert_array_equal(list(ranker.weights.values()), plain.coef_)
+    scores = [ranker.score_one(x) for x in rows]
+    np.testing.assert_allclose(scores, plain.score_samples(X), rtol=1e-12, atol=1e-12)
+    assert [ranker.predict_one(x) for x in rows] == plain.predict(X).tolist()
+
+
+@every_learner
+def test_weights_are_copies(model):
+    X, rows, labels = stream(60)
+    weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 2.0, 2.3], 60)
+    ranker = as_river(model, seed=3)
+    for x, y, w in zip(rows, labels, weights, strict=True):
+        ranker.learn_one(x, y, w=w)
+    plain = clone(model)
+    if "random_state" in plain.get_params():
+        plain.set_params(random_state=3)
+    plain.partial_fit(X, labels, classes=[False, True], sample_weight=weights)
+    np.testing.assert_array_equal(list(ranker.weights.values()), plain.coef_)
+
+
+@every_learner
+def test_features_that_appear_and_vanish_count_as_zero(model):
+    _, rows, labels = stream(200, 12)
+    drawn = random.Random(0)
+    rows = [
+        {name: v for j, (name, v) in enumerate(x.items()) if j <= i // 12 and drawn.random() < 0.7}
+        for i, x in enumerate(rows)
+    ]
+    ranker = learned(model, rows, labels, seed=3)
+    # The same rows with every column there from the first row on.
+    X = np.array([[x.get(name, 0.0) for name in ranker.weights] for x in rows])
+    plain = clone(model)
+    if "random_state" in plain.get_params():
+        plain.set_params(random_state=3)
+    plain.partial_fit(X, labels, classes=[False, True])
+    assert len(ranker.weights) == 12
+    np.testing.assert_allclose(list(ranker.weights.values()), plain.coef_, rtol=1e-12, atol=1e-13)
+
+
+@every_learner
+def test_tables_learn_as_rows_do(model):
+    _, rows, labels = stream(120)
+    for i, x in enumerate(rows):
+        x["colour"] = ("red", "blue", None)[i % 3]
+        if i < 50:
+            del x["f3"]
+    one = learned(model, rows, labels, seed=3)
+    many = as_river(model, seed=3)
+    for start, stop in ((0, 1), (1, 40), (40, 120)):
+        many.learn_many(pd.DataFrame(rows[start:stop]), pd.Series(labels[start:stop]))
+    assert list(many.weights) == list(one.weights)
+    assert "colour=red" in one.weights
+    # Spare columns differ, and with them the order of some sums.
+    np.testing.assert_allclose(
+        list(many.weights.values()), list(one.weights.values()), rtol=1e-10, atol=1e-12
+    )
+    one = many
+    table = pl.DataFrame(rows)
+    np.testing.assert_array_equal(many.score_many(table), [one.score_one(x) for x in rows])
+    assert many.predict_many(table).to_list() == [one.predict_one(x) for x in rows]
+    expected = [one.predict_proba_one(x)[True] for x in rows]
+    assert many.predict_proba_many(table)["True"].to_list() == expected
+
+
+def test_tables_keep_their_index():
+    _, rows, labels = stream(50)
+    ranker = learned(CBR(), rows, labels)
+    table = pd.DataFrame(rows[:5], index=list("abcde"))
+    assert ranker.predict_many(table).index.tolist() == list("abcde")
+    assert ranker.predict_proba_many(table).loc["b"].to_dict() == ranker.predict_proba_one(rows[1])
+
+
+def test_text_flags_and_missing_values():
+    ranker = as_river(CBR())
+    for fraud in (False, True, False):
+        x = {"land": "DE" if fraud else "FR", "new": fraud, "age": None, "size": math.nan, "n": 2}
+        ranker.learn_one(x, fraud)
+    assert sorted(ranker.weights) == ["land=DE", "land=FR", "n", "new"]
+    assert ranker.weights["land=DE"] > 0 > ranker.weights["land=FR"]
+    assert ranker.score_one({"new": np.True_}) == ranker.weights["new"]
+    assert ranker.score_one({"land": "IT", "unknown": 4.0}) == 0.0
+
+
+def test_probability_is_one_half_at_the_threshold_and_keeps_the_order():
+    _, rows, labels = stream()
+    ranker = learned(CBR(), rows, labels)
+    scores = np.array([ranker.score_one(x) for x in rows])
+    rare = np.array([ranker.predict_proba_one(x)[True] for x in rows])
+    order = np.argsort(scores)
+    assert (np.diff(rare[order]) > 0).all()
+    assert [bool(p > 0.5) for p in rare] == [ranker.predict_one(x) for x in rows]
+    assert 0.0 < rare.min() < 0.5 < rare.max() < 1.0
+
+
+def test_far_scores_have_probabilities():
+    _, rows, labels = stream(50)
+    ranker = learned(CBR(), rows, labels)
+    for scale in (1e300, -1e300):
+        probabilities = ranker.predict_proba_one({"f0": scale})
+        assert sum(probabilities.values()) == 1.0
+
+
+def test_pipeline():
+    _, rows, labels = stream(1000)
+    rows = [{name: 50.0 + 20.0 * v for name, v in x.items()} for x in rows]
+    model = preprocessing.StandardScaler() | as_river(CBR(C=0.1))
+    metric = evaluate.progressive_val_score(
+        list(zip(rows, labels, strict=True)), model, metrics.ROCAUC(n_thresholds=100)
+    )
+    assert metric.get() > 0.9
+    assert model.score_one(rows[labels.index(True)]) > model.score_one(rows[labels.index(False)])
+
+
+def test_own_labels():
+    _, rows, labels = stream(100)
+    names = ["fraud" if y else "valid" for y in labels]
+    by_default = learned(CBR(), rows, names, classes=("fraud", "valid"))
+    named = learned(CBR(pos_label="fraud"), rows, names, classes=("valid", "fraud"))
+    assert named.weights == learned(CBR(), rows, labels).weights
+    np.testing.assert_allclose(
+        list(by_default.weights.values()), [-w for w in named.weights.values()], rtol=1e-9
+    )
+    assert named.predict_proba_one(rows[0]).keys() == {"fraud", "valid"}
+    assert {named.predict_one(x) for x in rows} == {"fraud", "valid"}
+
+
+def test_model_given_is_not_changed():
+    X, rows, labels = stream(40)
+    model = CBR().fit(X, labels)
+    before = model.coef_.copy()
+    ranker = learned(model, rows, labels)
+    np.testing.assert_array_equal(model.coef_, before)
+    assert ranker.weights == learned(CBR(), rows, labels).weights
+
+
+@every_learner
+def test_pickled_model_goes_on_the_same(model):
+    _, rows, labels = stream(100)
+    whole = learned(model, rows, labels, seed=5)
+    ranker = learned(model, rows[:60], labels[:60], seed=5)
+    ranker = pickle.loads(pickle.dumps(ranker))
+    for x, y in zip(rows[60:], labels[60:], strict=True):
+        ranker.learn_one(x, y)
+    assert ranker.weights == whole.weights
+
+
+def test_errors_say_what_to_do(monkeypatch):
+    ranker = as_river(CBR())
+    with pytest.raises(ValueError, match=r"feature 'size' is inf: .* Leave the feature out"):
+        ranker.learn_one({"size": math.inf}, True)
+    with pytest.raises(TypeError, match=r"feature 'when' is .* of type list: .* Convert it"):
+        ranker.learn_one({"when": [1]}, True)
+    with pytest.raises(ValueError, match=r"label 'yes' is neither False .* nor True .* classes="):
+        ranker.learn_one({"size": 1.0}, "yes")
+    with pytest.raises(ValueError, match=r"w=-1.0 must be"):
+        ranker.learn_one({"size": 1.0}, True, w=-1.0)
+    with pytest.raises(ValueError, match="X has 1 rows and y has 2"):
+        ranker.learn_many(pd.DataFrame({"size": [1.0]}), pd.Series([True, False]))
+    assert ranker.weights == {}
+    with pytest.raises(ValueError, match="C=-1 must be"):
+        as_river(CBR(C=-1))
+    with pytest.raises(TypeError, match=r"is not an online learner.*as_river\(CBR\(\)\)"):
+        as_river(metrics.ROCAUC())
+    real_import = builtins.__import__
+
+    def without_river(name, *args, **kwargs):
+        if name.endswith("river_classifier"):
+            raise ModuleNotFoundError("No module named 'river'", name="river")
+        return real_import(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_river)
+    with pytest.raises(ImportError, match="pip install river"):
+        as_river(CBR())
+
+
+def test_learning_with_a_weight_of_zero_is_nothing():
+    ranker = as_river(CBR())
+    ranker.learn_one({"a": 1.0}, True, w=0.0)
+    assert ranker.weights == {}
+    assert ranker.predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
