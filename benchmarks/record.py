@@ -25,6 +25,7 @@ _PACKAGES = (
     "lightgbm",
     "xgboost-cpu",
     "xgboost",
+    "river",
 )
 
 

@@ -1,11 +1,20 @@
-"""The tables and figures of Tayal, Coleman and Li (2015), run again beside the printed ones.
+"""Tables and figures of two papers, run again beside the printed ones.
 
-`python -m benchmarks.paper_tables table2|table4|table5|fig5|fig6`. Each prints our figures next to
-the paper's and writes one JSON file into benchmarks/results.
+`python -m benchmarks.paper_tables table2|table4|table5|fig5|fig6|cbr3|cbr4|cbr5|cbr6`. Each prints
+our figures next to the paper's and writes one JSON file into benchmarks/results.
+
+Tayal, Coleman and Li (2015), RankRC:
 
 - ``protocol``: standardising, splits, choice of the parameter (section 6)
 - ``methods``: the registry of methods; ``svm``, ``neighbours`` and ``ranking`` hold them
 - ``real_sets``: the sets of Table 3; ``intrusion``: KDD Cup 99 (section 6.3)
-- ``paper``: the printed figures (``paper_values.json``)
 - ``table2``, ``table4``, ``table5``, ``fig5``, ``fig6``: one study each
+
+Khalid, Ray and Chitsaz (2016), online ranking, one study for Tables 3 and 4 and one for 5 and 6:
+
+- ``cbr_sets``: the sets of Tables 1 and 2; ``cbr_methods``: the learners
+- ``cbr_protocol``: scaling, folds, choice of C or eta; ``cbr_fits``: the fits that are done
+- ``cbr_figures``: means, goals and order; ``cbr_tables``: the four commands
+
+``paper`` has the printed figures of both (``paper_values.json``).
 """

@@ -3,7 +3,9 @@
 import sys
 from importlib import import_module
 
-STUDIES = ("table2", "table4", "table5", "fig5", "fig6")
+from benchmarks.paper_tables import cbr_tables
+
+STUDIES = ("table2", "table4", "table5", "fig5", "fig6", *cbr_tables.NAMES)
 
 
 def main(argv: list[str]) -> int:
@@ -12,6 +14,8 @@ def main(argv: list[str]) -> int:
         print(f"usage: python -m benchmarks.paper_tables {{{'|'.join(STUDIES)}}} [--help]")
         return 0 if argv and argv[0] in ("-h", "--help") else 2
     try:
+        if argv[0] in cbr_tables.NAMES:
+            return cbr_tables.main(argv[1:], argv[0])
         return import_module(f"benchmarks.paper_tables.{argv[0]}").main(argv[1:])
     except KeyboardInterrupt:
         print("\nStopped; nothing was written.", file=sys.stderr)

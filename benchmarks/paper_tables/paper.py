@@ -1,4 +1,4 @@
-"""The figures printed in Tables 2, 4 and 5, read from ``paper_values.json``."""
+"""The figures printed in the papers' tables, read from ``paper_values.json``."""
 
 import json
 from functools import cache
@@ -33,3 +33,11 @@ def support_vectors(name: str) -> dict[str, int]:
 def set_names() -> list[str]:
     """The 20 sets of Table 3, in its order."""
     return list(_values()["table4"])
+
+
+def online_figures(table: str) -> dict[str, dict[str, tuple[float, float]]]:
+    """cbr3, .., cbr6: set -> learner -> (mean, standard deviation over its runs), as shares."""
+    return {
+        name: {learner: (cell[0], cell[1]) for learner, cell in cells.items()}
+        for name, cells in _values()[table].items()
+    }

@@ -1,7 +1,8 @@
 """What the commands share: their options, running independent tasks, printing tables."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
@@ -16,19 +17,31 @@ JOBS = (1, "tasks at a time (default: 1)")
 
 
 def options(
-    description: str, methods: Sequence[str], argv: Sequence[str], **own: tuple[Any, str]
+    description: str,
+    methods: Sequence[str],
+    argv: Sequence[str],
+    known: Iterable[str] = METHODS,
+    **own: tuple[Any, str],
 ) -> argparse.Namespace:
-    """Parse --methods, --json and the study's own numbers: name=(default, help)."""
+    """Parse --methods (among `known`), --json and the study's own: name=(default, help).
+
+    A default of False makes a flag, a list takes names between commas, None takes text.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.paper_tables", description=description
     )
+    names = partial(_method_names, known=list(known))
     parser.add_argument(
-        "--methods", type=_method_names, default=list(methods), help=f"among {', '.join(METHODS)}"
+        "--methods", type=names, default=list(methods), help=f"among {', '.join(known)}"
     )
     parser.add_argument("--json", metavar="FILE", help="default: benchmarks/results/NAME.json")
     for name, (default, text) in own.items():
-        kind = _names if isinstance(default, list) else type(default)
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, default=default, help=text)
+        option = f"--{name.replace('_', '-')}"
+        if default is False:
+            parser.add_argument(option, action="store_true", help=text)
+            continue
+        kind = _names if isinstance(default, list) else str if default is None else type(default)
+        parser.add_argument(option, type=kind, default=default, help=text)
     return parser.parse_args(argv)
 
 
@@ -38,14 +51,23 @@ def parameters(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_all(
-    description: str, function: Callable[[Task], Outcome], tasks: Sequence[Task], jobs: int
+    description: str,
+    function: Callable[[Task], Outcome],
+    tasks: Sequence[Task],
+    jobs: int,
+    keep: Callable[[Task, Outcome], None] | None = None,
 ) -> list[Outcome]:
-    """function(task) for every task, in order, with progress on a terminal."""
+    """function(task) for every task, in order, with progress on a terminal.
+
+    `keep` gets each task with its outcome as soon as it and those before it are done.
+    """
     outcomes = Parallel(n_jobs=jobs, return_as="generator")(delayed(function)(t) for t in tasks)
     results = []
     with track(description, total=len(tasks)) as advance:
-        for outcome in outcomes:
+        for task, outcome in zip(tasks, outcomes, strict=True):
             results.append(outcome)
+            if keep is not None:
+                keep(task, outcome)
             advance()
     return results
 
@@ -70,12 +92,12 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _method_names(text: str) -> list[str]:
-    known = {name.lower(): name for name in METHODS}
+def _method_names(text: str, known: Sequence[str]) -> list[str]:
+    by_lower = {name.lower(): name for name in known}
     names = _names(text)
-    unknown = [name for name in names if name.lower() not in known]
+    unknown = [name for name in names if name.lower() not in by_lower]
     if unknown:
         raise argparse.ArgumentTypeError(
-            f"unknown method {', '.join(unknown)}; there are {', '.join(METHODS)}"
+            f"unknown method {', '.join(unknown)}; there are {', '.join(known)}"
         )
-    return [known[name.lower()] for name in names]
+    return [by_lower[name.lower()] for name in names]

@@ -16,22 +16,26 @@ class PlainCBR:
         self.rng.bit_generator.state = model.state_.rng.bit_generator.state
         self.mean, self.S = np.zeros(model.n_features_in_), np.eye(model.n_features_in_)
         self.buffers, self.seen = ([], []), [0, 0]
+        self.balanced = model.class_weight == "balanced"
 
     def score_and_learn(self, x, label):
         score = self.mean @ x
         y = 1.0 if label else -1.0
+        C = self.C
+        if self.balanced:
+            C *= 2 * self.seen[1 - label] / (sum(self.seen) + 1)
         for row in self.buffers[1 - label]:
-            self._pair(x - row, y)
+            self._pair(x - row, y, C)
         self._store(x, label)
         return score
 
-    def _pair(self, z, y):
+    def _pair(self, z, y, C):
         phi, psi, zeta = self.phi, 1 + self.phi**2 / 2, 1 + self.phi**2
         m, v = y * (self.mean @ z), z @ self.S @ z
         if v <= 0.0 or phi * sqrt(v) - m <= 0.0:
             return
         root = sqrt(m**2 * phi**4 / 4 + v * phi**2 * zeta)
-        alpha = min(self.C, max(0.0, (-m * psi + root) / (v * zeta)))
+        alpha = min(C, max(0.0, (-m * psi + root) / (v * zeta)))
         a = alpha * v * phi
         beta = alpha * phi / (2 * v / (a + sqrt(a**2 + 4 * v)) + a)
         w = self.S @ z

@@ -44,15 +44,23 @@ def test_same_as_the_plain_form_over_ten_thousand_rows(d, C, policy):
     C=st.sampled_from([2.0**-60, 2.0**-10, 1.0, 2.0**10, 2.0**60]),
     eta=st.sampled_from([0.5001, 0.7, 0.999]),
     levels=st.integers(1, 4),
+    class_weight=st.sampled_from([None, "balanced"]),
 )
-def test_ties_repeats_and_extreme_parameters(seed, d, capacity, policy, C, eta, levels):
+def test_ties_repeats_and_extreme_parameters(
+    seed, d, capacity, policy, C, eta, levels, class_weight
+):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, levels, (80, d)).astype(float)  # many pairs have z = 0
     y = rng.integers(0, 2, 80)
     y[: rng.integers(0, 40)] = 0  # a prefix of one class
-    model = CBR(C=C, eta=eta, buffer_size=capacity, policy=policy, random_state=seed).start(
-        d, [0, 1]
-    )
+    model = CBR(
+        C=C,
+        eta=eta,
+        buffer_size=capacity,
+        policy=policy,
+        class_weight=class_weight,
+        random_state=seed,
+    ).start(d, [0, 1])
     plain = PlainCBR(model)
     model.test_then_train(X, y)
     for x, label in zip(X, y, strict=True):
@@ -107,6 +115,7 @@ def test_values_too_large_to_square_leave_a_usable_model():
         ({"eta": 0.5}, "eta=0.5 must be above 0.5"),
         ({"buffer_size": 0}, "buffer_size=0 must be"),
         ({"policy": "lifo"}, "policy='lifo' is not one of 'fifo', 'reservoir'"),
+        ({"class_weight": "even"}, "class_weight='even' is not None or 'balanced'"),
         ({"covariance": "low"}, "covariance='low' is not"),
         ({"n_epochs": 0}, "n_epochs=0 must be"),
     ],

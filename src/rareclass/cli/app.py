@@ -8,6 +8,7 @@ from rareclass.cli.demo import demo
 from rareclass.cli.evaluate import evaluate
 from rareclass.cli.fit import fit
 from rareclass.cli.score import score
+from rareclass.cli.stream import stream
 
 app = typer.Typer(
     name="rareclass",
@@ -21,6 +22,7 @@ app = typer.Typer(
 app.command()(fit)
 app.command()(score)
 app.command()(evaluate)
+app.command()(stream)
 app.command()(demo)
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @exit_codes_for_faults
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="Model file that rareclass fit made.")],
+    model: Annotated[
+        Path, typer.Argument(help="Model file of rareclass fit, or folder of rareclass stream.")
+    ],
     data: Annotated[Path, typer.Argument(help="CSV, Parquet or svmlight file with the target.")],
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the numbers to this file.")

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @exit_codes_for_faults
 def score(
-    model: Annotated[Path, typer.Argument(help="Model file that rareclass fit made.")],
+    model: Annotated[
+        Path, typer.Argument(help="Model file of rareclass fit, or folder of rareclass stream.")
+    ],
     data: Annotated[Path, typer.Argument(help="CSV, Parquet or svmlight file; any size.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="File of scores to write, .csv or .parquet.")

@@ -26,9 +26,11 @@ def output() -> Console:
 def print_fault(message: str, remedy: str) -> None:
     """Print what is wrong and what to do on standard error."""
     console = Console(stderr=True, highlight=False)
-    console.print(Text.assemble(("Error: ", "bold red"), (message, "red")))
-    if remedy:
-        console.print(Text(remedy))
+    for part in (Text.assemble(("Error: ", "bold red"), (message, "red")), Text(remedy)):
+        if part:
+            # A path longer than the line is left whole: it is there to be copied.
+            is_long = max(map(len, part.plain.split()), default=0) >= console.width
+            console.print(part, soft_wrap=is_long)
 
 
 def print_notes(console: Console, notes: Iterable[str]) -> None:

@@ -3,10 +3,12 @@
 from rareclass.metrics.auc import roc_auc, roc_auc_interval
 from rareclass.metrics.average_precision import average_precision, average_precision_interval
 from rareclass.metrics.interval import Interval
+from rareclass.metrics.optroc import accuracy_at_optroc
 from rareclass.metrics.precision_at_k import precision_at_k, precision_at_k_interval
 
 __all__ = [
     "Interval",
+    "accuracy_at_optroc",
     "average_precision",
     "average_precision_interval",
     "precision_at_k",

@@ -130,6 +130,30 @@ def slots(
     return slot
 
 
+def share_of_others(seen: np.ndarray, sign: np.ndarray) -> np.ndarray:
+    """For each row, the share of the other class among all labelled rows up to it.
+
+    Parameters
+    ----------
+    seen : ndarray of shape (2,)
+        Rows of each class before these.
+    sign : ndarray of shape (n,)
+        +1 rare, -1 majority, 0 for a row without a label.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> share_of_others(np.array([3, 0]), np.array([1, -1])).tolist()
+    [0.75, 0.2]
+    """
+    rare = seen[1] + np.cumsum(sign > 0)
+    majority = seen[0] + np.cumsum(sign < 0)
+    return np.where(sign > 0, majority, rare) / np.maximum(rare + majority, 1)
+
+
 def check_buffer(buffer_size: Any, policy: Any) -> None:
     """Raise `ValueError` unless there is at least one slot and the policy is a known one."""
     if not (isinstance(buffer_size, (int, np.integer)) and buffer_size >= 1):

@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.online import _cbr_diagonal_jit, _cbr_full_jit
-from rareclass.online.buffers import DenseBuffers, SparseBuffers, check_buffer, slots
+from rareclass.online.buffers import (
+    DenseBuffers,
+    SparseBuffers,
+    check_buffer,
+    share_of_others,
+    slots,
+)
 from rareclass.online.memory_check import check_fits
 from rareclass.online.ranker import OnlineRanker, buffer_offset, check_epochs, check_positive
 
@@ -80,6 +86,12 @@ class CBR(OnlineRanker):
     policy : {"fifo", "reservoir"}, default="fifo"
         Whether the newest rows are held, which follows a stream that drifts, or a uniform
         sample of all rows so far.
+    class_weight : {"balanced"} or None, default=None
+        Whether C is the same for both classes, as in the paper's experiments, or
+        ``C_t = 2 C N_other / N`` with the numbers of rows so far, of the other class and of both:
+        the class-specific C_t of Algorithm 3. With "balanced" the rows of either class may move
+        the ranker equally far in all. Without it the many rows of the majority use up the variance
+        on the few rare rows that are buffered: in a stream with few rare rows choose "balanced".
     covariance : {"full", "diagonal"}, default="full"
         "full" learns from dense rows and takes ``n_features^2`` numbers. "diagonal" is
         CBR-diag, Proposition 2, for many features: dense or sparse rows are used by their
@@ -138,6 +150,7 @@ class CBR(OnlineRanker):
         eta: float = 0.7,
         buffer_size: int = 50,
         policy: str = "fifo",
+        class_weight: str | None = None,
         covariance: str = "full",
         n_epochs: int = 1,
         random_state: Any = None,
@@ -147,6 +160,7 @@ class CBR(OnlineRanker):
         self.eta = eta
         self.buffer_size = buffer_size
         self.policy = policy
+        self.class_weight = class_weight
         self.covariance = covariance
         self.n_epochs = n_epochs
         self.random_state = random_state
@@ -162,6 +176,8 @@ class CBR(OnlineRanker):
         check_buffer(self.buffer_size, self.policy)
         if not (isinstance(self.eta, Real) and 0.5 < float(self.eta) < 1.0):
             raise ValueError(f"eta={self.eta!r} must be above 0.5 and below 1.")
+        if self.class_weight not in (None, "balanced"):
+            raise ValueError(f"class_weight={self.class_weight!r} is not None or 'balanced'.")
         if self.covariance not in ("full", "diagonal"):
             raise ValueError(f"covariance={self.covariance!r} is not 'full' or 'diagonal'.")
 
@@ -179,6 +195,8 @@ class CBR(OnlineRanker):
     ) -> tuple[Any, np.ndarray]:
         buffers = state.buffers
         slot = slots(self.policy, self.buffer_size, buffers.seen, sign, state.rng)
+        if self.class_weight == "balanced":
+            step = step * 2.0 * share_of_others(buffers.seen, sign)
         phi = NormalDist().inv_cdf(float(self.eta))
         scores = np.empty(len(sign))
         C = float(self.C)

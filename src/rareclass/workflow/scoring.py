@@ -21,6 +21,7 @@ from rareclass.data.target import is_rare, labels_as_text
 from rareclass.data.training_table import read_as_trained
 from rareclass.errors import InputError, nearest_name
 from rareclass.progress import track
+from rareclass.streams.json_table import JsonLinesTable, is_json_lines
 from rareclass.workflow.held_out import Estimate, estimate
 from rareclass.workflow.model_file import ModelFile
 
@@ -161,7 +162,7 @@ def score_file(
         For anything wrong with the file, naming column, row and value; `out` is not touched then.
     """
     check_score_path(out, data)
-    file, seen = open_table(data, separator), Seen()
+    file, seen = _open(data, separator), Seen()
     if id_column is not None:
         _check_id(file, id_column, out)
     quantiles = np.asarray(content.metadata["majority_quantiles"])
@@ -216,7 +217,7 @@ def evaluate_file(content: ModelFile, data: Path, separator: str | None = None) 
     InputError
         For anything wrong with the file; when it holds one class only.
     """
-    file, seen = open_table(data, separator), Seen()
+    file, seen = _open(data, separator), Seen()
     target = content.metadata["target"]
     batches = list(_scored(content, file, target, seen))
     if not batches:
@@ -243,6 +244,12 @@ def evaluate_file(content: ModelFile, data: Path, separator: str | None = None) 
         int((~labelled).sum()),
         seen,
     )
+
+
+def _open(data: Path, separator: str | None) -> TableFile | SvmlightFile:
+    if is_json_lines(data) and data.is_file():
+        return JsonLinesTable(data)
+    return open_table(data, separator)
 
 
 def _scored(

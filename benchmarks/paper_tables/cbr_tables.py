@@ -1,0 +1,182 @@
+"""Tables 3 to 6 of Khalid, Ray and Chitsaz (2016): online learners by AUC and by accuracy.
+
+cbr3 and cbr4 are AUC and accuracy at OPTROC on the sets of Table 1, cbr5 and cbr6 the same on
+text (Table 2), with the milliseconds of one pass over a fold's training rows (Figures 1 and 2).
+The two tables of a study come from the same fits; a fit that is done is not done again.
+
+Without --full: 2 runs and every second power of two for C and eta. With it the paper's protocol:
+10 runs (5 of text) and all 21 powers.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import record
+from benchmarks.paper_tables import cbr_figures as figures
+from benchmarks.paper_tables import cbr_methods, cbr_sets
+from benchmarks.paper_tables.cbr_figures import Cell, Cells
+from benchmarks.paper_tables.cbr_fits import Fit, Fits, learners_code
+from benchmarks.paper_tables.cbr_protocol import SCALINGS, Run, perform
+from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.study import JOBS, options, print_table, run_all
+
+NAMES = ("cbr3", "cbr4", "cbr5", "cbr6")
+SHORT_RUNS, SHORT_STEP = 2, 2
+SCALING = "unit"
+_MEASURES = {"auc": "AUC", "accuracy": "accuracy at OPTROC"}
+
+
+def main(argv: Sequence[str], table: str) -> int:
+    """Do the fits that are missing, print the table beside the paper's."""
+    study = "benchmark" if table in figures.TABLES["benchmark"] else "text"
+    measure = "auc" if table in ("cbr3", "cbr5") else "accuracy"
+    args = _options(argv, study)
+    folder = data_folder()
+    if folder is None:
+        print("Skipped: no data folder. Name it with the environment variable RARECLASS_DATA.")
+        return 0
+    runs = _runs(args, folder)
+    name = f"cbr_{study}"
+    fits = Fits(name, Path(args.json) if args.json else record.RESULTS / f"{name}.json")
+    to_do = runs if args.again else fits.missing(runs)
+    try:
+        run_all(f"Fits for {table}", perform, to_do, args.jobs, keep=fits.add)
+    except KeyboardInterrupt:
+        print(f"\nStopped. {fits.file} holds what is done; the same command goes on from there.")
+        return 130
+    show(fits.found(runs), study, measure)
+    print("written:", fits.file)
+    return 0
+
+
+def show(fits: list[Fit], study: str, measure: str) -> None:
+    """Print the table, its goals and the times."""
+    found = figures.cells(fits, study, measure)
+    header, lines = compared(found, study, measure)
+    print_table(header, lines)
+    for line in verdicts(found, study, measure):
+        print(line)
+    print()
+    print_table(*times(found))
+    if any(fit["code"] != learners_code() for fit in fits):
+        print("Some fits are by learners that have been changed since: --again does them anew.")
+
+
+def compared(found: Cells, study: str, measure: str) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: ours above the paper's for each set."""
+    learners = _learners(found)
+    lines = []
+    for name, cells in found.items():
+        one = next(iter(cells.values()))
+        title = name if cbr_sets.SETS[name].compared else f"({name})"
+        ours = [_figure(cells.get(learner)) for learner in learners]
+        verdict = [_verdict(name, cells, study)] if measure == "auc" else []
+        lines.append([title, *ours, str(one.runs), *verdict])
+        printed = [_printed(cells.get(learner)) for learner in learners]
+        lines.append(["  paper", *printed, "", *([""] * len(verdict))])
+    last = ["CBR >= paper - 2 se"] if measure == "auc" else []
+    return [_MEASURES[measure], *learners, "runs", *last], lines
+
+
+def verdicts(found: Cells, study: str, measure: str) -> list[str]:
+    """The goals in words. Sets in brackets had other classes in the paper and are not compared."""
+    lines = []
+    if measure == "auc":
+        held = figures.reached(found, study)
+        for learner in dict.fromkeys(learner for _, learner in held):
+            own = {name: value for (name, other), value in held.items() if other == learner}
+            below = [name for name, value in own.items() if not value]
+            lines.append(
+                f"{learner} at or above the paper minus two standard errors: "
+                f"{_share(list(own.values()), figures.REACHED_GOAL)}"
+                + (f"; below: {', '.join(below)}" if below else "")
+            )
+    apart = figures.distance(found)
+    if apart is not None:
+        lines.append(f"Mean distance from the paper's figures, sets with its classes: {apart:.3f}")
+    for only, what in ((True, "sets with the paper's classes"), (False, "all sets shown")):
+        above = figures.ordered(found, only)
+        if above:
+            share = _share(above, figures.ORDER_GOAL)
+            lines.append(f"CBR above another learner where the paper has it so, {what}: {share}")
+    for us, others in figures.order_matrix(found).items():
+        each = ", ".join(f"{them} {sum(v)} of {len(v)}" for them, v in others.items())
+        lines.append(f"  {us} above {each} sets")
+    return lines
+
+
+def times(found: Cells) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: milliseconds of one pass."""
+    learners = _learners(found)
+    rows = [
+        [name, *(f"{cells[m].fit_ms:,.1f}" if m in cells else "-" for m in learners)]
+        for name, cells in found.items()
+    ]
+    return ["ms of a fit", *learners], rows
+
+
+def _share(held: list[bool], goal: float) -> str:
+    share = sum(held) / len(held)
+    met = "yes" if share >= goal else "NO"
+    return f"{sum(held)} of {len(held)} ({share:.0%}; goal {goal:.0%}: {met})"
+
+
+def _verdict(name: str, cells: dict[str, Cell], study: str) -> str:
+    held = figures.reached({name: cells}, study)
+    words = {True: "yes", False: "NO"}
+    return "/".join(words[value] for value in held.values()) or "-"
+
+
+def _learners(found: Cells) -> list[str]:
+    return list(dict.fromkeys(learner for cells in found.values() for learner in cells))
+
+
+def _figure(cell: Cell | None) -> str:
+    return "-" if cell is None else f"{cell.mean:.3f} ± {cell.spread:.3f}"
+
+
+def _printed(cell: Cell | None) -> str:
+    if cell is None or cell.paper is None:
+        return "-"
+    return f"{cell.paper[0]:.3f} ± {cell.paper[1]:.3f}"
+
+
+def _options(argv: Sequence[str], study: str) -> Any:
+    methods = cbr_methods.BENCHMARK if study == "benchmark" else cbr_methods.TEXT
+    sets = cbr_sets.BENCHMARK if study == "benchmark" else cbr_sets.TEXT
+    full = figures.PAPER_RUNS[study]
+    args = options(
+        __doc__ or "", list(methods), argv, known=methods,
+        jobs=JOBS,
+        runs=(0, f"runs per set (default: {SHORT_RUNS}, or {full} with --full)"),
+        sets=(list(sets), f"among {', '.join(sets)} (default: all)"),
+        full=(False, "the paper's protocol: all runs, all 21 powers of two"),
+        scaling=(SCALING, f"among {', '.join(SCALINGS)} (default: {SCALING})"),
+        again=(False, "do all fits anew"),
+    )  # fmt: skip
+    _known(args.sets, sets, "set")
+    _known([args.scaling], SCALINGS, "scaling")
+    args.runs = args.runs or (full if args.full else SHORT_RUNS)
+    return args
+
+
+def _known(names: Sequence[str], known: Any, what: str) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise SystemExit(f"no {what} {', '.join(unknown)}; there are {', '.join(known)}")
+
+
+def _runs(args: Any, folder: Path) -> list[Run]:
+    missing = [name for name in args.sets if not cbr_sets.is_there(name, folder)]
+    if missing:
+        print("Skipped, not in the data folder:", ", ".join(missing), file=sys.stderr)
+    step = 1 if args.full else SHORT_STEP
+    return [
+        Run(folder, name, method, number, step, args.scaling)
+        for name in args.sets
+        if name not in missing
+        for method in args.methods
+        for number in range(args.runs)
+    ]

@@ -1,0 +1,177 @@
+"""``rareclass stream``: learn from rows as they arrive, and go on after any stop."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rareclass.cli.faults import exit_codes_for_faults
+from rareclass.cli.screen import file_text, output, print_command
+from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
+from rareclass.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rareclass.streams.loop import StreamLoop
+    from rareclass.streams.options import StreamOptions
+
+
+class Learner(StrEnum):
+    """Learners that see a row once."""
+
+    cbr = "cbr"
+    cbr_diagonal = "cbr-diagonal"
+    oam = "oam"
+    opauc = "opauc"
+    adaoam = "adaoam"
+    uniexp = "uniexp"
+
+
+@exit_codes_for_faults
+def stream(
+    source: Annotated[
+        str,
+        typer.Argument(help="CSV, JSON lines or Parquet file, a folder of them, or - for stdin."),
+    ],
+    target: Annotated[
+        str, typer.Option("--target", "-t", help="Column that holds the classes; may be empty.")
+    ],
+    checkpoint: Annotated[
+        Path,
+        typer.Option("--checkpoint", help="Folder for checkpoints, log, scores and rejected rows."),
+    ],
+    learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.cbr,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(help="Parameter of the learner as NAME=VALUE, such as C=0.5. Many times."),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="Value of the rare class. By default 1, true or yes."),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="Column that names a row: labels may come later under it."),
+    ] = None,
+    hold: Annotated[
+        int, typer.Option(min=1, help="Most rows to hold for labels that are to come.")
+    ] = 100_000,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column to leave out. May be given many times.")
+    ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to take as categories though it holds numbers. Many times."),
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")] = 10_000,
+    report_every: Annotated[int, typer.Option(min=1, help="Rows between two reports.")] = 10_000,
+    window: Annotated[int, typer.Option(min=2, help="Last rows that are measured.")] = 10_000,
+    top: Annotated[int, typer.Option(min=1, help="The k of precision at k.")] = 100,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="At the end wait for more, until Ctrl-C.")
+    ] = False,
+    max_rejected: Annotated[
+        int | None, typer.Option(min=0, help="Stop at more bad rows than that.")
+    ] = None,
+    separator: Annotated[str | None, SEPARATOR_OPTION] = None,
+) -> None:
+    """Learn from the rows of SOURCE in their order, each scored before it is learned from.
+
+    The same command again goes on where the last one stopped, however it was stopped.
+    """
+    character = parse_separator(separator)
+    if top > window:
+        raise InputError(
+            f"--top {top}: the window has {window} rows only.", "Raise --window or lower --top."
+        )
+    if source != "-" and not Path(source).exists():
+        raise InputError(f"There is no file or folder {source}.", "Check the name; - reads stdin.")
+    from rareclass.streams.learners import parse_parameters
+    from rareclass.streams.options import StreamOptions
+
+    options = StreamOptions(
+        source=source,
+        target=target,
+        learner=learner.value,
+        parameters=parse_parameters(learner.value, param or ()),
+        positive=positive,
+        id_column=id_column,
+        drop=tuple(drop or ()),
+        categories=tuple(category or ()),
+        separator=character,
+        window=window,
+        top=top,
+        hold=hold,
+        every=every,
+        report_every=report_every,
+        follow=follow,
+        max_rejected=max_rejected,
+    )
+    stopped_by = _learn(output(), options, checkpoint)
+    if stopped_by is not None:
+        raise typer.Exit(128 + stopped_by)
+
+
+def _learn(console: "Console", options: "StreamOptions", folder: Path) -> int | None:
+    """Run the stream on the screen; returns the signal that stopped it, if any."""
+    from rareclass.cli.stream_screen import StreamScreen
+    from rareclass.streams.folder import claimed
+    from rareclass.streams.interruption import Interruption
+    from rareclass.streams.loop import StreamLoop
+
+    interruption = Interruption()
+    with claimed(folder), interruption.heeded():
+        loop = StreamLoop(options, folder, interruption)
+        screen = StreamScreen(console, options)
+        try:
+            with screen:
+                for event in loop.run():
+                    screen.show(event)
+        finally:
+            loop.close()
+        _print_end(console, options, folder, loop, screen.rows_at_start, interruption.signal)
+    return interruption.signal
+
+
+def _print_end(
+    console: "Console",
+    options: "StreamOptions",
+    folder: Path,
+    loop: "StreamLoop",
+    rows_at_start: int,
+    stopped_by: int | None,
+) -> None:
+    from rareclass.streams.checkpoint import checkpoints_in
+
+    if not hasattr(loop, "state"):
+        console.print("Stopped before the first rows came; nothing was saved.")
+        return
+    name = "Standard input" if options.source == "-" else options.source
+    report = loop.report()
+    counters, rows = report.counters, report.counters.rows
+    if stopped_by is not None:
+        said = f"Stopped after {rows:,} rows."
+    elif rows == rows_at_start:
+        said = f"Nothing new: {name} ends after the {rows:,} rows already learned from."
+    else:
+        said = f"{name} is at its end: {rows:,} rows."
+    console.print(said, style="bold", markup=False, soft_wrap=True)
+    parts = [f"{counters.labelled:,} labelled", f"{counters.rare:,} of them rare"]
+    if counters.unlabelled:
+        parts.append(f"{counters.unlabelled:,} came without a label")
+    if options.id_column is not None:
+        parts += [f"{report.held:,} held", f"{report.dropped:,} dropped"]
+    console.print(f"Rows: {', '.join(parts)}.", markup=False)
+    if report.rejected:
+        console.print(
+            f"Rejected: {report.rejected:,} rows, with reasons in {loop.state.rejected.path}",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+    saved = checkpoints_in(folder)[0]
+    console.print(f"Checkpoint: {file_text(saved)}", markup=False, soft_wrap=True)
+    if stopped_by is not None:
+        console.print("The same command goes on from there.")
+    else:
+        print_command(console, "Next:", f"rareclass score {folder} NEW_ROWS.csv --out scores.csv")

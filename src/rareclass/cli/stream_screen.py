@@ -1,0 +1,151 @@
+"""The screen of a running stream: a table that stays in place, or plain lines in a pipe."""
+
+from collections import deque
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from rareclass.cli.screen import print_notes
+
+if TYPE_CHECKING:
+    from rareclass.streams.loop import Event, Report
+    from rareclass.streams.options import StreamOptions
+
+_SHOWN = 10
+_WIDE = 90
+
+
+class StreamScreen:
+    """Shows the events of a stream.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    options : StreamOptions
+        What the stream does.
+
+    Attributes
+    ----------
+    rows_at_start : int
+        Records that an earlier run had behind it.
+    """
+
+    def __init__(self, console: Console, options: "StreamOptions") -> None:
+        self._console, self._options = console, options
+        self._reports: deque[Report] = deque(maxlen=_SHOWN)
+        self._rows, self._waiting, self.rows_at_start = 0, False, 0
+        self._recent: deque[tuple[float, int]] = deque(maxlen=40)
+        is_live = console.is_terminal and not console.is_dumb_terminal
+        self._live = Live(self, console=console, refresh_per_second=4) if is_live else None
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._recent.clear()
+            self._live.stop()
+
+    def show(self, event: "Event") -> None:
+        """Bring the screen up to date."""
+        self._rows = event.rows
+        self._waiting = event.kind == "waiting"
+        if event.kind == "note":
+            print_notes(self._console, [event.text])
+        elif event.kind == "went on":
+            self.rows_at_start = event.rows
+            if event.rows:
+                self._console.print(f"Going on after row {event.rows:,}.")
+        elif event.kind == "batch":
+            self._recent.append((monotonic(), event.rows))
+        elif event.kind == "report" and event.report is not None:
+            self._reports.append(event.report)
+            if self._live is None:
+                self._console.print(self._line(event.report), markup=False, soft_wrap=True)
+
+    def __rich__(self) -> RenderableType:
+        """Return the table of the last reports over a line on the present."""
+        parts: list[RenderableType] = [self._table()] if self._reports else []
+        if self._live is not None and (self._recent or self._waiting):
+            parts.append(self._present())
+        return Group(*parts)
+
+    def _table(self) -> Table:
+        is_wide = self._console.width >= _WIDE
+        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+        for name in self._columns(is_wide):
+            table.add_column(name, justify="right", no_wrap=True)
+        for report in list(self._reports):
+            table.add_row(*self._columns(is_wide, report).values())
+        return table
+
+    def _columns(self, is_wide: bool, report: "Report | None" = None) -> dict[str, str]:
+        """Return what stands in each column; without a report the names are what matters."""
+        counters, measures = (None, None) if report is None else (report.counters, report.measures)
+        options, columns = self._options, {}
+        columns["Rows"] = _count(counters, "rows")
+        columns["Rare"] = _count(counters, "rare")
+        columns["AUC"] = _share(measures, "auc")
+        columns["AP" if not is_wide else "Avg. prec."] = _share(measures, "average_precision")
+        columns[f"P@{options.top}"] = _share(measures, "precision_at_k")
+        if is_wide and options.id_column is not None:
+            columns["Held"] = _count(report, "held")
+            columns["Dropped"] = _count(report, "dropped")
+        if is_wide:
+            columns["Rejected"] = _count(report, "rejected")
+        columns["Rows/s"] = _count(report, "rows_per_second")
+        return columns
+
+    def _present(self) -> Text:
+        parts = [f"{self._rows:,} rows"]
+        rate = self._rate()
+        if self._waiting:
+            parts.append("waiting for rows")
+        elif rate is not None:
+            parts.append(f"{rate:,.0f} rows/s")
+        is_wide = self._console.width >= _WIDE
+        if self._reports and self._reports[-1].rejected and not is_wide:
+            parts.append(f"{self._reports[-1].rejected:,} rejected")
+        parts.append("Ctrl-C stops and saves" if is_wide else "Ctrl-C stops")
+        return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
+
+    def _rate(self) -> float | None:
+        recent = list(self._recent)
+        if len(recent) < 2:
+            return None
+        (first, rows_before), (last, rows) = recent[0], recent[-1]
+        return (rows - rows_before) / max(last - first, 1e-9)
+
+    def _line(self, report: "Report") -> str:
+        measures, top = report.measures, self._options.top
+        parts = [
+            f"{report.counters.rows:,} rows",
+            f"{report.counters.rare:,} rare",
+            f"AUC {_share(measures, 'auc')}",
+            f"AP {_share(measures, 'average_precision')}",
+            f"P@{top} {_share(measures, 'precision_at_k')}",
+        ]
+        if self._options.id_column is not None:
+            parts.append(f"{report.held:,} held")
+        if report.dropped:
+            parts.append(f"{report.dropped:,} dropped")
+        if report.rejected:
+            parts.append(f"{report.rejected:,} rejected")
+        parts.append(f"{report.rows_per_second:,.0f} rows/s")
+        return "  ".join(parts)
+
+
+def _count(holder: Any, name: str) -> str:
+    return "" if holder is None else f"{getattr(holder, name):,.0f}"
+
+
+def _share(measures: Any, name: str) -> str:
+    value = getattr(measures, name, None)
+    return "-" if value is None else f"{value:.3f}"

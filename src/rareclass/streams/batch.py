@@ -1,0 +1,111 @@
+"""What a source hands over at a time: the rows, where each stood, and where to go on."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+TEXT_LIMIT = 500  # characters of a raw row that are kept; such a row may be of any length
+
+
+class Rejected(NamedTuple):
+    """A row that could not be taken, with the reason.
+
+    Parameters
+    ----------
+    file : str
+        The file as given; its name inside the folder; "-" for standard input.
+    line : int
+        Where the row begins, as in `Batch.lines`.
+    reason : str
+        What is wrong with it, in words for the user.
+    text : str
+        The raw row, cut at 500 characters.
+    """
+
+    file: str
+    line: int
+    reason: str
+    text: str
+
+
+class Batch(NamedTuple):
+    """Rows of one file that follow each other, and the position after them.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray
+        One raw cell per row, in the order of the source's columns: object arrays of str, float,
+        int, bool or None; numeric columns of Parquet as float64 with NaN for null.
+    lines : ndarray of int64
+        Where each row begins, from 1: the line of a text file (the header of a CSV file is line
+        1), the number of the row in a Parquet file.
+    file : str
+        The file as given; its name inside the folder; "-" for standard input.
+    rejected : list of Rejected
+        The records the reader could not take, in file order.
+    n_read : int
+        Records consumed from the source, rejected ones included.
+    position : dict
+        Where to go on after this batch; can be written as JSON.
+
+    Examples
+    --------
+    >>> empty = Batch({}, np.empty(0, np.int64), "rows.csv", [], 0, {})
+    >>> empty.n_rows
+    0
+    """
+
+    columns: dict[str, npt.NDArray[Any]]
+    lines: npt.NDArray[np.int64]
+    file: str
+    rejected: list[Rejected]
+    n_read: int
+    position: dict[str, Any]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows taken, that is n_read less the rejected ones."""
+        return len(self.lines)
+
+
+def object_columns(
+    names: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the cells of rows as one object array per column.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns.
+    rows : sequence of sequences
+        Each with one cell per column, in that order.
+
+    Examples
+    --------
+    >>> object_columns(["a", "b"], [["1", "x"], ["2", None]])["b"].tolist()
+    ['x', None]
+    """
+    cells = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {
+        name: np.fromiter(column, dtype=object, count=len(rows))
+        for name, column in zip(names, cells, strict=True)
+    }
+
+
+def columns_fault(wanted: Sequence[str], found: Collection[str]) -> str | None:
+    """Return what is wrong with the columns of a row or file, None where they are as wanted.
+
+    Examples
+    --------
+    >>> columns_fault(["a", "b"], ["b", "a"]) is None
+    True
+    >>> columns_fault(["a", "b"], ["a", "b", "c"]), columns_fault(["a", "b"], ["a"])
+    ("unknown column 'c'", "no column 'b'")
+    """
+    unknown = [name for name in found if name not in wanted]
+    if unknown:
+        return f"unknown column {unknown[0]!r}"
+    missing = [name for name in wanted if name not in found]
+    return f"no column {missing[0]!r}" if missing else None

@@ -1,0 +1,193 @@
+"""The whole state of a stream on disk: written whole or not at all, the last two kept."""
+
+import json
+import os
+import re
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rareclass.atomic_file import replacing
+from rareclass.errors import InputError
+
+FORMAT = 1
+KEPT = 2
+_JSON = "json"
+_ARRAY = "/array"
+_NAME = re.compile(r"checkpoint-(\d{15})\.npz")
+_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+class Loaded(NamedTuple):
+    """A checkpoint that was read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    state : dict
+        What was given to `save_checkpoint`.
+    damaged : tuple of Path
+        Newer checkpoints that could not be read.
+    """
+
+    path: Path
+    state: dict[str, Any]
+    damaged: tuple[Path, ...] = ()
+
+
+def save_checkpoint(folder: Path, rows: int, state: dict[str, Any]) -> Path:
+    """Write a checkpoint, flush it to disk, rename it into place and remove old ones.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to.
+    rows : int
+        Records of the stream so far; part of the file's name.
+    state : dict
+        Nested dictionaries of arrays and of values that JSON can write, with text as keys. No
+        objects: nothing in a checkpoint is ever executed.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        When the folder cannot be written to, or the disk is full: the older ones stay.
+    TypeError
+        For anything that is neither an array of numbers nor JSON.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    plain = _take_out_arrays({"format": FORMAT, "rows": rows, "state": state}, "", arrays)
+    text = json.dumps(plain, default=_as_plain)
+    arrays[_JSON] = np.frombuffer(text.encode(), np.uint8)
+    path = folder / f"checkpoint-{rows:015d}.npz"
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+    sync_folder(folder)
+    for old in checkpoints_in(folder)[KEPT:]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """Read one checkpoint.
+
+    Parameters
+    ----------
+    path : Path
+        A file that `save_checkpoint` wrote.
+
+    Returns
+    -------
+    dict
+        The state that was saved.
+
+    Raises
+    ------
+    InputError
+        When the file is damaged, or of a format that this version does not know.
+    """
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        plain = json.loads(arrays.pop(_JSON).tobytes())
+        found = plain["format"]
+        state = _put_back_arrays(plain["state"], arrays) if found == FORMAT else {}
+    except _UNREADABLE as error:
+        raise InputError(
+            f"The checkpoint {path} is damaged or cut short.", "Use the one before it."
+        ) from error
+    if found != FORMAT:
+        raise InputError(
+            f"{path} has format {found}, this version reads {FORMAT}.",
+            "Install the version that made it, or begin anew in another folder.",
+        )
+    return state
+
+
+def load_newest(folder: Path) -> Loaded | None:
+    """Read the newest checkpoint of a folder that is not damaged; None when there is none.
+
+    Raises
+    ------
+    InputError
+        When there are checkpoints, and all of them are damaged.
+    """
+    damaged: list[Path] = []
+    for path in checkpoints_in(folder):
+        try:
+            return Loaded(path, load_checkpoint(path), tuple(damaged))
+        except InputError as error:
+            if not isinstance(error.__cause__, _UNREADABLE):
+                raise
+            damaged.append(path)
+    if damaged:
+        raise InputError(
+            f"No checkpoint in {folder} can be read: {', '.join(path.name for path in damaged)}.",
+            "Restore one from a copy, or begin anew in another folder.",
+        )
+    return None
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """Return the checkpoints of a folder, the newest first."""
+    if not folder.is_dir():
+        return []
+    return sorted((path for path in folder.iterdir() if _NAME.fullmatch(path.name)), reverse=True)
+
+
+def rows_of(path: Path) -> int:
+    """Return the records of the stream that a checkpoint has behind it, from its name."""
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        raise ValueError(f"{path} is not the name of a checkpoint.")
+    return int(match[1])
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder to disk, so that a rename in it outlives a power cut."""
+    if os.name == "nt":  # Windows opens no folders; its renames are on disk when they return
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _take_out_arrays(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
+    """Move arrays to `arrays`; each leaves behind the name that it has there."""
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value) or _ARRAY in value:
+            raise TypeError(f"a checkpoint cannot hold the keys of {name or 'the state'}")
+        return {key: _take_out_arrays(item, f"{name}.{key}", arrays) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise TypeError(f"a checkpoint cannot hold objects: {name}")
+        # Keys may be any text, a category of the data for one; numbers keep the names apart.
+        member = f"{len(arrays):03d}{re.sub(r'[^A-Za-z0-9_.]', '_', name)[:80]}"
+        arrays[member] = value
+        return {_ARRAY: member}
+    return value
+
+
+def _put_back_arrays(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {_ARRAY}:
+        return arrays[value[_ARRAY]]
+    return {key: _put_back_arrays(item, arrays) for key, item in value.items()}
+
+
+def _as_plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a checkpoint cannot hold {type(value).__name__}")

@@ -1,0 +1,301 @@
+"""``rareclass stream`` as a user meets it: good input, bad input, Ctrl-C, a second process."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from rich.console import Console
+
+from cli.conftest import Run, message, purchases
+from rareclass.cli.stream_screen import StreamScreen
+from rareclass.streams.checkpoint import checkpoints_in
+from rareclass.streams.folder import LOCK, claimed
+from rareclass.streams.log import read_log, read_scores
+from rareclass.streams.loop import Event, Report
+from rareclass.streams.options import StreamOptions
+from rareclass.streams.state import Counters
+from rareclass.streams.window import WindowMeasures
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.csv"
+    purchases(600).write_csv(path)
+    return path
+
+
+def stream(rareclass: Run, source: object, folder: Path, *more: object) -> str:
+    """Return what a stream that goes well says."""
+    result = rareclass(
+        "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
+        "--id", "order", "--report-every", 200, *more,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stdout.split())
+
+
+def refused(rareclass: Run, source: object, folder: Path, *more: object) -> str:
+    """Return what a refused stream says."""
+    target = [] if "--target" in more else ["--target", "fraud"]
+    learner = [] if "--learner" in more else ["--learner", "oam"]
+    words = ["stream", source, "--checkpoint", folder, *target, *learner, *more]
+    return message(rareclass(*words))
+
+
+def test_reports_log_and_what_to_do_next(rows: Path, tmp_path: Path, rareclass: Run) -> None:
+    folder = tmp_path / "run"
+    said = stream(rareclass, rows, folder)
+    assert "400 rows 40 rare AUC 0." in said
+    assert "rows.csv is at its end: 600 rows." in said
+    assert f"rareclass score {folder} NEW_ROWS.csv --out scores.csv" in said
+    log = read_log(folder)
+    assert log["rows"].to_pylist() == [200, 400, 600]
+    assert log["rare"].to_pylist() == [20, 40, 60]
+    assert log["auc"].to_pylist()[-1] > 0.8
+    again = stream(rareclass, rows, folder)
+    assert "Going on after row 600." in again
+    assert "Nothing new" in again
+    assert "\x1b[" not in said + again
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_every_format_gives_the_same_model(tmp_path: Path, rareclass: Run, suffix: str) -> None:
+    table, path = purchases(300), tmp_path / f"rows.{suffix}"
+    table.write_csv(tmp_path / "plain.csv")
+    {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.write_parquet}[suffix](
+        path
+    )
+    stream(rareclass, tmp_path / "plain.csv", tmp_path / "plain")
+    stream(rareclass, path, tmp_path / "other")
+    logs = [read_log(tmp_path / name).select(["rows", "auc"]) for name in ("plain", "other")]
+    assert logs[0].equals(logs[1])
+
+
+def test_score_and_evaluate_take_the_folder_or_a_checkpoint(
+    rows: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    folder, new = tmp_path / "run", tmp_path / "new.csv"
+    stream(rareclass, rows, folder)
+    purchases(200, seed=5).with_columns(country=pl.lit("ZZ")).write_csv(new)
+    scores = []
+    for model in (folder, checkpoints_in(folder)[0]):
+        out = tmp_path / "scores.csv"
+        result = rareclass("score", model, new, "--out", out, "--id", "order")
+        assert result.exit_code == 0, result.output
+        assert "column 'country': 200 cells hold values not seen" in " ".join(result.stdout.split())
+        table = pl.read_csv(out)
+        assert table.columns == ["order", "score", "called_rare", "percentile"]
+        scores.append(table["score"].to_numpy())
+        evaluated = rareclass("evaluate", model, new)
+        assert evaluated.exit_code == 0, evaluated.output
+        assert "200 rows, 20 of them rare" in evaluated.stdout
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert scores[0].std() > 0.1
+
+
+def test_scores_are_those_of_the_next_rows_of_the_stream(tmp_path: Path, rareclass: Run) -> None:
+    table = purchases(400)
+    first, rest, both = (tmp_path / name for name in ("first.csv", "rest.parquet", "both.csv"))
+    table.head(399).write_csv(first)
+    table.tail(1).write_parquet(rest)
+    table.with_columns(fraud=pl.when(pl.int_range(pl.len()) < 399).then(pl.col("fraud"))).write_csv(
+        both
+    )
+    stream(rareclass, first, tmp_path / "first")
+    stream(rareclass, both, tmp_path / "both")
+    assert rareclass("score", tmp_path / "first", rest, "-o", tmp_path / "s.csv").exit_code == 0
+    (score,) = pl.read_csv(tmp_path / "s.csv")["score"]
+    (streamed,) = read_scores(tmp_path / "both")["score"].to_pylist()
+    # The scaler of the stream has seen the row when it scores it; that of the file has not.
+    assert score == pytest.approx(streamed, rel=0.05)
+
+
+def test_json_lines_are_scored_too(rows: Path, tmp_path: Path, rareclass: Run) -> None:
+    stream(rareclass, rows, tmp_path / "run")
+    table, scores = purchases(100, seed=5), []
+    table.write_csv(tmp_path / "new.csv")
+    table.write_ndjson(tmp_path / "new.jsonl")
+    for name in ("new.csv", "new.jsonl"):
+        out = tmp_path / "scores.csv"
+        result = rareclass("score", tmp_path / "run", tmp_path / name, "-o", out)
+        assert result.exit_code == 0, result.output
+        scores.append(pl.read_csv(out)["score"].to_list())
+    assert scores[0] == scores[1]
+    (tmp_path / "new.jsonl").write_text('{"amount": 1}\n[2]\n')
+    said = message(
+        rareclass("evaluate", tmp_path / "run", tmp_path / "new.jsonl"),
+    )
+    assert "lacks columns 'items', 'country', 'member'" in said
+
+
+def test_a_bad_cell_in_a_scored_file_is_named(rows: Path, tmp_path: Path, rareclass: Run) -> None:
+    stream(rareclass, rows, tmp_path / "run")
+    cells = purchases()["amount"].cast(pl.String).to_list()
+    cells[30] = "lots"
+    purchases().with_columns(amount=pl.Series(cells)).write_csv(tmp_path / "new.csv")
+    said = message(
+        rareclass("score", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "s.csv")
+    )
+    assert "Row 31: column 'amount': 'lots' is not a number" in said
+
+
+def test_wrong_names_are_met_with_the_nearest(rows: Path, tmp_path: Path, rareclass: Run) -> None:
+    folder = tmp_path / "run"
+    assert "Did you mean 'fraud'?" in refused(rareclass, rows, folder, "--target", "fruad")
+    assert "Did you mean 'amount'?" in refused(rareclass, rows, folder, "--drop", "Amuont")
+    assert "Did you mean 'order'?" in refused(rareclass, rows, folder, "--id", "ordr")
+    assert "Did you mean 'buffer_size'?" in refused(
+        rareclass, rows, folder, "--param", "bufer_size=9"
+    )
+    assert "not a whole number" in refused(rareclass, rows, folder, "--param", "buffer_size=2.5")
+    assert "not of the form NAME=VALUE" in refused(rareclass, rows, folder, "--param", "C")
+    assert "no parameter 'n_epochs'" in refused(rareclass, rows, folder, "--param", "n_epochs=2")
+    said = refused(
+        rareclass, rows, folder, "--learner", "cbr-diagonal", "--param", "covariance=full"
+    )
+    assert "--learner cbr-diagonal sets it" in said
+    assert "must be" in refused(rareclass, rows, folder, "--param", "C=-1")
+    assert "--top 100: the window has 50 rows" in refused(rareclass, rows, folder, "--window", 50)
+    assert not folder.exists()
+
+
+def test_sources_that_are_not_there_or_hold_nothing(tmp_path: Path, rareclass: Run) -> None:
+    folder = tmp_path / "run"
+    assert "no file or folder" in refused(rareclass, tmp_path / "absent.csv", folder)
+    (tmp_path / "empty.csv").touch()
+    assert "holds no text" in refused(rareclass, tmp_path / "empty.csv", folder)
+    purchases().head(0).write_csv(tmp_path / "header.csv")
+    assert "header.csv has no rows" in refused(rareclass, tmp_path / "header.csv", folder)
+    (tmp_path / "nothing").mkdir()
+    assert "no table in the folder" in refused(rareclass, tmp_path / "nothing", folder)
+    assert not folder.exists()
+
+
+def test_folders_that_are_not_a_streams(rows: Path, tmp_path: Path, rareclass: Run) -> None:
+    assert "holds files of something else, 'rows.csv'" in refused(rareclass, rows, tmp_path)
+    assert "is a file" in refused(rareclass, rows, rows)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv"]
+
+
+def test_a_folder_in_use(rows: Path, tmp_path: Path, rareclass: Run) -> None:
+    with claimed(tmp_path / "run"):
+        (tmp_path / "run" / "checkpoint-x").touch()
+        assert "is in use by another running" in refused(rareclass, rows, tmp_path / "run")
+
+
+def test_bad_rows_are_counted_kept_and_may_be_too_many(
+    rows: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    lines = rows.read_text().splitlines()
+    lines[50:50] = ["too,short", "o-x,1e999,3,DE,true,no"]
+    rows.write_text("\n".join(lines) + "\n")
+    said = stream(rareclass, rows, tmp_path / "run")
+    assert "Rejected: 2 rows" in said
+    rejected = [
+        json.loads(line) for line in (tmp_path / "run/rejected.jsonl").read_text().splitlines()
+    ]
+    assert [row["line"] for row in rejected] == [51, 52]
+    assert rejected[0]["text"] == "too,short"
+    assert set(rejected[0]) == {"file", "line", "reason", "text"}
+    too_many = refused(rareclass, rows, tmp_path / "strict", "--max-rejected", 1)
+    assert "2 rows were rejected, --max-rejected allows 1. The last:" in too_many
+    assert "line 52" in too_many
+    assert checkpoints_in(tmp_path / "strict")
+
+
+def command(*words: object, **more: object) -> subprocess.Popen[str]:
+    code = "from rareclass.cli.main import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        **more,  # type: ignore[call-overload]
+    )  # fmt: skip
+
+
+def test_standard_input_and_a_second_time(tmp_path: Path) -> None:
+    text, folder = purchases(500).write_csv(), tmp_path / "run"
+    words = ["stream", "-", "--target", "fraud", "--learner", "oam", "--checkpoint", folder]
+    for piped, expected in ((text[:9000], "is at its end"), (text, "Going on"), (text, "Nothing")):
+        piped = piped[: piped.rindex("\n") + 1]
+        out, err = command(*words).communicate(piped)
+        assert expected in out, err
+    assert read_log(folder)["rows"].to_pylist()[-1] == 500
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_while_it_waits_for_rows(rows: Path, tmp_path: Path, number: int) -> None:
+    folder = tmp_path / "run"
+    words = ["stream", rows, "--target", "fraud", "--checkpoint", folder, "--follow"]
+    process = command(*words, "--learner", "oam", "--report-every", 600)
+    assert process.stdout is not None
+    assert "600 rows" in process.stdout.readline()
+    time.sleep(0.2)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 128 + number, err
+    assert "Stopped after 600 rows." in out
+    assert "goes on from there" in out
+    assert "Traceback" not in err
+    assert "600" in checkpoints_in(folder)[0].name
+
+
+@pytest.mark.parametrize("width", [60, 90, 100])
+def test_the_screen_fits(width: int) -> None:
+    options = StreamOptions("x.csv", "y", id_column="id")
+    console = Console(
+        width=width, file=io.StringIO(), force_terminal=True, highlight=False, record=True,
+        _environ={"TERM": "xterm"},
+    )  # fmt: skip
+    screen = StreamScreen(console, options)
+    measures = WindowMeasures(0.98, 0.5, None)
+    for k in range(15):
+        rows = 12_345_000 + 10_000 * k
+        counters = Counters(rows, rows, 123_456, 0)
+        screen.show(Event("batch", rows))
+        screen.show(
+            Event("report", rows, Report(counters, 99_000, 12_345, 4_567, 54, measures, 123_456.0))
+        )
+    console.print(screen)
+    lines = console.export_text().splitlines()
+    assert len(lines) == 1 + 10 + 1
+    assert max(map(len, lines)) <= width
+    assert not any("…" in line for line in lines[:-1])
+    assert lines[1].split()[0] == "12,395,000"
+    assert ("Dropped" in lines[0]) == (width >= 90)
+
+
+def test_a_dumb_terminal_gets_lines(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    words = ["stream", rows, "--target", "fraud", "--learner", "oam", "--checkpoint"]
+    environment = os.environ | {"TERM": "dumb", "COLUMNS": "60"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from rareclass.cli.main import main; main()",
+         *map(str, words), str(tmp_path / "run")],
+        stdout=theirs, stderr=theirs, env=environment,
+    )  # fmt: skip
+    process.wait()
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert process.returncode == 0, shown
+    assert "\x1b" not in shown
+    assert "600 rows  60 rare  AUC" in shown
+
+
+def test_the_lock_goes_with_the_process(tmp_path: Path) -> None:
+    with claimed(tmp_path / "run"):
+        (tmp_path / "run" / "checkpoint-x").touch()
+    assert (tmp_path / "run" / LOCK).exists()
+    with claimed(tmp_path / "run"):
+        pass

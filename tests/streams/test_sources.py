@@ -1,0 +1,698 @@
+"""Every record of a source is handed over once, however it is read and wherever reading stops."""
+
+import bz2
+import csv
+import datetime
+import gzip
+import io
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rareclass.errors import InputError
+from rareclass.streams import folder_source, sources
+from rareclass.streams.batch import Batch
+from rareclass.streams.byte_streams import PipeBytes
+from rareclass.streams.csv_source import CsvSource
+from rareclass.streams.file_source import FileSource, Reading, open_file
+from rareclass.streams.folder_source import FolderSource
+from rareclass.streams.jsonl_source import JsonLinesSource
+from rareclass.streams.sources import Source, open_source
+
+# What a stream came to: (file, line, cells) of good rows, (file, line, reason, text) of bad ones.
+Records = tuple[list[tuple[str, int, tuple[Any, ...]]], list[tuple[str, int, str, str]]]
+
+
+def records_of(batches: list[Batch]) -> Records:
+    good, bad = [], []
+    for batch in batches:
+        cells = zip(*(column.tolist() for column in batch.columns.values()), strict=True)
+        rows = zip(batch.lines.tolist(), cells, strict=True)
+        good += [(batch.file, line, tuple(row)) for line, row in rows]
+        bad += [tuple(row) for row in batch.rejected]
+        assert batch.n_read == batch.n_rows + len(batch.rejected)
+        json.dumps(batch.position)
+    return good, bad  # type: ignore[return-value]
+
+
+def read_all(source: FileSource | FolderSource | Source, size: int = 10_000) -> list[Batch]:
+    batches = list(iter(lambda: source.read(size), None))
+    source.close()
+    return batches
+
+
+def read_interrupted(
+    reopen: Callable[[Any], FileSource | FolderSource | Source], sizes: list[int], stops: list[bool]
+) -> list[Batch]:
+    """Read with batches of changing sizes, opening again where `stops` says so."""
+    source, batches, k = reopen(None), [], 0
+    while True:
+        batch = source.read(sizes[k % len(sizes)])
+        if batch is None:
+            source.close()
+            return batches
+        batches.append(batch)
+        if stops[k % len(stops)]:
+            source.close()
+            source = reopen(json.loads(json.dumps(batch.position)))
+        k += 1
+
+
+ways = st.tuples(
+    st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    st.lists(st.booleans(), min_size=1, max_size=4),
+    st.sampled_from([1, 2, 3, 7, 64, 1 << 20]),
+)
+# Quotes and line ends within cells, characters of several bytes, marks that only some take for
+# line ends.
+# Without the marks that have to be quoted, quickly and slowly read rows follow each other.
+plain_records = st.tuples(
+    st.just("row"), st.lists(st.text("ab1 ü€\u2028\x85\x0c"), min_size=3, max_size=3)
+)
+cell_texts = st.text(st.sampled_from('ab1,"\n\r ü€\u2028\x85\x0c'), max_size=6)
+csv_records = st.one_of(
+    plain_records,
+    st.tuples(st.just("row"), st.lists(cell_texts, min_size=3, max_size=3)),
+    st.tuples(st.just("count"), st.lists(cell_texts, min_size=4, max_size=5)),
+    st.tuples(st.just("nul"), st.just(["a", "\0", "b"])),
+    st.tuples(st.just("latin"), st.just(["a", "\udce9", "b"])),
+    st.tuples(st.just("blank"), st.just([])),
+)
+
+
+def csv_text(records: list[Any], end: str, mark: bytes, ends: bool) -> tuple[bytes, Records]:
+    """Return a file, and what is in it by what it was made from."""
+    text, line = f"a,b,c{end}", 2
+    good, bad = [], []
+    for kind, cells in records:
+        # The csv module quotes only the line end it was told of.
+        has_end = not {"\r", "\n"}.isdisjoint("".join(cells))
+        style = csv.QUOTE_ALL if has_end else csv.QUOTE_MINIMAL
+        raw = io.StringIO()
+        csv.writer(raw, lineterminator="", quoting=style).writerow(cells)
+        row = raw.getvalue() if cells else ""
+        if kind == "row":
+            good.append(("t.csv", line, tuple(cells)))
+        elif kind != "blank":
+            bad.append((line, kind))
+        text += row + end
+        line += 1 + row.count("\n")
+    content = text.encode("utf-8", "surrogateescape")
+    if not ends:
+        content = content[: -len(end)]
+    return mark + content, (good, bad)  # type: ignore[return-value]
+
+
+@given(
+    records=st.lists(csv_records, max_size=12),
+    end=st.sampled_from(["\n", "\r\n"]),
+    mark=st.sampled_from([b"", b"\xef\xbb\xbf"]),
+    ends=st.booleans(),
+    how=ways,
+)
+def test_csv_is_the_same_in_any_way_of_reading(
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[Any],
+    end: str,
+    mark: bytes,
+    ends: bool,
+    how: tuple[list[int], list[bool], int],
+) -> None:
+    content, (good, bad) = csv_text(records, end, mark, ends)
+    path = tmp_path_factory.mktemp("s") / "t.csv"
+    path.write_bytes(content)
+    sizes, stops, block = how
+    reading = Reading(separator=",", block_bytes=block)
+    batches = read_interrupted(lambda at: open_file(path, "t.csv", at, reading), sizes, stops)
+    found, rejected = records_of(batches)
+    assert found == good
+    words = {"count": "cells where", "nul": "NUL", "latin": "UTF-8"}
+    assert [row[1] for row in rejected] == [line for line, _ in bad]
+    for row, (_, kind) in zip(rejected, bad, strict=True):
+        assert words[kind] in row[2]
+    # Every batch but the last is full.
+    whole = [batch.n_read for batch in read_all(open_file(path, "t.csv", None, reading), 3)]
+    assert all(n == 3 for n in whole[:-1])
+
+
+@given(
+    lines=st.lists(
+        st.sampled_from(
+            [
+                "1,2,3",
+                "4,5,6",
+                "7,,€",
+                '"x',
+                'y"z",1',
+                'a,"b',
+                "",
+                '"',
+                ',,"',
+                '"a\nb",c,d',
+                "\0",
+                "1,2",
+                "a\rb,1,2",
+            ]
+        ),
+        max_size=15,
+    ),
+    ends=st.booleans(),
+    how=ways,
+)
+def test_broken_csv_is_the_same_in_any_way_of_reading(
+    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[str],
+    ends: bool,
+    how: tuple[list[int], list[bool], int],
+) -> None:
+    path = tmp_path_factory.mktemp("s") / "t.csv"
+    path.write_text("a,b,c\n" + "\n".join(lines) + "\n" * ends, newline="")
+    sizes, stops, block = how
+
+    def reopen(at: Any, block: int = block) -> FileSource:
+        return open_file(path, "t.csv", at, Reading(separator=",", block_bytes=block))
+
+    at_once = records_of(read_all(reopen(None, 1 << 20)))
+    assert records_of(read_interrupted(reopen, sizes, stops)) == at_once
+    # Nothing but blank lines is passed over in silence.
+    starts = {row[1] for row in (*at_once[0], *at_once[1])}
+    assert len(starts) == len(at_once[0]) + len(at_once[1])
+
+
+json_records = st.one_of(
+    st.fixed_dictionaries({"a": st.integers(0, 9), "b": st.text(max_size=3)}),
+    st.fixed_dictionaries({"b": st.none() | st.booleans() | st.floats(0, 1)}),
+    st.sampled_from(
+        ["{", "[1]", "3", "null", '"x"', "", '{"a": 1, "z": 2}', "\0", '{"b": "\\ud800"}']
+    ),
+)
+
+
+@given(records=st.lists(json_records, max_size=12), ends=st.booleans(), how=ways)
+def test_json_lines_are_the_same_in_any_way_of_reading(
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[Any],
+    ends: bool,
+    how: tuple[list[int], list[bool], int],
+) -> None:
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in records]
+    path = tmp_path_factory.mktemp("s") / "t.jsonl"
+    path.write_text("\n".join(lines) + "\n" * ends)
+    sizes, stops, block = how
+    reading = Reading(columns=["a", "b"], block_bytes=block)
+    batches = read_interrupted(lambda at: open_file(path, "t.jsonl", at, reading), sizes, stops)
+    found, rejected = records_of(batches)
+    assert found == [
+        ("t.jsonl", line, (row.get("a"), row.get("b")))
+        for line, row in enumerate(records, start=1)
+        if isinstance(row, dict)
+    ]
+    assert [row[1] for row in rejected] == [
+        line for line, row in enumerate(records, start=1) if isinstance(row, str) and row
+    ]
+
+
+@given(n_rows=st.integers(0, 40), group=st.integers(1, 15), how=ways)
+def test_parquet_is_the_same_in_any_way_of_reading(
+    tmp_path_factory: pytest.TempPathFactory,
+    n_rows: int,
+    group: int,
+    how: tuple[list[int], list[bool], int],
+) -> None:
+    path = tmp_path_factory.mktemp("s") / "t.parquet"
+    words = [f"w{k}" for k in range(n_rows)]
+    pq.write_table(pa.table({"k": range(n_rows), "w": words}), path, row_group_size=group)
+    sizes, stops, _ = how
+    batches = read_interrupted(lambda at: open_file(path, "t", at, Reading()), sizes, stops)
+    good, bad = records_of(batches)
+    assert good == [("t", k + 1, (float(k), f"w{k}")) for k in range(n_rows)]
+    assert not bad
+    full = [batch.n_read for batch in read_all(open_file(path, "t", None, Reading()), 7)]
+    assert all(n == 7 for n in full[:-1])
+
+
+@given(how=ways, n_rows=st.lists(st.integers(0, 6), min_size=1, max_size=5))
+def test_folder_is_the_same_in_any_way_of_reading(
+    tmp_path_factory: pytest.TempPathFactory,
+    how: tuple[list[int], list[bool], int],
+    n_rows: list[int],
+) -> None:
+    folder = tmp_path_factory.mktemp("s")
+    expected = []
+    for k, n in enumerate(n_rows):
+        name = f"{k}.csv" if k % 3 else f"{k}.jsonl"
+        lines = (
+            [f"{i},x{k}" for i in range(n)]
+            if k % 3
+            else [json.dumps({"a": str(i), "b": f"x{k}"}) for i in range(n)]
+        )
+        (folder / name).write_text("\n".join(["a,b"] * (k % 3 > 0) + lines))
+        first = 2 if k % 3 else 1
+        expected += [(name, first + i, (str(i), f"x{k}")) for i in range(n)]
+    sizes, stops, block = how
+    reading = Reading(columns=["a", "b"], block_bytes=block)
+    batches = read_interrupted(lambda at: open_folder(folder, at, reading), sizes, stops)
+    assert records_of(batches) == (expected, [])
+    # What comes later leaves a position as it was.
+    batches = read_all(open_folder(folder, None, reading), 2)
+    k = len(batches) // 2
+    for batch in batches[k : k + 1]:
+        rest = read_all(open_folder(folder, batch.position, reading))
+        before = sum(b.n_rows for b in batches[: k + 1])
+        assert records_of(rest) == (expected[before:], [])
+
+
+class Nothing:
+    """A folder without a table."""
+
+    columns = None
+
+    def read(self, max_records: int) -> None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+def open_folder(folder: Path, at: Any, reading: Reading) -> Any:
+    if all(path.stat().st_size == 0 for path in folder.iterdir()):
+        return Nothing()
+    return FolderSource(folder, at, reading)
+
+
+@given(
+    records=st.lists(csv_records, max_size=12),
+    how=ways,
+    pack=st.sampled_from([bytes, gzip.compress, bz2.compress]),
+)
+def test_standard_input_is_sent_again_from_its_beginning(
+    records: list[Any], how: tuple[list[int], list[bool], int], pack: Callable[[bytes], bytes]
+) -> None:
+    content, (good, bad) = csv_text(records, "\n", b"", True)
+    sizes, stops, block = how
+
+    def reopen(at: Any) -> CsvSource:
+        pipe = PipeBytes(io.BytesIO(pack(content)), growing=False)
+        return CsvSource(pipe, "t.csv", at, separator=",", block_bytes=block)
+
+    found, rejected = records_of(read_interrupted(reopen, sizes, stops))
+    assert found == good
+    assert [row[1] for row in rejected] == [line for line, _ in bad]
+
+
+def send(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    "content", [b"a;b\n1;x\n2;y\n", b'\xef\xbb\xbf\n {"a": "1", "b": "x"}\n{"a": "2", "b": "y"}\n']
+)
+def test_standard_input_is_csv_or_json(
+    monkeypatch: pytest.MonkeyPatch, content: bytes, pack: Callable[[bytes], bytes]
+) -> None:
+    send(monkeypatch, pack(content))
+    source = open_source("-")
+    first = source.read(1)
+    assert first is not None
+    assert first.columns["a"].tolist() == ["1"]
+    send(monkeypatch, pack(content))
+    rest = read_all(open_source("-", first.position))
+    assert [batch.columns["b"].tolist() for batch in rest] == [["y"]]
+    assert rest[0].file == "-"
+
+
+def test_standard_input_that_ends_before_the_position(monkeypatch: pytest.MonkeyPatch) -> None:
+    send(monkeypatch, b"a,b\n1,2\n3,4\n")
+    position = read_all(open_source("-"))[-1].position
+    send(monkeypatch, b"a,b\n1,2\n")
+    with pytest.raises(InputError, match="ended after 8 bytes; 12 had been read"):
+        open_source("-", position)
+    send(monkeypatch, b"PAR1....")
+    with pytest.raises(InputError, match="Give the name of the file"):
+        open_source("-")
+
+
+def test_followed_pipe_gives_what_has_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.pipe()
+    pipe = os.fdopen(ours, "rb")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=pipe))
+    os.write(theirs, b"a,b\n1,2\n3,")
+    source = open_source("-", follow=True)
+    first = source.read(10)
+    assert first is not None
+    assert first.n_read == 1
+    os.write(theirs, b"4\n")
+    second = source.read(10)
+    assert second is not None
+    assert second.columns["b"].tolist() == ["4"]
+    monkeypatch.setattr(sources, "_LONGEST_WAIT_SECONDS", 0.0)
+    empty = source.read(10)
+    assert empty is not None
+    assert (empty.n_read, empty.columns["a"].tolist()) == (0, [])
+    os.write(theirs, b"5,6")
+    os.close(theirs)
+    assert [b.n_read for b in read_all(source) if b.n_read] == [1]
+    pipe.close()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Followed sources return at once, and look at finished files each time."""
+    monkeypatch.setattr(sources, "_LONGEST_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(folder_source, "_GROWTH_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(folder_source, "_SETTLED_SECONDS", 0.0)
+
+
+def now(source: Source, max_records: int = 100) -> Batch:
+    batch = source.read(max_records)
+    assert batch is not None
+    return batch
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_following_a_growing_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.touch()
+    source = open_source(str(path), follow=True)
+    assert (now(source).n_read, source.columns) == (0, None)
+    append(path, "a,")
+    assert now(source).n_read == 0
+    append(path, 'b\n1,2\n3,"x\n')
+    first = now(source)
+    assert first.columns["a"].tolist() == ["1"]
+    assert source.columns == ["a", "b"]
+    append(path, 'y"')
+    assert now(source).n_read == 0
+    append(path, "\n5,6")
+    second = now(source)
+    assert second.columns["b"].tolist() == ["x\ny"]
+    assert second.lines.tolist() == [3]
+    source.close()
+    again = open_source(str(path), first.position, follow=True)
+    assert now(again).columns["b"].tolist() == ["x\ny"]
+    append(path, "7\n")
+    last = now(again)
+    assert (last.columns["b"].tolist(), last.lines.tolist()) == (["67"], [5])
+    path.write_text("a,b\n")
+    with pytest.raises(InputError, match="is shorter than what was read"):
+        again.read(1)
+    again.close()
+    with pytest.raises(InputError, match="is shorter than what was read"):
+        open_source(str(path), last.position)
+
+
+def test_following_waits_a_second_at_most(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n")
+    source = open_source(str(path), follow=True)
+    timer = threading.Timer(0.2, append, (path, "1,2\n"))
+    timer.start()
+    assert now(source).n_read == 1
+    assert now(source).n_read == 0
+    source.close()
+    timer.join()
+
+
+def test_a_file_that_grows_after_its_last_line_was_taken(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n3,4")
+    position = read_all(open_source(str(path)))[-1].position
+    append(path, "\n5,6\n")
+    rows = read_all(open_source(str(path), position))
+    assert records_of(rows) == ([(str(path), 4, ("5", "6"))], [])
+    path.write_text("a,b\n1,2\n3,44\n5,6\n")
+    good, bad = records_of(read_all(open_source(str(path), position)))
+    assert good == [(str(path), 4, ("5", "6"))]
+    assert bad == [(str(path), 3, "the rest of a line that had been read incomplete", "4")]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_folder_that_grows(tmp_path: Path) -> None:
+    source = open_source(str(tmp_path), follow=True)
+    assert now(source).n_read == 0
+    (tmp_path / "m.csv").write_text("a,b\n1,2\n3,4")
+    assert now(source).lines.tolist() == [2]
+    for name in (".h.csv", "n.csv.tmp", "n.csv.part", "_n.csv", "notes.md", "n.csv~"):
+        (tmp_path / name).write_text("a,b\n9,9\n")
+    assert now(source).n_read == 0
+    # A file that sorts before: now the last line of the first one is one.
+    (tmp_path / "b.csv").write_text("a,b\n5,6\n")
+    third, fourth = now(source), now(source)
+    assert [(b.file, b.columns["a"].tolist()) for b in (third, fourth)] == [
+        ("m.csv", ["3"]),
+        ("b.csv", ["5"]),
+    ]
+    append(tmp_path / "b.csv", "7,8\n")
+    position = now(source).position
+    append(tmp_path / "m.csv", "\n10,11\n")
+    source.close()
+    (tmp_path / "c.jsonl").write_text('{"a": 1, "b": 2}\n')
+    again = open_source(str(tmp_path), json.loads(json.dumps(position)), follow=True)
+    fifth, sixth = now(again), now(again)
+    assert (fifth.file, fifth.columns["a"].tolist()) == ("c.jsonl", [1])
+    assert (sixth.file, sixth.lines.tolist(), sixth.columns["a"].tolist()) == (
+        "m.csv",
+        [4],
+        ["10"],
+    )
+    assert now(again).n_read == 0
+    (tmp_path / "b.csv").write_text("a,b\n")
+    with pytest.raises(InputError, match="was changed after it had been read"):
+        again.read(5)
+    again.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_half_a_line_is_waited_for_while_it_is_fresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_source, "_SETTLED_SECONDS", 2.0)
+    (tmp_path / "1.csv").write_text("a,b\n1,2\n3,")
+    source = open_source(str(tmp_path), follow=True)
+    assert now(source).n_read == 1
+    (tmp_path / "2.csv").write_text("a,b\n5,6\n")
+    assert now(source).n_read == 0
+    append(tmp_path / "1.csv", "4")
+    assert now(source).n_read == 0
+    os.utime(tmp_path / "1.csv", (1e9, 1e9))
+    assert now(source).columns["b"].tolist() == ["4"]
+    assert now(source).columns["b"].tolist() == ["6"]
+    source.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_parquet_files_in_a_followed_folder_wait_until_complete(tmp_path: Path) -> None:
+    table = pa.table({"a": [1.5, None]})
+    pq.write_table(table, tmp_path / "whole")
+    content = (tmp_path / "whole").read_bytes()
+    (tmp_path / "x.parquet").write_bytes(content[:-20])
+    (tmp_path / "y.parquet").write_bytes(content)
+    source = open_source(str(tmp_path), follow=True)
+    assert now(source).file == "y.parquet"
+    assert now(source).n_read == 0
+    (tmp_path / "x.parquet").write_bytes(content)
+    assert now(source).file == "x.parquet"
+    source.close()
+    (tmp_path / "y.parquet").write_bytes(content[:-20])
+    not_followed = open_source(str(tmp_path))
+    assert now(not_followed).file == "x.parquet"
+    with pytest.raises(InputError, match=r"y\.parquet is a Parquet file that is cut short"):
+        not_followed.read(5)
+    not_followed.close()
+
+
+def test_headers_that_differ_within_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "2.csv").write_text("b;a\n4;3\n")
+    (tmp_path / "3.csv").write_text("a,c\n5,6\n")
+    (tmp_path / "4.csv").write_text("a\n5\n")
+    (tmp_path / "5.csv").touch()
+    pq.write_table(pa.table({"a": [7], "b": ["x"], "z": [None]}), tmp_path / "6.parquet")
+    good, bad = records_of(read_all(open_source(str(tmp_path))))
+    assert good == [("1.csv", 2, ("1", "2")), ("2.csv", 2, ("3", "4"))]
+    assert bad == [
+        ("3.csv", 2, "unknown column 'c'", "5,6"),
+        ("4.csv", 2, "no column 'b'", "5"),
+        ("6.parquet", 1, "unknown column 'z'", '{"a": 7, "b": "x", "z": null}'),
+    ]
+
+
+def test_what_cannot_be_opened(tmp_path: Path) -> None:
+    def fails(name: str, content: bytes | None, match: str) -> None:
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=match) as caught:
+            read_all(open_source(str(tmp_path / name)))
+        assert caught.value.remedy
+
+    fails("missing.csv", None, "There is no file")
+    fails("empty.csv", b"\n", "holds no text")
+    fails("separators.csv", b";;\n;;\n", "no header line")
+    fails("numbers.csv", b"1,2\n3,4\n", "numbers, not column names")
+    fails("twice.csv", b"a,b,a\n1,2,3\n", "two columns named 'a'")
+    fails("latin.csv", b"n\xe4me,b\n1,2\n", "header line .* UTF-8")
+    fails("open.csv", b'a,"b\n1,2\n', "quote is opened")
+    fails("wide.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16")
+    fails("binary.csv", b"\0\1\2\3\n", "not a text file")
+    fails("cut.csv.gz", gzip.compress(b"a,b\n" + os.urandom(999).hex().encode())[:-30], "cut short")
+    fails("text.parquet", b"a,b\n1,2\n", "not one")
+    fails("cut.parquet", b"PAR1 and no more", "cut short")
+    (tmp_path / "folder").mkdir()
+    fails("folder", None, "no table in the folder")
+
+
+def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rareclass.streams.text_lines.LINE_LIMIT", 100)
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n" + "x" * 200)
+    with pytest.raises(InputError, match=r"Line 3 of .* is longer than"):
+        open_source(str(path))
+
+
+def test_stray_quotes_cost_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{k},x" for k in range(20_000)]
+    rows[5] = '5,"x'
+    path.write_text("a,b\n" + "\n".join(rows) + "\n")
+    good, bad = records_of(read_all(open_source(str(path))))
+    assert len(good) == len(rows) - 1
+    assert bad == [(str(path), 7, "a quote is opened and not closed", '5,"x')]
+
+
+def test_rejected_text_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "€" * 600 + "\n" + '"x\ny"\n')
+    _, bad = records_of(read_all(open_source(str(path))))
+    assert [(row[1], row[3]) for row in bad] == [(2, "€" * 500), (3, '"x\ny"')]
+    assert bad[1][2] == "1 cells where the header has 2 (a quoted cell spans 2 lines)"
+
+
+def test_cells_of_csv_stay_text_but_for_decimal_commas(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\n1,5; x\n2,25;007\n")
+    (batch,) = read_all(open_source(str(path)))
+    assert batch.columns["a"].tolist() == ["1.5", "2.25"]
+    assert batch.columns["b"].tolist() == [" x", "007"]
+    (as_given,) = read_all(open_source(str(path), separator=","))
+    assert as_given.n_rows == 0
+    tabs = tmp_path / "t.txt"
+    tabs.write_text("a b\tc\n1\t\n")
+    (batch,) = read_all(open_source(str(tabs)))
+    assert {name: cells.tolist() for name, cells in batch.columns.items()} == {
+        "a b": ["1"],
+        "c": [""],
+    }
+
+
+def test_columns_may_be_fixed(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("b,a\n1,2\n")
+    (batch,) = read_all(open_source(str(path), columns=["a", "b"]))
+    assert list(batch.columns) == ["a", "b"]
+    assert batch.columns["a"].tolist() == ["2"]
+    (batch,) = read_all(open_source(str(path), columns=["a", "b", "c"]))
+    assert [row.reason for row in batch.rejected] == ["no column 'c'"]
+
+
+def test_columns_of_json_lines_are_those_of_the_first_object(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    lines = ["oops", '{"a": {"y": 1, "x": [2]}, "b": NaN}', '{"b": 2}', '{"a": 1, "b": 2, "c": 3}']
+    path.write_text("\n".join(lines))
+    source = open_source(str(path))
+    assert source.columns is None
+    first = now(source, 2)
+    assert source.columns == ["a", "b"]
+    assert first.rejected[0].reason == "not JSON: Expecting value at character 1"
+    assert first.columns["a"].tolist() == ['{"x": [2], "y": 1}']
+    assert np.isnan(first.columns["b"][0])
+    source.close()
+    (rest,) = read_all(open_source(str(path), first.position))
+    assert rest.columns["a"].tolist() == [None]
+    assert rest.columns["b"].tolist() == [2]
+    assert rest.rejected == [(str(path), 4, "unknown column 'c'", lines[3])]
+    path.write_text('{"only": [1]}\n{"only": 2}\n' + "[" * 200_000 + "\n")
+    (batch,) = read_all(open_source(str(path)))
+    assert batch.columns["only"].tolist() == ["[1]", 2]
+    assert [row.line for row in batch.rejected] == [3]
+
+
+def test_cells_of_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    moment = datetime.datetime(2024, 1, 2, 3, 4, 5)
+    cells: dict[str, Any] = {
+        "integer": pa.array([2**53 + 1, None]),
+        "decimal": pa.array([None, 1], pa.decimal128(5, 2)),
+        "flag": pa.array([True, None]),
+        "all_flags": pa.array([True, False]),
+        "word": pa.array(["x", None]),
+        "coded": pa.array(["x", None]).dictionary_encode(),
+        "day": pa.array([moment.date(), None]),
+        "moment": pa.array([moment, None], pa.timestamp("s")),
+        "list": pa.array([[1, 2], None]),
+        "bytes": pa.array([b"x", None]),
+        "nothing": pa.nulls(2),
+    }
+    pq.write_table(pa.table(cells), path)
+    (batch,) = read_all(open_source(str(path)))
+    assert batch.columns["integer"].dtype == batch.columns["decimal"].dtype == np.float64
+    assert batch.columns["decimal"][1] == 1.0
+    assert np.isnan(batch.columns["integer"][1])
+    others = {name: c.tolist() for name, c in batch.columns.items() if c.dtype == object}
+    assert others == {
+        "flag": [True, None],
+        "all_flags": [True, False],
+        "word": ["x", None],
+        "coded": ["x", None],
+        "day": ["2024-01-02", None],
+        "moment": ["2024-01-02T03:04:05.000", None],
+        "list": ["[1, 2]", None],
+        "bytes": ["x", None],
+        "nothing": [None, None],
+    }
+    assert all(type(cell) is bool for cell in others["all_flags"])
+    (exact,) = read_all(open_source(str(path), exact_columns=["integer"]))
+    assert exact.columns["integer"].tolist() == [2**53 + 1, None]
+
+
+def test_position_of_another_source(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "t.jsonl").write_text('{"a": 1}\n')
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
+    position = read_all(open_source(str(tmp_path / "t.csv")))[-1].position
+    for other in (tmp_path / "t.jsonl", tmp_path / "t.parquet", tmp_path):
+        with pytest.raises(InputError, match=r"had? ?been read|was read before"):
+            open_source(str(other), position)
+    with pytest.raises(InputError, match="There is no file"):
+        open_source(str(tmp_path / "gone.csv"), position)
+
+
+def test_sources_read_at_least_a_record(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    source = open_source(str(tmp_path / "t.csv"))
+    with pytest.raises(ValueError, match="max_records must be at least 1"):
+        source.read(0)
+    source.close()
+
+
+def test_json_lines_of_a_pipe_keep_their_numbers() -> None:
+    pipe = PipeBytes(io.BytesIO(b'\n{"a": 1}\n\n{"a": 2}'), growing=False)
+    batches = read_all(JsonLinesSource(pipe, "-"), 1)  # type: ignore[arg-type]
+    assert [batch.lines.tolist() for batch in batches] == [[2], [4]]
