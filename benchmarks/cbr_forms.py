@@ -52,7 +52,7 @@ def run(X: np.ndarray, sign: np.ndarray, busy: float) -> tuple[float, np.ndarray
     begin = time.perf_counter()
     _cbr_full_jit.learn(
         X, sign, step, slot, state.mean, state.covariance,
-        state.buffers.rows, state.buffers.seen, state.bound, 1.0, PHI, busy, scores,
+        state.buffers.rows, state.buffers.seen, state.bound, state.share, 1.0, PHI, busy, scores,
     )  # fmt: skip
     return time.perf_counter() - begin, state.mean, scores
 

@@ -6,14 +6,12 @@ out.
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import record
-from benchmarks.online_speed import RATE_HEADER, rate_line
-from benchmarks.paper_tables import cbr_figures, cbr_tables
-from benchmarks.paper_tables.cbr_protocol import grid
+from benchmarks import online_page, record
+from benchmarks.markdown import table
 
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 Result = dict[str, Any]
@@ -24,12 +22,6 @@ Made by `python -m benchmarks.results_page` from the JSON files in `benchmarks/r
 every single figure, the package versions and the date. Each section names the command that made
 it. Figures with ± are a mean and its standard error; times are from two cores of a shared machine.
 """
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table, figures to the right."""
-    lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
 def figure(cell: Sequence[float | None]) -> str:
@@ -222,60 +214,6 @@ def landmarks(result: Result) -> str:
     return f"AUC | average precision, {result['splits']} splits.\n\n" + table(["set", *rules], rows)
 
 
-def cbr(result: Result) -> str:
-    """Online learners beside the paper: AUC, accuracy at OPTROC, time."""
-    study = result["benchmark"].removeprefix("cbr_")
-    fits = cbr_figures.best(result["fits"], cbr_tables.SCALING)
-    powers = {name: len(grid(step)) for name, step in {f["set"]: f["step"] for f in fits}.items()}
-    counts = sorted(set(powers.values()), reverse=True)
-    parts = [
-        "Test figures of five folds a run, mean ± standard deviation over folds and runs, C or eta "
-        f"by 3-fold cross-validation among {' or '.join(map(str, counts))} powers of two. In "
-        "brackets: sets that are two-class in another way than in the paper.\n"
-        + "".join(
-            f"{many} powers only: {', '.join(n for n in powers if powers[n] == many)}.\n"
-            for many in counts[1:]
-        )
-    ]
-    for measure in ("auc", "accuracy"):
-        found = cbr_figures.cells(fits, study, measure)
-        parts.append(table(*cbr_tables.compared(found, study, measure)))
-        parts.append(
-            "\n".join(f"- {x.strip()}" for x in cbr_tables.verdicts(found, study, measure))
-        )
-    parts.append("Milliseconds of one pass over the training rows of a fold.")
-    parts.append(table(*cbr_tables.times(cbr_figures.cells(fits, study, "auc"))))
-    for scaling in cbr_tables.SCALINGS:
-        others = cbr_figures.best(result["fits"], scaling)
-        if scaling != cbr_tables.SCALING and others:
-            found = cbr_figures.cells(others, study, "auc")
-            parts.append(f"The same sets with `--scaling {scaling}`, not the paper's.")
-            parts.append(table(*cbr_tables.compared(found, study, "auc")))
-            lines = cbr_tables.verdicts(found, study, "auc")
-            parts.append("\n".join(f"- {line.strip()}" for line in lines))
-    return "\n\n".join(parts)
-
-
-def online_speed(result: Result) -> str:
-    """Rows a second of the online learners."""
-    return table(RATE_HEADER, [rate_line(found) for found in result["rows"]])
-
-
-def online_memory(result: Result) -> str:
-    """What a process holds while a long stream is learned."""
-    finished = [found for found in result["rows"] if found["rows"]]
-    rows = [
-        [
-            found["learner"],
-            *(f"{found[key]:.1f}" for key in ("first_mib", "last_mib", "growth_mib")),
-        ]
-        for found in finished
-    ]
-    many = f"{result['parameters']['memory_rows']:,}"
-    header = ["learner, MiB", "early in the stream", f"after {many} rows", "growth (goal < 16)"]
-    return "Generated rows of 8 features, a process for each learner.\n\n" + table(header, rows)
-
-
 def startup(result: Result) -> str:
     """Seconds until the package is usable."""
     rows = [
@@ -303,10 +241,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     "solver": ("The solver", "solver --many 500000", solver),
     "auc_speed": ("The AUC of ten million rows", "auc_speed", auc_speed),
     "landmarks": ("Majority rows among the landmarks", "landmarks", landmarks),
-    "cbr_benchmark": ("Online learners (CBR paper, Tables 3 and 4)", "paper_tables cbr3", cbr),
-    "cbr_text": ("Online learners on text (CBR paper, Tables 5 and 6)", "paper_tables cbr5", cbr),
-    "online_speed": ("Online learners: rows a second", "online_speed --what rate", online_speed),
-    "online_memory": ("Online learners: memory", "online_speed --what memory", online_memory),
+    **online_page.SECTIONS,
     "startup": ("Start", "startup", startup),
 }
 

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from cli.conftest import Run, message, purchases
 from rareclass.cli.stream_screen import StreamScreen
+from rareclass.errors import InputError
 from rareclass.streams.checkpoint import checkpoints_in
 from rareclass.streams.folder import LOCK, claimed
 from rareclass.streams.log import read_log, read_scores
@@ -231,20 +232,21 @@ def test_standard_input_and_a_second_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_while_it_waits_for_rows(rows: Path, tmp_path: Path, number: int) -> None:
-    folder = tmp_path / "run"
+def test_stopped_while_it_waits_for_rows(tmp_path: Path, number: int) -> None:
+    rows, folder = tmp_path / "rows.csv", tmp_path / "run"
+    purchases(1200).write_csv(rows)  # so many that it begins without waiting for more
     words = ["stream", rows, "--target", "fraud", "--checkpoint", folder, "--follow"]
-    process = command(*words, "--learner", "oam", "--report-every", 600)
+    process = command(*words, "--id", "order", "--learner", "oam", "--report-every", 1200)
     assert process.stdout is not None
-    assert "600 rows" in process.stdout.readline()
+    assert "1,200 rows" in process.stdout.readline()
     time.sleep(0.2)
     process.send_signal(number)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 128 + number, err
-    assert "Stopped after 600 rows." in out
+    assert "Stopped after 1,200 rows." in out
     assert "goes on from there" in out
     assert "Traceback" not in err
-    assert "600" in checkpoints_in(folder)[0].name
+    assert "1200" in checkpoints_in(folder)[0].name
 
 
 @pytest.mark.parametrize("width", [60, 90, 100])
@@ -299,3 +301,40 @@ def test_the_lock_goes_with_the_process(tmp_path: Path) -> None:
     assert (tmp_path / "run" / LOCK).exists()
     with claimed(tmp_path / "run"):
         pass
+
+
+def test_two_that_make_the_folder_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that comes too late leaves the other's folder alone."""
+    folder = tmp_path / "run"
+    exists = Path.exists
+    with claimed(folder):
+        monkeypatch.setattr(Path, "exists", lambda path: path != folder and exists(path))
+        with pytest.raises(InputError, match="in use"), claimed(folder):
+            pass
+        assert exists(folder / LOCK)
+
+
+def test_a_rare_label_that_never_comes_is_told(rows: Path, tmp_path: Path, rareclass: Run) -> None:
+    said = stream(rareclass, rows, tmp_path / "run", "--positive", "fraudulent")
+    assert "600 labelled, 0 of them rare" in said
+    assert "No label was 'fraudulent'" in said
+    assert "No label was" not in stream(rareclass, rows, tmp_path / "right")
+
+
+def test_a_file_that_is_no_text(tmp_path: Path, rareclass: Run) -> None:
+    path = tmp_path / "program.csv"
+    for content in (b"\x7fELF\0\0\r\x01,\0\n", b"a,\0b\n1,2\n"):
+        path.write_bytes(content)
+        assert "program.csv is not a text file" in refused(rareclass, path, tmp_path / "run")
+
+
+def test_labels_without_rows(tmp_path: Path, rareclass: Run) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("order,amount,fraud\na,1,0\nb,2,1\nb,,1\n,,1\n")
+    stream(rareclass, path, tmp_path / "run")
+    lines = (tmp_path / "run" / "rejected.jsonl").read_text().splitlines()
+    reasons = [json.loads(line)["reason"] for line in lines]
+    assert "no row with id 'b' is held" in reasons[0]
+    assert reasons[1] == "a label without a row: its id is empty"

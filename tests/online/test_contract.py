@@ -16,6 +16,7 @@ from rareclass.online.state import flatten, unflatten
 LEARNERS = [
     CBR(random_state=0),
     CBR(policy="reservoir", buffer_size=7, random_state=0),
+    CBR(C=2**-10, class_weight="balanced", random_state=0),
     CBR(covariance="diagonal", random_state=0),
     OAM(random_state=0),
     OAM(update="gradient", policy="fifo", C=0.01, buffer_size=7, random_state=0),
@@ -30,6 +31,7 @@ ORDER = "each copy of a row moves w in turn, and random orders differ with the n
 EXPECTED_FAILURES: dict[str, str] = {
     "check_sample_weight_equivalence_on_dense_data": ORDER,
     "check_sample_weight_equivalence_on_sparse_data": ORDER,
+    "check_class_weight_classifiers": "class_weight is None or 'balanced'; sample_weight takes any",
 }
 
 
@@ -91,6 +93,43 @@ def test_blocks_of_the_learner_do_not_matter(learner, monkeypatch):
     wanted = clone(learner).fit(X, Y, sample_weight=weight)
     monkeypatch.setattr("rareclass.online.ranker._MOST_BLOCK_ROWS", 7)
     assert_same_state(clone(learner).fit(X, Y, sample_weight=weight), wanted)
+
+
+@each_learner
+def test_many_copies_of_a_row_are_made_a_block_at_a_time(learner, monkeypatch):
+    wanted = begun(learner).partial_fit(np.repeat(X[:4], 30, axis=0), np.repeat(Y[:4], 30))
+    monkeypatch.setattr("rareclass.online.ranker._MOST_BLOCK_ROWS", 8)
+    most, learn = [], type(learner)._learn
+
+    def watched(self, state, rows, sign, step):
+        most.append(len(sign))
+        return learn(self, state, rows, sign, step)
+
+    monkeypatch.setattr(type(learner), "_learn", watched)
+    found = begun(learner).partial_fit(X[:4], Y[:4], sample_weight=[30.0] * 4)
+    assert_same_state(found, wanted)
+    assert max(most) <= 8
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_blocks_of_wide_rows(kind, monkeypatch):
+    """Sparse rows are made dense a few at a time, and stay many where they stay sparse."""
+    rows, wide = sparse.random(40, 2**15, density=1e-3, format="csr", random_state=0), []
+    model = OPAUC(rank=2 if kind == "sparse" else None, random_state=0)
+    monkeypatch.setattr(OPAUC, "_start", lambda self, d, rng: None)
+    monkeypatch.setattr(
+        OPAUC, "_learn", lambda self, state, rows, sign, step: (wide.append(len(sign)), sign * 0.0)
+    )
+    model.start(2**15, [0, 1]).test_then_train(rows, np.zeros(40))
+    assert set(wide) == ({40} if kind == "sparse" else {16, 8})
+
+
+def test_beginning_again_forgets_the_names_of_columns():
+    pd = pytest.importorskip("pandas")
+    model = OAM().fit(pd.DataFrame(X, columns=list("abcdefghi")), Y)
+    model.start(2, [0, 1]).test_then_train(X[:3, :2], Y[:3])  # warnings are errors
+    named = OAM().partial_fit(pd.DataFrame(X, columns=list("abcdefghi")), Y, classes=[0, 1])
+    assert list(named.feature_names_in_) == list("abcdefghi")
 
 
 @each_learner

@@ -2,6 +2,8 @@
 
 import io
 import json
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rareclass.streams.batch import Batch
-from rareclass.streams.encoder import Encoded, OnlineEncoder
+from rareclass.streams.encoder import TAILS, Encoded, OnlineEncoder
 from rareclass.streams.schema import Schema
 
 SCHEMA = Schema("y", {"a": "number", "c": "category", "b": "number", "d": "category"})
@@ -51,14 +53,22 @@ def plain_statistics(x: np.ndarray, half_life: float) -> tuple[float, float]:
     return mean, float(weights @ (x - mean) ** 2)
 
 
+@pytest.mark.parametrize(
+    ("tails", "drawn_in"),
+    [("asinh", math.asinh), ("clip", lambda z: min(max(z, -10), 10)), ("linear", lambda z: z)],
+)
 @pytest.mark.parametrize("half_life", [3.0, 20.0, 1e6])
-def test_scaling_is_the_weighted_mean_and_deviation_up_to_the_row(half_life: float) -> None:
+def test_scaling_is_the_weighted_mean_and_deviation_up_to_the_row(
+    half_life: float, tails: str, drawn_in: Callable[[float], float]
+) -> None:
     x = np.random.default_rng(0).normal(50, 3, size=120)
-    X = OnlineEncoder(NUMBER, half_life=half_life).encode(batch(a=x)).X[:, 0]
+    x[70] = 1e6
+    X = OnlineEncoder(NUMBER, half_life=half_life, tails=tails).encode(batch(a=x)).X[:, 0]
     assert X[0] == 0
     for i in range(1, len(x)):
         mean, variance = plain_statistics(x[: i + 1], half_life)
-        assert X[i] == pytest.approx((x[i] - mean) / variance**0.5, rel=1e-10, abs=1e-12)
+        z = (x[i] - mean) / variance**0.5
+        assert X[i] == pytest.approx(drawn_in(z), rel=1e-9, abs=1e-9)
 
 
 def test_the_weight_of_the_past_halves_in_half_life_rows() -> None:
@@ -77,7 +87,7 @@ def test_until_then_all_rows_count_alike() -> None:
 @pytest.mark.parametrize("unit", [1000.0, 0.01])
 def test_a_change_of_unit_is_followed(unit: float) -> None:
     rng = np.random.default_rng(0)
-    encoder = OnlineEncoder(NUMBER, half_life=200)
+    encoder = OnlineEncoder(NUMBER, half_life=200, tails="clip")
     encoder.encode(batch(a=rng.normal(5, 1, size=5000)))
     encoder.encode(batch(a=unit * rng.normal(5, 1, size=4000)))
     X = encoder.encode(batch(a=unit * rng.normal(5, 1, size=1000))).X
@@ -86,7 +96,8 @@ def test_a_change_of_unit_is_followed(unit: float) -> None:
 
 
 def test_values_are_clipped() -> None:
-    X = OnlineEncoder(NUMBER).encode(batch(a=[*np.tile([0.0, 1.0], 500), 1e30, -1e30])).X
+    encoder = OnlineEncoder(NUMBER, tails="clip")
+    X = encoder.encode(batch(a=[*np.tile([0.0, 1.0], 500), 1e30, -1e30])).X
     assert X[-2, 0] == 10
     assert np.abs(X).max() == 10
 
@@ -148,7 +159,7 @@ def test_memory_is_bounded() -> None:
 
 
 def test_scoring_changes_nothing() -> None:
-    encoder = OnlineEncoder(SCHEMA, max_categories=1)
+    encoder = OnlineEncoder(SCHEMA, max_categories=1, tails="linear")
     encoder.encode(batch(a=[1, 3], c=["u", "u"], b=[1, np.nan], d=["x", "y"]))
     before = through_files(encoder)
     rows = batch(a=[2, np.nan], c=["new", None], b=[1, np.nan], d=["new", "x"])
@@ -190,11 +201,17 @@ def rows_of(rows: list[tuple[Any, ...]]) -> Batch:
     return batch(**{name: [row[k] for row in rows] for k, name in enumerate("acbd")})
 
 
-@given(ROWS, st.sampled_from([1.0, 4.0, 1e5]), st.integers(1, 3), st.data())
+@given(
+    ROWS,
+    st.sampled_from([1.0, 4.0, 1e5]),
+    st.integers(1, 3),
+    st.sampled_from(sorted(TAILS)),
+    st.data(),
+)
 def test_cuts_and_checkpoints_leave_no_trace(
-    rows: list[tuple[Any, ...]], half_life: float, most: int, data: st.DataObject
+    rows: list[tuple[Any, ...]], half_life: float, most: int, tails: str, data: st.DataObject
 ) -> None:
-    whole = OnlineEncoder(SCHEMA, most, half_life)
+    whole = OnlineEncoder(SCHEMA, most, half_life, tails)
     expected = whole.encode(rows_of(rows))
     assert (np.diff(expected.births) >= 0).all()
     assert np.isfinite(expected.X).all()
@@ -202,7 +219,7 @@ def test_cuts_and_checkpoints_leave_no_trace(
         assert not expected.X[:birth, column].any()
     cuts = data.draw(st.lists(st.integers(0, len(rows)), max_size=6).map(sorted))
     saved = data.draw(st.lists(st.booleans(), min_size=len(cuts) + 1, max_size=len(cuts) + 1))
-    encoder = OnlineEncoder(SCHEMA, most, half_life)
+    encoder = OnlineEncoder(SCHEMA, most, half_life, tails)
     X = np.zeros_like(expected.X)
     births = np.full(len(expected.births), -1)
     for start, stop, save in zip([0, *cuts], [*cuts, len(rows)], saved, strict=True):
@@ -227,6 +244,7 @@ def test_cuts_and_checkpoints_leave_no_trace(
         ({"max_categories": 0}, "max_categories must be at least 1, not 0"),
         ({"half_life": 0}, "half_life must be a number of rows above 0, not 0"),
         ({"half_life": float("nan")}, "half_life must be"),
+        ({"tails": "fat"}, "tails must be one of asinh, clip, linear, not 'fat'"),
     ],
 )
 def test_parameters_out_of_range(parameters: dict[str, Any], message: str) -> None:

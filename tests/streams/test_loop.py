@@ -13,6 +13,7 @@ from rareclass.streams import loop as loop_module
 from rareclass.streams import reading
 from rareclass.streams.batch import Batch
 from rareclass.streams.checkpoint import checkpoints_in, load_newest, rows_of
+from rareclass.streams.csv_source import CsvSource
 from rareclass.streams.encoder import OnlineEncoder
 from rareclass.streams.folder import claimed
 from rareclass.streams.interruption import Interruption
@@ -208,6 +209,63 @@ def test_checkpoints_are_cut_at_multiples(source: Path, tmp_path: Path) -> None:
     reports = [event.rows for event in events if event.kind == "report"]
     assert reports == [*range(200, n_rows + 1, 200), n_rows]
     assert read_log(tmp_path)["rows"].to_pylist() == reports
+
+
+@pytest.mark.parametrize("n_rows", [250, 260])
+def test_reports_before_the_last_checkpoint_stay_in_the_log(
+    source: Path, tmp_path: Path, n_rows: int
+) -> None:
+    """The end of the source may be where a checkpoint was due and no report."""
+    short = tmp_path / "short.csv"
+    short.write_text("".join(source.read_text().splitlines(keepends=True)[: n_rows + 1]))
+    options = options_for(short, every=125, report_every=60)
+    expected = [60, 120, 180, 240, n_rows]
+    events = run(options, tmp_path / "whole")
+    assert read_log(tmp_path / "whole")["rows"].to_pylist() == expected
+    # Left after any event, the last report included, and started again.
+    for n_events in range(len(events) - 4, len(events) + 1):
+        with claimed(tmp_path / f"left-{n_events}"):
+            loop = StreamLoop(options, tmp_path / f"left-{n_events}", Interruption())
+            list(zip(range(n_events), loop.run(), strict=False))
+            loop.close()
+        run(options, tmp_path / f"left-{n_events}")
+        assert_same(outcome(tmp_path / f"left-{n_events}"), outcome(tmp_path / "whole"))
+
+
+def test_killed_between_the_last_report_and_its_checkpoint(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = tmp_path / "short.csv"
+    short.write_text("".join(source.read_text().splitlines(keepends=True)[:251]))
+    options = options_for(short, every=125, report_every=60)
+    run(options, tmp_path / "whole")
+    honest, n_saved = loop_module.save_checkpoint, []
+
+    def killed(*given: Any) -> None:
+        n_saved.append(1)
+        if len(n_saved) == 4:
+            raise RuntimeError
+        honest(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop_module, "save_checkpoint", killed)
+        with pytest.raises(RuntimeError):
+            run(options, tmp_path / "killed")
+    run(options, tmp_path / "killed")
+    assert_same(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
+
+
+def test_only_so_many_bad_rows_are_looked_at_for_good_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_MOST_BAD", 3)
+    source = tmp_path / "bad.csv"
+    source.write_text(",".join(COLUMNS) + "\n" + "1,2\n" * 5000)
+    n_taken, judge = [], CsvSource._judge
+    monkeypatch.setattr(CsvSource, "_judge", lambda *given: n_taken.append(1) or judge(*given))
+    with pytest.raises(InputError, match=r"no row could be read.*2 cells where the header has 5"):
+        run(options_for(source), tmp_path / "run")
+    assert len(n_taken) < 1000
 
 
 def test_at_its_end_nothing_is_done(source: Path, tmp_path: Path) -> None:

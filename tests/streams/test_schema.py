@@ -71,18 +71,38 @@ def test_target_id_and_dropped_columns_are_left_out_and_categories_can_be_forced
 def test_notes_tell_what_may_have_gone_wrong() -> None:
     n = 30
     rows = batch(
-        a=[str(k) for k in range(n - 1)] + ["abc"],
+        a=[str(k) for k in range(n - 2)] + ["abc", "def"],
         blank=[""] * n,
         when=["2020-01-01"] * n,
         ident=[f"k{k}" for k in range(n)],
         y=["0", "1"] * (n // 2),
     )
     notes = find_schema(rows, "y").notes
-    assert "'a' holds 29 numbers but, in line 31, 'abc'" in notes[0]
+    assert "'a' holds 28 numbers but, in line 30, 'abc': taken for a category." in notes[0]
     assert "'blank' is empty in the first 30 rows: taken for a number" in notes[1]
     assert "'when' holds dates" in notes[2]
     assert "'ident' has another word in each" in notes[3]
     assert "--drop ident" in notes[3]
+
+
+@pytest.mark.parametrize(
+    ("n_words", "n_values", "kind"),
+    [(1, 1000, "number"), (50, 1000, "number"), (51, 1000, "category"), (1, 20, "category")],
+)
+def test_a_few_words_among_many_numbers_are_mistakes(
+    n_words: int, n_values: int, kind: str
+) -> None:
+    cells: list[Any] = [str(row % n_values) for row in range(1000)]
+    cells[500 : 500 + n_words] = ["lots"] * n_words
+    rows = batch(a=[*cells, "", "NA"], y=["0", "1"] * 501)
+    schema = find_schema(rows, "y")
+    assert schema.kinds == {"a": kind}
+    assert f"'a' holds {1000 - n_words} numbers but, in line 502, 'lots'" in schema.notes[0]
+    assert ("--category a takes words" in schema.notes[0]) is (kind == "number")
+    rejected = reasons(schema, rows) if kind == "number" else {}
+    wanted = range(502, 502 + n_words) if kind == "number" else ()
+    assert rejected == dict.fromkeys(wanted, "column 'a': 'lots' is not a number")
+    assert find_schema(rows, "y", category=["a"]).kinds == {"a": "category"}
 
 
 ERRORS: list[tuple[dict[str, Any], str]] = [

@@ -345,6 +345,29 @@ def test_standard_input_that_ends_before_the_position(monkeypatch: pytest.Monkey
         open_source("-")
 
 
+def test_standard_input_from_a_pipe_goes_on_at_the_very_byte(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Reads of a pipe may bring more than is left up to the position."""
+    content = b"a,b\n" + b"".join(b"%d,x\n" % row for row in range(30_000))
+    send(monkeypatch, content)
+    source = open_source("-")
+    position = [source.read(4_000) for _ in range(6)][-1].position  # type: ignore[union-attr]
+    for most in (1_000, 5_000, 8_192, 70_000):
+        pipe = io.BytesIO(content)
+
+        def read1(size: int, pipe: io.BytesIO = pipe, most: int = most) -> bytes:
+            return pipe.read(min(size, most))
+
+        monkeypatch.setattr(
+            sys, "stdin", SimpleNamespace(buffer=SimpleNamespace(read1=read1, read=None))
+        )
+        rest = read_all(open_source("-", position))
+        found = [cell for batch in rest for cell in batch.columns["a"].tolist()]
+        assert found == list(map(str, range(24_000, 30_000)))
+        assert not any(batch.rejected for batch in rest)
+
+
 def test_followed_pipe_gives_what_has_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = os.pipe()
     pipe = os.fdopen(ours, "rb")
@@ -557,6 +580,13 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
     fails("cut.parquet", b"PAR1 and no more", "cut short")
     (tmp_path / "folder").mkdir()
     fails("folder", None, "no table in the folder")
+
+
+def test_a_named_pipe_is_for_standard_input(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(InputError, match=r"pipe\.csv is a pipe or a device") as told:
+        open_source(str(tmp_path / "pipe.csv"))
+    assert "standard input, as -" in told.value.remedy
 
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

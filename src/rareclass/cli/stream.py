@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from rareclass.streams.options import StreamOptions
 
 
+class Tails(StrEnum):
+    """What becomes of numbers far from their mean."""
+
+    asinh = "asinh"
+    clip = "clip"
+    linear = "linear"
+
+
 class Learner(StrEnum):
     """Learners that see a row once."""
 
@@ -45,7 +53,11 @@ def stream(
     learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.cbr,
     param: Annotated[
         list[str] | None,
-        typer.Option(help="Parameter of the learner as NAME=VALUE, such as C=0.5. Many times."),
+        typer.Option(
+            help="Parameter of the learner as NAME=VALUE, such as C=0.5. Many times. "
+            "cbr and cbr-diagonal begin with C=2^-10 and class_weight=balanced, not with the "
+            "library's C=1: large steps on the few rare rows would soon leave it unable to move."
+        ),
     ] = None,
     positive: Annotated[
         str | None,
@@ -65,6 +77,16 @@ def stream(
         list[str] | None,
         typer.Option(help="Column to take as categories though it holds numbers. Many times."),
     ] = None,
+    max_categories: Annotated[
+        int, typer.Option(min=1, help="Values of a category column that get a feature each.")
+    ] = 32,
+    half_life: Annotated[
+        float, typer.Option(help="Rows after which the past counts half in means and deviations.")
+    ] = 100_000,
+    tails: Annotated[
+        Tails,
+        typer.Option(help="Numbers far out: drawn in by asinh, cut at 10 deviations, or as is."),
+    ] = Tails.asinh,
     every: Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")] = 10_000,
     report_every: Annotated[int, typer.Option(min=1, help="Rows between two reports.")] = 10_000,
     window: Annotated[int, typer.Option(min=2, help="Last rows that are measured.")] = 10_000,
@@ -86,6 +108,8 @@ def stream(
         raise InputError(
             f"--top {top}: the window has {window} rows only.", "Raise --window or lower --top."
         )
+    if not 0 < half_life < float("inf"):
+        raise InputError(f"--half-life {half_life} is not a number of rows above 0.")
     if source != "-" and not Path(source).exists():
         raise InputError(f"There is no file or folder {source}.", "Check the name; - reads stdin.")
     from rareclass.streams.learners import parse_parameters
@@ -101,6 +125,9 @@ def stream(
         drop=tuple(drop or ()),
         categories=tuple(category or ()),
         separator=character,
+        max_categories=max_categories,
+        half_life=half_life,
+        tails=tails.value,
         window=window,
         top=top,
         hold=hold,
@@ -164,9 +191,16 @@ def _print_end(
     if options.id_column is not None:
         parts += [f"{report.held:,} held", f"{report.dropped:,} dropped"]
     console.print(f"Rows: {', '.join(parts)}.", markup=False)
-    if report.rejected:
+    if counters.labelled and not counters.rare:
         console.print(
-            f"Rejected: {report.rejected:,} rows, with reasons in {loop.state.rejected.path}",
+            f"No label was {loop.state.labels['rare']!r}: nothing can be learned until one is. "
+            "If the rare class has another name, give it with --positive, and a new folder.",
+            markup=False,
+        )  # fmt: skip
+    if report.rejected:
+        rejected = "1 row" if report.rejected == 1 else f"{report.rejected:,} rows"
+        console.print(
+            f"Rejected: {rejected}, with reasons in {loop.state.rejected.path}",
             markup=False, soft_wrap=True,
         )  # fmt: skip
     saved = checkpoints_in(folder)[0]

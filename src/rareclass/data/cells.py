@@ -35,7 +35,7 @@ DATE_FORMATS = (
 )
 # Near the largest 32-bit float: a number beyond it is taken for a fault in the file.
 LARGEST_NUMBER = 3.0e38
-_MANY_VALUES = 20
+MANY_VALUES = 20
 # 1,234 and 1,234,567.8 and 0,5 and 1.234,5
 _COMMA_NUMBER = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+,\d+|\d{1,3}(\.\d{3})+,\d+)$"
 
@@ -68,7 +68,7 @@ class CellProfile:
     @property
     def has_many_values(self) -> bool:
         """Whether the column takes more than a handful of values."""
-        return len(self._values) > _MANY_VALUES
+        return len(self._values) > MANY_VALUES
 
     def add(self, cells: pl.Series, first_row: int) -> None:
         """Take in the next cells of the column; `first_row` is the first one's row."""
@@ -89,7 +89,7 @@ class CellProfile:
         if not n_text:
             self.n_integers += int(present.str.contains(r"^[+-]?\d+$").sum())
         if not self.has_many_values:
-            self._values.update(present.unique().head(2 * _MANY_VALUES))
+            self._values.update(present.unique().head(2 * MANY_VALUES))
         self._keep_fitting_dates(present)
 
     def _keep_fitting_dates(self, present: pl.Series) -> None:

@@ -60,10 +60,10 @@ class CsvFile:
         text = sample.decode(self._encoding, errors="replace")
         if not text.strip():
             raise InputError(f"{path} holds no text.", "Check how it was made or copied.")
-        self.separator = separator or _separator_of(text)
+        self.separator = separator or separator_of(text)
         names, self._header_lines = _first_record(path, text, self.separator)
-        self.columns = _column_names(path, names)
-        self._has_decimal_commas = _has_decimal_commas(text, self.separator)
+        self.columns = checked_column_names(path, names)
+        self._has_decimal_commas = has_decimal_commas(text, self.separator)
         self._sample_lines = max(1, sample.count(b"\n"))
         self._sample_size = len(sample)
 
@@ -166,7 +166,7 @@ def _encoding_of(sample: bytes) -> str:
     return "utf-8"
 
 
-def _separator_of(text: str) -> str:
+def separator_of(text: str) -> str:
     """Return the separator under which most of the first lines have the header's cell count."""
     lines = [line for line in text.splitlines() if line.strip()]
     lines = lines[:-1][:200] or lines[:1]
@@ -208,7 +208,7 @@ def _first_record(path: Path, text: str, separator: str) -> tuple[list[str], int
     raise InputError(f"{path} has no header line.", "Put one with the column names first.")
 
 
-def _has_decimal_commas(text: str, separator: str) -> bool:
+def has_decimal_commas(text: str, separator: str) -> bool:
     """Whether a comma within digits marks decimals, judged from the first lines.
 
     Where all that is there could be thousands as well, it does in files that are separated by
@@ -224,7 +224,8 @@ def _has_decimal_commas(text: str, separator: str) -> bool:
     return separator == ";" and not any(_POINT_NUMBER.fullmatch(cell) for cell in cells)
 
 
-def _column_names(path: Path, names: list[str]) -> list[str]:
+def checked_column_names(path: Path, names: list[str]) -> list[str]:
+    """Return the names of a header line, empty ones filled in; it must be one, and none twice."""
     if all(_is_number(name) for name in names):
         raise InputError(
             f"The first line of {path} holds numbers, not column names: {', '.join(names[:4])}.",

@@ -11,23 +11,22 @@ _ROUNDING = 1e-11
 
 
 @njit(cache=True, nogil=True)
-def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, C, phi, busy, scores):
-    """Learn from rows X in order; mean, covariance, buffer, seen, bound and scores change in place.
+def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, phi, busy, scores):
+    """Learn from rows X in order; the state and scores change in place.
 
     ``bound[k, b] >= x_b' S x_b`` for buffered row b of class k. S only ever shrinks, so a bound
     stays one without being touched. Pairs are put aside by their bounds (`_against_bounds`), or
-    all worked out (`_against_all`) where more than the share `busy` of the row before took
-    steps: the steps are the same numbers either way.
+    all worked out (`_against_all`) where the share of pairs of the row before that took steps,
+    ``share[0]``, is above `busy`: the steps are the same numbers either way.
 
     Shapes: X (n, d); sign, step, slot and scores (n,); mean (d,); covariance (d, d); buffer
-    (2, d, capacity), class 1 rare; seen (2,); bound (2, capacity). Cost of a row: O(d^2 +
-    capacity d), and as much again for every pair that may need a step.
+    (2, d, capacity), class 1 rare; seen (2,); bound (2, capacity); share (1,). Cost of a row:
+    O(d^2 + capacity d), and as much again for every pair that may need a step.
     """
     n, d = X.shape
     capacity = buffer.shape[2]
     s, z, w = np.empty(d), np.empty(d), np.empty(d)
     along_mean, along_s, along_w = np.empty(capacity), np.empty(capacity), np.empty(capacity)
-    share = 0.0
     for t in range(n):
         x = X[t]
         scores[t] = _dot(mean, x)
@@ -39,16 +38,16 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, C, phi, bu
         filled = min(seen[1 - own], capacity)
         if filled == 0:
             variance = _dot(x, x)  # S is the identity still
-        elif share > busy:
+        elif share[0] > busy:
             steps = _against_all(x, y, size, phi, mean, covariance, rows, filled, z, w)
             _product(covariance, x, s, d)
-            share, variance = steps / filled, _dot(x, s)
+            share[0], variance = steps / filled, _dot(x, s)
         else:
             steps, variance = _against_bounds(
                 x, y, size, phi, mean, covariance, rows, limit, filled,
                 s, z, w, along_mean, along_s, along_w,
             )  # fmt: skip
-            share = steps / filled
+            share[0] = steps / filled
         seen[own] += 1
         if slot[t] >= 0:
             buffer[own, :, slot[t]] = x

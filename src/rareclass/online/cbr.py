@@ -19,7 +19,7 @@ from rareclass.online.ranker import OnlineRanker, buffer_offset, check_epochs, c
 
 # Share of a row's pairs that take steps above which working them all out is faster
 # (docs/decisions/0011).
-_BUSY = 0.5
+_BUSY = 0.7
 
 
 class FullState(NamedTuple):
@@ -33,6 +33,8 @@ class FullState(NamedTuple):
     buffers : DenseBuffers
     bound : ndarray of shape (2, capacity)
         At least ``x_b' S x_b`` of every buffered row.
+    share : ndarray of shape (1,)
+        Share of the pairs of the last row that took a step.
     rng : Generator
     """
 
@@ -40,6 +42,7 @@ class FullState(NamedTuple):
     covariance: np.ndarray
     buffers: DenseBuffers
     bound: np.ndarray
+    share: np.ndarray
     rng: np.random.Generator
 
 
@@ -188,7 +191,8 @@ class CBR(OnlineRanker):
             return DiagonalState(mean, np.ones(n_features), empty, rng)
         _check_memory(n_features)
         buffers = DenseBuffers.empty(n_features, self.buffer_size)
-        return FullState(mean, np.eye(n_features), buffers, np.zeros((2, self.buffer_size)), rng)
+        bound = np.zeros((2, self.buffer_size))
+        return FullState(mean, np.eye(n_features), buffers, bound, np.zeros(1), rng)
 
     def _learn(
         self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray
@@ -203,7 +207,7 @@ class CBR(OnlineRanker):
         if self.covariance == "full":
             _cbr_full_jit.learn(
                 rows, sign, step, slot, state.mean, state.covariance,
-                buffers.rows, buffers.seen, state.bound, C, phi, _BUSY, scores,
+                buffers.rows, buffers.seen, state.bound, state.share, C, phi, _BUSY, scores,
             )  # fmt: skip
             return state, scores
         buffers = buffers.fitting(int(np.diff(rows.indptr).max(initial=0)))

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from rareclass.decide.threshold import threshold_between
+from rareclass.decide.threshold import threshold_between, threshold_between_few
 from rareclass.labels import missing_labels, read_labels
 from rareclass.metrics.scored_classes import split_scores
 from rareclass.rank_scorer import RankScorer
@@ -20,6 +20,8 @@ from rareclass.rows import RowSource, as_source, header
 # Rows are converted and learned from in blocks of about this size: Ctrl-C acts between them.
 _BLOCK_BYTES = 2**22
 _MOST_BLOCK_ROWS = 8192
+# Buffered scores up to which a threshold is found faster without arrays.
+_FEW_SCORES = 300
 
 
 class SparseRows(NamedTuple):
@@ -149,7 +151,7 @@ class OnlineRanker(RankScorer, BaseEstimator):
         validate_data(self, header(X), reset=first, skip_check_array=True)
         source = as_source(X, getattr(self, "feature_names_in_", None))
         if first:
-            self.start(source.n_features, classes)
+            self._begin_without_rows(source.n_features, classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes={classes!r} is not {list(self.classes_)!r} as before.")
         sign = self._signs(y, source.n_rows, unlabelled=False)
@@ -170,6 +172,11 @@ class OnlineRanker(RankScorer, BaseEstimator):
         OnlineRanker
             This estimator.
         """
+        if hasattr(self, "feature_names_in_"):  # of a fit before
+            del self.feature_names_in_
+        return self._begin_without_rows(n_features, classes)
+
+    def _begin_without_rows(self, n_features: int, classes: Any) -> Self:
         self._check_parameters()
         labels = np.unique(np.asarray(classes))
         if len(labels) != 2:
@@ -233,7 +240,8 @@ class OnlineRanker(RankScorer, BaseEstimator):
         source = as_source(X, getattr(self, "feature_names_in_", None))
         validate_data(self, header(X), reset=False, skip_check_array=True)
         coef = self.coef_
-        return np.concatenate([block @ coef for _, block in _blocks(source, None)])
+        blocks = _blocks(source, None, _block_rows(source, source.is_sparse))
+        return np.concatenate([block @ coef for _, block in blocks])
 
     @property
     def coef_(self) -> np.ndarray:
@@ -291,13 +299,18 @@ class OnlineRanker(RankScorer, BaseEstimator):
         """Learn from the rows in `order`; returns each row's score before, in that order."""
         scores = np.empty(source.n_rows)
         done = 0
-        for which, block in _blocks(source, order):
+        takes_sparse = self._takes == "sparse"
+        most = _block_rows(source, source.is_sparse and takes_sparse)
+        for which, block in _blocks(source, order, most):
             n = block.shape[0]
             copies, step = _copies(None if weight is None else weight[which], n)
-            rows = block if copies is None else block[copies]
-            given = _sparse_rows(rows) if self._takes == "sparse" else _dense_rows(rows)
             signs = sign[which] if copies is None else sign[which][copies]
-            self.state_, before = self._learn(self.state_, given, signs, step)
+            # Copies are many where weights are large: no more of them at once than rows.
+            for start in range(0, len(step), most):
+                part = slice(start, start + most)
+                rows = block if copies is None else block[copies[part]]
+                given = _sparse_rows(rows) if takes_sparse else _dense_rows(rows)
+                self.state_, before = self._learn(self.state_, given, signs[part], step[part])
             if copies is None:
                 scores[done : done + n] = before
             done += n
@@ -324,12 +337,15 @@ def _copies(weight: np.ndarray | None, n: int) -> tuple[np.ndarray | None, np.nd
     return copies, step
 
 
-def _blocks(source: RowSource, order: np.ndarray | None) -> Iterator[tuple[Any, Any]]:
+def _block_rows(source: RowSource, stay_sparse: bool) -> int:
+    """How many rows to convert at a time; sparse ones that become dense are as wide as dense."""
+    if stay_sparse:
+        return _MOST_BLOCK_ROWS
+    return int(np.clip(_BLOCK_BYTES // (8 * max(source.n_features, 1)), 1, _MOST_BLOCK_ROWS))
+
+
+def _blocks(source: RowSource, order: np.ndarray | None, size: int) -> Iterator[tuple[Any, Any]]:
     """The rows a block at a time, with what picks their labels."""
-    fitting = _BLOCK_BYTES // (8 * max(source.n_features, 1))
-    size = int(np.clip(fitting, 1, _MOST_BLOCK_ROWS))
-    if source.is_sparse:
-        size = _MOST_BLOCK_ROWS if source.n_features <= 2**16 else size
     for start in range(0, source.n_rows, size):
         which: Any = slice(start, min(start + size, source.n_rows))
         if order is not None:
@@ -356,6 +372,10 @@ def buffer_offset(rare: np.ndarray, majority: np.ndarray) -> float:
     """
     if not (len(rare) and len(majority)):
         return 0.0
+    is_short = len(rare) + len(majority) <= _FEW_SCORES
+    # The longer way says which score is NaN.
+    if is_short and not (np.isnan(rare).any() or np.isnan(majority).any()):
+        return threshold_between_few(rare, majority)
     y = np.repeat([1, 0], [len(rare), len(majority)])
     return threshold_between(split_scores(y, np.concatenate([rare, majority])))
 

@@ -4,6 +4,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+# What is done with scaled values far from 0.
+ASINH, CLIP, LINEAR = 0, 1, 2
 LARGEST = 10.0  # scaled values are clipped to +- this
 # A spread below this share of the mean is rounding, not variation.
 _ROUNDING = 2e-15
@@ -14,10 +16,11 @@ def scale_and_learn(
     cells: NDArray[np.float64],
     statistics: NDArray[np.float64],
     slowest: float,
+    tails: int,
     X: NDArray[np.float64],
     column: int,
 ) -> None:
-    """Write (x - mean) / deviation of each row into X, statistics including that row.
+    """Write (x - mean) / deviation of each row into X, tails drawn in; statistics include the row.
 
     `statistics` is (count, mean, what the mean lost to rounding, variance). With
     a = max(1 / count, slowest) and d = x - mean:
@@ -43,7 +46,7 @@ def scale_and_learn(
         lost = (mean - (total - part)) + (step - part)
         mean = total
         variance = (1.0 - a) * (variance + a * d * d)
-        X[i, column] = _scaled(x, mean, lost, variance)
+        X[i, column] = _scaled(x, mean, lost, variance, tails)
     statistics[0], statistics[1], statistics[2], statistics[3] = count, mean, lost, variance
 
 
@@ -51,19 +54,24 @@ def scale_and_learn(
 def scale_only(
     cells: NDArray[np.float64],
     statistics: NDArray[np.float64],
+    tails: int,
     X: NDArray[np.float64],
     column: int,
 ) -> None:
-    """Write (x - mean) / deviation into X with the statistics as they are."""
+    """Write the same into X with the statistics as they are."""
     for i in range(cells.shape[0]):
         if np.isfinite(cells[i]):
-            X[i, column] = _scaled(cells[i], statistics[1], statistics[2], statistics[3])
+            X[i, column] = _scaled(cells[i], statistics[1], statistics[2], statistics[3], tails)
 
 
 @njit(cache=True, nogil=True)
-def _scaled(x: float, mean: float, lost: float, variance: float) -> float:
+def _scaled(x: float, mean: float, lost: float, variance: float, tails: int) -> float:
     deviation = np.sqrt(variance)
     if deviation <= _ROUNDING * abs(mean):
         return 0.0
     z = ((x - mean) - lost) / deviation
-    return min(max(z, -LARGEST), LARGEST)
+    if tails == ASINH:
+        return np.arcsinh(z)
+    if tails == CLIP:
+        return min(max(z, -LARGEST), LARGEST)
+    return z

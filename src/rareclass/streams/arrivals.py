@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.streams.batch import TEXT_LIMIT, Batch, Rejected
+from rareclass.streams.batch import Batch, Rejected
 from rareclass.streams.held_rows import HeldRow, HeldRows
 from rareclass.streams.raw_cells import is_empty, read_labels, read_words
-from rareclass.streams.schema import Schema
+from rareclass.streams.schema import Schema, rejected_row
 
 
 class Arrivals(NamedTuple):
@@ -108,10 +108,7 @@ def _sorted_by_id(
                 of_known.add(int(batch.lines[row]))
                 continue
             if good and all(is_empty(cells[row]) for cells in features):
-                bad[row] = (
-                    f"a label without a row: no row with id {name!r} is held (it never came, "
-                    "has its label already, or was dropped for newer ones: see --hold)"
-                )
+                bad[row] = _why_alone(name)
         elif good and name is not None:
             if name in held:
                 bad[row] = f"a row with id {name!r} is held already"
@@ -122,7 +119,7 @@ def _sorted_by_id(
             reached.append(row)
     # A row that brings a label waited for is known by its id: its own cells do not matter.
     rejected = [each for each in rejected if each.line not in of_known]
-    rejected += [_rejected(batch, row, reason) for row, reason in bad.items()]
+    rejected += [rejected_row(batch, row, reason) for row, reason in bad.items()]
     rejected.sort(key=_line)
     return Arrivals(
         rows=_rows_at(checked, batch.lines[encoded]),
@@ -133,6 +130,15 @@ def _sorted_by_id(
         waited_for=waited_for,
         held=waiting,
         rejected=rejected,
+    )
+
+
+def _why_alone(name: str | None) -> str:
+    if name is None:
+        return "a label without a row: its id is empty"
+    return (
+        f"a label without a row: no row with id {name!r} is held (it never came, has its label "
+        "already, or was dropped for newer ones: see --hold)"
     )
 
 
@@ -153,15 +159,6 @@ def _rows_at(batch: Batch, lines: NDArray[np.int64]) -> Batch:
         return batch
     columns = {name: cells[which] for name, cells in batch.columns.items()}
     return batch._replace(columns=columns, lines=batch.lines[which])
-
-
-def _rejected(batch: Batch, row: int, reason: str) -> Rejected:
-    import json
-
-    cells = {name: column[row : row + 1].tolist()[0] for name, column in batch.columns.items()}
-    plain = {name: None if cell != cell else cell for name, cell in cells.items()}
-    text = json.dumps(plain, ensure_ascii=False, default=str)[:TEXT_LIMIT]
-    return Rejected(batch.file, int(batch.lines[row]), reason, text)
 
 
 def _line(row: Rejected) -> int:

@@ -190,7 +190,7 @@ class PipeBytes:
 
 
 class _Pipe(io.RawIOBase):
-    """A pipe whose first bytes can be looked at before they are read."""
+    """A pipe whose next bytes can be looked at before they are read."""
 
     def __init__(self, pipe: BinaryIO) -> None:
         self._source = pipe
@@ -204,10 +204,10 @@ class _Pipe(io.RawIOBase):
 
     def some(self, size: int) -> bytes:
         """Return what has arrived, at least a byte but at the end, `size` bytes at most."""
-        if self._head:
-            data, self._head = self._head[:size], self._head[size:]
-            return data
-        return self._read_some(size)
+        data = self._head or self._read_some(size)
+        # A read may bring more than was asked for.
+        self._head = data[size:]
+        return data[:size]
 
     def has_some(self) -> bool:
         """Return whether reading would not wait."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.data.csv_file import _column_names, _has_decimal_commas, _separator_of
+from rareclass.data.csv_file import checked_column_names, has_decimal_commas, separator_of
 from rareclass.errors import InputError
 from rareclass.streams.batch import columns_fault, object_columns
 from rareclass.streams.byte_streams import ByteStream
@@ -113,16 +113,16 @@ class CsvSource(TextSource):
                     f"{self._stream.title} holds no text.", "Check how it was made or copied."
                 )
             return
-        separator = self._separator or _separator_of(text)
+        separator = self._separator or separator_of(text)
         found = self._first_record(separator)
         if found is None:
             return
         names, n_lines = found
-        names = _column_names(Path(self._stream.title), [name.strip() for name in names])
+        names = checked_column_names(Path(self._stream.title), [name.strip() for name in names])
         if self._separator is None:
             self._separator = separator
         if self._decimal_commas is None:
-            self._decimal_commas = _has_decimal_commas(text, separator)
+            self._decimal_commas = has_decimal_commas(text, separator)
         self._lines.take(n_lines)
         self._set_header(names)
 
@@ -136,14 +136,13 @@ class CsvSource(TextSource):
                 if any(cell.strip() for cell in row):
                     marks = [why for at, why in self._marks.items() if at < reader.line_num]
                     if _NUL in marks:
-                        raise InputError(
-                            f"{self._stream.title} is not a text file.",
-                            "Give CSV, JSON lines or Parquet.",
-                        )
+                        raise self._no_text()
                     if marks or self._ran_out:
                         raise csv.Error(marks[0] if marks else _UNCLOSED)
                     return row, reader.line_num
         except csv.Error as error:
+            if _NUL in self._marks.values():
+                raise self._no_text() from None
             raise InputError(
                 f"The header line of {self._stream.title} cannot be read: {error}.",
                 "Check its quotes.",
@@ -153,6 +152,11 @@ class CsvSource(TextSource):
                 f"{self._stream.title} has no header line.", "Put one with the column names first."
             )
         return None
+
+    def _no_text(self) -> InputError:
+        return InputError(
+            f"{self._stream.title} is not a text file.", "Give CSV, JSON lines or Parquet."
+        )
 
     def _texts(self, at: int) -> Iterator[str]:
         """Yield the lines from line `at` ahead on, and note those with something wrong."""

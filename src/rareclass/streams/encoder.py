@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rareclass.streams._scaling_jit import scale_and_learn, scale_only
+from rareclass.streams._scaling_jit import ASINH, CLIP, LINEAR, scale_and_learn, scale_only
 from rareclass.streams.batch import Batch
 from rareclass.streams.schema import Schema
 
+TAILS = {"asinh": ASINH, "clip": CLIP, "linear": LINEAR}
 _STATISTICS = 4  # count, mean, what the mean lost to rounding, variance
 
 
@@ -78,9 +79,9 @@ class _Codes(NamedTuple):
 class OnlineEncoder:
     """Scales numbers and spreads categories, learning from each row as it passes.
 
-    Numbers: x becomes (x - mean) / deviation, clipped to [-10, 10], with the mean and variance of
-    its column up to and including this row. With a = max(1 / count, 1 - 2^(-1 / half_life)) and
-    d = x - mean,
+    Numbers: x becomes z = (x - mean) / deviation, with the mean and variance of its column up to
+    and including this row, and then asinh(z) by default. With d = x - mean and
+    a = max(1 / count, 1 - 2^(-1 / half_life)),
 
         mean <- mean + a d,    variance <- (1 - a) (variance + a d^2),
 
@@ -106,6 +107,10 @@ class OnlineEncoder:
     half_life : float, default 100_000
         Rows after which the past counts half, above 0. Longer is steadier, shorter follows drift
         more closely.
+    tails : {"asinh", "clip", "linear"}, default "asinh"
+        What becomes of z: asinh(z), like z near 0 and like its logarithm far out, so that order
+        is kept up to the ends; z cut off at -10 and 10; or z. Rare rows often lie far out, and few
+        columns are linear there (docs/decisions/0015).
 
     Raises
     ------
@@ -123,20 +128,27 @@ class OnlineEncoder:
     >>> batch = Batch(columns, np.array([2, 3]), "a.csv", [], 2, {})
     >>> encoder = OnlineEncoder(Schema("y", {"amount": "number", "land": "category"}))
     >>> encoder.encode(batch)
-    Encoded(X=array([[0., 1., 0.],
-           [1., 0., 1.]]), births=array([0, 0, 1]))
+    Encoded(X=array([[0.        , 1.        , 0.        ],
+           [0.88137359, 0.        , 1.        ]]), births=array([0, 0, 1]))
     >>> encoder.feature_names
     ['amount', 'land=DE', 'land=FR']
     """
 
     def __init__(
-        self, schema: Schema, max_categories: int = 32, half_life: float = 100_000
+        self,
+        schema: Schema,
+        max_categories: int = 32,
+        half_life: float = 100_000,
+        tails: str = "asinh",
     ) -> None:
         if max_categories < 1:
             raise ValueError(f"max_categories must be at least 1, not {max_categories!r}")
         if not 0 < half_life < math.inf:
             raise ValueError(f"half_life must be a number of rows above 0, not {half_life!r}")
+        if tails not in TAILS:
+            raise ValueError(f"tails must be one of {', '.join(TAILS)}, not {tails!r}")
         self.schema = schema
+        self.tails = tails
         self.max_categories = max_categories
         self.half_life = half_life
         self._kinds = schema.features
@@ -194,6 +206,7 @@ class OnlineEncoder:
             "schema": self.schema.to_state(),
             "max_categories": self.max_categories,
             "half_life": self.half_life,
+            "tails": self.tails,
             "features": [list(feature) for feature in self._features],
             "statistics": self._statistics.copy(),
         }
@@ -202,7 +215,7 @@ class OnlineEncoder:
     def from_state(cls, state: Mapping[str, Any]) -> OnlineEncoder:
         """Return the encoder that `to_state` wrote down, to go on where it was."""
         schema = Schema.from_state(state["schema"])
-        encoder = cls(schema, state["max_categories"], state["half_life"])
+        encoder = cls(schema, state["max_categories"], state["half_life"], state["tails"])
         for feature in state["features"]:
             encoder._add(Feature(*feature))
         encoder._statistics[:] = state["statistics"]
@@ -275,9 +288,9 @@ class OnlineEncoder:
         statistics = self._statistics[self._line_of[name]]
         if learn:
             slowest = -math.expm1(-math.log(2) / self.half_life)
-            scale_and_learn(column, statistics, slowest, X, place)
+            scale_and_learn(column, statistics, slowest, TAILS[self.tails], X, place)
         else:
-            scale_only(column, statistics, X, place)
+            scale_only(column, statistics, TAILS[self.tails], X, place)
         missing = self._places.get(Feature(name, "missing"))
         if missing is not None:
             X[:, missing] = ~np.isfinite(column)

@@ -41,12 +41,14 @@ def claimed(folder: Path) -> Iterator[Path]:
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise _unusable(folder, error) from error
+    is_locked = False
     try:
         _lock(handle, folder)
+        is_locked = True
         _remove_left_over(folder)
         yield folder
     finally:
-        if is_new:
+        if is_new and is_locked:  # otherwise it is another process's, which has just made it too
             _remove_if_unused(folder)
         os.close(handle)
 

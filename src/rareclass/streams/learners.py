@@ -3,21 +3,44 @@
 import inspect
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rareclass.errors import InputError, nearest_name
 
 if TYPE_CHECKING:
     from rareclass.online.ranker import OnlineRanker
 
-# Name, class in rareclass.online, and what the name fixes.
-LEARNERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "cbr": ("CBR", {"covariance": "full"}),
-    "cbr-diagonal": ("CBR", {"covariance": "diagonal"}),
-    "oam": ("OAM", {}),
-    "opauc": ("OPAUC", {}),
-    "adaoam": ("AdaOAM", {}),
-    "uniexp": ("UniExp", {}),
+# The paper's C = 1 with no weights is the library's default. In a stream, where rare rows are few
+# and the majority never ends, its large steps use up the variance on the few rare rows that are
+# buffered, and later ones move nothing: small steps, balanced by class, keep it.
+_CBR_IN_STREAMS: dict[str, Any] = {"C": 2.0**-10, "class_weight": "balanced"}
+
+
+class NamedLearner(NamedTuple):
+    """What a name on the command line stands for.
+
+    Parameters
+    ----------
+    class_name : str
+        Of the class in `rareclass.online`.
+    fixed : dict
+        Parameters that the name sets.
+    defaults : dict
+        Parameters that begin with another value than the class's own.
+    """
+
+    class_name: str
+    fixed: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+    defaults: dict[str, Any] = {}  # noqa: RUF012
+
+
+LEARNERS: dict[str, NamedLearner] = {
+    "cbr": NamedLearner("CBR", {"covariance": "full"}, _CBR_IN_STREAMS),
+    "cbr-diagonal": NamedLearner("CBR", {"covariance": "diagonal"}, _CBR_IN_STREAMS),
+    "oam": NamedLearner("OAM"),
+    "opauc": NamedLearner("OPAUC"),
+    "adaoam": NamedLearner("AdaOAM"),
+    "uniexp": NamedLearner("UniExp"),
 }
 # A stream is seen once, and its rare class is --positive.
 _NOT_FOR_STREAMS = ("n_epochs", "pos_label")
@@ -38,6 +61,7 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
     -------
     dict
         ``random_state`` is 0 unless given: a stream that is started again must draw the same.
+        CBR begins with ``C=2^-10`` and ``class_weight="balanced"``, unlike the class itself.
 
     Raises
     ------
@@ -49,10 +73,11 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
     >>> parse_parameters("cbr", ["C=2^-1"])["C"]
     0.5
     """
-    learner_class, fixed = _class_of(learner)
+    learner_class, fixed, defaults = _class_of(learner)
     signature = inspect.signature(learner_class).parameters
     known = [name for name in signature if name not in (*_NOT_FOR_STREAMS, *fixed)]
-    parameters = {name: signature[name].default for name in [*known, *fixed]} | fixed
+    parameters = {name: signature[name].default for name in [*known, *fixed]}
+    parameters |= defaults | fixed
     if "random_state" in parameters:
         parameters["random_state"] = 0
     for setting in settings:
@@ -60,13 +85,15 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
         if not equals:
             raise InputError(
                 f"--param {setting!r} is not of the form NAME=VALUE.",
-                f"Write for instance --param {known[0]}={signature[known[0]].default}.",
+                f"Write for instance --param {known[0]}={parameters[known[0]]}.",
             )
         if name not in known:
             hint = nearest_name(name, known).replace("The columns are", "It has")
             why = f" (--learner {learner} sets it)" if name in fixed else ""
             raise InputError(f"--param: {learner} has no parameter {name!r}{why}.", hint)
-        parameters[name] = _value(name, text, signature[name].default)
+        may_be_none = signature[name].default is None
+        default = defaults.get(name, signature[name].default)
+        parameters[name] = _value(name, text, default, may_be_none)
     make_learner(learner, parameters)
     return parameters
 
@@ -87,30 +114,32 @@ def make_learner(learner: str, parameters: dict[str, Any]) -> "OnlineRanker":
     return model
 
 
-def _class_of(learner: str) -> tuple[Any, dict[str, Any]]:
+def _class_of(learner: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     import rareclass.online
 
     if learner not in LEARNERS:
         hint = nearest_name(learner, LEARNERS).replace("The columns are", "There are")
         raise InputError(f"--learner: there is no learner {learner!r}.", hint)
-    name, fixed = LEARNERS[learner]
-    return getattr(rareclass.online, name), fixed
+    name, fixed, defaults = LEARNERS[learner]
+    return getattr(rareclass.online, name), fixed, defaults
 
 
-def _value(name: str, text: str, default: Any) -> Any:
-    """Read a value as the type of the parameter's default; None for "none" where that is it."""
+def _value(name: str, text: str, default: Any, may_be_none: bool) -> Any:
+    """Read a value as the type of the parameter's default; None for "none" where it may be."""
+    if may_be_none and text.lower() in ("none", ""):
+        return None
     if isinstance(default, str):
         return text
-    if default is None and text.lower() in ("none", ""):
-        return None
     power = _POWER.fullmatch(text)
-    for read in (int, float):
-        if isinstance(default, int) and read is float:
-            break
-        try:
-            value = float(power[1]) ** float(power[2]) if power else read(text)
-        except (ValueError, OverflowError):
-            continue
-        return float(value) if isinstance(default, float) else value
+    try:
+        value = float(power[1]) ** float(power[2]) if power else float(text)
+        if isinstance(default, float):
+            return value
+        if value.is_integer() and (power or text.lstrip("+-").isdecimal()):
+            return int(value)
+        if not isinstance(default, int):
+            return value
+    except (ValueError, OverflowError):
+        pass
     kind = "a whole number" if isinstance(default, int) else "a number"
     raise InputError(f"--param {name}={text}: the value is not {kind}.")

@@ -164,7 +164,7 @@ class StreamLoop:
                 path.unlink()
                 note = f"{path.name} was damaged and removed: going on from the one before."
                 yield Event("note", n_before, text=note)
-            self._forget_after(n_before)
+            self._forget_after(n_before, loaded.state["counters"]["reported"])
             self.state = from_checkpoint(loaded.state, self.folder)
             self._saved_rows = n_before
             yield Event("went on", n_before)
@@ -212,9 +212,9 @@ class StreamLoop:
             category=options.categories,
             positive=options.positive,
         )
-        self._forget_after(-1)
+        self._forget_after(-1, -1)
         self.state = StreamState(
-            encoder=OnlineEncoder(schema),
+            encoder=OnlineEncoder(schema, options.max_categories, options.half_life, options.tails),
             learner=make_learner(options.learner, options.parameters),
             held=HeldRows(options.hold),
             window=Window(options.window, options.top),
@@ -244,9 +244,9 @@ class StreamLoop:
         bounds = (self.options.report_every, self.options.every)
         return BoundedReader(source, self._interruption, bounds, n_before)
 
-    def _forget_after(self, rows: int) -> None:
+    def _forget_after(self, rows: int, reported: int) -> None:
         """Remove what was written after the checkpoint that is gone on from."""
-        self._log.forget_after(rows)
+        self._log.forget_after(reported)
         self._scores.forget_after(rows)
 
     # -- learning ----------------------------------------------------------------------------
@@ -365,7 +365,9 @@ class StreamLoop:
         """Write all there is, the checkpoint last: it alone says what counts."""
         rows = self.state.counters.rows
         self.state.rejected.sync()
-        self._log.write(rows)
+        # Two checkpoints may stand at one row, the second one with the last report: a part of the
+        # log is named after its own last row, so that it never takes the place of another.
+        self._log.write(self.state.counters.reported)
         self._scores.write(rows)
         save_checkpoint(self.folder, rows, to_checkpoint(self.state, self.options))
         self._saved_rows = rows

@@ -37,6 +37,8 @@ class StreamOptions:
         Columns to leave out; columns that are categories though they look like numbers.
     separator : str or None
         What separates the cells of a CSV source; found out by default.
+    max_categories, half_life, tails
+        Of `rareclass.streams.encoder.OnlineEncoder`.
     window, top : int
         Rows that are measured; the k of precision at k.
     hold : int
@@ -58,6 +60,9 @@ class StreamOptions:
     drop: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     separator: str | None = None
+    max_categories: int = 32
+    half_life: float = 100_000
+    tails: str = "asinh"
     window: int = 10_000
     top: int = 100
     hold: int = 100_000
@@ -79,6 +84,9 @@ class StreamOptions:
             "drop": sorted(self.drop),
             "category": sorted(self.categories),
             "separator": self.separator,
+            "max-categories": self.max_categories,
+            "half-life": self.half_life,
+            "tails": self.tails,
             "window": self.window,
             "top": self.top,
             "hold": self.hold,

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rareclass.streams.sources import Source
 
 MOST_ROWS = 16_384
+# Records that are looked at for each of the first rows wanted.
+_MOST_BAD = 100
 
 
 class BoundedReader:
@@ -53,12 +55,14 @@ class BoundedReader:
         Parameters
         ----------
         n_rows : int
-            Rows wanted, fewer where the stream ends.
+            Rows wanted; fewer where the stream ends, or nearly all records are bad.
         patience : float
             Seconds without a new row after which fewer, but one at least, will do.
         """
         found, last_came = 0, monotonic()
-        while found < n_rows:
+        # All of them stay in memory: where none is good, no more are looked at than that.
+        most = self._n_read + _MOST_BAD * n_rows
+        while found < n_rows and self._n_read < most:
             batch = self._read()
             if batch is None:
                 self._ahead.append(None)

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ class RejectedFile:
         except OSError as error:
             raise _unwritable(self.path, error) from error
         if found < length:
+            self._file.close()
             raise InputError(
                 f"{self.path} has {found:,} bytes, its checkpoint knows of {length:,}.",
                 "Restore the file, or begin anew in another folder.",
@@ -72,8 +73,9 @@ class RejectedFile:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file; what could not be written on a full disk has been told of before."""
+        with suppress(OSError):
+            self._file.close()
 
     def to_state(self) -> dict[str, Any]:
         """Return count and length, and the last row, as JSON can write them."""

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.data.cells import LARGEST_NUMBER
+from rareclass.data.cells import LARGEST_NUMBER, MANY_VALUES
+from rareclass.data.columns import NUMBER_SHARE
 from rareclass.errors import InputError, nearest_name
 from rareclass.streams.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.streams.raw_cells import (
@@ -187,7 +188,9 @@ def find_schema(
     """Find what each column holds from the first rows of a stream.
 
     A column is a number when all of its present cells read as numbers (truth values are 0 and 1),
-    a time when all are dates or dates with a time in ISO form, a category otherwise. One that is
+    a time when all are dates or dates with a time in ISO form, a category otherwise. As in
+    ``rareclass fit``, a few cells of text (5 percent) among many different numbers are mistakes:
+    such a column is a number, with a note, and rows with text in it are rejected. A column that is
     empty in all of these rows is taken for a number, with a note.
 
     Parameters
@@ -299,13 +302,22 @@ def _kind(
     if not forced and n_numbers > n_wrong:
         row = int(wrong.argmax())
         note = f"column {name!r} holds {n_numbers:,} numbers but, in line {lines[row]}, "
-        return "category", [f"{note}{_shown(cells[row])}: taken for a category."]
+        note += f"{_shown(cells[row])}: taken for a"
+        if n_numbers >= NUMBER_SHARE * (n_numbers + n_wrong) and _are_many(numbers):
+            note += " number. Rows with text in it are rejected"
+            return "number", [f"{note}; --category {name} takes words."]
+        return "category", [f"{note} category."]
     words = read_words(cells)[0]
     present = words[words != None]  # noqa: E711 (each element is compared)
     if not forced and len(present) >= _FEW_ROWS and len(set(present.tolist())) == len(present):
         note = f"column {name!r} has another word in each of the first {len(present):,} rows"
         return "category", [f"{note}: it looks like an id; --drop {name} leaves it out."]
     return "category", []
+
+
+def _are_many(numbers: NDArray[np.float64]) -> bool:
+    """Whether a column takes more than a handful of values: few may be the codes of words."""
+    return len(np.unique(numbers[~np.isnan(numbers)])) > MANY_VALUES
 
 
 def _are_times(cells: Cells) -> bool:

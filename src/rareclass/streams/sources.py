@@ -109,6 +109,10 @@ def open_source(
     elif Path(source).is_dir():
         rows = FolderSource(Path(source), position, reading)
     else:
+        if Path(source).exists() and not Path(source).is_file():
+            raise InputError(
+                f"{source} is a pipe or a device.", "Send what it gives to standard input, as -."
+            )
         rows = open_file(Path(source), source, position, reading)
     return _OpenSource(rows, _kind_of(source), follow)
 

@@ -1,0 +1,133 @@
+"""The sections of the results page on online learners and streams."""
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks import cbr_forms, stream_settings
+from benchmarks.markdown import table
+from benchmarks.online_speed import RATE_HEADER, rate_line
+from benchmarks.paper_tables import cbr_figures, cbr_tables
+from benchmarks.paper_tables.cbr_protocol import grid
+
+Result = dict[str, Any]
+
+
+def cbr(result: Result) -> str:
+    """Online learners beside the paper: AUC, accuracy at OPTROC, time."""
+    study = result["benchmark"].removeprefix("cbr_")
+    fits = cbr_figures.best(result["fits"], cbr_tables.SCALING)
+    powers = {name: len(grid(step)) for name, step in {f["set"]: f["step"] for f in fits}.items()}
+    counts = sorted(set(powers.values()), reverse=True)
+    parts = [
+        "Test figures of five folds a run, mean ± standard deviation over folds and runs, C or eta "
+        f"by 3-fold cross-validation among {' or '.join(map(str, counts))} powers of two. In "
+        "brackets: sets that are two-class in another way than in the paper.\n"
+        + "".join(
+            f"{many} powers only: {', '.join(n for n in powers if powers[n] == many)}.\n"
+            for many in counts[1:]
+        )
+    ]
+    for measure in ("auc", "accuracy"):
+        found = cbr_figures.cells(fits, study, measure)
+        parts.append(table(*cbr_tables.compared(found, study, measure)))
+        parts.append(
+            "\n".join(f"- {x.strip()}" for x in cbr_tables.verdicts(found, study, measure))
+        )
+    parts.append("Milliseconds of one pass over the training rows of a fold.")
+    parts.append(table(*cbr_tables.times(cbr_figures.cells(fits, study, "auc"))))
+    for scaling in cbr_tables.SCALINGS:
+        others = cbr_figures.best(result["fits"], scaling)
+        if scaling != cbr_tables.SCALING and others:
+            found = cbr_figures.cells(others, study, "auc")
+            parts.append(f"The same sets with `--scaling {scaling}`, not the paper's.")
+            parts.append(table(*cbr_tables.compared(found, study, "auc")))
+            lines = cbr_tables.verdicts(found, study, "auc")
+            parts.append("\n".join(f"- {line.strip()}" for line in lines))
+    return "\n\n".join(parts)
+
+
+def online_speed(result: Result) -> str:
+    """Rows a second of the online learners."""
+    return table(RATE_HEADER, [rate_line(found) for found in result["rows"]])
+
+
+def online_memory(result: Result) -> str:
+    """What a process holds while a long stream is learned."""
+    finished = [found for found in result["rows"] if found["rows"]]
+    rows = [
+        [
+            found["learner"],
+            *(f"{found[key]:.1f}" for key in ("first_mib", "last_mib", "growth_mib")),
+        ]
+        for found in finished
+    ]
+    many = f"{result['parameters']['memory_rows']:,}"
+    header = ["learner, MiB", "early in the stream", f"after {many} rows", "growth (goal < 16)"]
+    return "Generated rows of 8 features, a process for each learner.\n\n" + table(header, rows)
+
+
+def forms(result: Result) -> str:
+    """CBR's two ways through a row, by width and difficulty."""
+    rows = []
+    for cell in result["cells"]:
+        rates = cell["rows_per_second"]
+        figures = [f"{rates[form]:,.0f}" for form in cbr_forms.FORMS]
+        ratio = f"{rates['switching'] / rates['all pairs']:.2f}"
+        rows.append(
+            [f"d = {cell['features']}, {cell['stream']}", f"{cell['auc']:.3f}", *figures, ratio]
+        )
+    header = ["stream", "AUC", *(f"{form}, rows/s" for form in cbr_forms.FORMS)]
+    return table([*header, "switching : all pairs"], rows)
+
+
+def settings(result: Result) -> str:
+    """Means over the sets of every setting."""
+    names = ("covariance", "class_weight", "tails", "C")
+    text = "Mean over eight real sets, the ten settings with the best AUC of sixty.\n\n"
+    return text + table(
+        ["setting", "AUC", "average precision"], stream_settings.means(result["cells"], *names)[:10]
+    )
+
+
+def river(result: Result) -> str:
+    """CBR beside River on the stream of payments."""
+    rows = [
+        [
+            name,
+            f"{found['rows_per_s']:,.0f}",
+            *(f"{found[key]:.4f}" for key in ("auc", "average_precision")),
+            f"{found['precision_at_100_a_day']:.4f}",
+        ]
+        for name, found in result["results"].items()
+    ]
+    header = ["", "rows/s", "AUC", "average precision", "precision at 100 a day"]
+    parts = [
+        f"{result['rows']:,} payments in time order, each scored before it is learned from. Chosen "
+        f"on the first {result['tried_rows']:,}: {result['chosen']['rareclass']} and "
+        f"{result['chosen']['river']}.",
+        table(header, rows),
+    ]
+    for name, figures in result["against"].items():
+        parts.append(
+            f"- Against {name}: {figures['times_the_rows_per_s']:.1f} times the rows a second "
+            f"(goal 20), AUC {figures['auc']:+.4f}, average precision "
+            f"{figures['average_precision']:+.4f}, precision at 100 a day "
+            f"{figures['precision_at_100_a_day']:+.4f} (standard error over days "
+            f"{figures['its_standard_error_over_days']:.4f})."
+        )
+    return "\n\n".join(parts)
+
+
+SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
+    "cbr_benchmark": (
+        "Online learners (CBR paper, Tables 3 and 4)",
+        "paper_tables cbr3 --full",
+        cbr,
+    ),
+    "cbr_text": ("Online learners on text (CBR paper, Tables 5 and 6)", "paper_tables cbr5", cbr),
+    "stream_river": ("River beside CBR", "stream_river", river),
+    "stream_settings": ("Settings for streams", "stream_settings", settings),
+    "online_speed": ("Online learners: rows a second", "online_speed --what rate", online_speed),
+    "online_memory": ("Online learners: memory", "online_speed --what memory", online_memory),
+    "cbr_forms": ("CBR: pairs put aside, or all worked out", "cbr_forms", forms),
+}
