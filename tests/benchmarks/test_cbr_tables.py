@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from benchmarks import results_page
+from benchmarks import online_page
 from benchmarks.paper_tables import __main__ as command
 from benchmarks.paper_tables import (
     cbr_figures,
@@ -265,7 +265,7 @@ def test_page_shows_both_tables_of_the_best_protocol(tmp_path):
             file.add(Run(tmp_path, "heart", "CBR fifo", run, step, "unit"), values)
     values = {"auc": [0.7] * 5, "accuracy": [0.6] * 5, "fit_ms": [2.0] * 5}
     file.add(Run(tmp_path, "heart", "UniExp", 0, 1, "range"), values)
-    text = results_page.cbr(json.loads((tmp_path / "x.json").read_text()))
+    text = online_page.cbr(json.loads((tmp_path / "x.json").read_text()))
     text, other = text.split("`--scaling range`")
     assert "0.700 ± 0.000" in other
     assert "0.700" not in text

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import online_speed, online_streams, results_page
+from benchmarks import online_page, online_speed, online_streams
 from rareclass.online import CBR
 from real_data import FOLDER, real_file
 
@@ -21,14 +21,14 @@ def test_every_case_has_a_rate_and_memory_a_growth(tmp_path, capsys, monkeypatch
         assert ("step_share" in row) == row["learner"].startswith("CBR")
     assert not (tmp_path / "online_memory.json").exists()
     assert "cod_rna, d = 8 is not in the data folder" in capsys.readouterr().out
-    assert "| like covtype, d = 54 | OPAUC |" in results_page.online_speed(rates)
+    assert "| like covtype, d = 54 | OPAUC |" in online_page.online_speed(rates)
 
     assert online_speed.main([*words, "--what", "memory", "--learners", "UniExp"]) == 0
     memory = json.loads((tmp_path / "online_memory.json").read_text())
     (row,) = memory["rows"]
     assert row["rows"] == 600
     assert 0 < row["first_mib"] <= row["last_mib"] + 1.0
-    assert "| UniExp |" in results_page.online_memory(memory)
+    assert "| UniExp |" in online_page.online_memory(memory)
 
 
 def test_step_share_counts_pairs_by_their_definition():
