@@ -59,9 +59,7 @@ def _against_all(x, y, size, phi, mean, covariance, rows, filled, z, w):
     """All pairs of x with the buffered rows, O(d^2) each; returns how many took a step."""
     steps = 0
     for b in range(filled):
-        for i in range(len(x)):
-            z[i] = x[i] - rows[i, b]
-        _product(covariance, z, w, len(x))
+        _difference_and_product(x, rows, b, covariance, z, w)
         v = _dot(z, w)
         alpha = _step_length(y * _dot(mean, z), v, size, phi)
         if alpha > 0.0:
@@ -92,9 +90,7 @@ def _against_bounds(
     slack = _ROUNDING * variance
     b = _next_violated(0, filled, y, score, variance + slack, along_mean, along_s, bound, phi)
     while b < filled:
-        for i in range(d):
-            z[i] = x[i] - rows[i, b]
-        _product(covariance, z, w, d)
+        _difference_and_product(x, rows, b, covariance, z, w)
         v = _dot(z, w)
         bound[b] = v - variance + 2.0 * along_s[b] + slack
         alpha = _step_length(y * _dot(mean, z), v, size, phi)
@@ -116,7 +112,7 @@ def _against_bounds(
     return steps, variance
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def _step(size, beta, w, mean, covariance):
     """``mean += size w`` and ``S -= beta w w'``, which stays exactly symmetric."""
     for i in range(len(w)):
@@ -155,6 +151,20 @@ def _shrinkage(alpha, v, phi):
     return alpha * phi / (root_u + spread)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _difference_and_product(x, rows, b, covariance, z, w):
+    """``z = x - x_b`` and ``w = S z``; by few features where most agree, as indicators do."""
+    d = len(x)
+    differing = 0
+    for i in range(d):
+        z[i] = x[i] - rows[i, b]
+        differing += z[i] != 0.0
+    if 2 * differing < d:
+        _product_of_few(covariance, z, w)
+    else:
+        _product(covariance, z, w, d)
+
+
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _product(rows, coefficients, out, n):
     """``out[:n] = sum_i coefficients[i] rows[i, :n]``, four rows at a time."""
@@ -173,21 +183,23 @@ def _product(rows, coefficients, out, n):
             out[j] = out[j] + c0 * r0[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _product_of_few(rows, coefficients, out):
+    """``out = sum_i coefficients[i] rows[i]`` where many coefficients are 0."""
+    for j in range(len(out)):
+        out[j] = 0.0
+    for i in range(len(coefficients)):
+        c0 = coefficients[i]
+        if c0 != 0.0:
+            r0 = rows[i]
+            for j in range(len(out)):
+                out[j] = out[j] + c0 * r0[j]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
 def _dot(a, b):
-    """``a . b`` in four partial sums, so that zeros at the end change nothing."""
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    d = len(a)
-    whole = d - d % 4
-    for i in range(0, whole, 4):
-        s0 += a[i] * b[i]
-        s1 += a[i + 1] * b[i + 1]
-        s2 += a[i + 2] * b[i + 2]
-        s3 += a[i + 3] * b[i + 3]
-    if whole < d:
-        s0 += a[whole] * b[whole]
-    if whole + 1 < d:
-        s1 += a[whole + 1] * b[whole + 1]
-    if whole + 2 < d:
-        s2 += a[whole + 2] * b[whole + 2]
-    return (s0 + s1) + (s2 + s3)
+    """``a . b``."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
