@@ -19,7 +19,7 @@ from rareclass.online.ranker import OnlineRanker, buffer_offset, check_epochs, c
 
 # Share of a row's pairs that take steps above which working them all out is faster
 # (docs/decisions/0011).
-_BUSY = 0.7
+_BUSY = 0.5
 
 
 class FullState(NamedTuple):
@@ -89,20 +89,20 @@ class CBR(OnlineRanker):
     policy : {"fifo", "reservoir"}, default="fifo"
         Whether the newest rows are held, which follows a stream that drifts, or a uniform
         sample of all rows so far.
+    covariance : {"full", "diagonal"}, default="full"
+        "full" learns from dense rows and takes ``n_features^2`` numbers. "diagonal" is
+        CBR-diag, Proposition 2, for many features: dense or sparse rows are used by their
+        non-zeros.
+    random_state : int, RandomState instance or None, default=None
+        Draws the order of rows in `fit` and the reservoir.
     class_weight : {"balanced"} or None, default=None
         Whether C is the same for both classes, as in the paper's experiments, or
         ``C_t = 2 C N_other / N`` with the numbers of rows so far, of the other class and of both:
         the class-specific C_t of Algorithm 3. With "balanced" the rows of either class may move
         the ranker equally far in all. Without it the many rows of the majority use up the variance
         on the few rare rows that are buffered: in a stream with few rare rows choose "balanced".
-    covariance : {"full", "diagonal"}, default="full"
-        "full" learns from dense rows and takes ``n_features^2`` numbers. "diagonal" is
-        CBR-diag, Proposition 2, for many features: dense or sparse rows are used by their
-        non-zeros.
     n_epochs : int, default=1
         Passes that `fit` makes, each in a new order.
-    random_state : int, RandomState instance or None, default=None
-        Draws the order of rows in `fit` and the reservoir.
     pos_label : label, default=None
         The rare label. By default the one with fewer rows in `fit`, the last one of `classes` in
         `partial_fit`.
@@ -153,20 +153,20 @@ class CBR(OnlineRanker):
         eta: float = 0.7,
         buffer_size: int = 50,
         policy: str = "fifo",
-        class_weight: str | None = None,
         covariance: str = "full",
-        n_epochs: int = 1,
         random_state: Any = None,
+        class_weight: str | None = None,
+        n_epochs: int = 1,
         pos_label: Any = None,
     ) -> None:
         self.C = C
         self.eta = eta
         self.buffer_size = buffer_size
         self.policy = policy
-        self.class_weight = class_weight
         self.covariance = covariance
-        self.n_epochs = n_epochs
         self.random_state = random_state
+        self.class_weight = class_weight
+        self.n_epochs = n_epochs
         self.pos_label = pos_label
 
     @property
