@@ -29,13 +29,13 @@ def evaluate(
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
     from rareclass.atomic_file import check_not_input, check_writable
-    from rareclass.workflow.model_file import load_model
+    from rareclass.workflow.opening import open_model
 
     character = parse_separator(separator)
     if json_file is not None:
         check_not_input(json_file, "--json", {"the file to be read": data, "the model": model})
         check_writable(json_file, "--json")
-    content = load_model(model)
+    content = open_model(model)
     evaluation = evaluate_and_report(output(), content, data, character)
     if json_file is not None:
         _write_json(json_file, evaluation)

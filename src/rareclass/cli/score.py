@@ -33,13 +33,13 @@ def score(
     Writes row number (or --id), score (higher: rarer), called_rare (above threshold), percentile.
     """
     from rareclass.atomic_file import check_not_input
-    from rareclass.workflow.model_file import load_model
+    from rareclass.workflow.opening import open_model
     from rareclass.workflow.scoring import check_score_path
 
     character = parse_separator(separator)
     check_not_input(out, "--out", {"the model": model})
     check_score_path(out, data)
-    content = load_model(model)
+    content = open_model(model)
     score_and_report(output(), content, data, out, id_column, character)
 
 

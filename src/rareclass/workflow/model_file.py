@@ -120,7 +120,7 @@ def load_model(path: Path) -> ModelFile:
     Parameters
     ----------
     path : Path
-        A file that `save_model` wrote, or a folder or checkpoint of ``rareclass stream``.
+        A file that `save_model` wrote.
 
     Raises
     ------
@@ -128,10 +128,6 @@ def load_model(path: Path) -> ModelFile:
         When the file is missing, is no model file, is damaged, or holds types that are not on
         the list of trusted ones (they are named).
     """
-    from rareclass.streams.model import is_checkpoint, load_stream_model  # it needs ModelFile
-
-    if is_checkpoint(path):
-        return load_stream_model(path)
     if not path.is_file():
         what = "is not a regular file" if path.exists() else "does not exist"
         what = "is a folder" if path.is_dir() else what
