@@ -59,6 +59,14 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
     return _split_classes(y, weight, pos_label)
 
 
+def label_array(y: Any) -> np.ndarray:
+    """Labels as an array in which a missing one can be told: beside text, NaN would become text."""
+    array = np.asarray(y)
+    if array.dtype.kind == "U" and not isinstance(y, np.ndarray):
+        return np.array(y, dtype=object)
+    return array
+
+
 def missing_labels(y: np.ndarray) -> np.ndarray:
     """Rows whose label is None, NaN, infinite, or a missing value of pandas."""
     if y.dtype.kind == "f":
@@ -71,6 +79,82 @@ def missing_labels(y: np.ndarray) -> np.ndarray:
     )
 
 
+def two_labels(classes: Any) -> np.ndarray:
+    """The two labels that a stream will have, sorted.
+
+    Raises
+    ------
+    ValueError
+        On fewer or more than two, a missing one, or text beside a number: these two would compare
+        as text, and no number among the labels to come would be found.
+
+    Examples
+    --------
+    >>> two_labels(("ok", "fraud")).tolist()
+    ['fraud', 'ok']
+    """
+    wanted = f"classes={classes!r} must be two labels, e.g. classes=[0, 1]"
+    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
+        raise ValueError(f"{wanted}.")
+    each = list(classes) if isinstance(classes, (set, frozenset)) else classes
+    one_by_one = np.ravel(np.array(list(each), dtype=object))
+    if len(missing_labels(one_by_one)):
+        raise ValueError(
+            f"{wanted}; one of them is missing. Rows without a label need no class: see "
+            "test_then_train."
+        )
+    if len({isinstance(label, (str, bytes)) for label in one_by_one}) > 1:
+        raise ValueError(f"{wanted}, both text or both not.")
+    labels = np.unique(np.asarray(each))
+    if len(labels) != 2:
+        raise ValueError(f"{wanted}; there are {len(labels)}.")
+    return labels
+
+
+def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
+    """+1 for rows with the rare label, -1 for those with the other, 0 where there is none.
+
+    Raises
+    ------
+    ValueError
+        On a label that is not among the classes, naming row and label.
+
+    Examples
+    --------
+    >>> signs(np.array([1.0, np.nan, 0.0]), np.array([0, 1]), 1).tolist()
+    [1, 0, -1]
+    """
+    missing = missing_labels(y)
+    if len(missing):  # some of the missing values cannot be compared
+        sign = np.zeros(len(y), np.int8)
+        labelled = np.delete(np.arange(len(y)), missing)
+        sign[labelled] = _signs_of_labels(y[labelled], classes, pos_label, labelled)
+        return sign
+    return _signs_of_labels(y, classes, pos_label)
+
+
+def _signs_of_labels(
+    y: np.ndarray, classes: np.ndarray, pos_label: Any, numbers: np.ndarray | None = None
+) -> np.ndarray:
+    rest = classes[int(classes[0] == pos_label)]
+    sign = (y == pos_label).astype(np.int8) - (y == rest).astype(np.int8)
+    unknown = np.flatnonzero(sign == 0)
+    if len(unknown):
+        first = unknown[0]
+        label, row = y[first], first if numbers is None else numbers[first]
+        raise ValueError(
+            f"row {row}: label {plain(label)!r} is not among the classes "
+            f"{classes.tolist()}. Labels must be of the same kind and spelling as the classes; "
+            "leave other rows out."
+        )
+    return sign
+
+
+def plain(label: Any) -> Any:
+    """A label as a user writes it: 1, and not np.int64(1)."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
 def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> Labels:
     kept = None if weight is None else np.flatnonzero(weight)
     classes, is_second = _two_classes(y if kept is None else y[kept])
@@ -78,7 +162,7 @@ def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> 
     if pos_label is not None:
         found = np.flatnonzero(classes == pos_label)
         if not len(found):
-            raise ValueError(f"pos_label={pos_label!r} is not among the labels {list(classes)}.")
+            raise ValueError(f"pos_label={pos_label!r} is not among the labels {classes.tolist()}.")
         second_is_rare = bool(found[0])
     else:
         second_is_rare = _second_is_rare(is_second, kept_weight)
@@ -121,7 +205,7 @@ def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     check_classification_targets(classes)
     if len(classes) == 1:
         raise ValueError(
-            f"the target holds one class only, {classes[0]!r}: there is nothing to rank it "
+            f"the target holds one class only, {plain(classes[0])!r}: there is nothing to rank it "
             "against. Rows of a second class are needed."
         )
     if len(classes) > 2:

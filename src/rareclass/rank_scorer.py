@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from rareclass.labels import label_array, plain, signs
 from rareclass.metrics import roc_auc
 
 
@@ -40,9 +41,26 @@ class RankScorer(ClassifierMixin):
         return self.classes_[(decision > 0.0).astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Area under the ROC curve of the rare class against the majority, in [0, 1]."""
+        """Area under the ROC curve of the rare class against the majority, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            Where y lacks a class, or holds a row without a label or with one that `fit` did not
+            see.
+        """
         scores = self.score_samples(X)
-        return roc_auc(np.asarray(y) == self.pos_label_, scores, sample_weight)
+        y = label_array(y)
+        sign = signs(y, self.classes_, self.pos_label_)
+        if not sign.all():
+            row = int(np.argmax(sign == 0))
+            raise ValueError(f"row {row} of y has no label: leave out the rows without one.")
+        if len(sign) and (sign == sign[0]).all():
+            raise ValueError(
+                f"y holds the class {plain(y[0])!r} only: an AUC needs rows of both "
+                f"classes, {self.classes_.tolist()}."
+            )
+        return roc_auc(sign > 0, scores, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,6 +16,7 @@ class PlainCBR:
         self.rng.bit_generator.state = model.state_.rng.bit_generator.state
         self.mean, self.S = np.zeros(model.n_features_in_), np.eye(model.n_features_in_)
         self.buffers, self.seen = ([], []), [0, 0]
+        self.steps = 0  # of the last row
         self.balanced = model.class_weight == "balanced"
 
     def score_and_learn(self, x, label):
@@ -24,6 +25,7 @@ class PlainCBR:
         C = self.C
         if self.balanced:
             C *= 2 * self.seen[1 - label] / (sum(self.seen) + 1)
+        self.steps = 0
         for row in self.buffers[1 - label]:
             self._pair(x - row, y, C)
         self._store(x, label)
@@ -35,6 +37,7 @@ class PlainCBR:
         if v <= 0.0 or phi * sqrt(v) - m <= 0.0:
             return
         root = sqrt(m**2 * phi**4 / 4 + v * phi**2 * zeta)
+        self.steps += 1
         alpha = min(C, max(0.0, (-m * psi + root) / (v * zeta)))
         a = alpha * v * phi
         beta = alpha * phi / (2 * v / (a + sqrt(a**2 + 4 * v)) + a)

@@ -89,6 +89,61 @@ def test_bounds_hold_and_the_covariance_only_shrinks(seed):
             assert (bound >= true - 1e-9 * (1.0 + (rows[:, :filled] ** 2).sum(axis=0))).all()
 
 
+ALL_PAIRS, BY_BOUNDS = -1.0, 2.0
+
+
+@pytest.mark.parametrize("busy", [ALL_PAIRS, 0.5, BY_BOUNDS])
+def test_the_share_of_steps_and_the_bound_of_each_new_row(busy, monkeypatch):
+    monkeypatch.setattr("rareclass.online.cbr._BUSY", busy)
+    X, y = stream(150, 4, seed=1, gap=0.5)
+    model = CBR(buffer_size=9).start(4, [0, 1])
+    plain, forms = PlainCBR(model), set()
+    for x, label in zip(X, y, strict=True):
+        share, others = float(model.state_.share[0]), len(plain.buffers[1 - label])
+        plain.score_and_learn(x, label)
+        model.partial_fit(x[None], [label])
+        state = model.state_
+        if others:
+            assert state.share[0] == plain.steps / others
+            forms.add(share > busy)
+        slot = (state.buffers.seen[label] - 1) % 9
+        np.testing.assert_allclose(state.bound[label, slot], x @ plain.S @ x, rtol=1e-7)
+    assert forms == ({False, True} if busy == 0.5 else {busy == ALL_PAIRS})
+
+
+def test_bounds_follow_the_steps_of_the_other_class(monkeypatch):
+    """They need not: a bound too large costs time, and no test of weights would see it."""
+    monkeypatch.setattr("rareclass.online.cbr._BUSY", BY_BOUNDS)
+    X, _ = stream(60, 4, seed=2, gap=0.0)
+    model = CBR(buffer_size=20).partial_fit(X[:20], np.ones(20), classes=[0, 1])
+    model.partial_fit(X[20:], np.zeros(40))
+
+    def true(label):
+        rows = model.state_.buffers.rows[label]
+        return np.einsum("ib,ij,jb->b", rows, model.state_.covariance, rows)
+
+    np.testing.assert_allclose(model.state_.bound[1], true(1), rtol=1e-6)
+    assert (model.state_.bound[0] > 1.01 * true(0)).any()  # S shrank after these rows came
+    # A rare row on the majority's side, by steps too small to bring it back: every pair steps,
+    # and is measured anew.
+    model.set_params(C=2**-20).partial_fit(-100.0 * model.coef_[None], [1])
+    assert model.state_.share[0] == 1.0
+    np.testing.assert_allclose(model.state_.bound[0], true(0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e5, 1e7])
+def test_pairs_put_aside_by_bounds_are_those_that_need_no_step(offset, monkeypatch):
+    """Far from the origin bounds cancel: without room for rounding some pairs would be lost."""
+    X, y = stream(400, 6, seed=4)
+    found = []
+    for busy in (ALL_PAIRS, BY_BOUNDS):
+        monkeypatch.setattr("rareclass.online.cbr._BUSY", busy)
+        model = CBR(buffer_size=15).start(6, [0, 1])
+        found.append((model.test_then_train(X + offset, y), model.state_.covariance))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
 def test_the_first_rare_row_after_a_million_others():
     rng = np.random.default_rng(0)
     model = CBR(random_state=0).start(4, [0, 1])

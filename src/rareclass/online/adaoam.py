@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.online._moments_jit import learn
-from rareclass.online.moments import ClassMoments, check_regulariser
+from rareclass.online.moments import ClassMoments, check_regulariser, check_size
 from rareclass.online.ranker import OnlineRanker, check_epochs, check_positive
 
 
@@ -75,6 +75,7 @@ class AdaOAM(OnlineRanker):
     ValueError
         On labels other than the two classes, missing or infinite values (naming row and column),
         parameters outside their range, or more features than memory can hold covariances of.
+        On a value beyond 1e75.
 
     Notes
     -----
@@ -126,6 +127,7 @@ class AdaOAM(OnlineRanker):
     def _learn(
         self, state: AdaptiveState, rows: Any, sign: np.ndarray, step: np.ndarray
     ) -> tuple[AdaptiveState, np.ndarray]:
+        check_size(rows)
         coef, squares, moments, _ = state
         adaptive = (self.delta, squares)
         return state, learn(rows, sign, step, self.eta, self.lam, coef, moments, *adaptive)

@@ -130,6 +130,8 @@ class CBR(OnlineRanker):
     pair that takes a step. Because S only shrinks, a variance worked out earlier is an upper
     bound for ever, and most pairs are put aside by it at O(1) each (docs/decisions/0011).
     Diagonal: O(buffer_size times non-zeros of a row). Memory does not grow with the stream.
+    Scale features first: S begins as the identity, and features with deviations of a million and
+    more use up its digits.
 
     References
     ----------

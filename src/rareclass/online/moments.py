@@ -7,6 +7,9 @@ import numpy as np
 
 from rareclass.online.memory_check import check_fits
 
+# Steps take fourth powers of a row's values, and floats end at 1e308.
+_LARGEST = 1e75
+
 
 class ClassMoments(NamedTuple):
     """Moments of the majority (plane 0) and of the rare class (plane 1).
@@ -80,6 +83,24 @@ def _check_memory(n_features: int) -> None:
         16 * n_features**2,
         f"Two covariances of {n_features:,} features",
         f"OPAUC(rank=50) keeps 50 columns in place of {n_features:,}; or leave features out.",
+    )
+
+
+def check_size(rows: Any) -> None:
+    """Raise `ValueError` on a value whose powers in a step would be beyond what floats hold.
+
+    Parameters
+    ----------
+    rows : ndarray or SparseRows
+    """
+    values = rows if isinstance(rows, np.ndarray) else rows.data
+    if not values.size or -_LARGEST <= values.min() <= values.max() <= _LARGEST:
+        return
+    at = np.unravel_index(int(np.abs(values).argmax()), values.shape)
+    column = at[1] if isinstance(rows, np.ndarray) else rows.indices[at]
+    raise ValueError(
+        f"column {column}: {float(values[at])!r} is too large to learn from: powers of it are "
+        f"beyond what floats hold. Scale the column; values up to {_LARGEST:g} will do."
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from rareclass.online._moments_jit import learn
 from rareclass.online.low_rank import LowRankState
-from rareclass.online.moments import ClassMoments, check_regulariser
+from rareclass.online.moments import ClassMoments, check_regulariser, check_size
 from rareclass.online.ranker import OnlineRanker, check_epochs, check_positive
 
 
@@ -98,6 +98,7 @@ class OPAUC(OnlineRanker):
     ValueError
         On labels other than the two classes, missing or infinite values (naming row and column),
         parameters outside their range, or more features than memory can hold the moments of.
+        On a value beyond 1e75.
 
     Notes
     -----
@@ -168,6 +169,7 @@ class OPAUC(OnlineRanker):
     def _learn(
         self, state: Any, rows: Any, sign: np.ndarray, step: np.ndarray
     ) -> tuple[Any, np.ndarray]:
+        check_size(rows)
         return state, state.learned(rows, sign, step, self.eta, self.lam)
 
     def _coef(self, state: Any) -> np.ndarray:

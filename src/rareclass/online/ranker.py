@@ -9,17 +9,26 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
 
 from rareclass.decide.threshold import threshold_between, threshold_between_few
-from rareclass.labels import missing_labels, read_labels
+from rareclass.labels import label_array, missing_labels, read_labels, signs, two_labels
 from rareclass.metrics.scored_classes import split_scores
+from rareclass.online.memory_check import check_fits
 from rareclass.rank_scorer import RankScorer
 from rareclass.rows import RowSource, as_source, header
 
 # Rows are converted and learned from in blocks of about this size: Ctrl-C acts between them.
 _BLOCK_BYTES = 2**22
 _MOST_BLOCK_ROWS = 8192
+# Copies of rows from which their memory is looked at before they are made.
+_MANY_COPIES = 10_000_000
 # Buffered scores up to which a threshold is found faster without arrays.
 _FEW_SCORES = 300
 
@@ -148,18 +157,21 @@ class OnlineRanker(RankScorer, BaseEstimator):
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             self._check_parameters()
-        validate_data(self, header(X), reset=first, skip_check_array=True)
+        self._check_columns(X, first=first)
         source = as_source(X, getattr(self, "feature_names_in_", None))
         if first:
             self._begin_without_rows(source.n_features, classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes={classes!r} is not {list(self.classes_)!r} as before.")
+        elif classes is not None and not np.array_equal(two_labels(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} is not {self.classes_.tolist()} as before.")
         sign = self._signs(y, source.n_rows, unlabelled=False)
         self._learn_in_blocks(source, sign, _weights(sample_weight, source.n_rows))
         return self
 
     def start(self, n_features: int, classes: Any) -> Self:
         """Begin with a model that has seen nothing: every score is 0.
+
+        What was learned before is lost. The first table that is learned from says how the columns
+        are called.
 
         Parameters
         ----------
@@ -174,17 +186,19 @@ class OnlineRanker(RankScorer, BaseEstimator):
         """
         if hasattr(self, "feature_names_in_"):  # of a fit before
             del self.feature_names_in_
-        return self._begin_without_rows(n_features, classes)
+        self._begin_without_rows(_whole(n_features, 1, "n_features"), classes)
+        self._open_names: list[str] = []
+        return self
 
     def _begin_without_rows(self, n_features: int, classes: Any) -> Self:
         self._check_parameters()
-        labels = np.unique(np.asarray(classes))
-        if len(labels) != 2:
-            raise ValueError(f"classes={classes!r} must be two labels; there are {len(labels)}.")
-        rare = labels[1] if self.pos_label is None else self.pos_label
-        if rare not in labels:
-            raise ValueError(f"pos_label={rare!r} is not among the labels {list(labels)}.")
-        self._begin(n_features, labels, rare)
+        labels = two_labels(classes)
+        found = labels[1:] if self.pos_label is None else labels[labels == self.pos_label]
+        if not len(found):
+            raise ValueError(
+                f"pos_label={self.pos_label!r} is not among the labels {labels.tolist()}."
+            )
+        self._begin(n_features, labels, found[0])
         return self
 
     def test_then_train(self, X: Any, y: Any) -> np.ndarray:
@@ -207,19 +221,24 @@ class OnlineRanker(RankScorer, BaseEstimator):
         """
         check_is_fitted(self)
         source = as_source(X, getattr(self, "feature_names_in_", None))
-        validate_data(self, header(X), reset=False, skip_check_array=True)
+        self._check_columns(X)
         sign = self._signs(y, source.n_rows, unlabelled=True)
         return self._learn_in_blocks(source, sign, None)
 
     def add_features(self, n: int) -> Self:
         """Make room for `n` more columns at the end: weight 0, and as open as at the start.
 
-        Rows that are 0 there are scored and learned from as before.
+        Rows that are 0 there are scored and learned from as before. The next table that is
+        learned from has the columns of before first, and says how the new ones are called.
         """
         check_is_fitted(self)
+        n = _whole(n, 0, "n")
+        if n == 0:
+            return self
         self.state_ = self._grown(self.state_, self.n_features_in_ + n)
         self.n_features_in_ += n
         if hasattr(self, "feature_names_in_"):
+            self._open_names = list(self.feature_names_in_)
             del self.feature_names_in_
         return self
 
@@ -238,7 +257,7 @@ class OnlineRanker(RankScorer, BaseEstimator):
         """
         check_is_fitted(self)
         source = as_source(X, getattr(self, "feature_names_in_", None))
-        validate_data(self, header(X), reset=False, skip_check_array=True)
+        self._check_columns(X, learns=False)
         coef = self.coef_
         blocks = _blocks(source, None, _block_rows(source, source.is_sparse))
         return np.concatenate([block @ coef for _, block in blocks])
@@ -255,8 +274,33 @@ class OnlineRanker(RankScorer, BaseEstimator):
 
     # -- the way of a row --------------------------------------------------------------------
 
+    def _check_columns(self, X: Any, first: bool = False, learns: bool = True) -> None:
+        """Check the number and names of the columns against those before.
+
+        Where names are still open, after `start` and `add_features`, the rows that are learned
+        from next settle them.
+        """
+        head = header(X)
+        if first or not hasattr(self, "_open_names"):
+            validate_data(self, head, reset=first, skip_check_array=True)
+            return
+        _check_n_features(self, head, reset=False)
+        if not learns:
+            return
+        _check_feature_names(self, head, reset=True)
+        before = self._open_names
+        names = list(getattr(self, "feature_names_in_", before))
+        if names[: len(before)] != before:
+            del self.feature_names_in_
+            raise ValueError(
+                f"The first columns are {names[: len(before)]}, and not {before} as before. New "
+                "columns go at the end."
+            )
+        del self._open_names
+
     def _begin(self, n_features: int, classes: np.ndarray, rare: Any) -> None:
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self.__dict__.pop("_open_names", None)
         self.classes_, self.pos_label_ = classes, rare
         self.n_features_in_ = n_features
         self.state_ = self._start(n_features, np.random.Generator(np.random.PCG64(seed)))
@@ -264,8 +308,11 @@ class OnlineRanker(RankScorer, BaseEstimator):
     def _signs(self, y: Any, n_rows: int, unlabelled: bool) -> np.ndarray:
         """+1 for rare rows, -1 for the majority, 0 where there is no label."""
         if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        y = np.asarray(y)
+            raise ValueError(
+                "requires y to be passed, but the target y is None: pass a label a row (in "
+                "test_then_train None where there is none), or use score_samples."
+            )
+        y = label_array(y)
         if y.ndim != 1:
             y = column_or_1d(y, warn=True)
         if len(y) != n_rows:
@@ -278,16 +325,7 @@ class OnlineRanker(RankScorer, BaseEstimator):
                 f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. Drop the "
                 "rows without a label, or use test_then_train, which scores them."
             )
-        rest = self.classes_[int(self.classes_[0] == self.pos_label_)]
-        sign = (y == self.pos_label_).astype(np.int8) - (y == rest).astype(np.int8)
-        unknown = sign == 0
-        unknown[missing] = False
-        if unknown.any():
-            row = int(np.flatnonzero(unknown)[0])
-            raise ValueError(
-                f"row {row}: label {y[row]!r} is not among the classes {list(self.classes_)}."
-            )
-        return sign
+        return signs(y, self.classes_, self.pos_label_)
 
     def _learn_in_blocks(
         self,
@@ -330,6 +368,12 @@ def _copies(weight: np.ndarray | None, n: int) -> tuple[np.ndarray | None, np.nd
         return None, np.ones(n)
     whole = np.floor(weight)
     part = weight - whole
+    if (total := float(weight.sum())) > _MANY_COPIES:
+        check_fits(
+            int(24 * total),
+            f"A weight is how often a row is learned: {total:,.0f} copies",
+            "Divide sample_weight by its mean.",
+        )
     times = whole.astype(np.int64) + (part > 0.0)
     copies = np.repeat(np.arange(n), times)
     step = np.ones(len(copies))
@@ -385,6 +429,14 @@ def check_positive(**values: Any) -> None:
     for name, value in values.items():
         if not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
             raise ValueError(f"{name}={value!r} must be a finite number above 0.")
+
+
+def _whole(value: Any, least: int, name: str) -> int:
+    """The value as an int; `ValueError` where it is not a whole number from `least` up."""
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_whole or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number, {least} or above.")
+    return int(value)
 
 
 def check_epochs(n_epochs: Any) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rareclass.labels import two_labels
+
 if TYPE_CHECKING:
     from rareclass.online.ranker import OnlineRanker
     from rareclass.online.river_classifier import RiverClassifier
@@ -58,4 +60,5 @@ def as_river(
         if error.name is None or error.name.partition(".")[0] != "river":
             raise
         raise ImportError("River is not installed. Install it: pip install river") from error
+    two_labels(classes)  # says what is wrong with them
     return RiverClassifier(model, tuple(classes), seed)

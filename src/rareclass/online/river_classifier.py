@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Mapping
 from math import exp, sqrt
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -11,6 +12,7 @@ from sklearn.base import clone
 
 from rareclass.online.ranker import OnlineRanker, SparseRows, _copies
 from rareclass.online.river_rows import cells, columns_of, in_csr_form
+from rareclass.rows.source import is_table
 
 # The spread of the scores is that of about the last thousand rows: weights grow and drift.
 _SPREAD_SHARE = 1e-3
@@ -121,15 +123,19 @@ class RiverClassifier(base.MiniBatchClassifier):
         ----------
         X : pandas or polars DataFrame, pyarrow Table
             Features by column name.
-        y : Series of labels
-        w : float or Series of floats
+        y : Series, list or array of labels
+        w : float, or Series, list or array of floats
             As in `learn_one`.
         """
         rows = _rows_of(X)
-        labels = nw.from_native(y, series_only=True, allow_series=True).to_list()
+        series = nw.from_native(y, allow_series=True, pass_through=True)
+        labels = series.to_list() if isinstance(series, nw.Series) else list(y)
         if len(labels) != len(rows):
             raise ValueError(f"X has {len(rows)} rows and y has {len(labels)}.")
-        weights = np.broadcast_to(np.asarray(w, dtype=float), len(rows)).tolist()
+        weight = np.asarray(w, dtype=float)
+        if weight.ndim and weight.shape != (len(rows),):
+            raise ValueError(f"X has {len(rows)} rows and w has {len(weight)}.")
+        weights = np.broadcast_to(weight, len(rows)).tolist()
         self._learn(rows, [self._sign(label) for label in labels], weights)
 
     def _learn(
@@ -190,9 +196,15 @@ class RiverClassifier(base.MiniBatchClassifier):
             return 1
         if y == self._majority:
             return -1
+        if y is None or y != y:
+            raise ValueError(
+                f"label {y!r}: a row cannot be learned before its label is known. Score it now, "
+                "and learn it when the label comes."
+            )
         raise ValueError(
             f"label {y!r} is neither {self._majority!r} (majority) nor {self._rare!r} (rare). "
-            "Name the two labels: as_river(model, classes=(majority, rare))."
+            "Name both, and the rare one in the model, which else is the one that sorts last: "
+            "as_river(CBR(pos_label=rare), classes=(majority, rare))."
         )
 
     # -- scoring -----------------------------------------------------------------------------
@@ -265,12 +277,17 @@ def _by_name(name: Hashable) -> tuple[str, str]:
 
 def _checked_weight(weight: float) -> bool:
     """Whether a row with this weight counts."""
-    if not 0.0 <= weight < float("inf"):
+    if not (isinstance(weight, Real) and 0.0 <= weight < float("inf")):
         raise ValueError(f"w={weight!r} must be a finite number, 0 or above.")
     return weight > 0.0
 
 
 def _rows_of(X: Any) -> list[dict[Hashable, float]]:
+    if not is_table(X):
+        raise TypeError(
+            f"X of type {type(X).__name__} is not a table: pass a pandas or polars DataFrame, or "
+            "single rows to learn_one and score_one."
+        )
     frame = nw.from_native(X, eager_only=True)
     rows: Iterator[Mapping[Hashable, Any]] = frame.iter_rows(named=True)
     return [cells(row) for row in rows]

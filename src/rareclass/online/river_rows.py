@@ -23,6 +23,11 @@ def cells(x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
     >>> cells({"size": 2, "new": True, "colour": "red", "age": None})
     {'size': 2.0, 'new': 1.0, 'colour=red': 1.0}
     """
+    if not isinstance(x, Mapping):
+        raise TypeError(
+            f"x={x!r} of type {type(x).__name__} is not a row of River: pass a dict of features "
+            "by name, e.g. {'amount': 12.5}. Arrays and tables go to the model's own partial_fit."
+        )
     found: dict[Hashable, float] = {}
     for name, value in x.items():
         if value is None:

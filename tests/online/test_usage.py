@@ -1,0 +1,244 @@
+"""What someone does who knows scikit-learn, pandas, polars or River, and what they are told."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp, as_river
+
+LEARNERS = [
+    CBR(random_state=0),
+    CBR(covariance="diagonal", random_state=0),
+    OAM(random_state=0),
+    OPAUC(eta=2**-5, random_state=0),
+    OPAUC(eta=2**-5, rank=3, random_state=0),
+    AdaOAM(random_state=0),
+    UniExp(random_state=0),
+]
+each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+
+
+def rows(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.2).astype(int)
+    return rng.normal(size=(n, 3)) + 1.5 * y[:, None], y
+
+
+X, Y = rows()
+NAMES = ["amount", "age", "visits"]
+
+
+def begun(learner, classes=(0, 1), n_features=3):
+    return clone(learner).start(n_features, list(classes))
+
+
+@each_learner
+def test_in_the_tools_of_scikit_learn(learner):
+    pipeline = make_pipeline(StandardScaler(), learner)
+    assert cross_val_score(pipeline, X, Y, cv=3, scoring="roc_auc").min() > 0.9
+    name = "eta" if "eta" in learner.get_params() else "C"
+    grid = {f"{pipeline.steps[1][0]}__{name}": [0.6, 0.7]}
+    labels = np.where(Y == 1, "fraud", "ok")
+    found = GridSearchCV(pipeline, grid, cv=3, scoring="average_precision").fit(X, Y)
+    assert found.best_score_ > 0.7
+    assert GridSearchCV(pipeline, grid, cv=3).fit(X, labels).best_score_ > 0.9  # AUC
+    copy = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(copy.decision_function(X), found.decision_function(X))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_the_first_table_of_a_stream_names_the_columns(kind):
+    def table(names):
+        return kind(dict(zip(names, X.T, strict=True)))
+
+    model = begun(CBR())
+    model.score_samples(table(["x", "y", "z"]))  # scoring settles nothing; warnings are errors
+    model.test_then_train(table(NAMES), Y)
+    assert list(model.feature_names_in_) == NAMES
+    for other in (["amount", "visits", "age"], ["amount", "age", "trips"]):
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.partial_fit(table(other), Y)
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.test_then_train(table(other), Y)
+
+
+def test_new_columns_come_after_those_that_are_named():
+    model = CBR().partial_fit(pd.DataFrame(X, columns=NAMES), Y, classes=[0, 1]).add_features(1)
+    wide = pd.DataFrame(np.pad(X, ((0, 0), (0, 1))), columns=[*NAMES, "land"])
+    with pytest.raises(ValueError, match=r"first columns are \['land', .* New columns go at the"):
+        model.partial_fit(wide[["land", *NAMES]], Y)
+    model.partial_fit(wide, Y).test_then_train(wide, Y)
+    assert list(model.feature_names_in_) == [*NAMES, "land"]
+
+
+def test_a_table_is_learned_from_as_its_values_are():
+    plain = begun(CBR()).partial_fit(X, Y)
+    named = begun(CBR()).partial_fit(pd.DataFrame(X, columns=NAMES), Y)
+    np.testing.assert_array_equal(named.coef_, plain.coef_)
+
+
+@each_learner
+def test_places_for_features(learner):
+    model = begun(learner).partial_fit(X, Y)
+    before = model.coef_.copy()
+    np.testing.assert_array_equal(model.add_features(0).coef_, before)
+    for n in (-1, 1.5, "a", True):
+        with pytest.raises(ValueError, match=r"^n=.* must be a whole number, 0 or above\.$"):
+            model.add_features(n)
+        with pytest.raises(ValueError, match=r"^n_features=.* must be a whole number, 1 or above"):
+            clone(learner).start(n, [0, 1])
+    with pytest.raises(ValueError, match="n_features=0"):
+        clone(learner).start(0, [0, 1])
+    assert model.n_features_in_ == 3
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ([0, "a"], "both text or both not"),
+        ([None, 1], "one of them is missing"),
+        ([0, np.nan], "one of them is missing"),
+        ("ab", "must be two labels, e.g."),
+        (None, "classes=None must be two labels"),
+        ([1], "there are 1"),
+        ({0, 1, 2}, "there are 3"),
+    ],
+)
+def test_classes_that_will_not_do(classes, message):
+    with pytest.raises(ValueError, match=message):
+        CBR().start(3, classes)
+    with pytest.raises(ValueError, match=message):
+        as_river(CBR(), classes=classes)
+    if classes is not None:
+        with pytest.raises(ValueError, match=message):
+            CBR().partial_fit(X, Y, classes=classes)
+        with pytest.raises(ValueError, match=message):
+            begun(CBR()).partial_fit(X, Y, classes=classes)
+
+
+def test_classes_in_a_set_and_a_rare_label_that_equals_one():
+    assert CBR().start(3, {"no", "yes"}).pos_label_ == "yes"
+    assert CBR(pos_label=1).start(3, [False, True]).pos_label_.dtype == bool
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Series(["ok", None, "fraud"], dtype="string"),
+        pd.Series(["ok", None, "fraud"], dtype=object),
+        pd.Series(["ok", None, "fraud"], dtype="category"),
+        pl.Series(["ok", None, "fraud"]),
+        ["ok", None, "fraud"],
+        ["ok", float("nan"), "fraud"],
+    ],
+    ids=["string", "object", "category", "polars", "list", "nan"],
+)
+def test_labels_that_are_missing_in_every_form(y):
+    model, wanted = (begun(CBR(pos_label="fraud"), ["ok", "fraud"]) for _ in range(2))
+    assert len(model.test_then_train(X[:3], y)) == 3
+    wanted.partial_fit(X[[0, 2]], ["ok", "fraud"])
+    np.testing.assert_array_equal(model.coef_, wanted.coef_)
+    assert model.coef_.any()
+    with pytest.raises(ValueError, match=r"no label at all: row 1\."):
+        model.partial_fit(X[:3], y)
+    with pytest.raises(ValueError, match="row 1 of y has no label"):
+        model.score(X[:3], y)
+
+
+def test_labels_are_named_as_the_user_writes_them():
+    model = begun(CBR()).partial_fit(X, Y)
+    with pytest.raises(ValueError, match=r"row 0: label '0' is not among the classes \[0, 1\]"):
+        model.partial_fit(X[:2], ["0", "1"])
+    with pytest.raises(ValueError, match="row 2: label 5 is not among"):
+        model.test_then_train(X[:3], [None, 1, 5])
+    with pytest.raises(ValueError, match=r"label '0' is not among"):
+        model.score(X[:2], ["0", "1"])
+    with pytest.raises(ValueError, match=r"pos_label=7 is not among the labels \[0, 1\]"):
+        CBR(pos_label=7).fit(X, Y)
+    with pytest.raises(ValueError, match="one class only, 0:"):
+        CBR().fit(X, np.zeros(300, int))
+    with pytest.raises(ValueError, match=r"None: pass a label a row .* score_samples"):
+        model.test_then_train(X, None)
+
+
+@each_learner
+def test_score_of_one_class_says_which(learner):
+    model = clone(learner).fit(X, np.where(Y == 1, "fraud", "ok"))
+    with pytest.raises(ValueError, match=r"the class 'ok' only: .* \['fraud', 'ok'\]"):
+        model.score(X[:2], ["ok", "ok"])
+
+
+@each_learner
+def test_weights(learner):
+    model = begun(learner)
+    with pytest.raises(ValueError, match=r"1,000,000,000,001 copies take .* its mean"):
+        model.partial_fit(X[:2], [0, 1], sample_weight=[1e12, 1.0])
+    assert not model.coef_.any()
+    half = begun(learner).partial_fit(X, Y, sample_weight=np.full(300, 0.5))
+    assert half.score(X, Y) > 0.9
+    rest = np.where(np.arange(300) < 200, 1.0, 0.0)
+    weighted = begun(learner).partial_fit(X, Y, sample_weight=rest)
+    np.testing.assert_array_equal(
+        weighted.coef_, begun(learner).partial_fit(X[:200], Y[:200]).coef_
+    )
+
+
+@each_learner
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+def test_one_feature(learner, kind):
+    model = clone(learner).fit(kind(X[:, :1]), Y)
+    assert model.score(kind(X[:, :1]), Y) > 0.8
+
+
+@each_learner
+def test_huge_values_leave_a_usable_model_or_are_named(learner):
+    wide = X * [1.0, 1e70, 1.0]
+    assert np.isfinite(clone(learner).fit(wide, Y).coef_).all()
+    wide = X * [1.0, 1e200, 1.0]
+    for form in (np.asarray, sparse.csr_array):
+        model = begun(learner)
+        if isinstance(learner, OPAUC | AdaOAM):
+            with pytest.raises(ValueError, match=r"column 1: -?[0-9.]+e\+200 .* Scale the column"):
+                model.partial_fit(form(wide), Y)
+        else:
+            model.partial_fit(form(wide), Y)
+        assert np.isfinite(model.coef_).all()
+
+
+def test_river_is_told_what_a_row_a_label_and_a_weight_are():
+    ranker = as_river(CBR())
+    with pytest.raises(TypeError, match=r"of type list is not a row of River: .*partial_fit"):
+        ranker.learn_one([1.0, 2.0], True)
+    for label in (None, float("nan")):
+        with pytest.raises(ValueError, match="cannot be learned before its label is known"):
+            ranker.learn_one({"a": 1.0}, label)
+    with pytest.raises(ValueError, match=r"sorts last: as_river\(CBR\(pos_label=rare\), classes="):
+        ranker.learn_one({"a": 1.0}, "fraud")
+    for weight in (None, "2"):
+        with pytest.raises(ValueError, match=r"w=.* must be a finite number"):
+            ranker.learn_one({"a": 1.0}, True, w=weight)
+    table = pd.DataFrame({"a": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="X has 2 rows and w has 3"):
+        ranker.learn_many(table, [True, False], w=[1.0, 2.0, 3.0])
+    with pytest.raises(TypeError, match=r"X of type list is not a table: .* learn_one"):
+        ranker.learn_many([{"a": 1.0}], [True])
+    assert ranker.weights == {}
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
+def test_river_takes_labels_in_any_form(kind):
+    table, labels = pd.DataFrame({"a": [1.0, 2.0, 4.0]}), [False, True, True]
+    wanted = as_river(CBR())
+    for a, label in zip(table["a"], labels, strict=True):
+        wanted.learn_one({"a": a}, label)
+    found = as_river(CBR())
+    found.learn_many(table, kind(labels))
+    assert found.weights == wanted.weights
