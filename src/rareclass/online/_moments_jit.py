@@ -7,7 +7,9 @@ class's covariance and ``spread`` the trace of scatter.
 import numpy as np
 from numba import njit
 
-# Sums may be taken in any order, fixed once compiled: that is what lets them run in vector lanes.
+# Sums may be taken in any order, fixed once compiled: that is what lets them run in vector lanes. A
+# loop with a sum stores nothing: where a loop stores, the compiled code has a second way for arrays
+# that overlap, with another order.
 _FAST = {"reassoc", "contract"}
 
 
@@ -28,14 +30,13 @@ def _add_row(x, h, own, moments, gap):
     weight[own] += h
     share = h / weight[own]
     factor = before * share
-    square = 0.0
     for i in range(x.shape[0]):
         gap[i] = x[i] - mean[i]
-        square += gap[i] * gap[i]
+    for i in range(x.shape[0]):
         mean[i] += share * gap[i]
     if factor == 0.0:
         return
-    spread[own] += factor * square
+    spread[own] += factor * _dot(gap, gap)
     for j in range(x.shape[0]):
         scaled = factor * gap[j]
         row = scatter[j]
@@ -89,16 +90,13 @@ def _step_length(eta, direction, gradient, lam, gap, scatter, n, bound, product)
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _gradient(x, y, lam, coef, centre, scatter, n, gap, gradient):
     """Gradient of the row's objective, and gap = x - centre; returns gap' gap."""
-    margin, square = 0.0, 0.0
     for i in range(x.shape[0]):
         gap[i] = x[i] - centre[i]
-        margin += gap[i] * coef[i]
-        square += gap[i] * gap[i]
     _product(scatter, coef, gradient)
-    pull = margin - y
+    pull = _dot(gap, coef) - y
     for i in range(x.shape[0]):
         gradient[i] = lam * coef[i] + pull * gap[i] + gradient[i] / n
-    return square
+    return _dot(gap, gap)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
