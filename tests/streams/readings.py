@@ -1,0 +1,36 @@
+"""Reading a source in tests: all of it, or what there is now; good and bad records apart."""
+
+import json
+from typing import Any
+
+from rareclass.streams.batch import Batch
+from rareclass.streams.file_source import FileSource
+from rareclass.streams.folder_source import FolderSource
+from rareclass.streams.sources import Source
+
+# What a stream came to: (file, line, cells) of good rows, (file, line, reason, text) of bad ones.
+Records = tuple[list[tuple[str, int, tuple[Any, ...]]], list[tuple[str, int, str, str]]]
+
+
+def records_of(batches: list[Batch]) -> Records:
+    good, bad = [], []
+    for batch in batches:
+        cells = zip(*(column.tolist() for column in batch.columns.values()), strict=True)
+        rows = zip(batch.lines.tolist(), cells, strict=True)
+        good += [(batch.file, line, tuple(row)) for line, row in rows]
+        bad += [tuple(row) for row in batch.rejected]
+        assert batch.n_read == batch.n_rows + len(batch.rejected)
+        json.dumps(batch.position)
+    return good, bad  # type: ignore[return-value]
+
+
+def read_all(source: FileSource | FolderSource | Source, size: int = 10_000) -> list[Batch]:
+    batches = list(iter(lambda: source.read(size), None))
+    source.close()
+    return batches
+
+
+def now(source: Source, max_records: int = 100) -> Batch:
+    batch = source.read(max_records)
+    assert batch is not None
+    return batch

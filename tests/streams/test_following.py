@@ -1,0 +1,160 @@
+"""Sources that grow while they are followed."""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rareclass.errors import InputError
+from rareclass.streams import folder_source, sources
+from rareclass.streams.sources import open_source
+from streams.readings import now, read_all, records_of
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Followed sources return at once, and look at finished files each time."""
+    monkeypatch.setattr(sources, "_LONGEST_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(folder_source, "_GROWTH_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(folder_source, "_SETTLED_SECONDS", 0.0)
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_following_a_growing_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.touch()
+    source = open_source(str(path), follow=True)
+    assert (now(source).n_read, source.columns) == (0, None)
+    append(path, "a,")
+    assert now(source).n_read == 0
+    append(path, 'b\n1,2\n3,"x\n')
+    first = now(source)
+    assert first.columns["a"].tolist() == ["1"]
+    assert source.columns == ["a", "b"]
+    append(path, 'y"')
+    assert now(source).n_read == 0
+    append(path, "\n5,6")
+    second = now(source)
+    assert second.columns["b"].tolist() == ["x\ny"]
+    assert second.lines.tolist() == [3]
+    source.close()
+    again = open_source(str(path), first.position, follow=True)
+    assert now(again).columns["b"].tolist() == ["x\ny"]
+    append(path, "7\n")
+    last = now(again)
+    assert (last.columns["b"].tolist(), last.lines.tolist()) == (["67"], [5])
+    path.write_text("a,b\n")
+    with pytest.raises(InputError, match="is shorter than what was read"):
+        again.read(1)
+    again.close()
+    with pytest.raises(InputError, match="is shorter than what was read"):
+        open_source(str(path), last.position)
+
+
+def test_following_waits_a_second_at_most(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n")
+    source = open_source(str(path), follow=True)
+    timer = threading.Timer(0.2, append, (path, "1,2\n"))
+    timer.start()
+    assert now(source).n_read == 1
+    assert now(source).n_read == 0
+    source.close()
+    timer.join()
+
+
+def test_a_file_that_grows_after_its_last_line_was_taken(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n3,4")
+    position = read_all(open_source(str(path)))[-1].position
+    append(path, "\n5,6\n")
+    rows = read_all(open_source(str(path), position))
+    assert records_of(rows) == ([(str(path), 4, ("5", "6"))], [])
+    path.write_text("a,b\n1,2\n3,44\n5,6\n")
+    good, bad = records_of(read_all(open_source(str(path), position)))
+    assert good == [(str(path), 4, ("5", "6"))]
+    assert bad == [(str(path), 3, "the rest of a line that had been read incomplete", "4")]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_folder_that_grows(tmp_path: Path) -> None:
+    source = open_source(str(tmp_path), follow=True)
+    assert now(source).n_read == 0
+    (tmp_path / "m.csv").write_text("a,b\n1,2\n3,4")
+    assert now(source).lines.tolist() == [2]
+    for name in (".h.csv", "n.csv.tmp", "n.csv.part", "_n.csv", "notes.md", "n.csv~"):
+        (tmp_path / name).write_text("a,b\n9,9\n")
+    assert now(source).n_read == 0
+    # A file that sorts before: now the last line of the first one is one.
+    (tmp_path / "b.csv").write_text("a,b\n5,6\n")
+    third, fourth = now(source), now(source)
+    assert [(b.file, b.columns["a"].tolist()) for b in (third, fourth)] == [
+        ("m.csv", ["3"]),
+        ("b.csv", ["5"]),
+    ]
+    append(tmp_path / "b.csv", "7,8\n")
+    position = now(source).position
+    append(tmp_path / "m.csv", "\n10,11\n")
+    source.close()
+    (tmp_path / "c.jsonl").write_text('{"a": 1, "b": 2}\n')
+    again = open_source(str(tmp_path), json.loads(json.dumps(position)), follow=True)
+    fifth, sixth = now(again), now(again)
+    assert (fifth.file, fifth.columns["a"].tolist()) == ("c.jsonl", [1])
+    assert (sixth.file, sixth.lines.tolist(), sixth.columns["a"].tolist()) == (
+        "m.csv",
+        [4],
+        ["10"],
+    )
+    assert now(again).n_read == 0
+    (tmp_path / "b.csv").write_text("a,b\n")
+    with pytest.raises(InputError, match="was changed after it had been read"):
+        again.read(5)
+    again.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_half_a_line_is_waited_for_while_it_is_fresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_source, "_SETTLED_SECONDS", 2.0)
+    (tmp_path / "1.csv").write_text("a,b\n1,2\n3,")
+    source = open_source(str(tmp_path), follow=True)
+    assert now(source).n_read == 1
+    (tmp_path / "2.csv").write_text("a,b\n5,6\n")
+    assert now(source).n_read == 0
+    append(tmp_path / "1.csv", "4")
+    assert now(source).n_read == 0
+    os.utime(tmp_path / "1.csv", (1e9, 1e9))
+    assert now(source).columns["b"].tolist() == ["4"]
+    assert now(source).columns["b"].tolist() == ["6"]
+    source.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_parquet_files_in_a_followed_folder_wait_until_complete(tmp_path: Path) -> None:
+    table = pa.table({"a": [1.5, None]})
+    pq.write_table(table, tmp_path / "whole")
+    content = (tmp_path / "whole").read_bytes()
+    (tmp_path / "x.parquet").write_bytes(content[:-20])
+    (tmp_path / "y.parquet").write_bytes(content)
+    source = open_source(str(tmp_path), follow=True)
+    assert now(source).file == "y.parquet"
+    assert now(source).n_read == 0
+    (tmp_path / "x.parquet").write_bytes(content)
+    assert now(source).file == "x.parquet"
+    source.close()
+    (tmp_path / "y.parquet").write_bytes(content[:-20])
+    not_followed = open_source(str(tmp_path))
+    assert now(not_followed).file == "x.parquet"
+    with pytest.raises(InputError, match=r"y\.parquet is a Parquet file that is cut short"):
+        not_followed.read(5)
+    not_followed.close()
