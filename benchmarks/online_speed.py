@@ -95,10 +95,13 @@ def streams(rows: int, folder: Path | None) -> dict[str, Callable[[], Stream]]:
         "text, 100 of 50,000": lambda: online_streams.text(max(rows // 20, 100)),
     }
     if folder is not None:
-        head: Callable[[Stream], Stream] = lambda s: Stream(s.X[:rows], s.y[:rows])  # noqa: E731
-        made["cod_rna, d = 8"] = lambda: head(online_streams.cod_rna(folder))
-        made["cod_rna, 1 % rare, d = 8"] = lambda: head(online_streams.cod_rna(folder, 0.01))
+        made["cod_rna, d = 8"] = lambda: _head(online_streams.cod_rna(folder), rows)
+        made["cod_rna, 1 % rare, d = 8"] = lambda: _head(online_streams.cod_rna(folder, 0.01), rows)
     return made
+
+
+def _head(stream: Stream, rows: int) -> Stream:
+    return Stream(stream.X[:rows], stream.y[:rows])
 
 
 def rate(name: str, stream: Stream, repeats: int) -> dict[str, Any]:

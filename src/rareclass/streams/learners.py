@@ -30,17 +30,17 @@ class NamedLearner(NamedTuple):
     """
 
     class_name: str
-    fixed: dict[str, Any] = {}  # noqa: RUF012 (never changed)
-    defaults: dict[str, Any] = {}  # noqa: RUF012
+    fixed: dict[str, Any]
+    defaults: dict[str, Any]
 
 
 LEARNERS: dict[str, NamedLearner] = {
     "cbr": NamedLearner("CBR", {"covariance": "full"}, _CBR_IN_STREAMS),
     "cbr-diagonal": NamedLearner("CBR", {"covariance": "diagonal"}, _CBR_IN_STREAMS),
-    "oam": NamedLearner("OAM"),
-    "opauc": NamedLearner("OPAUC"),
-    "adaoam": NamedLearner("AdaOAM"),
-    "uniexp": NamedLearner("UniExp"),
+    "oam": NamedLearner("OAM", {}, {}),
+    "opauc": NamedLearner("OPAUC", {}, {}),
+    "adaoam": NamedLearner("AdaOAM", {}, {}),
+    "uniexp": NamedLearner("UniExp", {}, {}),
 }
 # A stream is seen once, and its rare class is --positive.
 _NOT_FOR_STREAMS = ("n_epochs", "pos_label")

@@ -1,5 +1,6 @@
 """What reading rows from the lines of a text has in common."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,7 @@ class TakenRows:
         return len(self.lines) + len(self.rejected)
 
 
-class TextSource:
+class TextSource(ABC):
     """Rows of a text; a subclass says how lines become rows.
 
     Parameters
@@ -109,8 +110,9 @@ class TextSource:
     def _go_to(self, offset: int, line: int) -> None:
         self._lines.skip(offset, line)
 
+    @abstractmethod
     def _take(self, taken: TakenRows, max_records: int) -> None:
-        raise NotImplementedError
+        """Read up to so many records into `taken`."""
 
     def _position(self) -> dict[str, Any]:
         return {"offset": self._lines.offset, "line": self._lines.line, "columns": self.columns}
