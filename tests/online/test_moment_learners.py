@@ -15,7 +15,8 @@ from online.moment_oracles import (
     projected_covariance,
 )
 from oracles import rare_mixture
-from rareclass.online import OPAUC, AdaOAM, memory_check
+from rareclass import memory_check
+from rareclass.online import OPAUC, AdaOAM
 from rareclass.online._low_rank_jit import _LEAST_FOLD
 from rareclass.online.moments import ClassMoments, equal_error_threshold
 from rareclass.online.state import flatten

@@ -14,11 +14,12 @@ from rareclass.errors import InputError
 from rareclass.rows import RowSource
 from rareclass.workflow import fit_memory
 from rareclass.workflow.fit_memory import plan_memory
+from rareclass.workflow.rankrc_method import RankRCMethod
 from rareclass.workflow.rows_on_disk import RowsOnDisk, _sample, encode_on_disk
 from rareclass.workflow.training import train
 from rareclass.workflow.training_set import FitSettings, TrainingSet, read_training_set
 
-SETTINGS = FitSettings(target="y", lam=0.01, folds=2)
+SETTINGS = FitSettings(target="y", method=RankRCMethod(0.01), folds=2)
 
 
 @pytest.fixture(autouse=True)
@@ -86,12 +87,17 @@ def test_the_rows_are_the_same(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [SETTINGS, replace(SETTINGS, holdout=0.0, weigh_copies=False), replace(SETTINGS, lam=None)],
+    [
+        SETTINGS,
+        replace(SETTINGS, holdout=0.0, weigh_copies=False),
+        replace(SETTINGS, method=RankRCMethod()),
+    ],
 )
 def test_the_model_is_the_same(tmp_path: Path, settings: FitSettings) -> None:
     memory, disk = both(messy(tmp_path / "t.parquet"), settings)
     one, other = train(memory, settings), train(disk, replace(settings, on_disk=True))
-    assert other.lam == one.lam
+    assert other.method == one.method
+    assert other.summary == one.summary
     assert other.notes == one.notes
     np.testing.assert_allclose(other.content.model.coef_, one.content.model.coef_, rtol=1e-7)
     assert other.content.model.offset_ == pytest.approx(one.content.model.offset_, rel=1e-7)

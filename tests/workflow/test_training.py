@@ -8,6 +8,7 @@ import pytest
 
 from rareclass.data.tables import open_table
 from rareclass.errors import InputError
+from rareclass.workflow.rankrc_method import RankRCMethod
 from rareclass.workflow.training import train
 from rareclass.workflow.training_set import FitSettings, TrainingSet, read_training_set
 
@@ -46,7 +47,7 @@ def test_copied_rare_rows_do_not_flatter_the_estimate(tmp_path: Path, suffix: st
     assert data.n_rare == 60
     assert data.weight is not None
     np.testing.assert_array_equal(data.weight, np.where(data.rare, 3, 1))
-    trained = train(data, FitSettings(target="y", lam=0.01))
+    trained = train(data, FitSettings(target="y", method=RankRCMethod(0.01)))
     assert trained.estimate is not None
     assert trained.estimate.measures[0].value < 0.8
     assert any("15 rare rows held out are copies of 5 distinct" in note for note in trained.notes)
@@ -96,6 +97,6 @@ def test_a_mistake_of_the_program_is_not_called_memory(
         raise ValueError("a bug")
 
     data = read(noise(tmp_path / "t.csv", 1))
-    monkeypatch.setattr("rareclass.workflow.training.RankRCCV.fit", fail)
+    monkeypatch.setattr("rareclass.workflow.rankrc_method.RankRCCV.fit", fail)
     with pytest.raises(ValueError, match="a bug"):
         train(data, FitSettings(target="y"))

@@ -1,6 +1,5 @@
 """``rareclass fit``: from a training file to a model file."""
 
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +8,15 @@ import typer
 from rich.console import Console
 
 from rareclass.cli.faults import exit_codes_for_faults
+from rareclass.cli.method import (
+    COST_OPTION,
+    COVARIANCE_OPTION,
+    LAM_OPTION,
+    METHOD_OPTION,
+    Covariance,
+    MethodName,
+    method_from,
+)
 from rareclass.cli.screen import (
     file_text,
     output,
@@ -23,12 +31,6 @@ from rareclass.errors import InputError
 if TYPE_CHECKING:
     from rareclass.workflow.training import Trained
     from rareclass.workflow.training_set import FitSettings, TrainingSet
-
-
-class Method(StrEnum):
-    """Ways to learn a ranking."""
-
-    rankrc = "rankrc"
 
 
 class Copies(StrEnum):
@@ -60,11 +62,10 @@ def fit(
         list[str] | None,
         typer.Option(help="Column to take as categories whatever it holds. Many times."),
     ] = None,
-    method: Annotated[Method, typer.Option(help="How to learn.")] = Method.rankrc,
-    lam: Annotated[
-        str,
-        typer.Option(help="Regulariser: a number such as 0.01 or 2^-8; auto cross-validates."),
-    ] = "auto",
+    method: Annotated[MethodName, METHOD_OPTION] = MethodName.rankrc,
+    lam: Annotated[str | None, LAM_OPTION] = None,
+    cost: Annotated[str | None, COST_OPTION] = None,
+    covariance: Annotated[Covariance | None, COVARIANCE_OPTION] = None,
     copies: Annotated[
         Copies,
         typer.Option(help="Rows that are copies of another: weigh counts them all, drop once."),
@@ -95,7 +96,7 @@ def fit(
 
     Rows are held out to say how good the ranking is; the saved model learns from all of them.
     """
-    strength, character = parse_lam(lam), parse_separator(separator)
+    learner, character = method_from(method, lam, cost, covariance), parse_separator(separator)
     from rareclass.atomic_file import check_not_input, check_writable
     from rareclass.data.tables import open_table
     from rareclass.rows.scratch import scratch_folder
@@ -112,7 +113,7 @@ def fit(
         drop=tuple(drop or ()),
         keep=tuple(keep or ()),
         categories=tuple(category or ()),
-        lam=strength,
+        method=learner,
         weigh_copies=copies is Copies.weigh,
         holdout=holdout,
         folds=folds,
@@ -139,39 +140,20 @@ def fit_and_save(
     from rareclass.data.tables import open_table
     from rareclass.progress import track
     from rareclass.workflow.model_file import save_model
+    from rareclass.workflow.training import terms_of
     from rareclass.workflow.training import train as train_model
     from rareclass.workflow.training_set import read_training_set
 
     with track(f"Reading {train.name}"):
         data = read_training_set(open_table(train, separator), settings)
     _print_data(console, train, data, settings)
+    outlook = settings.method.outlook(data.size, terms_of(data, settings))
+    print_notes(console, [outlook] if outlook else [])
     trained = train_model(data, settings)
     _print_trained(console, trained, settings)
     save_model(out, trained.content)
     console.print(f"\nSaved {file_text(out)}: encoder, model, and what is printed here.")
     return trained
-
-
-def parse_lam(text: str) -> float | None:
-    """Return the number that ``--lam`` stands for, None for "auto".
-
-    Examples
-    --------
-    >>> parse_lam("2^-8"), parse_lam("2**-1"), parse_lam("1e-3"), parse_lam("auto")
-    (0.00390625, 0.5, 0.001, None)
-    """
-    if text.strip().lower() == "auto":
-        return None
-    power = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)\s*", text)
-    try:
-        value = float(power[1]) ** float(power[2]) if power else float(text)
-    except (ValueError, OverflowError):
-        value = float("nan")
-    if not 0 < value < float("inf"):
-        raise InputError(
-            f"--lam {text} is not a number above zero.", "Give auto, or one such as 0.01 or 2^-8."
-        )
-    return value
 
 
 def _memory_limit(memory: str | None) -> int:
@@ -228,7 +210,7 @@ def _print_data(console: Console, path: Path, data: "TrainingSet", settings: "Fi
 
 
 def _print_trained(console: Console, trained: "Trained", settings: "FitSettings") -> None:
-    estimate, lam = trained.estimate, trained.lam
+    estimate = trained.estimate
     console.print()
     if estimate is not None:
         console.print(
@@ -237,19 +219,12 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
         )
         print_estimate(console, estimate)
         console.print()
-    console.print(f"Landmarks: {trained.content.model.coef_.shape[0]:,} rows carry the model")
-    how = "given" if settings.lam is not None else "chosen by cross-validation"
-    console.print(f"Regulariser lam = {lam:.4g} (2^{_log2(lam):.4g}), {how}")
+    for line in trained.summary:
+        console.print(line, markup=False)
     if estimate is not None:
         console.print(
-            "Saved model: trained again on all rows with this lam."
+            f"Saved model: trained again on all rows with this {settings.method.parameter}."
             if settings.refit
             else "Saved model: trained without the held-out rows."
         )
     print_notes(console, trained.notes)
-
-
-def _log2(value: float) -> float:
-    from math import log2
-
-    return log2(value)

@@ -27,6 +27,8 @@ from rareclass.data.columns import Column
 # Below this many rows the solver gets double precision; above, half the memory.
 DOUBLE_PRECISION_ROWS = 100_000
 TEXT_COMPONENTS = 30
+# Year, month, day, hour, total seconds.
+_DATE_PARTS = 5
 # A standardised number beyond this would overflow in a kernel of 32 bits.
 _FARTHEST = 1e15
 # Rows that store fewer of their features than this are brought to unit length.
@@ -179,6 +181,18 @@ class TableEncoder(BaseEstimator):
         if fewest < 2:
             return KFold(2, shuffle=True, random_state=self.random_state)
         return StratifiedKFold(min(5, fewest), shuffle=True, random_state=self.random_state)
+
+
+def encoded_width(column: Column) -> int:
+    """Return about how many numbers a column becomes."""
+    if not column.is_used:
+        return 0
+    marker = int(column.n_missing > 0)
+    if column.kind == "text":
+        return TEXT_COMPONENTS
+    if column.kind == "date":
+        return _DATE_PARTS * (1 + marker)
+    return 1 + marker if column.kind != "category" or column.n_distinct == 2 else column.n_distinct
 
 
 class SparseEncoder(BaseEstimator):

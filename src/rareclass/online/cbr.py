@@ -14,7 +14,7 @@ from rareclass.online.buffers import (
     share_of_others,
     slots,
 )
-from rareclass.online.memory_check import check_fits
+from rareclass.memory_check import check_fits
 from rareclass.online.ranker import OnlineRanker, buffer_offset, check_epochs, check_positive
 
 # Share of a row's pairs that take steps above which working them all out is faster

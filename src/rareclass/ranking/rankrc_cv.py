@@ -1,19 +1,17 @@
 """RankRCCV: the paper's selection of lam by cross-validation, on one kernel."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rareclass.cross_validation import Fold, Scoring, as_scoring, best_of, make_folds, score_table
 from rareclass.decide import balanced_accuracy_threshold
-from rareclass.labels import Labels
-from rareclass.metrics import average_precision, roc_auc
 from rareclass.progress import track
 from rareclass.rank_scorer import RankScorer
 from rareclass.ranking.fitting import fit_path, stopped_short
@@ -26,9 +24,6 @@ from rareclass.ranking.rankrc import (
 )
 from rareclass.rows import LabelledRows, header
 
-Scoring = Callable[[np.ndarray, np.ndarray, Any], float]
-
-SCORINGS: dict[str, Scoring] = {"roc_auc": roc_auc, "average_precision": average_precision}
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 
 
@@ -151,10 +146,12 @@ verbose
         if not lams:
             raise ValueError("lams is empty: pass at least one number above 0.")
         check_solver_parameters(self, lams)
-        scoring = _scoring(self.scoring)
+        scoring = as_scoring(self.scoring)
         validate_data(self, header(X), skip_check_array=True)
         prepared = prepare(self, X, y, sample_weight, several=True)
-        folds = self._folds(prepared.labels, prepared.n_rows)
+        folds = make_folds(
+            self.cv, prepared.labels, prepared.n_rows, self.random_state, "RankRC with a lam"
+        )
         solutions, scores = self._cross_validate(prepared, folds, lams, scoring)
         self._store_results(lams, solutions, scores)
         self.n_splits_ = len(folds)
@@ -199,54 +196,8 @@ verbose
             )
         return self.best_estimator_
 
-    def _folds(self, labels: Labels, n_rows: int) -> list[np.ndarray]:
-        """Held-out rows of each fold, as masks over all rows of X."""
-        kept = np.sort(np.concatenate([labels.rare, labels.majority]))
-        is_rare = np.isin(kept, labels.rare)
-        folds: Iterable
-        if self.cv is None:
-            raise ValueError("cv=None is not a number of folds, a splitter or a list of folds.")
-        if isinstance(self.cv, (int, np.integer)):
-            folds = self._stratified(is_rare).split(kept, is_rare)
-            to_rows = kept
-        else:
-            y = np.zeros(n_rows, dtype=bool)
-            y[labels.rare] = True
-            folds = (
-                self.cv.split(np.empty((n_rows, 0)), y) if hasattr(self.cv, "split") else self.cv
-            )
-            to_rows = np.arange(n_rows)
-        masks = []
-        for number, (train, test) in enumerate(folds):
-            held_out = np.ones(n_rows, dtype=bool)
-            held_out[to_rows[train]] = False
-            tested = np.zeros(n_rows, dtype=bool)
-            tested[to_rows[test]] = True
-            _check_fold(number, held_out, tested, labels)
-            masks.append(np.stack([held_out, tested]))
-        return masks
-
-    def _stratified(self, is_rare: np.ndarray) -> StratifiedKFold:
-        fewest = int(min(is_rare.sum(), (~is_rare).sum()))
-        if self.cv < 2 or fewest < 2:
-            raise ValueError(
-                f"cross-validation with cv={self.cv} needs at least 2 folds and 2 rows of each "
-                f"class; the smaller class has {fewest}. Use RankRC with a lam of your choice."
-            )
-        if fewest < self.cv:
-            warnings.warn(
-                f"only {fewest} rows of the smaller class: {fewest} folds in place of {self.cv}.",
-                UserWarning,
-                stacklevel=4,
-            )
-        return StratifiedKFold(min(self.cv, fewest), shuffle=True, random_state=self._seed())
-
-    def _seed(self) -> Any:
-        # Without a seed the folds are still the same from run to run, as in the paper's splits.
-        return 0 if self.random_state is None else self.random_state
-
     def _cross_validate(
-        self, prepared: Prepared, folds: list[np.ndarray], lams: list[float], scoring: Scoring
+        self, prepared: Prepared, folds: list[Fold], lams: list[float], scoring: Scoring
     ) -> tuple[list[list[Solution]], np.ndarray]:
         """The path of each fold, and held-out scores of shape (folds, lams)."""
         total = len(folds) * len(lams)
@@ -284,23 +235,18 @@ verbose
                 stacklevel=3,
             )
         # Among equal means the largest lam: the smoothest model.
-        best = max(range(len(lams)), key=lambda k: (mean[k], lams[k]))
+        best = best_of(mean, -np.array(lams))
         self.best_index_, self.best_lam_ = best, lams[best]
         self.best_score_ = float(mean[best])
         self.cv_results_ = {
             "lam": np.array(lams),
-            **{f"split{k}_test_score": row for k, row in enumerate(scores)},
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=0),
-            "rank_test_score": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
+            **score_table(scores),
             "n_stopped_short": np.sum(short, axis=0),
             "mean_n_iter": np.mean([[s.n_iter for s in path] for path in solutions], axis=0),
             "mean_passes": np.mean([[s.passes for s in path] for path in solutions], axis=0),
         }
 
-    def _refit(
-        self, prepared: Prepared, folds: list[np.ndarray], solutions: list[Solution]
-    ) -> None:
+    def _refit(self, prepared: Prepared, folds: list[Fold], solutions: list[Solution]) -> None:
         own = self.get_params(deep=False)
         names = RankRC().get_params(deep=False)
         model = RankRC(lam=self.best_lam_, **{name: own[name] for name in names if name in own})
@@ -310,27 +256,6 @@ verbose
         fit_path([model], prepared, self.verbose)
         model.offset_ = _held_out_threshold(prepared, folds, solutions)
         self.best_estimator_ = model
-
-
-def _scoring(scoring: Any) -> Scoring:
-    if callable(scoring):
-        return scoring
-    if scoring not in SCORINGS:
-        raise ValueError(
-            f"scoring={scoring!r} is not one of {sorted(SCORINGS)} or a function of "
-            "(y, scores, sample_weight)."
-        )
-    return SCORINGS[scoring]
-
-
-def _check_fold(number: int, held_out: np.ndarray, tested: np.ndarray, labels: Labels) -> None:
-    for name, rows in (("rare", labels.rare), ("majority", labels.majority)):
-        if held_out[rows].all() or not tested[rows].any():
-            side = "training" if held_out[rows].all() else "test"
-            raise ValueError(
-                f"fold {number + 1} has no {name} row in its {side} part; use stratified folds "
-                "(cv=an integer makes them) or fewer of them."
-            )
 
 
 def _held_out(
@@ -352,9 +277,7 @@ def _held_out(
     return y, np.concatenate([rare, majority]), weight
 
 
-def _held_out_threshold(
-    prepared: Prepared, folds: list[np.ndarray], solutions: list[Solution]
-) -> float:
+def _held_out_threshold(prepared: Prepared, folds: list[Fold], solutions: list[Solution]) -> float:
     """The threshold of best balanced accuracy when every row is scored by its own fold's model.
 
     Scores of training rows are no guide: a rare row is a landmark of its own model.

@@ -10,6 +10,7 @@ from rareclass.rows.labelled import LabelledRows, from_arrays
 from rareclass.rows.labelled import header as header
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.parquet import from_parquet
+from rareclass.rows.parquet_batches import parquet_batches
 from rareclass.rows.protocol import Block as Block
 from rareclass.rows.protocol import Budget as Budget
 from rareclass.rows.protocol import Rows
@@ -24,4 +25,5 @@ __all__ = [
     "from_arrays",
     "from_csv",
     "from_parquet",
+    "parquet_batches",
 ]

@@ -11,7 +11,14 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rareclass.errors import InputError
-from rareclass.rows.decoding import Decoder, Selection, checked_dtype, first_line, select_columns
+from rareclass.rows.decoding import (
+    BatchDecoder,
+    Decoder,
+    Selection,
+    checked_dtype,
+    first_line,
+    select_columns,
+)
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.opening import cannot_open
 from rareclass.rows.parts import find_parts
@@ -72,8 +79,10 @@ def from_csv(
     parts = find_parts(Path(path), _SUFFIXES)
     known = [(part, _names(part, separator)) for part in parts]
     chosen = select_columns(known, target, weight, columns)
-    decoder = Decoder(chosen, checked_dtype(dtype or np.float64), None, scratch)
-    return decoder.read(Path(path), ((part, _batches(part, chosen, separator)) for part in parts))
+    decoder = BatchDecoder(chosen, checked_dtype(dtype or np.float64), None)
+    return Decoder(decoder, scratch).read(
+        Path(path), ((part, _batches(part, chosen, separator)) for part in parts)
+    )
 
 
 def _names(path: Path, separator: str) -> list[str]:

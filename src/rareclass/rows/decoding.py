@@ -1,9 +1,9 @@
-"""From batches of columns, as files give them, to rows on disk with labels and weights."""
+"""From batches of columns, as files give them, to rows with labels and weights."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -81,16 +81,84 @@ def select_columns(
     return chosen
 
 
-class Decoder:
-    """Takes batches in row order, and turns them into `LabelledRows` on disk.
+class DecodedBatch(NamedTuple):
+    """A batch taken apart.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        All of it finite.
+    codes : ndarray of int of shape (n_rows,) or None
+        Places of the labels in `BatchDecoder.label_values`.
+    weights : ndarray of float64 of shape (n_rows,) or None
+    """
+
+    X: np.ndarray
+    codes: np.ndarray | None
+    weights: np.ndarray | None
+
+
+class BatchDecoder:
+    """Takes batches apart in row order, and refuses cells that are empty or infinite.
 
     Parameters
     ----------
     chosen : Selection
     dtype : float32 or float64
-        What rows are kept in.
+        What features become.
     label_type : pyarrow type or None
         Type of the labels; None for text, which is read as numbers where all labels are some.
+    """
+
+    def __init__(self, chosen: Selection, dtype: Any, label_type: pa.DataType | None) -> None:
+        self.chosen, self.dtype = chosen, np.dtype(dtype)
+        self._label_type = label_type
+        self._code_of: dict[Any, int] = {}
+
+    def decode(self, batch: pa.RecordBatch, path: Path, first_row: int) -> DecodedBatch:
+        """Take a batch apart whose first row is the row `first_row` of the file, from 1 on."""
+        chosen, codes, weights = self.chosen, None, None
+        for name in chosen.all:
+            _check_present(batch.column(name), name, path, first_row)
+        if chosen.target:
+            codes = self._coded(batch.column(chosen.target), path, first_row)
+        if chosen.weight:
+            weights = _weights(batch, chosen.weight, path, first_row)
+        columns = [_as_numpy(batch.column(name)) for name in chosen.features]
+        block = _woven(columns, self.dtype)
+        _check_finite(block, columns, chosen.features, path, first_row)
+        return DecodedBatch(block, codes, weights)
+
+    def label_values(self) -> np.ndarray:
+        """The label of every code met so far, of one kind however many there are."""
+        found = list(self._code_of)
+        if self._label_type is None:
+            return read_labels(found)
+        values: np.ndarray = pa.array(found, self._label_type).to_numpy(zero_copy_only=False)
+        return values
+
+    def _coded(self, labels: pa.Array, path: Path, first_row: int) -> np.ndarray:
+        """Small numbers for the labels; equal labels get equal numbers in every batch."""
+        if not pa.types.is_dictionary(labels.type):
+            labels = labels.dictionary_encode()
+        values = labels.dictionary.to_pylist()
+        codes = np.array([self._code_of.setdefault(v, len(self._code_of)) for v in values])
+        if len(self._code_of) > MOST_LABELS:
+            raise InputError(
+                f"{path}: the target {self.chosen.target!r} has more than {MOST_LABELS:,} "
+                f"different values by row {first_row + len(labels) - 1:,}.",
+                "Name a column of classes as target=.",
+            )
+        return codes.astype(np.int16)[labels.indices.to_numpy()]
+
+
+class Decoder:
+    """Takes batches in row order, and turns them into `LabelledRows` on disk.
+
+    Parameters
+    ----------
+    batches : BatchDecoder
+        Takes a batch apart.
     scratch : path or None
         Folder for the rows.
     expected_rows : int or None
@@ -99,16 +167,13 @@ class Decoder:
 
     def __init__(
         self,
-        chosen: Selection,
-        dtype: Any,
-        label_type: pa.DataType | None,
+        batches: BatchDecoder,
         scratch: str | Path | None,
         expected_rows: int | None = None,
     ) -> None:
-        self._chosen, self._label_type = chosen, label_type
-        self._rows = ScratchRows(len(chosen.features), dtype, scratch, expected_rows)
+        self._batches, self._chosen = batches, batches.chosen
+        self._rows = ScratchRows(len(self._chosen.features), batches.dtype, scratch, expected_rows)
         self._codes: list[np.ndarray] = []
-        self._code_of: dict[Any, int] = {}
         self._weights: list[np.ndarray] = []
 
     @property
@@ -134,51 +199,31 @@ class Decoder:
 
     def add(self, batch: pa.RecordBatch, path: Path, first_row: int) -> None:
         """Take in a batch whose first row is the row `first_row` of the file, counted from 1."""
-        for name in self._chosen.all:
-            _check_present(batch.column(name), name, path, first_row)
-        if self._chosen.target:
-            self._codes.append(self._coded(batch.column(self._chosen.target), path, first_row))
-        if self._chosen.weight:
-            self._weights.append(_weights(batch, self._chosen.weight, path, first_row))
-        columns = [_as_numpy(batch.column(name)) for name in self._chosen.features]
-        block = _woven(columns, self._rows.dtype)
-        _check_finite(block, columns, self._chosen.features, path, first_row)
-        self._rows.append(block)
+        decoded = self._batches.decode(batch, path, first_row)
+        if decoded.codes is not None:
+            self._codes.append(decoded.codes)
+        if decoded.weights is not None:
+            self._weights.append(decoded.weights)
+        self._rows.append(decoded.X)
 
     def _finish(self, path: Path) -> LabelledRows:
         """All rows that were taken in."""
         if not self.n_rows:
-            raise InputError(f"{path} has columns but no rows.", "Give a file with rows.")
+            raise no_rows(path)
+        labels = None
+        if self._codes:
+            labels = self._batches.label_values()[np.concatenate(self._codes)]
         return LabelledRows(
             self._rows.source(),
-            self._labels() if self._codes else None,
+            labels,
             np.concatenate(self._weights) if self._weights else None,
             tuple(self._chosen.features),
         )
 
-    def _labels(self) -> np.ndarray:
-        found = list(self._code_of)
-        values = (
-            read_labels(found)
-            if self._label_type is None
-            else pa.array(found, self._label_type).to_numpy(zero_copy_only=False)
-        )
-        labels: np.ndarray = values[np.concatenate(self._codes)]
-        return labels
 
-    def _coded(self, labels: pa.Array, path: Path, first_row: int) -> np.ndarray:
-        """Small numbers for the labels; equal labels get equal numbers in every batch."""
-        if not pa.types.is_dictionary(labels.type):
-            labels = labels.dictionary_encode()
-        values = labels.dictionary.to_pylist()
-        codes = np.array([self._code_of.setdefault(v, len(self._code_of)) for v in values])
-        if len(self._code_of) > MOST_LABELS:
-            raise InputError(
-                f"{path}: the target {self._chosen.target!r} has more than {MOST_LABELS:,} "
-                f"different values by row {first_row + len(labels) - 1:,}.",
-                "Name a column of classes as target=.",
-            )
-        return codes.astype(np.int16)[labels.indices.to_numpy()]
+def no_rows(path: Path) -> InputError:
+    """What is said of a table with columns only."""
+    return InputError(f"{path} has columns but no rows.", "Give a file with rows.")
 
 
 def _check_present(cells: pa.Array, name: str, path: Path, first_row: int) -> None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 
@@ -82,7 +82,7 @@ class ArrayRows:
         self._memos = [Memo(self.budget) for _ in range(0, self.n_rows, block_rows)]
         self._blocks = range(len(self._memos))
         self._keeps_arrays, self._blocks_a_thread = keeps_arrays, blocks_a_thread
-        self._blas = ThreadpoolController()
+        self._blas = _blas()
 
     def every(self, stride: int) -> "ArrayRows":
         """Every `stride`-th block of these rows, remembering what they remember."""
@@ -168,6 +168,12 @@ class ArrayRows:
             finally:
                 # On Ctrl-C the groups that wait are dropped; the running ones take milliseconds.
                 pool.shutdown(wait=True, cancel_futures=True)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The BLAS libraries of this process, found once: looking takes 4 ms, like a small fit."""
+    return ThreadpoolController()
 
 
 def _added(parts: Iterable[tuple]) -> tuple:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from rareclass.errors import InputError
 from rareclass.rows.decoding import (
+    BatchDecoder,
     Decoder,
     Selection,
     checked_dtype,
@@ -93,16 +94,61 @@ def from_parquet(
     >>> rows.shape, rows.feature_names
     ((3, 2), ('a', 'b'))
     """
-    parts = [_open(part) for part in find_parts(Path(path), (".parquet", ".pq"))]
-    known = [(part.path, part.schema.names) for part in parts]
-    chosen = select_columns(known, target, weight, columns)
-    is_narrow = _check_types(parts, chosen)
-    label_type = None if target is None else _label_type(parts, target)
-    if dtype is None:
-        dtype = np.float32 if is_narrow else np.float64
-    n_rows = sum(part.n_rows for part in parts)
-    decoder = Decoder(chosen, checked_dtype(dtype), label_type, scratch, n_rows)
-    return decoder.read(Path(path), ((part.path, _batches(part, chosen)) for part in parts))
+    table = ParquetTable(path, target, weight, columns, dtype)
+    return Decoder(table.decoder(), scratch, table.n_rows).read(table.path, table.parts())
+
+
+class ParquetTable:
+    """A Parquet file, or a folder of them, whose footers were looked at: nothing is read yet.
+
+    Parameters
+    ----------
+    path, target, weight, columns, dtype
+        As in `from_parquet`.
+
+    Attributes
+    ----------
+    path : Path
+    n_rows : int
+    chosen : Selection
+        The columns to read.
+
+    Raises
+    ------
+    InputError
+        As `from_parquet`, for what the footers show.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        target: str | None = None,
+        weight: str | None = None,
+        columns: Iterable[str] | None = None,
+        dtype: Any = None,
+    ) -> None:
+        self.path = Path(path)
+        self._parts = [_open(part) for part in find_parts(self.path, (".parquet", ".pq"))]
+        known = [(part.path, part.schema.names) for part in self._parts]
+        self.chosen = select_columns(known, target, weight, columns)
+        is_narrow = _check_types(self._parts, self.chosen)
+        self._label_type = None if target is None else _label_type(self._parts, target)
+        if dtype is None:
+            dtype = np.float32 if is_narrow else np.float64
+        self._dtype = checked_dtype(dtype)
+        self.n_rows = sum(part.n_rows for part in self._parts)
+
+    def decoder(self) -> BatchDecoder:
+        """What takes the batches of the parts apart."""
+        return BatchDecoder(self.chosen, self._dtype, self._label_type)
+
+    def parts(
+        self, batch_rows: int | None = None
+    ) -> Iterator[tuple[Path, Iterator[pa.RecordBatch]]]:
+        """Every part with its rows, in batches of `batch_rows` or of what fits 16 MiB."""
+        size = self.chosen.batch_rows if batch_rows is None else batch_rows
+        for part in self._parts:
+            yield part.path, _batches(part, self.chosen, size)
 
 
 def _open(path: Path) -> _Part:
@@ -164,7 +210,7 @@ def _label_type(parts: list[_Part], target: str) -> pa.DataType:
     return first
 
 
-def _batches(part: _Part, chosen: Selection) -> Iterator[pa.RecordBatch]:
+def _batches(part: _Part, chosen: Selection, batch_rows: int) -> Iterator[pa.RecordBatch]:
     """The rows of a file in bounded batches, one row group after the other."""
     group, n_read = 0, 0
     try:
@@ -173,7 +219,7 @@ def _batches(part: _Part, chosen: Selection) -> Iterator[pa.RecordBatch]:
                 raise _changed(part)
             for group in range(part.n_groups):
                 n_read = 0
-                for batch in file.iter_batches(chosen.batch_rows, [group], chosen.all):
+                for batch in file.iter_batches(batch_rows, [group], chosen.all):
                     n_read += batch.num_rows
                     yield batch
                 if n_read != file.metadata.row_group(group).num_rows:

@@ -1,6 +1,7 @@
 """One way to take rows out of arrays, sparse matrices and data frames."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -93,7 +94,22 @@ def _array_source(X: Any) -> RowSource:
         dtype=[np.float64, np.float32],
         ensure_all_finite=False,
     )
-    return RowSource(X.shape, X.dtype, lambda rows: X[rows], sparse.issparse(X))
+    if sparse.issparse(X):
+        return RowSource(X.shape, X.dtype, partial(_csr_rows, X), True)
+    return RowSource(X.shape, X.dtype, lambda rows: X[rows], False)
+
+
+def _csr_rows(X: Any, rows: slice | np.ndarray) -> Any:
+    """Rows of a CSR matrix; consecutive ones share its memory and are not to be changed."""
+    if not isinstance(rows, slice) or rows.step not in (None, 1):
+        return X[rows]
+    start, stop, _ = rows.indices(X.shape[0])
+    stop = max(start, stop)
+    first, last = X.indptr[start], X.indptr[stop]
+    view = type(X)((max(stop - start, 0), X.shape[1]), dtype=X.dtype)
+    view.data, view.indices = X.data[first:last], X.indices[first:last]
+    view.indptr = X.indptr[start : stop + 1] - first
+    return view
 
 
 def _table_source(X: Any) -> RowSource:

@@ -13,6 +13,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from rareclass.atomic_file import replacing
 from rareclass.data.encoding import SparseEncoder, TableEncoder
 from rareclass.errors import InputError
+from rareclass.moments import MIBC
 from rareclass.ranking import RankRC
 
 FORMAT = 1
@@ -28,6 +29,8 @@ TRUSTED_TYPES = (
     "rareclass.data.columns.Column",
     "rareclass.data.encoding.SparseEncoder",
     "rareclass.data.encoding.TableEncoder",
+    "rareclass.moments.mibc.MIBC",
+    "rareclass.moments.solution.Solved",
     "rareclass.ranking.newton.Step",
     "rareclass.ranking.rankrc.RankRC",
     "scipy.sparse._csr.csr_array",
@@ -70,10 +73,11 @@ class ModelFile:
     ----------
     encoder : TableEncoder or SparseEncoder
         Turns rows of a file into numbers.
-    model : RankRC
+    model : RankRC or MIBC
         Scores the numbers.
     metadata : dict
-        Plain data: target, rare label, columns, counts, metrics, lam, versions, date.
+        Plain data: target, rare label, columns, counts, method and its choice, metrics, versions,
+        date.
     notices : list of str
         What is odd about the file but did not keep it from opening.
     """
@@ -144,7 +148,7 @@ def load_model(path: Path) -> ModelFile:
     content = ModelFile(parts["encoder"], parts["model"], parts["metadata"], notices)
     if not (
         isinstance(content.encoder, TableEncoder | SparseEncoder)
-        and isinstance(content.model, RankRC)
+        and isinstance(content.model, RankRC | MIBC)
         and isinstance(content.metadata, dict)
     ):
         raise InputError(f"{path} does not hold what a rareclass model does.", "Fit again.")

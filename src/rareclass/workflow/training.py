@@ -1,4 +1,4 @@
-"""From training rows to a model: split, encode, choose lam, estimate, fit on all rows."""
+"""From training rows to a model: split, encode, fit, estimate, fit again on all rows."""
 
 import platform
 import warnings
@@ -12,23 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.byte_sizes import size_text
-from rareclass.errors import InputError
-from rareclass.ranking import RankRC, RankRCCV
-from rareclass.ranking.preparation import held_whole_bytes
-from rareclass.ranking.rankrc_cv import PAPER_LAMS
-from rareclass.rows import LabelledRows, RowSource
 from rareclass.workflow.held_out import Estimate
 from rareclass.workflow.held_out import estimate as estimate_scores
+from rareclass.workflow.method import EncodedRows, Method, Terms
 from rareclass.workflow.model_file import ModelFile
 from rareclass.workflow.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.workflow.training_set import FitSettings, TrainingSet
 
-DEFAULT_LAM = 2.0**-8
-# More rare rows than this are thinned to well-spread ones; fewer are joined by some majority
-# rows, which costs little and helps most where rare rows are few (docs/decisions/0006).
-MOST_RARE_LANDMARKS = 1000
-MAJORITY_LANDMARKS = 200
 # Scores of this many majority rows say where a new score stands among them.
 PERCENTILE_ROWS = 20_000
 _PACKAGES = ("rareclass", "scikit-learn", "skrub", "skops", "numpy", "polars")
@@ -44,20 +34,23 @@ class Trained:
         What to save.
     estimate : Estimate or None
         How the model does on rows it was not trained on.
-    lam : float
-        The regulariser used.
+    method : Method
+        How it was trained, with the parameter used.
+    summary : list of str
+        What the method says of the model.
     notes : list of str
         What the user should know about this training.
     """
 
     content: ModelFile
     estimate: Estimate | None
-    lam: float
+    method: Method
+    summary: list[str]
     notes: list[str] = field(default_factory=list)
 
 
 def train(data: TrainingSet, settings: FitSettings) -> Trained:
-    """Train on part of the rows, estimate on the rest, then train on all with the same lam.
+    """Train on part of the rows, estimate on the rest, then train on all with the same parameter.
 
     Parameters
     ----------
@@ -67,9 +60,11 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         How.
     """
     notes: list[str] = []
+    method = settings.method
     kept, held_out = _split(data, settings, notes)
     with _warnings_as(notes):
-        encoder, model = _fit(data.take(kept), settings, settings.lam, notes)
+        encoder, model = _fit(data.take(kept), settings, method, notes)
+        chosen = method.as_chosen(model)
         estimate = None
         if len(held_out):
             tested = data.take(held_out)
@@ -78,15 +73,15 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         refitted = settings.refit and estimate is not None
         if refitted:
             del encoder
-            encoder, model = _fit(data, settings, model.lam, notes)
+            encoder, model = _fit(data, settings, chosen, notes)
     if estimate is not None:
         notes += _notes_on_rare_rows(int(data.rare[held_out].sum()), estimate)
     trained_on = data if refitted else data.take(kept)
     metadata = _metadata(data, settings, model, estimate, refitted)
     metadata["majority_quantiles"] = _majority_quantiles(encoder, model, trained_on, settings.seed)
-    # Only `transform` needs it, no verb calls that, and it would be most of the file.
-    del model.whitener_
-    return Trained(ModelFile(encoder, model, metadata), estimate, model.lam, notes)
+    summary = method.summary(model)
+    method.lighten(model)
+    return Trained(ModelFile(encoder, model, metadata), estimate, chosen, summary, notes)
 
 
 def _notes_on_rare_rows(n_distinct: int, estimate: Estimate) -> list[str]:
@@ -131,29 +126,18 @@ def _split(
 
 
 def _fit(
-    data: TrainingSet, settings: FitSettings, lam: float | None, notes: list[str]
-) -> tuple[Any, RankRC]:
+    data: TrainingSet, settings: FitSettings, method: Method, notes: list[str]
+) -> tuple[Any, Any]:
+    """Return an encoder and a model, both fitted on `data`."""
     encoder = data.new_encoder(settings.seed)
-    X = _encoded(encoder, data, settings.seed)
-    y = data.rare.astype(np.int8)
-    _check_kernel_memory(int(data.rare.sum()), X.dtype.itemsize, settings.kernel_memory)
-    shared: dict[str, Any] = {
-        "landmarks": _landmarks(int(data.rare.sum())),
-        "pos_label": 1,
-        "random_state": settings.seed,
-        "memory": settings.kernel_memory,
-    }
+    rows = EncodedRows(_encoded(encoder, data, settings.seed), data.rare, data.weight)
+    return encoder, method.fit(rows, terms_of(data, settings), notes)
+
+
+def terms_of(data: TrainingSet, settings: FitSettings) -> Terms:
+    """Return the terms on which a method learns from `data`."""
     folds = min(settings.folds, int(data.rare.sum()), int((~data.rare).sum()))
-    if folds < 2:
-        notes.append("Too few rare rows for cross-validation: the threshold may be far off.")
-        if lam is None:
-            notes.append(f"For the same reason lam was not chosen: {DEFAULT_LAM:g} was taken.")
-        model = RankRC(lam=lam or DEFAULT_LAM, **shared)
-        return encoder, _fitted(model, X, y, data.weight)
-    # Even one lam is cross-validated: the threshold needs scores of rows held out.
-    lams = PAPER_LAMS if lam is None else (lam,)
-    search = _fitted(RankRCCV(lams, cv=folds, **shared), X, y, data.weight)
-    return encoder, search.best_estimator_
+    return Terms(folds, settings.seed, settings.kernel_memory)
 
 
 def _encoded(encoder: Any, data: TrainingSet, seed: int) -> Any:
@@ -163,35 +147,7 @@ def _encoded(encoder: Any, data: TrainingSet, seed: int) -> Any:
     return encoder.fit_transform(data.rows, data.rare, data.weight)
 
 
-def _fitted(model: Any, X: Any, y: NDArray[np.int8], weight: NDArray[np.float64] | None) -> Any:
-    if isinstance(X, RowSource):
-        # The encoded rows have no other use: their disk is given back before the next training.
-        with LabelledRows(X, y, weight) as rows:
-            return model.fit_rows(rows)
-    return model.fit(X, y, sample_weight=weight)
-
-
-def _check_kernel_memory(n_rare: int, item: int, allowed: int) -> None:
-    """Raise `InputError` when what the solver holds whole does not fit: kernel and factors."""
-    rule, count = _landmarks(n_rare)
-    n_landmarks = n_rare + count if rule == "rare+majority" else count
-    needed = sum(held_whole_bytes(n_landmarks, n_rare, item))
-    if needed > allowed:
-        raise InputError(
-            f"The kernel of {n_rare:,} distinct rare rows with their landmarks takes "
-            f"{size_text(needed)}; {size_text(allowed)} are left for it.",
-            "Raise --memory, or fit on a sample of the rows.",
-        )
-
-
-def _landmarks(n_rare: int) -> tuple[str, int]:
-    """Return which rows carry a model of so many rare rows."""
-    if n_rare > MOST_RARE_LANDMARKS:
-        return "rare", MOST_RARE_LANDMARKS
-    return "rare+majority", MAJORITY_LANDMARKS
-
-
-def _majority_quantiles(encoder: Any, model: RankRC, data: TrainingSet, seed: int) -> list[float]:
+def _majority_quantiles(encoder: Any, model: Any, data: TrainingSet, seed: int) -> list[float]:
     """Return the 0th to 100th percentile of training-majority scores, in steps of 0.1."""
     majority = np.flatnonzero(~data.rare)
     copies = None if data.weight is None else data.weight[majority]
@@ -209,12 +165,12 @@ def _majority_quantiles(encoder: Any, model: RankRC, data: TrainingSet, seed: in
 def _metadata(
     data: TrainingSet,
     settings: FitSettings,
-    model: RankRC,
+    model: Any,
     estimate: Estimate | None,
     refitted: bool,
 ) -> dict[str, Any]:
-    return {
-        "method": "rankrc",
+    about_model = {"method": settings.method.name, **settings.method.facts(model)}
+    return about_model | {
         "format": "table" if data.columns else "svmlight",
         "target": data.target,
         "rare_label": data.rare_class.label,
@@ -225,13 +181,8 @@ def _metadata(
         "n_copies_collapsed": data.n_copies,
         "n_rows_without_target": data.n_unlabelled,
         "columns": [asdict(column) for column in data.columns],
-        "lam": float(model.lam),
-        "lam_chosen_by_cross_validation": settings.lam is None,
-        "width": float(model.width_),
-        "n_landmarks": int(model.coef_.shape[0]),
         "copies_count": data.weight is not None or not data.n_copies,
         "threshold": float(model.offset_),
-        "solver": {"status": model.status_, "iterations": int(model.n_iter_)},
         "holdout": settings.holdout,
         "seed": settings.seed,
         "trained_on_all_rows": refitted or estimate is None,

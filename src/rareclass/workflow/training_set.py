@@ -1,7 +1,7 @@
 """The rows to learn from: read, rare class found, copies collapsed; in memory or on disk."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rareclass.data.columns import Column
-from rareclass.data.encoding import SparseEncoder, TableEncoder
+from rareclass.data.encoding import SparseEncoder, TableEncoder, encoded_width
 from rareclass.data.streamed_table import stream_training_table
 from rareclass.data.svmlight_file import SvmlightFile
 from rareclass.data.tables import TableFile
 from rareclass.data.target import RareClass, find_rare_class, labels_as_text, rare_class_among
 from rareclass.data.training_table import read_training_table
 from rareclass.errors import InputError, nearest_name
+from rareclass.workflow.method import Method, TableSize
+from rareclass.workflow.rankrc_method import RankRCMethod
 from rareclass.workflow.rows_on_disk import RowsOnDisk, distinct_on_disk
 
 Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
@@ -36,8 +38,8 @@ class FitSettings:
     drop, keep, categories : tuple of str
         Columns to leave out; to learn from even if they look like identifiers; to take as
         categories whatever they hold.
-    lam : float or None
-        Strength of the regulariser; None chooses it by cross-validation.
+    method : Method
+        What learns, with its parameter.
     weigh_copies : bool
         Whether a row that stands for copies counts as many, or once.
     holdout : float
@@ -49,7 +51,7 @@ class FitSettings:
     refit : bool
         Whether the saved model is trained on all rows, the held-out ones too.
     kernel_memory : int
-        Bytes that the solver may use for kernel blocks.
+        Bytes that the method may use beside the encoded rows, such as for kernel blocks.
     on_disk : bool
         Whether the rows of a table stay on disk and are read in pieces.
     most_sampled : int
@@ -63,7 +65,7 @@ class FitSettings:
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    lam: float | None = None
+    method: Method = field(default_factory=RankRCMethod)
     weigh_copies: bool = True
     holdout: float = 0.25
     folds: int = 5
@@ -119,6 +121,15 @@ class TrainingSet:
     def n_rare(self) -> int:
         """Number of rare rows, copies included."""
         return self.rare_class.counts[self.rare_class.label]
+
+    @property
+    def size(self) -> TableSize:
+        """The numbers that say how long a method will take."""
+        n_rows, is_sparse = len(self.rare), sparse.issparse(self.rows)
+        n_columns: float = sum(map(encoded_width, self.columns))
+        if is_sparse:
+            n_columns = self.rows.nnz / max(1, n_rows)  # type: ignore[union-attr]
+        return TableSize(n_rows, int(self.rare.sum()), n_columns, is_sparse)
 
     def new_encoder(self, seed: int) -> TableEncoder | SparseEncoder:
         """Return an encoder for these rows, not fitted yet."""

@@ -1,0 +1,413 @@
+"""Models of the majority's covariance: from moments to a metric."""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from sklearn.covariance import graphical_lasso
+
+from rareclass.errors import InputError
+from rareclass.moments.metric import DenseMetric, LowRankMetric, Metric
+from rareclass.moments.moments import Moments
+from rareclass.moments.summing import Wanted
+
+# What a covariance gets that is singular, in mean variances: enough for weights of ten digits.
+_LEAST_RIDGE = 1e-3
+# The variance of a word that few rows hold is known from few rows: one mean variance is best or
+# near it on three sets of texts (docs/decisions/0016).
+_SPARSE_RIDGE = 1.0
+# What factors leave of a variance is rounding error below this share of it.
+_ROUNDING = 1e-14
+# Columns of the sketch beyond the factors wanted: the error falls fast with the first few.
+_OVERSAMPLING = 10
+
+
+class Modelled(NamedTuple):
+    """A covariance as a model sees it.
+
+    Attributes
+    ----------
+    metric : Metric
+    ridge : float
+        The lambda of ``Sigma + lambda I``, in units of variance.
+    was_singular : bool
+        Whether the ridge was added because there is no inverse without it.
+    """
+
+    metric: Metric
+    ridge: float
+    was_singular: bool = False
+
+
+class Covariance(Protocol):
+    """A model of a covariance."""
+
+    def wanted(self, seed: int) -> Wanted:
+        """The moments that it needs."""
+        ...
+
+    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
+        """The metric of these moments.
+
+        Parameters
+        ----------
+        moments : Moments
+        is_sparse : bool
+            Whether the rows are compressed: few cells stand behind most of their variances.
+
+        Raises
+        ------
+        InputError
+            On a singular covariance with a ridge of 0.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Full:
+    """The covariance itself. Time O(d^3) once, memory 8 d^2 bytes.
+
+    Parameters
+    ----------
+    ridge : "auto" or float
+        Added to every variance, as a multiple of their mean. "auto" is 0 while the covariance has
+        an inverse; else what shrinkage amounts to (`normal_shrinkage`), and at least 0.001.
+    """
+
+    ridge: Any = "auto"
+
+    def wanted(self, seed: int) -> Wanted:
+        """The whole scatter."""
+        return Wanted(scatter=True, seed=seed)
+
+    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
+        """Cholesky factor of the covariance, with a ridge if need be."""
+        given = checked_ridge(self.ridge)
+        unit = _mean_variance(moments)
+        covariance = moments.covariance
+        metric = DenseMetric.of(_with_ridge(covariance, (given or 0.0) * unit))
+        if metric is not None:
+            return Modelled(metric, (given or 0.0) * unit)
+        if given is not None:
+            raise _singular(given)
+        rho = normal_shrinkage(moments)
+        ridge = max(rho / max(1.0 - rho, _LEAST_RIDGE), _LEAST_RIDGE) * unit
+        return Modelled(_sure(_with_ridge(covariance, ridge)), ridge, was_singular=True)
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    r"""The covariance drawn towards a multiple of the identity, by Ledoit and Wolf's formula.
+
+    .. math:: (1 - \rho) \Sigma + \rho \bar\sigma^2 I
+
+    with :math:`\bar\sigma^2` the mean variance. For features about as many as majority rows.
+
+    References
+    ----------
+    .. [1] Ledoit, Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
+       Journal of Multivariate Analysis 88, 2004.
+    """
+
+    def wanted(self, seed: int) -> Wanted:
+        """The whole scatter, and fourth moments."""
+        return Wanted(scatter=True, fourth=True, seed=seed)
+
+    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
+        """Cholesky factor of the shrunk covariance."""
+        rho, unit = shrinkage(moments), _mean_variance(moments)
+        shrunk = _with_ridge((1.0 - rho) * moments.covariance, rho * unit)
+        metric = DenseMetric.of(shrunk)
+        if metric is not None:
+            return Modelled(metric, rho * unit)
+        ridge = _LEAST_RIDGE * unit
+        return Modelled(_sure(_with_ridge(shrunk, ridge)), rho * unit + ridge, was_singular=True)
+
+
+@dataclass(frozen=True)
+class SparseInverse:
+    r"""The covariance whose inverse is sparse: the graphical lasso on the correlations.
+
+    Each correlation is left within `penalty` of what was seen; features that are independent given
+    the others are so in the model.
+
+    Parameters
+    ----------
+    ridge : "auto" or float
+        As in `Full`, before the lasso.
+    penalty : "auto" or float
+        Weight of the absolute values in the inverse correlation, in (0, 1). "auto" is
+        :math:`\sqrt{\log d / W}`, the size of chance correlations between d features in W rows.
+
+    References
+    ----------
+    .. [1] Friedman, Hastie, Tibshirani, "Sparse inverse covariance estimation with the graphical
+       lasso", Biostatistics 9(3), 2008: scikit-learn's `graphical_lasso`. Time O(d^3) a sweep.
+    """
+
+    ridge: Any = "auto"
+    penalty: Any = "auto"
+
+    def wanted(self, seed: int) -> Wanted:
+        """The whole scatter."""
+        return Wanted(scatter=True, seed=seed)
+
+    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
+        """Cholesky factor of the lasso's covariance."""
+        start = Full(self.ridge).model(moments, is_sparse)
+        covariance = _with_ridge(moments.covariance, start.ridge)
+        scale = np.sqrt(covariance.diagonal())
+        d = len(scale)
+        penalty = self.penalty
+        if penalty == "auto":
+            penalty = float(np.sqrt(np.log(max(d, 2)) / moments.weight))
+        elif not (isinstance(penalty, Real) and 0.0 < float(penalty) < 1.0):
+            raise ValueError(f"penalty={penalty!r} is not 'auto' or a number in (0, 1).")
+        if d == 1:
+            return start
+        correlation = covariance / scale / scale[:, None]
+        try:
+            found, _ = graphical_lasso(correlation, alpha=float(min(penalty, 0.99)))
+        except FloatingPointError as error:
+            raise InputError(
+                "the graphical lasso cannot work with so badly conditioned a covariance: "
+                f"{str(error).rstrip('.')}.",
+                "Add a ridge, e.g. ridge=0.1, or use covariance='shrunk'.",
+            ) from error
+        return start._replace(metric=_sure(found * scale * scale[:, None]))
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """Variances alone: features are taken as uncorrelated. Time and memory O(d).
+
+    Parameters
+    ----------
+    ridge : "auto" or float
+        Added to every variance, as a multiple of their mean. "auto" is 1 for compressed rows, whose
+        variances each rest on few stored cells; for dense rows 0, or 0.001 when some column is
+        constant.
+    """
+
+    ridge: Any = "auto"
+
+    def wanted(self, seed: int) -> Wanted:
+        """Variances alone."""
+        return Wanted(seed=seed)
+
+    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
+        """The variances with their ridge."""
+        none = np.zeros((len(moments.mean), 0))
+        return _low_rank(moments, moments.variance, none, self.ridge, is_sparse)
+
+
+@dataclass(frozen=True)
+class Factor:
+    r"""A diagonal and a few factors: :math:`\Sigma = D + F F'`, F of shape (d, k).
+
+    F F' is the best part of rank k that a random sketch of the covariance holds (one pass of the
+    rows; the sketch of all rows is the sum of the sketches of its parts), and D what is missing on
+    the diagonal: variances are exact. Time O(d k^2) once.
+
+    Parameters
+    ----------
+    n_factors : int
+        k.
+    ridge : "auto" or float
+        As in `Diagonal`, added to D.
+
+    References
+    ----------
+    .. [1] Grave, El Ghaoui, 2014, section 5.3.
+    .. [2] Tropp, Yurtsever, Udell, Cevher, "Fixed-rank approximation of a positive-semidefinite
+       matrix from streaming data", NeurIPS 2017: Algorithm 3.
+    """
+
+    n_factors: int = 50
+    ridge: Any = "auto"
+
+    def wanted(self, seed: int) -> Wanted:
+        """Variances and a sketch."""
+        return Wanted(n_probes=self.n_factors + _OVERSAMPLING, seed=seed)
+
+    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
+        """Factors from the sketch, and the diagonal that they leave."""
+        F = factors_of(moments, self.n_factors)
+        left = np.maximum(moments.variance - np.einsum("jk,jk->j", F, F), 0.0)
+        return _low_rank(moments, left, F, self.ridge, is_sparse)
+
+
+def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> Covariance:
+    """The model that the parameters of an estimator name.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name or a number out of range.
+    """
+    if not (isinstance(n_factors, (int, np.integer)) and n_factors >= 1):
+        raise ValueError(f"n_factors={n_factors!r} must be a whole number above 0.")
+    checked_ridge(ridge)
+    if hasattr(covariance, "model") and not isinstance(covariance, type):
+        return covariance
+    known: dict[Any, Covariance] = {
+        "full": Full(ridge),
+        "diagonal": Diagonal(ridge),
+        "factor": Factor(int(n_factors), ridge),
+        "shrunk": Shrunk(),
+        "sparse_inverse": SparseInverse(ridge),
+    }
+    if not isinstance(covariance, str) or covariance not in known:
+        raise ValueError(
+            f"covariance={covariance!r} is not one of {', '.join(map(repr, known))} or an object "
+            "with wanted() and model()."
+        )
+    if covariance == "shrunk" and ridge != "auto":
+        raise ValueError(
+            f"ridge={ridge!r} with covariance='shrunk': shrinkage chooses its own ridge. Use "
+            "covariance='full' with a ridge, or ridge='auto'."
+        )
+    return known[covariance]
+
+
+def warn_of_ridge(estimator: Any, model: Modelled, moments: Moments) -> None:
+    """Say that a ridge was needed, and why."""
+    if not model.was_singular:
+        return
+    constant = np.flatnonzero(moments.variance_sum == 0.0)
+    why = "columns depend on each other, or are more than the rows"
+    if len(constant):
+        names = getattr(estimator, "feature_names_in_", None)
+        shown = [repr(str(names[j])) if names is not None else str(j) for j in constant[:3]]
+        more = f" and {len(constant) - 3:,} more" if len(constant) > 3 else ""
+        why = f"column {', '.join(shown)}{more} constant in it"
+    warnings.warn(
+        f"The covariance of the majority has no inverse ({why}): a ridge of {model.ridge:.3g} was "
+        "added to each variance. Pass ridge= to choose it, or leave such columns out.",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
+def checked_ridge(ridge: Any) -> float | None:
+    """The ridge as a number, None for "auto"."""
+    if isinstance(ridge, str) and ridge == "auto":
+        return None
+    if isinstance(ridge, Real) and 0.0 <= float(ridge) < np.inf:
+        return float(ridge)
+    raise ValueError(f"ridge={ridge!r} is not 'auto' or a number at or above 0.")
+
+
+def shrinkage(moments: Moments) -> float:
+    """Ledoit and Wolf's share rho of the identity, in [0, 1]; their formula, from moments alone."""
+    d, weight = len(moments.mean), moments.weight
+    covariance = moments.covariance
+    unit = _mean_variance(moments)
+    square = float(np.sum(covariance**2))
+    spread = (moments.fourth / weight - square) / (d * weight)
+    distance = (square - d * unit**2) / d
+    if distance <= 0.0:
+        return 1.0 if spread > 0.0 else 0.0
+    return float(np.clip(spread / distance, 0.0, 1.0))
+
+
+def normal_shrinkage(moments: Moments) -> float:
+    """The share of the identity that is best for a normal majority, in [0, 1]: no fourth moments.
+
+    Chen, Wiesel, Eldar, Hero, "Shrinkage algorithms for MMSE covariance estimation", IEEE
+    Transactions on Signal Processing 58(10), 2010: the oracle approximating estimate, as
+    scikit-learn's `oas` has it.
+    """
+    d, weight = len(moments.mean), moments.weight
+    square = float(np.mean(moments.covariance**2))
+    unit = _mean_variance(moments) ** 2
+    room = (weight + 1.0) * (square - unit / d)
+    return 1.0 if room <= 0.0 else float(min((square + unit) / room, 1.0))
+
+
+def factors_of(moments: Moments, n_factors: int) -> np.ndarray:
+    """The best F of shape (d, k) with F F' near the covariance that its sketch tells.
+
+    1. Y = (Sigma + nu I) Omega, nu just above rounding error
+    2. E = Y R^-1 with R'R = Omega'Y, so that E E' = Y (Omega'Y)^-1 Y'
+    3. the largest k singular values s of E = U s V' give F = U sqrt(s^2 - nu)
+    """
+    sketch, probes = moments.sketch / moments.weight, moments.probes
+    norm = float(np.linalg.norm(sketch))
+    if norm == 0.0:
+        return np.zeros((len(moments.mean), 0))
+    nu = np.sqrt(len(moments.mean)) * np.finfo(float).eps * norm
+    Y = sketch + nu * probes
+    core = probes.T @ Y
+    values, vectors = np.linalg.eigh(0.5 * (core + core.T))
+    known = values > values[-1] * np.finfo(float).eps * len(values)
+    E = Y @ (vectors[:, known] / np.sqrt(values[known]))
+    U, s, _ = np.linalg.svd(E, full_matrices=False)
+    strength = np.maximum(s[:n_factors] ** 2 - nu, 0.0)
+    return U[:, : len(strength)] * np.sqrt(strength)
+
+
+def _low_rank(
+    moments: Moments, diagonal: np.ndarray, F: np.ndarray, ridge: Any, is_sparse: bool
+) -> Modelled:
+    given, unit = checked_ridge(ridge), _mean_variance(moments)
+    singular = bool((diagonal <= moments.variance * _ROUNDING).any())
+    if given is not None:
+        if singular and given == 0.0:
+            raise _singular(given)
+        return Modelled(LowRankMetric.of(diagonal + given * unit, F), given * unit)
+    if is_sparse:
+        return Modelled(LowRankMetric.of(diagonal + _SPARSE_RIDGE * unit, F), _SPARSE_RIDGE * unit)
+    added = _LEAST_RIDGE * unit if singular else 0.0
+    return Modelled(LowRankMetric.of(diagonal + added, F), added, was_singular=singular)
+
+
+def _mean_variance(moments: Moments) -> float:
+    """The unit of ridges; 1 where nothing varies."""
+    mean = float(moments.variance.mean())
+    return mean if mean > 0.0 else 1.0
+
+
+def _with_ridge(covariance: np.ndarray, ridge: float) -> np.ndarray:
+    """``covariance + ridge I``, a copy."""
+    moved: np.ndarray = covariance.copy()
+    moved.flat[:: len(moved) + 1] += ridge
+    return moved
+
+
+def _sure(covariance: np.ndarray) -> DenseMetric:
+    """The metric of a covariance that should have one."""
+    metric = DenseMetric.of(covariance)
+    if metric is None:
+        raise InputError(
+            "the covariance of the majority has no inverse even with a small ridge: features "
+            "differ too much in scale.",
+            "Standardise the features, or pass a larger ridge=.",
+        )
+    return metric
+
+
+def _singular(ridge: float) -> InputError:
+    return InputError(
+        f"ridge={ridge:g} leaves the covariance of the majority without an inverse: columns are "
+        "constant in it, or depend on each other, or are more than its rows.",
+        "Use ridge='auto', or a larger number such as ridge=0.01.",
+    )
+
+
+__all__ = [
+    "Covariance",
+    "Diagonal",
+    "Factor",
+    "Full",
+    "Modelled",
+    "Shrunk",
+    "SparseInverse",
+    "factors_of",
+    "make_covariance",
+    "normal_shrinkage",
+    "shrinkage",
+    "warn_of_ridge",
+]

@@ -1,0 +1,175 @@
+"""The inner product of an inverse covariance: rare rows in it, and the way back to weights."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import lapack, solve_triangular
+
+from rareclass.moments.dual import DualSolution, RareRows, dense_rows
+
+# Below this reciprocal condition number (of the correlations) a covariance counts as singular:
+# weights would have fewer than four digits left.
+LEAST_CONDITION = 1e-12
+
+
+class Metric(Protocol):
+    """<x, z> = x' Sigma^-1 z, without the inverse ever being formed."""
+
+    def rare_rows(self, X: Any, mean: np.ndarray) -> RareRows:
+        """Rows minus `mean` in this metric; compressed rows stay compressed where they can."""
+        ...
+
+    def weights(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
+        """w = Sigma^-1 sum_i alpha_i (x_i - mean), shape (n_features,)."""
+        ...
+
+    def variance(self, solution: DualSolution, mean: np.ndarray) -> float:
+        """w' Sigma w: the variance of the majority's scores."""
+        ...
+
+
+@dataclass(frozen=True)
+class DenseMetric:
+    """Sigma = s L L' s with s the standard deviations and L a Cholesky factor.
+
+    Scaling first keeps the digits of features with small variances.
+
+    Attributes
+    ----------
+    scale : ndarray of shape (d,)
+        s.
+    factor : ndarray of shape (d, d)
+        L, lower triangular.
+    """
+
+    scale: np.ndarray
+    factor: np.ndarray
+
+    @classmethod
+    def of(cls, covariance: np.ndarray) -> "DenseMetric | None":
+        """The metric of a covariance; None when it is singular to working precision.
+
+        Time O(d^3) once.
+        """
+        variance = covariance.diagonal()
+        if not (variance > 0.0).all():
+            return None
+        scale = np.sqrt(variance)
+        correlation = covariance / scale / scale[:, None]
+        norm = float(np.abs(correlation).sum(axis=0).max())
+        factor, failed = lapack.dpotrf(correlation, lower=1, clean=1)
+        if failed:
+            return None
+        condition, _ = lapack.dpocon(factor, norm, uplo="L")
+        return cls(scale, factor) if condition > LEAST_CONDITION else None
+
+    def rare_rows(self, X: Any, mean: np.ndarray) -> RareRows:
+        """Z = L^-1 (X - mean) / s, dense: time O(n d^2)."""
+        Z = solve_triangular(
+            self.factor, ((_dense(X) - mean) / self.scale).T, lower=True, check_finite=False
+        ).T
+        return dense_rows(np.ascontiguousarray(Z))
+
+    def weights(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
+        """w = L^-T Z'alpha / s."""
+        u = solve_triangular(
+            self.factor, solution.dense_part, lower=True, trans="T", check_finite=False
+        )
+        return u / self.scale
+
+    def variance(self, solution: DualSolution, mean: np.ndarray) -> float:
+        """||Z'alpha||^2."""
+        return float(solution.dense_part @ solution.dense_part)
+
+
+@dataclass(frozen=True)
+class LowRankMetric:
+    r"""Sigma = diag(D) + F F' with k columns in F; none for a diagonal covariance.
+
+    With s = D^-1/2 and the singular value decomposition s F = Q t V', the Woodbury identity is
+
+    .. math::
+
+        \Sigma^{-1} = s \Bigl(I - Q \frac{t^2}{1 + t^2} Q'\Bigr) s
+                    = s \Bigl(I - Q \bigl(1 - (1 + t^2)^{-1/2}\bigr) Q'\Bigr)^2 s,
+
+    so that no d x d matrix is formed. The second form whitens dense rows. Compressed rows stay
+    compressed by the first: with a_i = s x_i, m = s mean, r_i = a_i . m and
+    T_i = t (1 + t^2)^-1/2 Q'(a_i - m),
+
+    .. math:: \langle i, j \rangle = a_i \cdot a_j - r_i - r_j + m \cdot m - T_i \cdot T_j .
+
+    Attributes
+    ----------
+    inverse_root : ndarray of shape (d,)
+        s.
+    directions : ndarray of shape (d, k)
+        Q.
+    strength : ndarray of shape (k,)
+        t^2.
+    """
+
+    inverse_root: np.ndarray
+    directions: np.ndarray
+    strength: np.ndarray
+
+    @classmethod
+    def of(cls, diagonal: np.ndarray, factors: np.ndarray) -> "LowRankMetric":
+        """The metric of a positive diagonal and factors of shape (d, k). Time O(d k^2)."""
+        root = 1.0 / np.sqrt(diagonal)
+        Q, t, _ = np.linalg.svd(factors * root[:, None], full_matrices=False)
+        return cls(root, Q, t**2)
+
+    def rare_rows(self, X: Any, mean: np.ndarray) -> RareRows:
+        """Rows in the metric. Time O(stored cells x k), or O(n d k) for dense rows."""
+        s, m = self.inverse_root, self.inverse_root * mean
+        if not sparse.issparse(X):
+            return dense_rows(self._half(X * s - m))
+        A = sparse.csr_array(X, dtype=np.float64, copy=True)
+        A.sum_duplicates()
+        A.data *= s[A.indices]
+        T = (A @ self.directions - m @ self.directions) * self._root_share
+        r = A @ m
+        one = np.ones_like(r)
+        return RareRows(
+            A.indptr.astype(np.int64),
+            A.indices.astype(np.int32),
+            A.data,
+            A.shape[1],
+            np.column_stack([one, r, T]),
+            np.column_stack([(m @ m) - r, -one, -T]),
+        )
+
+    def weights(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
+        """w = s (A'alpha - Q t (1 + t^2)^-1/2 T'alpha), where the rows of A are centred."""
+        s, g = self.inverse_root, solution.dense_part
+        if not len(solution.sparse_part):
+            return s * self._half(g)
+        centred = solution.sparse_part - g[0] * (s * mean)
+        return s * (centred - self.directions @ (self._root_share * g[2:]))
+
+    def variance(self, solution: DualSolution, mean: np.ndarray) -> float:
+        """||A'alpha||^2 - ||T'alpha||^2, where the rows of A are centred."""
+        g, v = solution.dense_part, solution.sparse_part
+        if not len(v):
+            return float(g @ g)
+        m = self.inverse_root * mean
+        centred = v @ v - 2.0 * g[0] * g[1] + g[0] ** 2 * (m @ m)
+        return float(max(centred - g[2:] @ g[2:], 0.0))
+
+    @property
+    def _root_share(self) -> np.ndarray:
+        return np.sqrt(self.strength / (1.0 + self.strength))
+
+    def _half(self, A: np.ndarray) -> np.ndarray:
+        """A (I - Q (1 - (1 + t^2)^-1/2) Q')."""
+        if not len(self.strength):
+            return A
+        part = A @ self.directions * (1.0 - 1.0 / np.sqrt(1.0 + self.strength))
+        return A - part @ self.directions.T
+
+
+def _dense(X: Any) -> np.ndarray:
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)

@@ -1,0 +1,501 @@
+"""MIBC: rare rows one by one against a majority of which only the moments are known."""
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rareclass.labels import Labels, label_array, missing_labels, read_labels, signs, two_labels
+from rareclass.memory_check import check_fits
+from rareclass.moments.covariance import Covariance, warn_of_ridge
+from rareclass.moments.dual import solve_dual
+from rareclass.moments.moments import Moments, merge
+from rareclass.moments.parameters import check_parameters, seed_of
+from rareclass.moments.solution import Solved, solved, specificity_bound, warn_if_short
+from rareclass.moments.summing import moments_of
+from rareclass.moments.weights import majority_weight, row_weights, with_weights_as_given
+from rareclass.rank_scorer import RankScorer
+from rareclass.rows import ArrayRows, Block, LabelledRows, RowSource, as_source, header
+
+
+class MIBC(RankScorer, BaseEstimator):
+    r"""Moment-based imbalanced binary classifier: the majority is its mean and its covariance.
+
+    .. math::
+
+        \min_{w, \xi \ge 0} \; \tfrac12 w'\Sigma w + C \sum_i c_i \xi_i \quad \text{with} \quad
+        (x_i - \mu)'w \ge 1 - \xi_i
+
+    over the rare rows x_i with weights c_i; mu and Sigma are the mean and the covariance of the
+    majority. Its hyperplane ``w.x = w.mu + 1`` has, of all that keep the rare rows on its far side,
+    the best guarantee on how much of the majority stays on the near one, whatever the majority is
+    distributed like. Once the moments are summed, the cost does not depend on the majority's rows.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of a rare row on the wrong side, above 0. Larger keeps more rare rows right and
+        guarantees less; ``np.inf`` keeps all of them (the projection of mu on their convex hull).
+        See `MIBCCV`.
+    covariance : {"full", "diagonal", "factor", "shrunk", "sparse_inverse"} or object
+        Model of Sigma. "full", the default: time d^3 once. "diagonal": variances alone, for texts
+        and other wide compressed rows. "factor": a diagonal and `n_factors` factors. "shrunk":
+        Ledoit and Wolf's, for features as many as majority rows. "sparse_inverse": the graphical
+        lasso. An object is one of `rareclass.moments.covariance`, with parameters of its own.
+    n_factors : int, default=50
+        Factors of "factor".
+    ridge : "auto" or float, default="auto"
+        Added to each variance, as a multiple of the mean variance. "auto" is 0 for dense rows while
+        that has an inverse, the least that helps where it has none (a warning says so), and 1 for
+        the diagonal and factors of compressed rows.
+    tol : float, default=1e-6
+        Wanted relative duality gap.
+    max_iter : int, default=1000
+        Most passes over the rare rows.
+    random_state : int, RandomState or None
+        For the order of the passes, and the sketch of "factor": estimators to be merged need the
+        same. None is 0: the same data give the same model.
+    n_jobs : int or None, default=None
+        Threads over blocks of rows. None and -1 mean all cores. The result does not depend on it.
+    pos_label : label or None, default=None
+        The rare class; None means the label with the fewer rows (by weight), and in `partial_fit`
+        the label that sorts last.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        w. Solved for when first asked for after `partial_fit`.
+    intercept_ : float
+        ``-offset_``.
+    offset_ : float
+        Score above which a row is called rare: w . mu + 1.
+    dual_coef_ : ndarray of shape (n_rare,)
+        alpha, from 0 to C c_i: rare rows with 0 are beyond the margin.
+    duality_gap_ : float
+        Relative: (primal - dual) / primal.
+    specificity_bound_ : float
+        kappa^2 / (1 + kappa^2) with kappa = (offset_ - w . mu) / sqrt(w' Sigma w), 0 where that is
+        negative: at least this share of the majority is called majority, whatever its distribution
+        with this mean and this covariance. For the training majority itself with "full"; the other
+        models guarantee it as far as they are true.
+    ridge_ : float
+        What was added to each variance, in units of variance.
+    n_iter_ : int
+        Passes over the rare rows.
+    status_ : str
+        "converged", "stopped at rounding error" or "reached max_iter".
+    moments_ : Moments
+        Of the majority, in the features' own units.
+    rare_rows_ : ndarray or CSR of shape (n_rare, n_features)
+    rare_weight_ : ndarray of shape (n_rare,)
+    classes_, pos_label_, n_features_in_, feature_names_in_
+        The labels, sorted; the rare one; the columns.
+
+    Raises
+    ------
+    ValueError
+        On one class or more than two, missing or infinite values (naming row and column),
+        parameters outside their range, a singular covariance with ``ridge=0``, and C=inf where the
+        mean of the majority lies within the convex hull of the rare rows.
+
+    Notes
+    -----
+    Time: one pass of the majority, O(d^2) a row for all but "diagonal" and "factor" (O(stored
+    cells) and O(stored cells x n_factors)), then O(d^3), then O(n_rare d) a pass of the solver.
+    Memory: d^2 numbers, or d times n_factors + 10, and the rare rows. Rows of a stream or of a file
+    go through `partial_fit`, parts that are learned elsewhere through `merge`.
+
+    The guarantee is Chebyshev's and so a loose one: most distributions do much better. Choose the
+    threshold on held-out rows where it matters.
+
+    References
+    ----------
+    .. [1] Grave, El Ghaoui, "Fast imbalanced binary classification: a moment-based approach", 2014:
+       problem (3) by its dual (4).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(500, weights=[0.95], random_state=0)
+    >>> model = MIBC(C=0.1).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9), bool(model.duality_gap_ <= 1e-6)
+    (True, True)
+    """
+
+    classes_: np.ndarray
+    pos_label_: Any
+    moments_: Moments
+    rare_rows_: Any
+    rare_weight_: np.ndarray
+    _seed: int
+    _solved: Solved | None
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        covariance: Any = "full",
+        n_factors: int = 50,
+        ridge: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        pos_label: Any = None,
+    ) -> None:
+        self.C = C
+        self.covariance = covariance
+        self.n_factors = n_factors
+        self.ridge = ridge
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.pos_label = pos_label
+
+    # -- learning ----------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from all rows; what was learned before is lost.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+            Numbers, all finite; standardise them first where their units differ.
+        y : array-like of shape (n_rows,)
+            Two labels of any type.
+        sample_weight : array-like of shape (n_rows,) or None
+            Weights at or above 0: k counts a row k times, 0 leaves it out.
+
+        Returns
+        -------
+        MIBC
+            This estimator.
+        """
+        model = check_parameters(self, [self.C])
+        validate_data(self, header(X), skip_check_array=True)
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        labels = with_weights_as_given(
+            read_labels(y, sample_weight, self.pos_label, source.n_rows), sample_weight
+        )
+        self._begin(source.n_features, model)
+        self._seed = seed_of(self.random_state)
+        moments = moments_of(
+            source,
+            model.wanted(self._seed),
+            weight=majority_weight(labels, source.n_rows),
+            n_jobs=self.n_jobs,
+        )
+        return self._learned(labels, moments, source.take(labels.rare))
+
+    def fit_rows(self, rows: LabelledRows) -> Self:
+        """Learn from rows that live on disk, or anywhere; see `RankRC.fit_rows`.
+
+        For a Parquet file that is read once only, `partial_fit` on
+        `rareclass.rows.parquet_batches` needs no scratch file.
+        """
+        rows = LabelledRows.to_learn_from(rows)
+        return self.fit(rows, rows.y, rows.sample_weight)
+
+    def fit_many(self, X: Any, Y: Any, sample_weight: Any = None) -> "list[MIBC]":
+        """One model a column of Y, each label against all other rows; see `moments.many`.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+        Y : sparse matrix or array of shape (n_rows, n_labels)
+            Not 0 where a row has the label; rows may have several labels, or none.
+        sample_weight : array-like of shape (n_rows,) or None
+
+        Returns
+        -------
+        list of MIBC
+            In the order of the columns, with classes 0 and 1. They keep their hyperplanes, not the
+            moments. This estimator stays as it is.
+
+        Notes
+        -----
+        Time: one pass for the moments of all rows, from which those of each label's rows are taken
+        out; then as `fit` without its pass, a label.
+        """
+        from rareclass.moments.many import fit_many
+
+        return fit_many(self, X, Y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows: majority rows to the moments, rare ones to the examples.
+
+        The problem is solved when a weight is first asked for, so that many calls cost no more than
+        their rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; y may hold one class only.
+        classes : sequence of two labels
+            Needed in the first call. The rare one is ``pos_label``, by default the one that sorts
+            last: the first rows of a stream cannot tell.
+
+        Returns
+        -------
+        MIBC
+            This estimator: the same, to rounding error, however the rows are cut.
+        """
+        model = check_parameters(self, [self.C])
+        first = not hasattr(self, "moments_")
+        if first and hasattr(self, "classes_"):
+            raise ValueError("this model has forgotten its rows: it cannot learn more. Fit again.")
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        validate_data(self, header(X), reset=first, skip_check_array=True)
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        if first:
+            self._begin_stream(source, classes, model)
+        elif classes is not None and not np.array_equal(two_labels(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} is not {self.classes_.tolist()} as before.")
+        sign, weight = self._signs(y, source.n_rows), row_weights(sample_weight, source.n_rows)
+        rare = np.flatnonzero((sign > 0) & (weight > 0.0))
+        more = moments_of(
+            source,
+            model.wanted(self._seed),
+            None,
+            np.where(sign < 0, weight, 0.0) if len(rare) or sample_weight is not None else None,
+            self.n_jobs,
+        )
+        self.moments_ = merge(self.moments_, more)
+        self.rare_rows_ = _stacked(self.rare_rows_, source.take(rare))
+        self.rare_weight_ = np.concatenate([self.rare_weight_, weight[rare]])
+        self._solved = None
+        return self
+
+    @classmethod
+    def merge(cls, a: "MIBC", b: "MIBC") -> "MIBC":
+        """The model of the rows of two models together, exactly: parts can be learned apart.
+
+        Parameters
+        ----------
+        a, b : MIBC
+            With the same parameters, columns and classes, of disjoint rows.
+
+        Returns
+        -------
+        MIBC
+            A third one; a and b stay as they are.
+
+        Examples
+        --------
+        >>> a = MIBC().partial_fit([[0.0], [9.0]], [0, 1], classes=[0, 1])
+        >>> b = MIBC().partial_fit([[1.0], [8.0]], [0, 1], classes=[0, 1])
+        >>> MIBC.merge(a, b).moments_.mean.tolist()
+        [0.5]
+        """
+        for model in (a, b):
+            check_is_fitted(model, "moments_")
+        _check_alike(a, b)
+        together = clone(a)
+        for name in ("classes_", "pos_label_", "n_features_in_", "feature_names_in_", "_seed"):
+            if hasattr(a, name):
+                setattr(together, name, getattr(a, name))
+        together.moments_ = merge(a.moments_, b.moments_)
+        together.rare_rows_ = _stacked(a.rare_rows_, b.rare_rows_)
+        together.rare_weight_ = np.concatenate([a.rare_weight_, b.rare_weight_])
+        together._solved = None
+        return together
+
+    def forget_rows(self) -> Self:
+        """Keep the hyperplane and let go of moments and rare rows, which are most of the memory.
+
+        `partial_fit` and `merge` are then no longer possible.
+        """
+        self._solved = self._solution()
+        del self.moments_, self.rare_rows_, self.rare_weight_
+        return self
+
+    # -- what was learned --------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights w, shape (n_features,)."""
+        return self._solution().coef
+
+    @property
+    def offset_(self) -> float:
+        """Score above which a row is called rare."""
+        return self._solution().offset
+
+    @offset_.setter
+    def offset_(self, value: float) -> None:
+        self._solved = self._solution()._replace(offset=float(value))
+
+    @property
+    def intercept_(self) -> float:
+        """``-offset_``."""
+        return -self.offset_
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """Multipliers alpha of the rare rows, shape (n_rare,)."""
+        return self._solution().dual_coef
+
+    @property
+    def duality_gap_(self) -> float:
+        """Relative duality gap of the solution."""
+        return self._solution().gap
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the rare rows."""
+        return self._solution().n_iter
+
+    @property
+    def status_(self) -> str:
+        """How the solver ended."""
+        return self._solution().status
+
+    @property
+    def ridge_(self) -> float:
+        """What was added to each variance, in units of variance."""
+        return self._solution().ridge
+
+    @property
+    def specificity_bound_(self) -> float:
+        """Share of the majority that is called majority at the least, in the model."""
+        return specificity_bound(self._solution())
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Rarity score ``w . x`` of every row: higher is more like the rare class.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            ``w . mu`` is a row at the majority's mean, 1 more the rare rows' side of the margin.
+        """
+        check_is_fitted(self, "classes_")
+        solved = self._solution()
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        validate_data(self, header(X), reset=False, skip_check_array=True)
+        return ArrayRows(source, n_jobs=self.n_jobs).map(linear_scores, solved.coef)
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _begin(self, n_features: int, model: Covariance) -> None:
+        wanted = model.wanted(0)
+        numbers = n_features * (4 * n_features if wanted.scatter else 3 * wanted.n_probes + 8)
+        check_fits(
+            8 * numbers,
+            f"The moments of {n_features:,} features and their factors",
+            "Use covariance='diagonal', or 'factor' with fewer n_factors.",
+        )
+        for name in ("moments_", "rare_rows_", "rare_weight_", "_solved"):
+            self.__dict__.pop(name, None)
+
+    def _begin_stream(self, source: RowSource, classes: Any, model: Covariance) -> None:
+        labels = two_labels(classes)
+        found = labels[1:] if self.pos_label is None else labels[labels == self.pos_label]
+        if not len(found):
+            raise ValueError(
+                f"pos_label={self.pos_label!r} is not among the labels {labels.tolist()}."
+            )
+        self._begin(source.n_features, model)
+        self.classes_, self.pos_label_ = labels, found[0]
+        self._seed = seed_of(self.random_state)
+        none = np.empty(0, dtype=np.int64)
+        self.moments_ = moments_of(source, model.wanted(self._seed), none)
+        self.rare_rows_, self.rare_weight_ = source.take(none), np.empty(0)
+
+    def _learned(self, labels: Labels, moments: Moments, rare_rows: Any) -> Self:
+        """Everything that `fit` leaves, from what it found."""
+        self.classes_, self.pos_label_ = labels.classes, labels.pos_label
+        self.moments_, self.rare_rows_ = moments, rare_rows
+        self.rare_weight_ = labels.rare_weight
+        self._solved = self._solve(sparse.issparse(rare_rows))
+        return self
+
+    def _signs(self, y: Any, n_rows: int) -> np.ndarray:
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        y = np.ravel(label_array(y))
+        if len(y) != n_rows:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
+            )
+        missing = missing_labels(y)
+        if len(missing):
+            raise ValueError(
+                f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. Drop the "
+                "rows without a label."
+            )
+        return signs(y, self.classes_, self.pos_label_)
+
+    def _solution(self) -> Solved:
+        """The solution, found now if rows came since the last."""
+        known = getattr(self, "_solved", None)
+        if known is None:
+            if not hasattr(self, "moments_"):
+                raise NotFittedError("This MIBC instance is not fitted yet: call fit first.")
+            known = self._solved = self._solve(sparse.issparse(self.rare_rows_))
+        return known
+
+    def _solve(self, is_sparse: bool) -> Solved:
+        _check_both(self.moments_, self.rare_weight_)
+        model = check_parameters(self, [self.C]).model(self.moments_, is_sparse)
+        warn_of_ridge(self, model, self.moments_)
+        mean = self.moments_.mean
+        rows = model.metric.rare_rows(self.rare_rows_, mean)
+        dual = solve_dual(
+            rows, self.C * self.rare_weight_, self.tol, self.max_iter, seed=self._seed
+        )
+        warn_if_short(self, [dual])
+        return solved(model, dual, mean)
+
+
+def linear_scores(block: Block, coef: np.ndarray) -> np.ndarray:
+    """X w of a block; one column a column of `coef`."""
+    scores: np.ndarray = np.asarray(block.X @ coef, dtype=np.float64)
+    return scores
+
+
+def _check_both(moments: Moments, rare_weight: np.ndarray) -> None:
+    if not len(rare_weight):
+        raise NotFittedError("No rare row was learned yet: there is nothing to find.")
+    if not moments.weight:
+        raise NotFittedError("No majority row was learned yet: it has no mean and no covariance.")
+
+
+def _check_alike(a: MIBC, b: MIBC) -> None:
+    for name, value in a.get_params().items():
+        other = b.get_params()[name]
+        if name not in ("n_jobs", "C", "tol", "max_iter") and value != other:
+            raise ValueError(f"models with {name}={value!r} and {name}={other!r} do not merge.")
+    for name, what in (("classes_", "classes"), ("feature_names_in_", "columns")):
+        one, two = (np.asarray(getattr(model, name, [])) for model in (a, b))
+        if not np.array_equal(one, two):
+            raise ValueError(f"models with the {what} {one} and {two} do not merge.")
+    if a.n_features_in_ != b.n_features_in_:
+        raise ValueError(
+            f"models with {a.n_features_in_} and {b.n_features_in_} features do not merge."
+        )
+    if a.pos_label_ != b.pos_label_:
+        raise ValueError(
+            f"models with the rare classes {a.pos_label_!r} and {b.pos_label_!r} do not merge."
+        )
+
+
+def _stacked(above: Any, below: Any) -> Any:
+    """Rows on rows, in the form of those above; nothing keeps the form of what comes."""
+    if not above.shape[0]:
+        return below
+    if not below.shape[0]:
+        return above
+    if sparse.issparse(above):
+        return sparse.vstack([above, below], format="csr")
+    return np.vstack([above, below.toarray() if sparse.issparse(below) else below])
+
+
+__all__ = ["MIBC"]

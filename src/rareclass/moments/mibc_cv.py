@@ -1,0 +1,383 @@
+"""MIBCCV: C chosen by cross-validation, on moments that are summed once."""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rareclass.cross_validation import Fold, Scoring, as_scoring, best_of, make_folds, score_table
+from rareclass.decide import balanced_accuracy_threshold
+from rareclass.labels import Labels, read_labels
+from rareclass.moments.covariance import Covariance
+from rareclass.moments.dual import DualSolution
+from rareclass.moments.mibc import MIBC, linear_scores
+from rareclass.moments.moments import Moments, merge, remove
+from rareclass.moments.parameters import check_parameters, seed_of
+from rareclass.moments.path import solve_path
+from rareclass.moments.solution import Solved, warn_if_short
+from rareclass.moments.summing import moments_of
+from rareclass.moments.weights import majority_weight, with_weights_as_given
+from rareclass.progress import track
+from rareclass.rank_scorer import RankScorer
+from rareclass.rows import ArrayRows, LabelledRows, RowSource, as_source, header
+
+PAPER_CS = tuple(10.0 ** np.arange(-4, 6))
+
+
+class Candidate(NamedTuple):
+    """What is tried: a price and a ridge."""
+
+    C: float
+    ridge: Any
+
+
+class MIBCCV(RankScorer, BaseEstimator):
+    """`MIBC` with C, and the ridge where asked, chosen by cross-validation.
+
+    The majority is read twice whatever the number of folds, prices and ridges: once for the moments
+    of the folds, once for their held-out scores. The moments of all rows are the sum of the folds',
+    those of a training part what is left when its held-out rows are taken out.
+
+    Parameters
+    ----------
+    Cs : sequence of float, default=10**-4, 10**-3, ..., 10**5
+        Prices to try: the paper's grid. np.inf is the hard margin.
+    ridges : sequence of float and "auto", or None, default=None
+        Ridges to try with each C; None tries `ridge` alone. Where features are many beside the
+        majority rows, or the majority falls in groups, (0.01, 0.1, 1) often help.
+    cv : int, splitter or iterable of (train, test), default=10
+        Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare rows, so
+        that every fold holds some.
+    scoring : {"roc_auc", "average_precision"} or callable, default="roc_auc"
+        What to maximise; a callable takes (y, scores, sample_weight) with y true for rare rows.
+        Fold means decide; among equals the largest ridge, and of these the smallest C.
+    refit : bool, default=True
+        Fit on all rows with the best C and ridge afterwards, which predicting needs.
+    covariance, n_factors, ridge, tol, max_iter, random_state, n_jobs, pos_label
+        As in `MIBC`; `random_state` also shuffles the folds.
+    verbose : bool or "auto", default="auto"
+        Progress on standard error; "auto" when that is a terminal.
+
+    Attributes
+    ----------
+    best_C_ : float
+    best_ridge_ : float or "auto"
+    best_score_ : float
+        Mean score over the folds at the best pair. It is the best of many, so a little high.
+    best_estimator_ : MIBC
+        Fitted on all rows, when `refit`.
+    best_index_ : int
+        Position in ``cv_results_``.
+    cv_results_ : dict of ndarray
+        ``C``, ``ridge``, ``split{k}_test_score``, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``, ``mean_n_iter``, ``largest_gap``; one entry for each pair.
+    n_splits_ : int
+    offset_ : float
+        Score above which a row is called rare: the best balanced accuracy over all rows, each
+        scored by the model of the fold that held it out.
+    specificity_bound_ : float
+        As in `MIBC`, at this threshold.
+    coef_, intercept_, classes_, pos_label_, n_iter_, n_features_in_, feature_names_in_
+        As in `MIBC`.
+
+    Raises
+    ------
+    ValueError
+        As `MIBC.fit`, and when some fold holds no rare or no majority row.
+
+    Notes
+    -----
+    Time: as two fits, plus folds x ridges factorisations (d^3) and folds x ridges x Cs solutions,
+    each of which starts the next. Memory: the moments of all folds, (folds + 2) d^2 numbers for
+    "full".
+
+    References
+    ----------
+    .. [1] Grave, El Ghaoui, 2014, section 6.2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(300, weights=[0.9], random_state=0, n_redundant=0)
+    >>> model = MIBCCV(Cs=[0.01, 1.0], cv=3).fit(X, y)
+    >>> model.best_C_ in (0.01, 1.0)
+    True
+    """
+
+    def __init__(
+        self,
+        Cs: Sequence[float] = PAPER_CS,
+        ridges: Sequence[Any] | None = None,
+        cv: Any = 10,
+        scoring: Any = "roc_auc",
+        refit: bool = True,
+        covariance: Any = "full",
+        n_factors: int = 50,
+        ridge: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        pos_label: Any = None,
+        verbose: bool | str = "auto",
+    ) -> None:
+        self.Cs = Cs
+        self.ridges = ridges
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.covariance = covariance
+        self.n_factors = n_factors
+        self.ridge = ridge
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.pos_label = pos_label
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose C by cross-validation, then fit on all rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `MIBC.fit`.
+
+        Returns
+        -------
+        MIBCCV
+            This estimator.
+        """
+        Cs = sorted(float(C) for C in np.ravel(self.Cs))
+        if not Cs:
+            raise ValueError("Cs is empty: pass at least one number above 0.")
+        models = self._models(Cs)
+        scoring = as_scoring(self.scoring)
+        validate_data(self, header(X), skip_check_array=True)
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        labels = with_weights_as_given(
+            read_labels(y, sample_weight, self.pos_label, source.n_rows), sample_weight
+        )
+        folds = make_folds(self.cv, labels, source.n_rows, self.random_state, "MIBC with a C")
+        part = _Part(source, labels, seed_of(self.random_state), self.n_jobs)
+        wanted = next(iter(models.values())).wanted(part.seed)
+        held = [part.moments(wanted, fold.held_out) for fold in folds]
+        whole = _whole(part, wanted, folds, held)
+        paths, scores, pooled = self._cross_validate(part, folds, whole, held, models, Cs, scoring)
+        self._store_results([Candidate(C, ridge) for ridge in models for C in Cs], paths, scores)
+        self.n_splits_ = len(folds)
+        self.classes_, self.pos_label_ = labels.classes, labels.pos_label
+        if self.refit:
+            self._refit(part, whole, [held_out.at(self.best_index_) for held_out in pooled])
+        return self
+
+    def fit_rows(self, rows: LabelledRows) -> Self:
+        """Choose C and fit on rows that live on disk; see `RankRC.fit_rows`."""
+        rows = LabelledRows.to_learn_from(rows)
+        return self.fit(rows, rows.y, rows.sample_weight)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the best model, shape (n_features,)."""
+        return self._best().coef_
+
+    @property
+    def intercept_(self) -> float:
+        """``-offset_``."""
+        return self._best().intercept_
+
+    @property
+    def offset_(self) -> float:
+        """Score above which a row is called rare, learned on held-out scores."""
+        return self._best().offset_
+
+    @property
+    def specificity_bound_(self) -> float:
+        """Share of the majority that is called majority at the least, in the model."""
+        return self._best().specificity_bound_
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the rare rows for the best model."""
+        return self._best().n_iter_
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Rarity score of every row by the best model: higher is more like the rare class."""
+        check_is_fitted(self)
+        return self._best().score_samples(X)
+
+    def _best(self) -> MIBC:
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(
+                "this MIBCCV has no best_estimator_: fit it first, with refit=True."
+            )
+        return self.best_estimator_
+
+    def _model(self, C: float, ridge: Any) -> MIBC:
+        own = self.get_params(deep=False)
+        names = MIBC().get_params(deep=False)
+        shared = {name: own[name] for name in names if name in own}
+        return MIBC(**{**shared, "C": C, "ridge": ridge})
+
+    def _models(self, Cs: list[float]) -> dict[Any, Covariance]:
+        """A model of the covariance for each ridge, checked."""
+        ridges = [self.ridge] if self.ridges is None else list(self.ridges)
+        if not ridges:
+            raise ValueError("ridges is empty: pass numbers at or above 0, 'auto', or None.")
+        if self.ridges is not None and hasattr(self.covariance, "model"):
+            raise ValueError(
+                "ridges= cannot be given with a covariance object, which has a ridge of its own: "
+                "name it, e.g. covariance='full'."
+            )
+        return {ridge: check_parameters(self._model(Cs[0], ridge), Cs) for ridge in ridges}
+
+    def _cross_validate(
+        self,
+        part: "_Part",
+        folds: list[Fold],
+        whole: Moments,
+        held: list[Moments],
+        models: dict[Any, Covariance],
+        Cs: list[float],
+        scoring: Scoring,
+    ) -> tuple[list[list[DualSolution]], np.ndarray, list["_HeldOut"]]:
+        """Solutions of each fold, scores of shape (folds, candidates), and held-out rows."""
+        paths, pooled = [], []
+        scores = np.empty((len(folds), len(models) * len(Cs)))
+        with track("Choosing C", len(folds), self.verbose) as advance:
+            for k, (fold, out) in enumerate(zip(folds, held, strict=True)):
+                hyperplanes, duals = part.solve(
+                    remove(whole, out), fold, list(models.values()), Cs, self.tol, self.max_iter
+                )
+                held_out = part.score(fold, hyperplanes)
+                scores[k] = [
+                    scoring(held_out.y, column, held_out.weight) for column in held_out.scores.T
+                ]
+                paths.append(duals)
+                pooled.append(held_out)
+                advance(1)
+        return paths, scores, pooled
+
+    def _store_results(
+        self, candidates: list[Candidate], paths: list[list[DualSolution]], scores: np.ndarray
+    ) -> None:
+        warn_if_short(self, [dual for path in paths for dual in path])
+        # Among equal means the largest ridge, and of these the smallest C.
+        order = sorted(range(len(candidates)), key=lambda k: _simplest_first(candidates[k]))
+        place = np.empty(len(candidates))
+        place[order] = np.arange(len(candidates))
+        mean = scores.mean(axis=0)
+        best = best_of(mean, place)
+        self.best_index_ = best
+        self.best_C_, self.best_ridge_ = candidates[best]
+        self.best_score_ = float(mean[best])
+        self.cv_results_ = {
+            "C": np.array([candidate.C for candidate in candidates]),
+            "ridge": np.array([candidate.ridge for candidate in candidates], dtype=object),
+            **score_table(scores),
+            "mean_n_iter": np.mean([[dual.n_iter for dual in path] for path in paths], axis=0),
+            "largest_gap": np.max([[dual.gap for dual in path] for path in paths], axis=0),
+        }
+
+    def _refit(self, part: "_Part", whole: Moments, pooled: list["_HeldOut"]) -> None:
+        model = self._model(self.best_C_, self.best_ridge_)
+        model.n_features_in_, model._seed = self.n_features_in_, part.seed
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+        model._learned(part.labels, whole, part.source.take(part.labels.rare))
+        y = np.concatenate([held_out.y for held_out in pooled])
+        scores = np.concatenate([held_out.scores for held_out in pooled])
+        weight = np.concatenate([held_out.weight for held_out in pooled])
+        threshold = balanced_accuracy_threshold(y, scores, weight)
+        model.offset_ = float(model._solution().mean_score + threshold)
+        self.best_estimator_ = model
+
+
+class _HeldOut(NamedTuple):
+    """Rows that a fold held out, scored by its models, from the majority's mean on."""
+
+    y: np.ndarray
+    scores: np.ndarray
+    weight: np.ndarray
+
+    def at(self, candidate: int) -> "_HeldOut":
+        return self._replace(scores=self.scores[:, candidate])
+
+
+class _Part(NamedTuple):
+    """The rows and labels, from which folds take their parts."""
+
+    source: RowSource
+    labels: Labels
+    seed: int
+    n_jobs: int | None
+
+    def weight(self, rows: np.ndarray) -> np.ndarray:
+        """Weights of rows of the majority."""
+        return majority_weight(self.labels, self.source.n_rows)[rows]
+
+    def moments(self, wanted: Any, chosen: np.ndarray) -> Moments:
+        """Of the majority rows among the chosen ones."""
+        rows = self.labels.majority[chosen[self.labels.majority]]
+        return moments_of(self.source, wanted, rows, self.weight(rows), self.n_jobs)
+
+    def solve(
+        self,
+        moments: Moments,
+        fold: Fold,
+        models: list[Covariance],
+        Cs: list[float],
+        tol: float,
+        max_iter: int,
+    ) -> tuple[list[Solved], list[DualSolution]]:
+        """Hyperplanes of all models and prices on the training part of a fold."""
+        trained = ~fold.held_out[self.labels.rare]
+        rare = self.source.take(self.labels.rare[trained])
+        weight = self.labels.rare_weight[trained]
+        found = [
+            pair
+            for model in models
+            for pair in solve_path(
+                model.model(moments, self.source.is_sparse),
+                moments.mean,
+                rare,
+                weight,
+                Cs,
+                tol,
+                max_iter,
+                self.seed,
+            )
+        ]
+        return [solved for solved, _ in found], [dual for _, dual in found]
+
+    def score(self, fold: Fold, hyperplanes: list[Solved]) -> _HeldOut:
+        """Tested rows in one pass, by all hyperplanes."""
+        labels = self.labels
+        weights = majority_weight(labels, self.source.n_rows)
+        weights[labels.rare] = labels.rare_weight
+        rows = np.flatnonzero(fold.tested & (weights > 0.0))
+        y = np.isin(rows, labels.rare)
+        coef = np.column_stack([hyperplane.coef for hyperplane in hyperplanes])
+        scores = ArrayRows(self.source, rows, n_jobs=self.n_jobs).map(linear_scores, coef)
+        scores -= np.array([hyperplane.mean_score for hyperplane in hyperplanes])
+        return _HeldOut(y, scores, weights[rows])
+
+
+def _whole(part: _Part, wanted: Any, folds: list[Fold], held: list[Moments]) -> Moments:
+    """Moments of all majority rows: the sum of the folds' where each row is held out once."""
+    times = np.sum([fold.held_out[part.labels.majority] for fold in folds], axis=0)
+    if (times == 1).all():
+        return reduce(merge, held)
+    return part.moments(wanted, np.ones(part.source.n_rows, dtype=bool))
+
+
+def _simplest_first(candidate: Candidate) -> tuple[float, float]:
+    ridge = 0.0 if candidate.ridge == "auto" else float(candidate.ridge)
+    return -ridge, candidate.C
+
+
+__all__ = ["MIBCCV"]

@@ -1,0 +1,37 @@
+"""Weights of rows, in the units of the user: C is a price for a weight of 1."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight
+
+from rareclass.labels import Labels
+
+
+def majority_weight(labels: Labels, n_rows: int) -> np.ndarray:
+    """Weight of every row as a majority row: rows are read in their places, none is gathered."""
+    weight = np.zeros(n_rows)
+    given = labels.majority_weight
+    weight[labels.majority] = 1.0 if given is None else given
+    return weight
+
+
+def with_weights_as_given(labels: Labels, sample_weight: Any) -> Labels:
+    """Labels with weights in the units of the user: C is a price for a weight of 1."""
+    if sample_weight is None or labels.majority_weight is None:
+        return labels
+    largest = float(np.max(sample_weight))
+    return labels._replace(
+        rare_weight=labels.rare_weight * largest, majority_weight=labels.majority_weight * largest
+    )
+
+
+def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """The weight of every row; 1 without weights."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    like = np.empty((n_rows, 0))
+    weight: np.ndarray = _check_sample_weight(
+        sample_weight, like, dtype=np.float64, ensure_non_negative=True
+    )
+    return weight

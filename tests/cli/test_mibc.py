@@ -1,0 +1,199 @@
+"""``rareclass fit --method mibc``, its options, and the verbs on its model files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.conftest import Run, message, purchases
+from rareclass.workflow.model_file import load_model
+
+
+@pytest.fixture(scope="session")
+def mibc(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
+    """Return a folder with train.csv, new.csv, model.skops and what fit printed."""
+    folder = tmp_path_factory.mktemp("mibc")
+    purchases().write_csv(folder / "train.csv")
+    purchases(seed=1).write_csv(folder / "new.csv")
+    result = rareclass(
+        "fit", folder / "train.csv", "--target", "fraud", "--method", "mibc",
+        "--out", folder / "model.skops",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    (folder / "said.txt").write_text(result.stdout)
+    return folder
+
+
+def test_fit_says_what_it_chose_and_guarantees(mibc: Path) -> None:
+    said = (mibc / "said.txt").read_text()
+    metadata = load_model(mibc / "model.skops").metadata
+    assert "Covariance of the rest: full, " in said
+    assert f"Cost C = {metadata['C']:.4g} (10^" in said
+    assert "chosen by cross-validation" in said
+    assert f"Guarantee: at least {metadata['specificity_bound']:.1%} of the rest" in said
+    assert f"Solver: {metadata['solver']['status']} after" in said
+    assert "trained again on all rows with this C" in " ".join(said.split())
+    assert "Landmarks" not in said
+    assert "\x1b[" not in said
+    assert metadata["method"] == "mibc"
+    assert metadata["solver"]["duality_gap"] <= 1e-6
+
+
+def test_score_and_evaluate_take_its_models(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
+    model, new = mibc / "model.skops", mibc / "new.csv"
+    result = rareclass("score", model, new, "--out", tmp_path / "s.csv", "--id", "order")
+    assert result.exit_code == 0, result.output
+    scores = pl.read_csv(tmp_path / "s.csv")
+    rare = (purchases(seed=1)["fraud"] == "yes").to_numpy()
+    values = scores["score"].to_numpy()
+    auc = (values[rare][:, None] > values[~rare]).mean()
+    assert auc > 0.9
+    threshold = load_model(model).metadata["threshold"]
+    np.testing.assert_array_equal(scores["called_rare"].to_numpy() == 1, values > threshold)
+    assert scores["percentile"].is_between(0, 100).all()
+    result = rareclass("evaluate", model, new, "--json", tmp_path / "e.json")
+    assert result.exit_code == 0, result.output
+    written = json.loads((tmp_path / "e.json").read_text())
+    assert written["measures"]["AUC"]["value"] == pytest.approx(auc)
+
+
+def test_same_seed_same_model(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
+    words = ("--target", "fraud", "--method", "mibc", "--out", tmp_path / "m.skops")
+    rareclass("fit", mibc / "train.csv", *words)
+    one, other = load_model(mibc / "model.skops").model, load_model(tmp_path / "m.skops").model
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "factor", "shrunk", "sparse-inverse"])
+def test_covariance_and_cost_are_taken(
+    mibc: Path, tmp_path: Path, rareclass: Run, covariance: str
+) -> None:
+    result = rareclass(
+        "fit", mibc / "train.csv", "-t", "fraud", "--method", "mibc", "--cost", "10^-1",
+        "--covariance", covariance, "--out", tmp_path / "m.skops",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "Cost C = 0.1 (10^-1), given" in result.stdout
+    assert f"Covariance of the rest: {covariance.replace('-', ' ')}, " in result.stdout
+    assert load_model(tmp_path / "m.skops").metadata["C"] == 0.1
+
+
+def refused(rareclass: Run, path: Path, *more: object) -> str:
+    out = path.parent / "never.skops"
+    said = message(rareclass("fit", path, "--target", "fraud", "--out", out, *more))
+    assert not out.exists()
+    return said
+
+
+def test_options_of_the_other_method(train_csv: Path, rareclass: Run) -> None:
+    said = refused(rareclass, train_csv, "--method", "mibc", "--lam", "0.1")
+    assert "--lam 0.1 belongs to --method rankrc; the parameter of mibc is --cost" in said
+    said = refused(rareclass, train_csv, "--cost", "inf")
+    assert "--cost inf belongs to --method mibc; the parameter of rankrc is --lam" in said
+    assert "Leave --cost out, or give --method mibc" in said
+    said = refused(rareclass, train_csv, "--covariance", "full", "--method", "rankrc")
+    assert "--covariance full belongs to --method mibc" in said
+    assert "sparse-inverse" in refused(
+        rareclass, train_csv, "--method", "mibc", "--covariance", "round"
+    )
+
+
+@pytest.mark.parametrize("cost", ["none", "-1", "0", "nan", "-inf", "2^5000"])
+def test_cost_that_is_none(train_csv: Path, rareclass: Run, cost: str) -> None:
+    said = refused(rareclass, train_csv, "--method", "mibc", f"--cost={cost}")
+    assert f"--cost {cost} is not a number above zero" in said
+    assert "or inf" in said
+
+
+def test_no_rare_row_may_be_wrong(tmp_path: Path, rareclass: Run) -> None:
+    words = ("--target", "fraud", "--method", "mibc", "--cost", "inf")
+    purchases().write_csv(tmp_path / "t.csv")
+    table = purchases()
+    far = pl.col("amount") + 500 * (pl.col("fraud") == "yes")
+    table.with_columns(far).write_csv(tmp_path / "apart.csv")
+    result = rareclass("fit", tmp_path / "apart.csv", *words, "--out", tmp_path / "m.skops")
+    assert result.exit_code == 0, result.output
+    assert "Cost C = inf, given" in result.stdout
+    # Rare rows all around the mean of the others.
+    rng = np.random.default_rng(0)
+    around = pl.DataFrame(rng.normal(size=(400, 2)), schema=["a", "b"]).with_columns(
+        fraud=pl.when(pl.int_range(400) < 60).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    )
+    around.write_csv(tmp_path / "around.csv")
+    said = refused(rareclass, tmp_path / "around.csv", "--method", "mibc", "--cost", "inf")
+    assert "hull" in said
+
+
+def wide(path: Path, n_rows: int = 600, n_features: int = 20_000) -> Path:
+    """Write short texts of many words, a few of which rare rows like."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for row in range(n_rows):
+        rare = row % 25 == 0
+        words = set(rng.integers(50, n_features, 30).tolist())
+        words |= set(rng.integers(1, 12 if rare else 50, 6).tolist())
+        lines.append(f"{int(rare)} " + " ".join(f"{word}:1" for word in sorted(words)))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_wide_svmlight(tmp_path: Path, rareclass: Run) -> None:
+    path = wide(tmp_path / "t.svmlight")
+    model = tmp_path / "m.skops"
+    result = rareclass("fit", path, "--method", "mibc", "--out", model)
+    assert result.exit_code == 0, result.output
+    assert "Covariance of the rest: diagonal, 19,999 columns, with" in result.stdout
+    result = rareclass("score", model, path, "--out", tmp_path / "s.csv")
+    assert result.exit_code == 0, result.output
+    assert pl.read_csv(tmp_path / "s.csv").height == 600
+    result = rareclass("evaluate", model, path, "--json", tmp_path / "e.json")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "e.json").read_text())["measures"]["AUC"]["value"] > 0.95
+    # 20,000 columns squared, for each fold and some more, are tens of gigabytes.
+    said = message(
+        rareclass("fit", path, "--method", "mibc", "--covariance", "full", "--out", model)
+    )
+    assert "--covariance full of 19,999 encoded columns takes 26" in said
+    assert "factor or diagonal" in said
+
+
+@pytest.fixture
+def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every table a large one."""
+    monkeypatch.setattr("rareclass.workflow.fit_memory.LARGE_SHARE", 1e12)
+
+
+@pytest.mark.usefixtures("on_disk")
+def test_a_table_on_disk(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
+    words = ("--target", "fraud", "--method", "mibc", "--out", tmp_path / "m.skops")
+    result = rareclass("fit", mibc / "train.csv", *words)
+    assert result.exit_code == 0, result.output
+    assert "read from disk in pieces" in " ".join(result.stdout.split())
+    one, other = load_model(mibc / "model.skops").model, load_model(tmp_path / "m.skops").model
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-7)
+
+
+def test_rankrc_suggests_it_when_it_will_take_long(
+    mibc: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--target", "fraud", "--lam", "1", "--out", tmp_path / "m.skops")
+    monkeypatch.setattr("rareclass.workflow.duration._QUESTION", 1e7)
+    result = rareclass("fit", mibc / "train.csv", *words)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "RankRC is likely to take about" in said
+    assert said.index("--method mibc") < said.index("held-out rows")
+    result = rareclass("fit", mibc / "train.csv", "-t", "fraud", "--method", "mibc", *words[4:])
+    assert "likely to take" not in result.stdout
+
+
+def test_rankrc_suggests_it_when_the_kernel_does_not_fit(
+    mibc: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.workflow.fit_memory._LEAST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.workflow.fit_memory._MOST_KERNEL_MEMORY", 1000)
+    said = refused(rareclass, mibc / "train.csv")
+    assert "18 distinct rare rows" in said
+    assert "--method mibc" in said

@@ -1,0 +1,290 @@
+"""Parquet in one pass: the rows of `from_parquet`, in bounded memory, from a thread that ends."""
+
+import contextlib
+import gc
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rareclass.moments import MIBC
+from rareclass.rows import as_source, from_parquet, parquet_batches
+from rareclass.rows.read_ahead import read_ahead
+from rows.test_files_disk import NAMES, data, parts, refused, table
+
+
+def readers() -> list[threading.Thread]:
+    return [t for t in threading.enumerate() if t.name == "rareclass-read-ahead"]
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    yield
+    assert not readers()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("batch_rows", [None, 1, 64, 10_000])
+def test_the_rows_are_those_of_from_parquet(tmp_path, dtype, batch_rows):
+    X, y = data(dtype)
+    parts(tmp_path, X, y)
+    whole = from_parquet(tmp_path, "y")
+    batches = list(parquet_batches(tmp_path, "y", batch_rows=batch_rows))
+    # Row groups have 150 rows, the parts 500, 200 and 500.
+    assert max(map(len, batches)) == min(batch_rows or 150, 150)
+    assert len(batches) == {None: 10, 1: 1200, 64: 24, 10_000: 10}[batch_rows]
+    taken = np.concatenate([rows.source.take(slice(None)) for rows in batches])
+    assert taken.dtype == whole.source.dtype == dtype
+    np.testing.assert_array_equal(taken, X)
+    np.testing.assert_array_equal(np.concatenate([rows.y for rows in batches]), whole.y)
+    for rows in batches:
+        assert rows.sample_weight is None
+        assert rows.feature_names == NAMES
+        assert rows.shape == (len(rows.y), 5)
+        assert as_source(rows) is rows.source
+
+
+def test_labels_are_of_one_kind_in_every_batch(tmp_path):
+    X, y = data()
+    words = np.where(np.arange(1200) < 300, "a", np.where(y == 1, "fraud", "ok"))
+    kinds = {
+        "words": pa.array(words),
+        "coded": pa.array(words).dictionary_encode(),
+        "narrow": pa.array(y.astype(np.int8)),
+        "real": pa.array(y + 0.5),
+        "truth": pa.array(y == 1),
+    }
+    pq.write_table(table(X, **kinds), tmp_path / "t.parquet", row_group_size=100)
+    for name, cells in kinds.items():
+        batches = list(parquet_batches(tmp_path / "t.parquet", name, columns=["c"]))
+        labels = [label for rows in batches for label in rows.y.tolist()]
+        assert labels == cells.to_pylist()
+        assert len({rows.y.dtype for rows in batches}) == 1
+        assert {type(label) for label in labels} == {type(cells[0].as_py())}
+    # A width a part is a kind for all of them.
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    parts(folder, X, y)
+    pq.write_table(table(X, y=y.astype(np.int8)), folder / "day=2" / "part-2.parquet")
+    assert {rows.y.dtype for rows in parquet_batches(folder, "y")} == {np.dtype(np.int64)}
+
+
+def test_weights_columns_and_rows_without_labels(tmp_path):
+    X, y = data(np.float32)
+    pq.write_table(table(X, y=y, w=y + 1), tmp_path / "t.parquet", row_group_size=700)
+    batches = list(
+        parquet_batches(tmp_path / "t.parquet", weight="w", columns=["e", "b"], dtype="float64")
+    )
+    weight = np.concatenate([rows.sample_weight for rows in batches])
+    assert weight.dtype == np.float64
+    assert weight.tolist() == (y + 1).tolist()
+    taken = np.concatenate([rows.source.take(slice(None)) for rows in batches])
+    assert taken.dtype == np.float64
+    np.testing.assert_array_equal(taken, X[:, [4, 1]])
+    assert all(rows.y is None for rows in batches)
+
+
+def test_what_the_footers_show_is_refused_at_once(tmp_path):
+    X, y = data()
+    path = tmp_path / "t.parquet"
+    refused(lambda: parquet_batches(path, "y"), "There is no file")
+    pq.write_table(table(X, y=y, city=["x"] * 1200), path)
+    refused(lambda: parquet_batches(path, "y"), "'city' holds string, not numbers", "columns=")
+    refused(lambda: parquet_batches(path, "z"), "no column 'z'")
+    pq.write_table(table(X[:0], y=y[:0]), path)
+    refused(lambda: parquet_batches(path, "y"), str(path), "no rows")
+    with pytest.raises(ValueError, match="batch_rows=0 is not a number of rows above 0"):
+        parquet_batches(path, "y", batch_rows=0)
+    with pytest.raises(ValueError, match="dtype='int8'"):
+        parquet_batches(path, "y", dtype="int8")
+
+
+def test_bad_cells_are_named_after_the_rows_before_them(tmp_path):
+    X, y = data()
+    X[777, 2] = np.nan
+    parts(tmp_path, X, y)
+    seen = []
+    part = tmp_path / "day=2" / "part-2.parquet"
+    with pytest.raises(ValueError, match="'c' holds nan at row 78 ") as caught:
+        seen.extend(parquet_batches(tmp_path, "y", batch_rows=50))
+    assert str(part) in str(caught.value)
+    assert sum(map(len, seen)) == 750
+    assert not readers()
+    many = table(np.repeat(X[:700], 17, axis=0), y=np.arange(11_900))
+    pq.write_table(many, tmp_path / "t.parquet")
+    labels = parquet_batches(tmp_path / "t.parquet", "y", batch_rows=500)
+    refused(lambda: list(labels), "more than 10,000 different values by row 10,500")
+
+
+@pytest.mark.parametrize("fault", ["gone", "cut", "replaced"])
+def test_a_part_that_changes_on_the_way_is_named(tmp_path, fault):
+    X, y = data()
+    parts(tmp_path, X, y)
+    part = tmp_path / "day=2" / "part-2.parquet"
+    batches = parquet_batches(tmp_path, "y")
+    next(batches)
+    if fault == "gone":
+        part.unlink()
+    elif fault == "cut":
+        part.write_bytes(part.read_bytes()[:5000])
+    else:
+        pq.write_table(table(X, y=y), part)
+    words = {"gone": "the file is gone", "cut": "row group 1 of 4", "replaced": "was changed"}
+    refused(lambda: list(batches), str(part), words[fault])
+
+
+def test_a_model_learns_from_them_in_one_pass(tmp_path):
+    X, y = data()
+    parts(tmp_path, X, y)
+    model = MIBC(C=0.1)
+    for rows in parquet_batches(tmp_path, target="y", batch_rows=100):
+        model.partial_fit(rows, rows.y, classes=[0, 1], sample_weight=rows.sample_weight)
+    with from_parquet(tmp_path, target="y") as whole:
+        expected = MIBC(C=0.1).fit_rows(whole)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
+    assert list(model.feature_names_in_) == list(NAMES)
+
+
+def counted(made, n=100, fail_at=None):
+    closed = []
+
+    def items():
+        try:
+            for k in range(n):
+                if k == fail_at:
+                    raise ValueError("of the reader")
+                made.append(k)
+                yield k
+        finally:
+            closed.append(threading.current_thread().name)
+
+    return items(), closed
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_two_items_are_made_ahead_and_no_more():
+    made: list[int] = []
+    items, closed = counted(made)
+    ahead = read_ahead(items)
+    assert not readers()
+    assert not made
+    assert next(ahead) == 0
+    for k in range(1, 4):
+        wait_until(lambda k=k: len(made) == k + 2)
+        time.sleep(0.02)
+        assert len(made) == k + 2
+        assert next(ahead) == k
+    ahead.close()
+    assert closed == ["rareclass-read-ahead"]
+    assert not readers()
+
+
+def test_the_thread_ends_when_the_loop_is_left():
+    def left():
+        for k in read_ahead(items):
+            if k == 2:
+                break
+
+    def failed():
+        for _ in read_ahead(items):
+            raise KeyboardInterrupt
+
+    def forgotten():
+        next(read_ahead(items))
+
+    def in_a_ring():
+        ring: list[object] = [read_ahead(items)]
+        next(ring[0])  # type: ignore[call-overload]
+        ring.append(ring)
+
+    for use in (left, failed, forgotten, in_a_ring):
+        items, closed = counted([])
+        with contextlib.suppress(KeyboardInterrupt):
+            use()
+        gc.collect()
+        wait_until(lambda: not readers())
+        assert closed == ["rareclass-read-ahead"]
+
+
+def test_what_the_reader_raises_is_raised_in_its_place():
+    items, closed = counted([], fail_at=3)
+    taken = []
+    with pytest.raises(ValueError, match="of the reader") as caught:
+        taken.extend(read_ahead(items))
+    assert taken == [0, 1, 2]
+    assert closed
+    # Where it happened is told as well.
+    assert any("items" in str(entry) for entry in caught.traceback)
+
+
+def test_ctrl_c_ends_the_thread(tmp_path):
+    X, y = data()
+    parts(tmp_path, X, y)
+    code = (
+        "import signal, sys, threading, time\n"
+        "from rareclass.rows import parquet, parquet_batches\n"
+        "batches = parquet._batches\n"
+        "def slow(*given):\n"
+        "    for batch in batches(*given):\n"
+        "        yield batch\n"
+        "        time.sleep(0.2)\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "parquet._batches = slow\n"
+        "try:\n"
+        "    for rows in parquet_batches(sys.argv[1], 'y'):\n"
+        "        print(len(rows), flush=True)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('stopped', threading.active_count())\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split()[-2:] == ["stopped", "1"]
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interpreter_ends_with_rows_half_read(tmp_path: Path):
+    X, y = data()
+    parts(tmp_path, X, y)
+    code = (
+        "import sys\n"
+        "from rareclass.rows import parquet_batches\n"
+        "kept = parquet_batches(sys.argv[1], 'y', batch_rows=1)\n"
+        "print(len(next(kept)))\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+def test_memory_is_bounded(tmp_path):
+    x = np.random.default_rng(0).normal(size=6_000_000).astype(np.float32)
+    whole = pa.table({"a": x, "b": x, "y": x > 3})
+    pq.write_table(whole, tmp_path / "t.parquet", row_group_size=len(x), compression="none")
+    del whole
+    code = (
+        "import pyarrow as pa, sys, tracemalloc\n"
+        "from rareclass.rows import parquet_batches\n"
+        "tracemalloc.start()\n"
+        "n = sum(len(rows) for rows in parquet_batches(sys.argv[1], 'y'))\n"
+        "print(n, pa.default_memory_pool().max_memory(), tracemalloc.get_traced_memory()[1])\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "t.parquet")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    n_rows, arrow, python = map(int, said)
+    assert n_rows == len(x)
+    # 48 MB of features: a batch is 0.8 MB.
+    assert arrow < 16e6
+    assert python < 10e6
