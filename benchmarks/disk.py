@@ -19,7 +19,7 @@ from benchmarks import process_memory, simulated_fits
 from benchmarks.cells import Cell, Group, time_limit
 from benchmarks.data_sets import OVERLAP
 from benchmarks.ledger import Run, summaries
-from benchmarks.results_page import table
+from benchmarks.markdown import table
 from rareclass.atomic_file import replacing
 from rareclass.data.simulated import mixture_centres, rare_mixture
 

@@ -1,7 +1,7 @@
 """Speed and memory as one page: `python -m benchmarks.performance_page` writes docs/performance.md.
 
-Reads what `python -m benchmarks.run` left in benchmarks/results and measures nothing. A benchmark
-without a file is left out.
+Reads what `python -m benchmarks.run` and `python -m benchmarks.mibc_speed` left in
+benchmarks/results and measures nothing. A benchmark without a file is left out.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import goals, record
+from benchmarks import goals, mibc_page, record
 from benchmarks.results_page import table
 from benchmarks.run import BENCHMARKS, DISTURBED
 
@@ -22,6 +22,7 @@ TITLES = {
     "limits": "Beside the machine's limits",
     "disk": "From Parquet",
 }
+MIBC = "mibc_speed"
 INTRODUCTION = """# Performance
 
 Made by `python -m benchmarks.performance_page` from the JSON files in `benchmarks/results`, which
@@ -35,12 +36,21 @@ drift: compare figures of one table, not of two.
 def page(results: dict[str, dict[str, Any]]) -> str:
     """The whole page from the results by name."""
     parts = [INTRODUCTION]
-    reached = goals.lines({name: result["runs"] for name, result in results.items()})
+    runs = {name: result["runs"] for name, result in results.items() if name in TITLES}
+    reached = goals.lines(runs)
     if reached:
         header = ["what", "goal", "measured", "reached"]
         parts.append(f"## Goals\n\n{table(header, reached)}\n")
-    for name, result in results.items():
+    for name in runs:
+        result = results[name]
         parts.append(f"## {TITLES[name]}\n\n{made(name, result)}\n\n{body(name, result)}\n")
+    if MIBC in results:
+        title, command, render = mibc_page.SPEED
+        result = results[MIBC]
+        parts.append(
+            f"## {title}\n\n`python -m benchmarks.{command}`, {result['date']}, {result['cores']} "
+            f"cores.\n\n{render(result)}\n"
+        )
     return "\n".join(parts)
 
 
@@ -74,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=PAGE, help="default: docs/performance.md")
     args = parser.parse_args(argv)
     results = {}
-    for name in TITLES:
+    for name in (*TITLES, MIBC):
         path = args.results / f"{name}.json"
         if path.is_file():
             results[name] = json.loads(path.read_text())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import online_page, record
+from benchmarks import mibc_page, online_page, record
 from benchmarks.markdown import table
 
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
@@ -242,6 +242,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     "auc_speed": ("The AUC of ten million rows", "auc_speed", auc_speed),
     "landmarks": ("Majority rows among the landmarks", "landmarks", landmarks),
     **online_page.SECTIONS,
+    **mibc_page.SECTIONS,
     "startup": ("Start", "startup", startup),
 }
 

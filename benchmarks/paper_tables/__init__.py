@@ -1,7 +1,8 @@
-"""Tables and figures of two papers, run again beside the printed ones.
+"""Tables and figures of three papers, run again beside the printed ones.
 
-`python -m benchmarks.paper_tables table2|table4|table5|fig5|fig6|cbr3|cbr4|cbr5|cbr6`. Each prints
-our figures next to the paper's and writes one JSON file into benchmarks/results.
+`python -m benchmarks.paper_tables table2|table4|table5|fig5|fig6|cbr3|cbr4|cbr5|cbr6|
+mibc2|mibc3|mibc4|mibc5`. Each prints our figures next to the paper's and writes one JSON file into
+benchmarks/results.
 
 Tayal, Coleman and Li (2015), RankRC:
 
@@ -13,8 +14,14 @@ Tayal, Coleman and Li (2015), RankRC:
 Khalid, Ray and Chitsaz (2016), online ranking, one study for Tables 3 and 4 and one for 5 and 6:
 
 - ``cbr_sets``: the sets of Tables 1 and 2; ``cbr_methods``: the learners
-- ``cbr_protocol``: scaling, folds, choice of C or eta; ``cbr_fits``: the fits that are done
+- ``cbr_protocol``: scaling, folds, choice of C or eta; ``fits``: the fits that are done
 - ``cbr_figures``: means, goals and order; ``cbr_tables``: the four commands
 
-``paper`` has the printed figures of both (``paper_values.json``).
+Grave and El Ghaoui (2014), MIBC, one study for Tables 2 and 3 and one for 4 and 5:
+
+- ``mibc_sets``: dense sets and groups of texts; ``mibc_methods``: MIBC and liblinear, timed
+- ``mibc_protocol``: one run; ``mibc_figures``: means, paired tests, speed-ups
+- ``mibc_tables``: the four commands
+
+``paper`` has the printed figures of all (``paper_values.json``).
 """

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.paper_tables import paper
-from benchmarks.paper_tables.cbr_fits import Fit
 from benchmarks.paper_tables.cbr_sets import SETS
+from benchmarks.paper_tables.fits import Fit
 
 REACHED_GOAL, ORDER_GOAL = 0.9, 0.8
 PAPER_RUNS = {"benchmark": 10, "text": 5}

@@ -47,6 +47,16 @@ class Run(NamedTuple):
     step: int
     scaling: str
 
+    def about(self) -> dict[str, Any]:
+        """What tells it from the other runs."""
+        return {
+            "set": self.set_name,
+            "method": self.method,
+            "run": self.number,
+            "step": self.step,
+            "scaling": self.scaling,
+        }
+
 
 def grid(step: int) -> np.ndarray:
     """2^-10, 2^(step - 10), .., 2^10."""

@@ -17,8 +17,8 @@ from benchmarks import record
 from benchmarks.paper_tables import cbr_figures as figures
 from benchmarks.paper_tables import cbr_methods, cbr_sets
 from benchmarks.paper_tables.cbr_figures import Cell, Cells
-from benchmarks.paper_tables.cbr_fits import Fit, Fits, learners_code
 from benchmarks.paper_tables.cbr_protocol import SCALINGS, Run, perform
+from benchmarks.paper_tables.fits import Fit, Fits, code_of
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.paper_tables.study import JOBS, options, print_table, run_all
 
@@ -39,16 +39,24 @@ def main(argv: Sequence[str], table: str) -> int:
         return 0
     runs = _runs(args, folder)
     name = f"cbr_{study}"
-    fits = Fits(name, Path(args.json) if args.json else record.RESULTS / f"{name}.json")
+    fits = kept(name, Path(args.json) if args.json else record.RESULTS / f"{name}.json")
     to_do = runs if args.again else fits.missing(runs)
     try:
         run_all(f"Fits for {table}", perform, to_do, args.jobs, keep=fits.add)
     except KeyboardInterrupt:
         print(f"\nStopped. {fits.file} holds what is done; the same command goes on from there.")
         return 130
-    show(fits.found(runs), study, measure)
+    found = fits.found(runs)
+    show(found, study, measure)
+    if fits.are_old(found):
+        print("Some fits are by learners that have been changed since: --again does them anew.")
     print("written:", fits.file)
     return 0
+
+
+def kept(name: str, file: Path) -> Fits:
+    """The fits of a study that are done."""
+    return Fits(name, file, ("set", "method", "scaling", "step", "run"), code_of("online"))
 
 
 def show(fits: list[Fit], study: str, measure: str) -> None:
@@ -60,8 +68,6 @@ def show(fits: list[Fit], study: str, measure: str) -> None:
         print(line)
     print()
     print_table(*times(found))
-    if any(fit["code"] != learners_code() for fit in fits):
-        print("Some fits are by learners that have been changed since: --again does them anew.")
 
 
 def compared(found: Cells, study: str, measure: str) -> tuple[list[str], list[list[str]]]:

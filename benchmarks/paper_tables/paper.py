@@ -41,3 +41,8 @@ def online_figures(table: str) -> dict[str, dict[str, tuple[float, float]]]:
         name: {learner: (cell[0], cell[1]) for learner, cell in cells.items()}
         for name, cells in _values()[table].items()
     }
+
+
+def moment_figures(table: str) -> dict[str, dict[str, Any]]:
+    """mibc2, .., mibc5: set or topic -> method -> [AUC in percent, error], or milliseconds."""
+    return dict(_values()[table])

@@ -11,12 +11,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rareclass.moments import MIBC, MIBCCV
     from rareclass.ranking import RankRC, RankRCCV, RankSVM, rankrc_path
 
 __version__ = "0.1.0"
-__all__ = ["RankRC", "RankRCCV", "RankSVM", "__version__", "rankrc_path"]
+__all__ = ["MIBC", "MIBCCV", "RankRC", "RankRCCV", "RankSVM", "__version__", "rankrc_path"]
 
-_HOME = {name: "rareclass.ranking" for name in ("RankRC", "RankRCCV", "RankSVM", "rankrc_path")}
+_HOME = {
+    **dict.fromkeys(("RankRC", "RankRCCV", "RankSVM", "rankrc_path"), "rareclass.ranking"),
+    **dict.fromkeys(("MIBC", "MIBCCV"), "rareclass.moments"),
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,6 @@ from benchmarks.paper_tables import (
     cbr_tables,
     paper,
 )
-from benchmarks.paper_tables.cbr_fits import Fits
 from benchmarks.paper_tables.cbr_protocol import Run
 from benchmarks.paper_tables.cbr_sets import Rows
 from real_data import FOLDER, real_file
@@ -258,7 +257,7 @@ def test_tdt2_is_beside_reuters():
 
 
 def test_page_shows_both_tables_of_the_best_protocol(tmp_path):
-    file = Fits("cbr_benchmark", tmp_path / "x.json")
+    file = cbr_tables.kept("cbr_benchmark", tmp_path / "x.json")
     for step, level in ((2, 0.5), (1, 0.9)):
         for run in range(3):
             values = {"auc": [level] * 5, "accuracy": [level / 2] * 5, "fit_ms": [2.0] * 5}

@@ -124,6 +124,7 @@ def test_no_rare_row_may_be_wrong(tmp_path: Path, rareclass: Run) -> None:
     around.write_csv(tmp_path / "around.csv")
     said = refused(rareclass, tmp_path / "around.csv", "--method", "mibc", "--cost", "inf")
     assert "hull" in said
+    assert "--cost auto" in said
 
 
 def wide(path: Path, n_rows: int = 600, n_features: int = 20_000) -> Path:

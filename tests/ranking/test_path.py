@@ -14,7 +14,7 @@ from rareclass.ranking import fitting, preparation
 from rareclass.ranking import path as module
 from rareclass.ranking.expansion import KernelExpansion
 from rareclass.ranking.kernels import Gaussian
-from rareclass.ranking.newton import Status, minimize
+from rareclass.ranking.newton import minimize
 from rareclass.ranking.part import PartDirection, kernel_is_worth_keeping, part_stride
 from rareclass.ranking.path import solve_path, solve_paths
 from rareclass.ranking.preconditioner import SampledHessian
@@ -22,6 +22,7 @@ from rareclass.ranking.preparation import prepare
 from rareclass.ranking.problem import Evaluation
 from rareclass.ranking.questions import answer, solve, solve_in_step
 from rareclass.rows import ArrayRows, Budget, as_source
+from rareclass.solver_status import Status
 
 LAMS = [2.0**-4, 2.0**2, 2.0**-10]
 X, Y = rare_mixture(3000, 40)

@@ -8,11 +8,12 @@ from scipy import sparse
 
 from oracles import ranking_loss, ranking_minimum, rare_mixture
 from rareclass import RankRC
-from rareclass.ranking.newton import Status, minimize
+from rareclass.ranking.newton import minimize
 from rareclass.ranking.preconditioner import SampledHessian
 from rareclass.ranking.preparation import prepare
 from rareclass.ranking.questions import solve
 from rareclass.rows import ArrayRows, Budget, as_source
+from rareclass.solver_status import Status
 
 LAM, EPS = 0.01, 0.25
 

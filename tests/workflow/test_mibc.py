@@ -14,7 +14,7 @@ from rareclass.data.tables import open_table
 from rareclass.errors import InputError
 from rareclass.workflow.duration import rankrc_seconds
 from rareclass.workflow.method import EncodedRows, TableSize, Terms
-from rareclass.workflow.mibc_method import MIBCMethod
+from rareclass.workflow.mibc_method import RIDGES, MIBCMethod
 from rareclass.workflow.model_file import load_model, save_model
 from rareclass.workflow.rankrc_method import RankRCMethod
 from rareclass.workflow.training import Trained, train
@@ -127,7 +127,7 @@ def test_a_covariance_too_large_for_the_memory_is_refused() -> None:
 def test_a_ridge_is_told_and_not_warned_of() -> None:
     twice = rows()
     notes: list[str] = []
-    method = MIBCMethod(1.0)
+    method = MIBCMethod(1.0, ridge="auto")
     model = method.fit(EncodedRows(np.hstack([twice.X, twice.X]), twice.rare, None), TERMS, notes)
     assert model.ridge_ > 0
     assert f"full, 12 columns, with {model.ridge_:.3g} added" in method.summary(model)[0]
@@ -135,6 +135,12 @@ def test_a_ridge_is_told_and_not_warned_of() -> None:
     assert model.ridge_ == 0
     assert method.summary(model)[0].endswith("full, 6 columns")
     assert notes == []
+    chosen = MIBCMethod(1.0)
+    model = chosen.fit(twice, TERMS, notes)
+    assert model.ridge in RIDGES
+    assert chosen.as_chosen(model).ridge == model.ridge
+    if model.ridge != "auto":
+        assert "of their mean, chosen by cross-validation)" in chosen.summary(model)[0]
 
 
 def test_no_rare_row_on_the_wrong_side() -> None:

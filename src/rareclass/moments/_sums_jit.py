@@ -46,15 +46,18 @@ def column_sums(indptr, indices, data, weight, sums_inout):
 
 @njit(cache=True, nogil=True)
 def central_sums(indptr, indices, data, weight, centre, sums_inout):
-    """Add (w, w (x - c), w (x - c)^2) of each stored cell x to the sums of its column.
+    """Add (1, w, w (x - c), w (x - c)^2) of each stored cell x to the sums of its column.
 
     For rows that store no column twice.
     """
     for row in range(len(indptr) - 1):
         w = weight[row]
+        if w == 0.0:
+            continue
         for k in range(indptr[row], indptr[row + 1]):
             y = np.float64(data[k]) - centre[indices[k]]
             sums = sums_inout[indices[k]]
-            sums[0] += w
-            sums[1] += w * y
-            sums[2] += w * y * y
+            sums[0] += 1.0
+            sums[1] += w
+            sums[2] += w * y
+            sums[3] += w * y * y

@@ -234,8 +234,12 @@ class Factor:
 
     def model(self, moments: Moments, is_sparse: bool) -> Modelled:
         """Factors from the sketch, and the diagonal that they leave."""
-        F = factors_of(moments, self.n_factors)
-        left = np.maximum(moments.variance - np.einsum("jk,jk->j", F, F), 0.0)
+        F, variance = factors_of(moments, self.n_factors), moments.variance
+        found = np.einsum("jk,jk->j", F, F)
+        # More than all there is, by rounding: beside larger features this is not always little.
+        over = found > variance
+        F[over] *= np.sqrt(variance[over] / found[over])[:, None]
+        left = np.where(over, 0.0, variance - found)
         return _low_rank(moments, left, F, self.ridge, is_sparse)
 
 
@@ -272,7 +276,7 @@ def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> Covariance:
     return known[covariance]
 
 
-def warn_of_ridge(estimator: Any, model: Modelled, moments: Moments) -> None:
+def warn_of_ridge(estimator: Any, model: Modelled, moments: Moments, stacklevel: int) -> None:
     """Say that a ridge was needed, and why."""
     if not model.was_singular:
         return
@@ -287,7 +291,7 @@ def warn_of_ridge(estimator: Any, model: Modelled, moments: Moments) -> None:
         f"The covariance of the majority has no inverse ({why}): a ridge of {model.ridge:.3g} was "
         "added to each variance. Pass ridge= to choose it, or leave such columns out.",
         UserWarning,
-        stacklevel=5,
+        stacklevel=stacklevel,
     )
 
 
@@ -354,12 +358,19 @@ def _low_rank(
 ) -> Modelled:
     given, unit = checked_ridge(ridge), _mean_variance(moments)
     singular = bool((diagonal <= moments.variance * _ROUNDING).any())
+    whole = None
+    if singular and F.shape[1] == len(F):  # as many factors as features: they may be all of it
+        whole = DenseMetric.of(F @ F.T + np.diag(diagonal))
     if given is not None:
         if singular and given == 0.0:
+            if whole is not None:
+                return Modelled(whole, 0.0)
             raise _singular(given)
         return Modelled(LowRankMetric.of(diagonal + given * unit, F), given * unit)
     if is_sparse:
         return Modelled(LowRankMetric.of(diagonal + _SPARSE_RIDGE * unit, F), _SPARSE_RIDGE * unit)
+    if whole is not None:
+        return Modelled(whole, 0.0)
     added = _LEAST_RIDGE * unit if singular else 0.0
     return Modelled(LowRankMetric.of(diagonal + added, F), added, was_singular=singular)
 

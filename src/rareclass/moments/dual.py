@@ -6,7 +6,7 @@ import numpy as np
 
 from rareclass.moments.dual_problem import Order, Point, Problem, RareRows, dense_rows, passes
 from rareclass.moments.dual_second_stage import Part, finish
-from rareclass.ranking.newton import Status
+from rareclass.solver_status import Status
 
 __all__ = ["DualSolution", "RareRows", "dense_rows", "solve_dual"]
 

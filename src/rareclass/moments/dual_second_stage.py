@@ -10,7 +10,7 @@ from threadpoolctl import ThreadpoolController
 
 from rareclass.moments.dual_problem import NEAREST, Order, Point, Problem, mean_in_hull, passes
 from rareclass.moments.interior_point import solve_box_qp, to_face
-from rareclass.ranking.newton import Status
+from rareclass.solver_status import Status
 
 # So many products of a matrix, and so many sparse rows, at once.
 _MOST_PRODUCTS, _MOST_SPARSE = 2e10, 2000

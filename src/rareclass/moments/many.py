@@ -57,7 +57,7 @@ def fit_many(estimator: "MIBC", X: Any, Y: Any, sample_weight: Any = None) -> "l
             one.n_features_in_, one._seed = source.n_features, seed
             if hasattr(checked, "feature_names_in_"):
                 one.feature_names_in_ = checked.feature_names_in_
-            one._learned(labels, remove(whole, part), source.take(rows))
+            one._learned(labels, remove(whole, part), source.take(rows), stacklevel=6)
             models.append(one.forget_rows())
             advance(1)
     return models
@@ -75,5 +75,12 @@ def _label_matrix(Y: Any, n_rows: int) -> sparse.csc_array:
         raise ValueError(f"X has {n_rows:,} rows and Y has {Y.shape[0]:,}.")
     matrix = sparse.csc_array(Y)
     matrix.sum_duplicates()
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if len(bad):
+        label = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+        raise ValueError(
+            f"Y contains NaN or infinity: row {matrix.indices[bad[0]]}, column {label}. Use 1 for "
+            "rows with the label and 0 for the others."
+        )
     matrix.eliminate_zeros()
     return matrix

@@ -12,6 +12,8 @@ from rareclass.moments.dual import DualSolution, RareRows, dense_rows
 # Below this reciprocal condition number (of the correlations) a covariance counts as singular:
 # weights would have fewer than four digits left.
 LEAST_CONDITION = 1e-12
+# A column whose mean is this many standard deviations is stored in nearly all rows.
+_FULL_COLUMN = 10.0
 
 
 class Metric(Protocol):
@@ -101,6 +103,10 @@ class LowRankMetric:
 
     .. math:: \langle i, j \rangle = a_i \cdot a_j - r_i - r_j + m \cdot m - T_i \cdot T_j .
 
+    Columns with a mean of many standard deviations, which would cancel in this sum and are stored
+    in nearly all rows anyway, are centred and kept as dense columns G:
+    :math:`G_i \cdot G_j` is added, and a_i and m are 0 there.
+
     Attributes
     ----------
     inverse_root : ndarray of shape (d,)
@@ -124,13 +130,18 @@ class LowRankMetric:
 
     def rare_rows(self, X: Any, mean: np.ndarray) -> RareRows:
         """Rows in the metric. Time O(stored cells x k), or O(n d k) for dense rows."""
-        s, m = self.inverse_root, self.inverse_root * mean
+        s, Q = self.inverse_root, self.directions
         if not sparse.issparse(X):
-            return dense_rows(self._half(X * s - m))
+            return dense_rows(self._half((X - mean) * s))
         A = sparse.csr_array(X, dtype=np.float64, copy=True)
         A.sum_duplicates()
+        full = self._full_columns(mean)
+        G = (A[:, full].toarray() - mean[full]) * s[full]
+        s, m = s.copy(), s * mean
+        s[full] = m[full] = 0.0
         A.data *= s[A.indices]
-        T = (A @ self.directions - m @ self.directions) * self._root_share
+        A.eliminate_zeros()
+        T = (A @ Q - m @ Q + G @ Q[full]) * self._root_share
         r = A @ m
         one = np.ones_like(r)
         return RareRows(
@@ -138,8 +149,8 @@ class LowRankMetric:
             A.indices.astype(np.int32),
             A.data,
             A.shape[1],
-            np.column_stack([one, r, T]),
-            np.column_stack([(m @ m) - r, -one, -T]),
+            np.column_stack([one, r, T, G]),
+            np.column_stack([(m @ m) - r, -one, -T, G]),
         )
 
     def weights(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
@@ -147,17 +158,26 @@ class LowRankMetric:
         s, g = self.inverse_root, solution.dense_part
         if not len(solution.sparse_part):
             return s * self._half(g)
-        centred = solution.sparse_part - g[0] * (s * mean)
-        return s * (centred - self.directions @ (self._root_share * g[2:]))
+        T = g[2 : 2 + len(self.strength)]
+        return s * (self._centred(solution, mean) - self.directions @ (self._root_share * T))
 
     def variance(self, solution: DualSolution, mean: np.ndarray) -> float:
         """||A'alpha||^2 - ||T'alpha||^2, where the rows of A are centred."""
-        g, v = solution.dense_part, solution.sparse_part
-        if not len(v):
+        g = solution.dense_part
+        if not len(solution.sparse_part):
             return float(g @ g)
-        m = self.inverse_root * mean
-        centred = v @ v - 2.0 * g[0] * g[1] + g[0] ** 2 * (m @ m)
-        return float(max(centred - g[2:] @ g[2:], 0.0))
+        centred, T = self._centred(solution, mean), g[2 : 2 + len(self.strength)]
+        return float(max(centred @ centred - T @ T, 0.0))
+
+    def _full_columns(self, mean: np.ndarray) -> np.ndarray:
+        return np.flatnonzero(np.abs(self.inverse_root * mean) > _FULL_COLUMN)
+
+    def _centred(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
+        """A'alpha, where the rows of A are centred."""
+        g = solution.dense_part
+        centred = solution.sparse_part - g[0] * (self.inverse_root * mean)
+        centred[self._full_columns(mean)] = g[2 + len(self.strength) :]
+        return centred
 
     @property
     def _root_share(self) -> np.ndarray:

@@ -12,6 +12,7 @@ from rareclass.labels import Labels, label_array, missing_labels, read_labels, s
 from rareclass.memory_check import check_fits
 from rareclass.moments.covariance import Covariance, warn_of_ridge
 from rareclass.moments.dual import solve_dual
+from rareclass.moments.joining import check_alike, stacked
 from rareclass.moments.moments import Moments, merge
 from rareclass.moments.parameters import check_parameters, seed_of
 from rareclass.moments.solution import Solved, solved, specificity_bound, warn_if_short
@@ -71,7 +72,8 @@ class MIBC(RankScorer, BaseEstimator):
     intercept_ : float
         ``-offset_``.
     offset_ : float
-        Score above which a row is called rare: w . mu + 1.
+        Score above which a row is called rare: w . mu + 1, less a millionth, so that rare rows at
+        the margin are.
     dual_coef_ : ndarray of shape (n_rare,)
         alpha, from 0 to C c_i: rare rows with 0 are beyond the margin.
     duality_gap_ : float
@@ -119,7 +121,7 @@ class MIBC(RankScorer, BaseEstimator):
     Examples
     --------
     >>> from sklearn.datasets import make_classification
-    >>> X, y = make_classification(500, weights=[0.95], random_state=0)
+    >>> X, y = make_classification(500, weights=[0.95], n_redundant=0, random_state=0)
     >>> model = MIBC(C=0.1).fit(X, y)
     >>> bool(model.score(X, y) > 0.9), bool(model.duality_gap_ <= 1e-6)
     (True, True)
@@ -265,7 +267,7 @@ class MIBC(RankScorer, BaseEstimator):
             self.n_jobs,
         )
         self.moments_ = merge(self.moments_, more)
-        self.rare_rows_ = _stacked(self.rare_rows_, source.take(rare))
+        self.rare_rows_ = stacked(self.rare_rows_, source.take(rare))
         self.rare_weight_ = np.concatenate([self.rare_weight_, weight[rare]])
         self._solved = None
         return self
@@ -292,14 +294,19 @@ class MIBC(RankScorer, BaseEstimator):
         [0.5]
         """
         for model in (a, b):
-            check_is_fitted(model, "moments_")
-        _check_alike(a, b)
+            check_is_fitted(
+                model,
+                "moments_",
+                msg="this %(name)s has no moments to merge: it was not fitted, or its rows were "
+                "forgotten (forget_rows, fit_many). Fit it again.",
+            )
+        check_alike(a, b)
         together = clone(a)
         for name in ("classes_", "pos_label_", "n_features_in_", "feature_names_in_", "_seed"):
             if hasattr(a, name):
                 setattr(together, name, getattr(a, name))
         together.moments_ = merge(a.moments_, b.moments_)
-        together.rare_rows_ = _stacked(a.rare_rows_, b.rare_rows_)
+        together.rare_rows_ = stacked(a.rare_rows_, b.rare_rows_)
         together.rare_weight_ = np.concatenate([a.rare_weight_, b.rare_weight_])
         together._solved = None
         return together
@@ -409,12 +416,14 @@ class MIBC(RankScorer, BaseEstimator):
         self.moments_ = moments_of(source, model.wanted(self._seed), none)
         self.rare_rows_, self.rare_weight_ = source.take(none), np.empty(0)
 
-    def _learned(self, labels: Labels, moments: Moments, rare_rows: Any) -> Self:
+    def _learned(
+        self, labels: Labels, moments: Moments, rare_rows: Any, stacklevel: int = 5
+    ) -> Self:
         """Everything that `fit` leaves, from what it found."""
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         self.moments_, self.rare_rows_ = moments, rare_rows
         self.rare_weight_ = labels.rare_weight
-        self._solved = self._solve(sparse.issparse(rare_rows))
+        self._solved = self._solve(sparse.issparse(rare_rows), stacklevel)
         return self
 
     def _signs(self, y: Any, n_rows: int) -> np.ndarray:
@@ -442,16 +451,16 @@ class MIBC(RankScorer, BaseEstimator):
             known = self._solved = self._solve(sparse.issparse(self.rare_rows_))
         return known
 
-    def _solve(self, is_sparse: bool) -> Solved:
+    def _solve(self, is_sparse: bool, stacklevel: int = 5) -> Solved:
         _check_both(self.moments_, self.rare_weight_)
         model = check_parameters(self, [self.C]).model(self.moments_, is_sparse)
-        warn_of_ridge(self, model, self.moments_)
+        warn_of_ridge(self, model, self.moments_, stacklevel)
         mean = self.moments_.mean
         rows = model.metric.rare_rows(self.rare_rows_, mean)
         dual = solve_dual(
             rows, self.C * self.rare_weight_, self.tol, self.max_iter, seed=self._seed
         )
-        warn_if_short(self, [dual])
+        warn_if_short(self, [dual], stacklevel)
         return solved(model, dual, mean)
 
 
@@ -466,36 +475,6 @@ def _check_both(moments: Moments, rare_weight: np.ndarray) -> None:
         raise NotFittedError("No rare row was learned yet: there is nothing to find.")
     if not moments.weight:
         raise NotFittedError("No majority row was learned yet: it has no mean and no covariance.")
-
-
-def _check_alike(a: MIBC, b: MIBC) -> None:
-    for name, value in a.get_params().items():
-        other = b.get_params()[name]
-        if name not in ("n_jobs", "C", "tol", "max_iter") and value != other:
-            raise ValueError(f"models with {name}={value!r} and {name}={other!r} do not merge.")
-    for name, what in (("classes_", "classes"), ("feature_names_in_", "columns")):
-        one, two = (np.asarray(getattr(model, name, [])) for model in (a, b))
-        if not np.array_equal(one, two):
-            raise ValueError(f"models with the {what} {one} and {two} do not merge.")
-    if a.n_features_in_ != b.n_features_in_:
-        raise ValueError(
-            f"models with {a.n_features_in_} and {b.n_features_in_} features do not merge."
-        )
-    if a.pos_label_ != b.pos_label_:
-        raise ValueError(
-            f"models with the rare classes {a.pos_label_!r} and {b.pos_label_!r} do not merge."
-        )
-
-
-def _stacked(above: Any, below: Any) -> Any:
-    """Rows on rows, in the form of those above; nothing keeps the form of what comes."""
-    if not above.shape[0]:
-        return below
-    if not below.shape[0]:
-        return above
-    if sparse.issparse(above):
-        return sparse.vstack([above, below], format="csr")
-    return np.vstack([above, below.toarray() if sparse.issparse(below) else below])
 
 
 __all__ = ["MIBC"]

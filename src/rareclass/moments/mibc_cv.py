@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import reduce
+from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -152,9 +153,7 @@ class MIBCCV(RankScorer, BaseEstimator):
         MIBCCV
             This estimator.
         """
-        Cs = sorted(float(C) for C in np.ravel(self.Cs))
-        if not Cs:
-            raise ValueError("Cs is empty: pass at least one number above 0.")
+        Cs = _prices(self.Cs)
         models = self._models(Cs)
         scoring = as_scoring(self.scoring)
         validate_data(self, header(X), skip_check_array=True)
@@ -225,7 +224,8 @@ class MIBCCV(RankScorer, BaseEstimator):
 
     def _models(self, Cs: list[float]) -> dict[Any, Covariance]:
         """A model of the covariance for each ridge, checked."""
-        ridges = [self.ridge] if self.ridges is None else list(self.ridges)
+        given = [self.ridge] if self.ridges is None else self.ridges
+        ridges = [given] if isinstance(given, (str, Real)) else list(given)
         if not ridges:
             raise ValueError("ridges is empty: pass numbers at or above 0, 'auto', or None.")
         if self.ridges is not None and hasattr(self.covariance, "model"):
@@ -288,7 +288,7 @@ class MIBCCV(RankScorer, BaseEstimator):
         model.n_features_in_, model._seed = self.n_features_in_, part.seed
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
-        model._learned(part.labels, whole, part.source.take(part.labels.rare))
+        model._learned(part.labels, whole, part.source.take(part.labels.rare), stacklevel=6)
         y = np.concatenate([held_out.y for held_out in pooled])
         scores = np.concatenate([held_out.scores for held_out in pooled])
         weight = np.concatenate([held_out.weight for held_out in pooled])
@@ -373,6 +373,17 @@ def _whole(part: _Part, wanted: Any, folds: list[Fold], held: list[Moments]) -> 
     if (times == 1).all():
         return reduce(merge, held)
     return part.moments(wanted, np.ones(part.source.n_rows, dtype=bool))
+
+
+def _prices(Cs: Any) -> list[float]:
+    """The prices, increasing."""
+    try:
+        prices = sorted(float(C) for C in np.ravel(Cs))
+    except (TypeError, ValueError):
+        raise ValueError(f"Cs={Cs!r} must be numbers above 0.") from None
+    if not prices:
+        raise ValueError("Cs is empty: pass at least one number above 0.")
+    return prices
 
 
 def _simplest_first(candidate: Candidate) -> tuple[float, float]:

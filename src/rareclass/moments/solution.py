@@ -10,6 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from rareclass.moments.covariance import Modelled
 from rareclass.moments.dual import DualSolution
 
+# Rare rows at the margin score w . mean + 1 but for rounding and the solver's tolerance: the
+# threshold lies just below, so that they are called rare in any order of the sums.
+_AT_MARGIN = 1e-6
+
 
 class Solved(NamedTuple):
     """A hyperplane and how it was found.
@@ -50,7 +54,7 @@ def solved(model: Modelled, dual: DualSolution, mean: np.ndarray) -> Solved:
     mean_score = float(coef @ mean)
     return Solved(
         coef=coef,
-        offset=mean_score + 1.0,
+        offset=mean_score + 1.0 - _AT_MARGIN,
         mean_score=mean_score,
         spread=float(np.sqrt(model.metric.variance(dual, mean))),
         dual_coef=dual.alpha,
@@ -69,7 +73,7 @@ def specificity_bound(solution: Solved) -> float:
     return float(distance**2 / (distance**2 + solution.spread**2))
 
 
-def warn_if_short(estimator: Any, solutions: Sequence[DualSolution]) -> None:
+def warn_if_short(estimator: Any, solutions: Sequence[DualSolution], stacklevel: int = 4) -> None:
     """Say how many solutions did not reach the wanted gap."""
     short = [s.gap for s in solutions if s.gap > estimator.tol and s.status == "reached max_iter"]
     if short:
@@ -78,5 +82,5 @@ def warn_if_short(estimator: Any, solutions: Sequence[DualSolution]) -> None:
             f"with a duality gap of up to {max(short):.1e}, above tol={estimator.tol:.1e}. Raise "
             "max_iter or tol, or lower C.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )

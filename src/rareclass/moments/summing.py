@@ -16,8 +16,10 @@ _BLOCK_BYTES = 2**20
 _MOST_BLOCK_ROWS = 65536
 _SPARSE_BLOCK_ROWS = 16384
 _LEAST_BLOCK_ROWS = 256
-# Sums of squares around 0 that leave less than this share have lost half of their digits.
-_LOST = 1e-6
+# Sums of squares that leave less than this share have lost digits that others wait for.
+_LOST = 1e-4
+# Means of equal numbers differ from them by less than this share.
+_EQUAL = 1e-9
 # The d x d sums of blocks that wait to be added: more than this and blocks go one by one.
 _WAITING_BYTES = 2**29
 _BLOCK_GROUPS = 16
@@ -90,9 +92,15 @@ def moments_of(
     if source.is_sparse:
         return _sparse_moments(rows, wanted, probes)
     shift = _middle(np.asarray(_first(rows), dtype=np.float64))
-    n, total, first, second, *rest = rows.sum(_dense_sums, shift, wanted, probes)
-    mean = first / total
-    return _about_mean(n, total, mean, shift, second - total * mean**2, probes, *rest)
+    for _ in range(2):
+        n, total, first, second, *rest = rows.sum(_dense_sums, shift, wanted, probes)
+        mean = first / total
+        variance_sum = second - total * mean**2
+        if not (variance_sum < _LOST * second).any():
+            break
+        # The first rows, of little weight, were far from the mean: once more, from the mean.
+        shift = shift + mean
+    return _about_mean(n, total, mean, shift, variance_sum, probes, *rest)
 
 
 def moments_of_array(X: Any, wanted: Wanted | None = None, weight: Any = None) -> Moments:
@@ -185,9 +193,9 @@ def _sparse_moments(rows: Rows, wanted: Wanted, probes: np.ndarray) -> Moments:
     variance_sum = second - first * e
     close = variance_sum < _LOST * second
     if close.any():
-        centre = _stored_middle(_first(rows))
-        stored, moved, inside = rows.sum(_central_sums, centre)[0][close].T
-        full = stored == total
+        centre = _stored_middle(_first(rows), e)
+        cells, stored, moved, inside = rows.sum(_central_sums, centre)[0][close].T
+        full = cells == n  # sums of weights differ by their order
         moved /= stored
         shift[close] = np.where(full, centre[close], 0.0)
         mean = centre[close] + moved
@@ -200,17 +208,12 @@ def _sparse_moments(rows: Rows, wanted: Wanted, probes: np.ndarray) -> Moments:
     return _about_mean(n, total, e, shift, variance_sum, probes, *rest)
 
 
-def _stored_middle(first: sparse.csr_matrix) -> np.ndarray:
-    """The mean of the stored cells of each column in some rows, exact where all are equal."""
-    d, columns = first.shape[1], first.indices
-    count = np.bincount(columns, minlength=d)
-    sums = np.bincount(columns, first.data.astype(np.float64), d)
-    mean = np.divide(sums, count, out=np.zeros(d), where=count > 0)
-    some = np.zeros(d)
-    some[columns] = first.data
-    differs = np.zeros(d, dtype=bool)
-    differs[columns[first.data != some[columns]]] = True
-    return np.where(differs, mean, some)
+def _stored_middle(first: sparse.csr_matrix, mean: np.ndarray) -> np.ndarray:
+    """The means; a stored cell where it is one to rounding, as in a column that is constant."""
+    first = _without_duplicates(first)
+    some = mean.copy()
+    some[first.indices] = first.data
+    return np.where(np.isclose(some, mean, rtol=_EQUAL, atol=0.0), some, mean)
 
 
 def _column_sums(block: Block) -> tuple:
@@ -224,9 +227,9 @@ def _column_sums(block: Block) -> tuple:
 
 
 def _central_sums(block: Block, centre: np.ndarray) -> tuple:
-    """Of the stored cells x of each column: W_s, sum of w (x - c), sum of w (x - c)^2."""
+    """Of the stored cells x of each column: number, W_s, sums of w (x - c) and w (x - c)^2."""
     X = _without_duplicates(block.X)
-    sums = np.zeros((len(centre), 3))
+    sums = np.zeros((len(centre), 4))
     central_sums(X.indptr, X.indices, X.data, block.weight, centre, sums)
     return (sums,)
 

@@ -20,7 +20,7 @@ def with_weights_as_given(labels: Labels, sample_weight: Any) -> Labels:
     """Labels with weights in the units of the user: C is a price for a weight of 1."""
     if sample_weight is None or labels.majority_weight is None:
         return labels
-    largest = float(np.max(sample_weight))
+    largest = float(np.max(np.asarray(sample_weight)))
     return labels._replace(
         rare_weight=labels.rare_weight * largest, majority_weight=labels.majority_weight * largest
     )

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.memory_check import check_fits
 from rareclass.online import _cbr_diagonal_jit, _cbr_full_jit
 from rareclass.online.buffers import (
     DenseBuffers,
@@ -14,7 +15,6 @@ from rareclass.online.buffers import (
     share_of_others,
     slots,
 )
-from rareclass.memory_check import check_fits
 from rareclass.online.ranker import OnlineRanker, buffer_offset, check_epochs, check_positive
 
 # Share of a row's pairs that take steps above which working them all out is faster

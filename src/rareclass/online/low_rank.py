@@ -4,8 +4,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.online._low_rank_jit import learn
 from rareclass.memory_check import check_fits
+from rareclass.online._low_rank_jit import learn
 from rareclass.online.moments import equal_error_threshold
 from rareclass.online.ranker import SparseRows
 

@@ -11,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from rareclass.decide.threshold import threshold_between
 from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.progress import track
-from rareclass.ranking.newton import Solution, Status, Step
+from rareclass.ranking.newton import Solution, Step
 from rareclass.ranking.path import solve_path
 from rareclass.ranking.preparation import Prepared
+from rareclass.solver_status import Status
 
 if TYPE_CHECKING:
     from rareclass.ranking.rankrc import RankRC

@@ -5,7 +5,6 @@ the objective, and are sent the answers.
 """
 
 from collections.abc import Callable
-from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from rareclass.ranking.losses import RareSide
 from rareclass.ranking.problem import Evaluation
 from rareclass.ranking.questions import Question, Solver
+from rareclass.solver_status import Status
 
 Preconditioner = Callable[[np.ndarray], np.ndarray]
 """An approximate inverse Hessian: symmetric and positive definite."""
@@ -24,14 +24,6 @@ _MAX_CG = 250
 _POOR = 0.65
 # How much smaller than before a shortcut is to make the gradient, as far as it can tell.
 _EXACT = 0.03
-
-
-class Status(StrEnum):
-    """Why the solver stopped."""
-
-    CONVERGED = "converged"
-    ROUNDING = "stopped at rounding error"
-    MAX_ITER = "reached max_iter"
 
 
 class Step(NamedTuple):

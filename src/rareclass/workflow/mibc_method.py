@@ -18,6 +18,9 @@ DEFAULT_COST = 1.0
 MOST_FULL_COLUMNS = 1000
 # A factor of the covariance costs little more than the diagonal; all others hold it whole.
 _NOT_WHOLE = ("diagonal", "factor")
+# Ridges to choose from, in mean variances, where another one costs little.
+RIDGES: tuple[Any, ...] = ("auto", 0.01, 0.1, 1.0, 10.0)
+_CHEAP = ("full", *_NOT_WHOLE)
 # Copies of a whole covariance beside those of the folds: of all rows, its factor, one at work.
 _COPIES = 4
 
@@ -33,6 +36,8 @@ class MIBCMethod:
     covariance : str or None
         As `MIBC` names it; None keeps all of it for tables of up to 1,000 columns once encoded,
         and the diagonal of wider ones and of sparse rows.
+    ridge : float, "auto" or None
+        As in `MIBC`; None chooses it by cross-validation.
     """
 
     name: ClassVar[str] = "mibc"
@@ -40,6 +45,7 @@ class MIBCMethod:
 
     cost: float | None = None
     covariance: str | None = None
+    ridge: Any = None
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """Nothing: it is the method for what takes others long."""
@@ -60,13 +66,22 @@ class MIBCMethod:
                 notes.append(f"For the same reason C was not chosen: {DEFAULT_COST:g} was taken.")
             return _fitted(MIBC(self.cost or DEFAULT_COST, **shared), rows)
         costs = PAPER_CS if self.cost is None else (self.cost,)
+        ridges = (self.ridge,)
+        if self.ridge is None:
+            ridges = RIDGES if covariance in _CHEAP else ("auto",)
         # Even one C is cross-validated: the threshold needs scores of rows held out.
-        model: MIBC = _fitted(MIBCCV(costs, cv=terms.folds, **shared), rows).best_estimator_
+        search = MIBCCV(costs, ridges, cv=terms.folds, **shared)
+        try:
+            model: MIBC = _fitted(search, rows).best_estimator_
+        except InputError as error:
+            if self.cost != inf:
+                raise
+            raise InputError(error.message, "Use --cost auto, or a number such as 1.") from error
         return model
 
     def as_chosen(self, model: MIBC) -> "MIBCMethod":
-        """Return the method with the C of `model`."""
-        return replace(self, cost=float(model.C))
+        """Return the method with the C and the ridge of `model`."""
+        return replace(self, cost=float(model.C), ridge=model.ridge)
 
     def facts(self, model: MIBC) -> dict[str, Any]:
         """Return C, the covariance, what is guaranteed, and how the solver ended."""
@@ -75,6 +90,7 @@ class MIBCMethod:
             "C_chosen_by_cross_validation": self.cost is None,
             "covariance": model.covariance,
             "ridge": float(model.ridge_),
+            "ridge_chosen_by_cross_validation": self.ridge is None and model.covariance in _CHEAP,
             "specificity_bound": float(model.specificity_bound_),
             "solver": {
                 "status": model.status_,
@@ -86,6 +102,9 @@ class MIBCMethod:
     def summary(self, model: MIBC) -> list[str]:
         """Return the lines on covariance, C, guarantee and solver."""
         ridge = f", with {model.ridge_:.3g} added to every variance" if model.ridge_ else ""
+        if model.ridge != "auto":
+            ridge += f" ({model.ridge:g} of their mean"
+            ridge += ", chosen by cross-validation)" if self.ridge is None else ")"
         power = "" if inf == model.C else f" (10^{log10(model.C):.4g})"
         how = "given" if self.cost is not None else "chosen by cross-validation"
         return [

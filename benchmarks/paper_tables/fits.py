@@ -1,0 +1,85 @@
+"""Fits that are done, in one file a study, one fit a line: a run that was ended goes on from there.
+
+Tables that show different figures of the same fits (AUC and accuracy, AUC and times) share a file,
+so either command leaves the other nothing to do. Fits by another protocol stay in the file beside
+the others.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import rareclass
+from benchmarks import record
+
+Fit = dict[str, Any]
+
+
+class Run(Protocol):
+    """Something to be done that leaves a fit."""
+
+    def about(self) -> Fit:
+        """What tells this run from the others of its study."""
+        ...
+
+
+class Fits:
+    """The fits of one file.
+
+    Parameters
+    ----------
+    name : str
+        Of the benchmark.
+    file : Path
+        Written after every fit; need not be there.
+    fields : sequence of str
+        Those of ``run.about()``, in the order in which the file is sorted by them.
+    code : str
+        `code_of` the package that the fits are made by.
+    """
+
+    def __init__(self, name: str, file: Path, fields: Sequence[str], code: str):
+        self.name, self.file = name, file
+        self._fields, self._code = fields, code
+        self.of: dict[tuple[Any, ...], Fit] = {}
+        if file.is_file():
+            for fit in json.loads(file.read_text())["fits"]:
+                self.of[self._key(fit)] = fit
+
+    def missing(self, runs: Sequence[Run]) -> list[Any]:
+        """Those of the runs that are still to be done."""
+        return [run for run in runs if self._key(run.about()) not in self.of]
+
+    def found(self, runs: Sequence[Run]) -> list[Fit]:
+        """The fits of these runs, as far as they are done."""
+        keys = [self._key(run.about()) for run in runs]
+        return [self.of[key] for key in keys if key in self.of]
+
+    def add(self, run: Run, figures: dict[str, Any]) -> None:
+        """Keep a fit and write the file."""
+        fit = run.about() | figures | {"code": self._code}
+        self.of[self._key(fit)] = fit
+        head = json.dumps({"benchmark": self.name, **record.environment()}, indent=1)[:-2]
+        lines = ",\n".join(
+            "  " + json.dumps(self.of[key], default=record.plain) for key in sorted(self.of)
+        )
+        record.replace_file(self.file, f'{head},\n "fits": [\n{lines}\n ]\n}}\n'.encode())
+
+    def are_old(self, fits: Sequence[Fit]) -> bool:
+        """Whether some of them were made by code that has been changed since."""
+        return any(fit["code"] != self._code for fit in fits)
+
+    def _key(self, fit: Fit) -> tuple[Any, ...]:
+        return tuple(fit[name] for name in self._fields)
+
+
+@cache
+def code_of(package: str) -> str:
+    """Tells whether a package of rareclass has been changed since a fit was made."""
+    digest = hashlib.sha256()
+    for path in sorted((Path(rareclass.__file__).parent / package).glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]

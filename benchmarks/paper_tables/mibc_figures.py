@@ -1,0 +1,188 @@
+"""From fits to figures: means, paired tests, times at the same C, speed-ups, the goals.
+
+Goals: MIBC significantly below the cost-sensitive machine on no problem, and above undersampling
+over all problems and splits together. Tests are the paper's: paired samples t over the splits, two
+sided, p < 0.01. Random splits share rows, so that p is smaller than it should be: a "significantly
+below" is found too easily rather than overlooked.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.paper_tables.fits import Fit
+from benchmarks.paper_tables.mibc_methods import COST, CS, SQUARED, UNDER
+from benchmarks.paper_tables.protocol import mean_and_error
+
+P = 0.01
+# Fits of one problem: method -> split -> fit.
+ByMethod = dict[str, dict[int, Fit]]
+
+
+class Paired(NamedTuple):
+    """A method minus another one on the same splits.
+
+    Attributes
+    ----------
+    difference : float
+        Mean, in percent of AUC.
+    p : float or None
+        Two-sided; None for one pair.
+    n : int
+        Pairs.
+    """
+
+    difference: float
+    p: float | None
+    n: int
+
+    @property
+    def is_below(self) -> bool:
+        """Significantly below."""
+        return self.p is not None and self.p < P and self.difference < 0.0
+
+    @property
+    def is_above(self) -> bool:
+        """Significantly above."""
+        return self.p is not None and self.p < P and self.difference > 0.0
+
+
+class Times(NamedTuple):
+    """Mean milliseconds of one fitted problem, at the C that MIBC chose.
+
+    ``fit`` has the moments in it, ``solve`` starts from moments and factors that are known.
+    ``peers`` are liblinear's at the same C and their own ratio, undersampling at its own C.
+    """
+
+    fit: float
+    solve: float
+    peers: dict[str, float]
+
+    def speed_up(self, ours: float) -> float | None:
+        """The faster of the two cost-sensitive machines over `ours`."""
+        costs = [self.peers[name] for name in (COST, SQUARED) if name in self.peers]
+        return min(costs) / ours if costs else None
+
+
+def by_problem(fits: Iterable[Fit]) -> dict[str, ByMethod]:
+    """Problem -> method -> split -> fit, in the order of the fits."""
+    grouped: dict[str, ByMethod] = {}
+    for fit in fits:
+        methods = grouped.setdefault(fit["problem"], {})
+        methods.setdefault(fit["method"], {})[fit["split"]] = fit
+    return grouped
+
+
+def methods_of(found: dict[str, ByMethod]) -> list[str]:
+    """The methods that were run, in the order of the fits."""
+    return list(dict.fromkeys(name for methods in found.values() for name in methods))
+
+
+def ours(found: dict[str, ByMethod]) -> list[str]:
+    """The forms of MIBC that were run."""
+    return [name for name in methods_of(found) if name.startswith("MIBC")]
+
+
+def mean(fits: dict[int, Fit]) -> tuple[float, float | None]:
+    """AUC in percent: mean and standard error over the splits."""
+    return mean_and_error([100.0 * fit["auc"] for fit in fits.values()])
+
+
+def differences(one: dict[int, Fit], other: dict[int, Fit]) -> list[float]:
+    """One minus the other in percent, on the splits that both have."""
+    shared = sorted(one.keys() & other.keys())
+    return [100.0 * (one[split]["auc"] - other[split]["auc"]) for split in shared]
+
+
+def paired(sample: Sequence[float]) -> Paired | None:
+    """The t-test that differences have a mean of 0; None without any."""
+    if not len(sample):
+        return None
+    average = float(np.mean(sample))
+    if len(sample) < 2:
+        return Paired(average, None, 1)
+    if np.ptp(sample) == 0.0:  # t is 0/0, or infinite
+        return Paired(average, 1.0 if average == 0.0 else 0.0, len(sample))
+    return Paired(average, float(stats.ttest_1samp(sample, 0.0).pvalue), len(sample))
+
+
+def against(methods: ByMethod, name: str, other: str) -> Paired | None:
+    """A method beside another on one problem; None where one of them was not run."""
+    if name not in methods or other not in methods:
+        return None
+    return paired(differences(methods[name], methods[other]))
+
+
+def overall(found: dict[str, ByMethod], name: str, other: str) -> Paired | None:
+    """The same over all problems and splits together."""
+    together = [
+        value
+        for methods in found.values()
+        if name in methods and other in methods
+        for value in differences(methods[name], methods[other])
+    ]
+    return paired(together)
+
+
+def is_best(methods: ByMethod, name: str) -> bool:
+    """The paper's dagger: significantly above cost-sensitive and undersampling."""
+    tests = [against(methods, name, other) for other in (COST, UNDER)]
+    return all(test is not None and test.is_above for test in tests)
+
+
+def times(methods: ByMethod, name: str) -> Times:
+    """Times of one form of MIBC and of liblinear beside it, on one problem."""
+    fits = methods[name]
+    at = {split: int(np.flatnonzero(np.log10(CS).round() == fit["log10_C"])[0])
+          for split, fit in fits.items()}  # fmt: skip
+    peers = {}
+    for other in (COST, SQUARED, UNDER):
+        shared = sorted(fits.keys() & methods.get(other, {}).keys())
+        if shared:
+            peers[other] = _mean(
+                methods[other][k]["fit_ms"] if other == UNDER else methods[other][k]["ms"][at[k]]
+                for k in shared
+            )
+    return Times(
+        _mean(fit["fit_ms"] for fit in fits.values()),
+        _mean(fit["ms"][at[split]] for split, fit in fits.items()),
+        peers,
+    )
+
+
+def verdicts(found: dict[str, ByMethod]) -> list[str]:
+    """The goals in words, for every form of MIBC."""
+    lines = []
+    for name in ours(found):
+        for other in (COST, SQUARED):
+            tests = {p: against(methods, name, other) for p, methods in found.items()}
+            known = {p: test for p, test in tests.items() if test is not None and test.n > 1}
+            if known:
+                below = [f"{p} (p = {test.p:.1g})" for p, test in known.items() if test.is_below]
+                above = sum(test.is_above for test in known.values())
+                lines.append(
+                    f"{name} significantly below {other}: {', '.join(below) or 'none'} of "
+                    f"{len(known)}; significantly above on {above}"
+                )
+        for other in (COST, SQUARED, UNDER):
+            test = overall(found, name, other)
+            if test is not None and test.p is not None:
+                lines.append(
+                    f"{name} minus {other}, {test.n} pairs over all problems: "
+                    f"{test.difference:+.2f} (p = {test.p:.1g})"
+                )
+    return lines
+
+
+def speed_ups(found: dict[str, ByMethod], name: str) -> dict[str, Any]:
+    """Median over the problems of the speed-up, with moments and without."""
+    each = [times(methods, name) for methods in found.values() if name in methods]
+    whole = [u for one in each if (u := one.speed_up(one.fit)) is not None]
+    known = [u for one in each if (u := one.speed_up(one.solve)) is not None]
+    return {"fit": float(np.median(whole)), "solve": float(np.median(known))} if whole else {}
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean(list(values)))

@@ -1,0 +1,399 @@
+"""MIBC as a whole against problem (3) solved plainly, and against itself in other clothes."""
+
+import copy
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
+
+from moments.mibc_cases import (
+    COVARIANCES,
+    EXACT,
+    assert_same_hyperplane,
+    each_covariance,
+    rare_rows,
+)
+from moments.moment_oracles import hard_margin, population, primal_solution
+from rareclass.errors import InputError
+from rareclass.moments import MIBC
+from rareclass.rows import from_arrays, from_parquet, parquet_batches
+
+X, Y = rare_rows()
+BELOW_MARGIN = 1 - 1e-6
+
+
+# -- the problem ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [1e-3, 0.03, 1.0, 50.0])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ridge", ["auto", 0.3])
+def test_w_is_that_of_problem_3(C, weighted, ridge):
+    data, y = rare_rows(60, 9, 3, seed=7)
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 3.0], 60) if weighted else np.ones(60)
+    model = MIBC(C, ridge=ridge, pos_label=1, **EXACT)
+    model.fit(data, y, weight if weighted else None)
+    mean, Sigma = population(data[y == 0], weight[y == 0])
+    Sigma = Sigma + (0.0 if ridge == "auto" else ridge) * np.trace(Sigma) / 3 * np.eye(3)
+    w = primal_solution(data[y == 1], mean, Sigma, C * weight[y == 1])
+    np.testing.assert_allclose(model.coef_, w, rtol=1e-8, atol=1e-8 * np.abs(w).max())
+    assert model.offset_ == pytest.approx(w @ mean + BELOW_MARGIN, rel=1e-8)
+    assert model.intercept_ == -model.offset_
+    assert model.duality_gap_ <= 1e-9
+    kappa = BELOW_MARGIN / np.sqrt(w @ Sigma @ w)
+    assert model.specificity_bound_ == pytest.approx(kappa**2 / (1 + kappa**2), rel=1e-8)
+    alpha = model.dual_coef_
+    assert alpha.shape == (9,)
+    assert ((alpha >= 0) & (alpha <= C * weight[y == 1])).all()
+    np.testing.assert_allclose(
+        np.linalg.solve(Sigma, (data[y == 1] - mean).T @ alpha), w, atol=1e-7 * np.abs(w).max()
+    )
+
+
+@st.composite
+def small_sets(draw):
+    """Few rows of few values: ties, duplicates, rare rows anywhere, weights of all sizes."""
+    d = draw(st.integers(1, 3))
+    n, n_rare = draw(st.integers(d + 2, 10)), draw(st.integers(1, 5))
+    number = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 0.5, 1.0, 2.0, 7.0])
+    rows = draw(st.lists(number, min_size=(n + n_rare) * d, max_size=(n + n_rare) * d))
+    weight = st.sampled_from([0.1, 1.0, 1.0, 2.0, 30.0])
+    weights = draw(st.lists(weight, min_size=n + n_rare, max_size=n + n_rare))
+    y = np.r_[np.zeros(n, int), np.ones(n_rare, int)]
+    return np.array(rows).reshape(-1, d), y, np.array(weights)
+
+
+@settings(max_examples=60, deadline=None)
+@drawn(small_sets(), st.sampled_from([0.01, 1.0, 20.0]))
+def test_w_of_any_small_set(case, C):
+    data, y, weight = case
+    mean, Sigma = population(data[y == 0], weight[y == 0])
+    Sigma = Sigma + 0.1 * (np.trace(Sigma) / len(Sigma) or 1.0) * np.eye(len(Sigma))
+    model = MIBC(C, ridge=0.1, pos_label=1, **EXACT).fit(data, y, weight)
+    w = primal_solution(data[y == 1], mean, Sigma, C * weight[y == 1])
+    np.testing.assert_allclose(model.coef_, w, rtol=1e-7, atol=1e-7 * np.abs(w).max(initial=1e-9))
+
+
+@pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning")
+@settings(max_examples=200, deadline=None)
+@drawn(small_sets(), st.sampled_from([1e-3, 0.1, 1.0, 100.0]), st.sampled_from(["auto", 0.5]))
+def test_no_training_majority_is_worse_than_its_guarantee(case, C, ridge):
+    data, y, weight = case
+    model = MIBC(C, ridge=ridge, pos_label=1).fit(data, y, weight)
+    scores, common = model.score_samples(data), weight * (y == 0)
+    near = scores <= model.offset_ + 1e-9 * (1 + np.abs(scores).max())
+    assert common[near].sum() / common.sum() >= model.specificity_bound_ - 1e-9
+    for offset in np.unique(scores):  # at any other threshold it holds too
+        model.offset_ = offset
+        near = scores <= offset + 1e-9 * (1 + np.abs(scores).max())
+        assert common[near].sum() / common.sum() >= model.specificity_bound_ - 1e-9
+
+
+def test_the_guarantee_is_reached_by_two_points():
+    """Cantelli's inequality is an equality where all the rest is at one point."""
+    data = np.r_[np.zeros(9), 1.0, 1.0][:, None]
+    model = MIBC(C=np.inf, tol=1e-12).fit(data, np.r_[np.zeros(10), 1])
+    assert model.offset_ == pytest.approx(model.coef_[0], rel=1e-5)
+    assert model.specificity_bound_ == pytest.approx(0.9, rel=1e-6)
+    assert (model.predict(data[:10]) == 0).mean() == 0.9
+
+
+@pytest.mark.parametrize("n_rare", [1, 4, 30])
+def test_hard_margin_is_the_projection_of_the_mean(n_rare):
+    data, y = rare_rows(300, n_rare, 4, seed=1, shift=6.0)
+    model = MIBC(C=np.inf, tol=1e-12).fit(data, y)
+    mean, Sigma = population(data[y == 0])
+    w, kappa = hard_margin(data[y == 1], mean, Sigma)
+    np.testing.assert_allclose(model.coef_, w, rtol=1e-7, atol=1e-8 * np.abs(w).max())
+    kappa *= BELOW_MARGIN
+    assert model.specificity_bound_ == pytest.approx(kappa**2 / (1 + kappa**2), rel=1e-8)
+    margins = (data[y == 1] - mean) @ model.coef_
+    assert margins.min() == pytest.approx(1.0, abs=1e-8)
+    assert (model.predict(data[y == 1]) == 1).all()  # those at the margin too
+    large = MIBC(C=1e6, **EXACT).fit(data, y)
+    np.testing.assert_allclose(large.coef_, w, rtol=1e-6, atol=1e-7 * np.abs(w).max())
+
+
+@each_covariance
+def test_no_hard_margin_where_the_mean_is_among_the_rare_rows(given):
+    data, y = rare_rows(300, 60, 2, seed=1, shift=0.0)
+    with pytest.raises(InputError, match=r"convex hull of the rare rows.*Use a finite C"):
+        MIBC(C=np.inf, **given).fit(data, y)
+
+
+def test_units_of_features_do_not_matter_to_the_full_covariance():
+    """A x + b in place of x: scores are the same."""
+    rng = np.random.default_rng(0)
+    A, b = rng.normal(size=(5, 5)) * 10.0 ** rng.integers(-3, 4, 5), 10 * rng.normal(size=5)
+    for C in (0.01, 1.0, 100.0):
+        one, other = MIBC(C, **EXACT).fit(X, Y), MIBC(C, **EXACT).fit(X @ A + b, Y)
+        scores, moved = one.score_samples(X), other.score_samples(X @ A + b)
+        np.testing.assert_allclose(moved - other.offset_, scores - one.offset_, atol=1e-6)
+        assert other.specificity_bound_ == pytest.approx(one.specificity_bound_, rel=1e-7)
+    fresh = MIBC(ridge=0.5).fit(X @ A + b, Y)
+    ridged = MIBC(ridge=0.5).fit(X, Y)
+    assert not np.allclose(fresh.score_samples(X @ A + b), ridged.score_samples(X), atol=1e-2)
+
+
+# -- the same rows in other clothes --------------------------------------------------------------
+
+
+@each_covariance
+def test_containers_and_threads_do_not_matter(given):
+    data = np.where(np.abs(X) < 0.5, 0.0, X)
+    given = {"ridge": 0.1, **given} if given != COVARIANCES["shrunk"] else given
+    wanted = MIBC(**given, **EXACT, n_jobs=1).fit(data, Y)
+    kinds = [np.asfortranarray, sparse.csr_array, sparse.csr_matrix, sparse.csc_array, list]
+    for kind in kinds:
+        model = MIBC(**given, **EXACT, n_jobs=2).fit(kind(data), Y)
+        # The lasso stops where steps are small: there 1e-16 beforehand is more behind.
+        assert_same_hyperplane(model, wanted, 1e-4 if "sparse" in str(given) else 1e-7)
+        np.testing.assert_allclose(model.score_samples(kind(data)), data @ model.coef_, atol=1e-9)
+    single = MIBC(**given, **EXACT).fit(data.astype(np.float32), Y)
+    double = MIBC(**given, **EXACT).fit(data.astype(np.float32).astype(float), Y)
+    assert_same_hyperplane(single, double, 1e-7)
+    assert single.coef_.dtype == np.float64
+
+
+@each_covariance
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_weight_k_is_k_copies_and_0_is_absence(given, container):
+    weight = np.random.default_rng(1).integers(0, 4, len(X))
+    copies, labels = np.repeat(X, weight, axis=0), np.repeat(Y, weight)
+    weighted = MIBC(pos_label=1, **given, **EXACT).fit(container(X), Y, weight)
+    wanted = MIBC(pos_label=1, **given, **EXACT).fit(container(copies), labels)
+    assert_same_hyperplane(weighted, wanted, 1e-5 if "sparse_i" in str(given) else 1e-7)
+    kept = weight > 0
+    without = MIBC(pos_label=1, **given, **EXACT).fit(container(X[kept]), Y[kept], weight[kept])
+    assert_same_hyperplane(weighted, without, 1e-5 if "sparse_i" in str(given) else 1e-7)
+    streamed = MIBC(**given, **EXACT).partial_fit(container(X), Y, [0, 1], weight)
+    assert_same_hyperplane(streamed, weighted, 1e-5 if "sparse_i" in str(given) else 1e-7)
+
+
+def test_weights_are_in_the_units_of_the_price():
+    """Twice the weight of rare rows is twice the price; of all majority rows it is nothing."""
+    one = MIBC(0.02, **EXACT, pos_label=1).fit(X, Y, np.where(Y == 1, 1.0, 7.0))
+    two = MIBC(0.01, **EXACT, pos_label=1).fit(X, Y, np.where(Y == 1, 2.0, 0.3))
+    plain = MIBC(0.02, **EXACT).fit(X, Y)
+    assert_same_hyperplane(one, plain)
+    assert_same_hyperplane(two, plain)
+    np.testing.assert_allclose(two.rare_weight_, 2.0, rtol=1e-15)
+    np.testing.assert_allclose(two.moments_.weight, 0.3 * (Y == 0).sum(), rtol=1e-12)
+
+
+@each_covariance
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("cuts", [[1, 2, 3], [200], range(1, 400)], ids=["few", "half", "all"])
+def test_any_cut_of_the_rows_gives_the_same_model(given, container, cuts):
+    wanted = MIBC(**given, **EXACT).fit(container(X), Y)
+    parts = MIBC(**given, **EXACT)
+    pieces = zip(np.split(X, cuts), np.split(Y, cuts), strict=True)
+    for k, (rows, labels) in enumerate(pieces):
+        parts.partial_fit(container(rows), labels, classes=None if k else [0, 1])
+    rtol = 1e-5 if "sparse_i" in str(given) else 1e-8
+    assert_same_hyperplane(parts, wanted, rtol)
+    np.testing.assert_allclose(parts.dual_coef_.sum(), wanted.dual_coef_.sum(), rtol=100 * rtol)
+
+
+@each_covariance
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_merged_parts_are_the_whole(given, container):
+    wanted = MIBC(**given, **EXACT).fit(container(X), Y)
+    a, b, c = (
+        MIBC(**given, **EXACT).partial_fit(container(rows), labels, classes=[0, 1])
+        for rows, labels in zip(np.split(X, [7, 300]), np.split(Y, [7, 300]), strict=True)
+    )
+    rtol = 1e-5 if "sparse_i" in str(given) else 1e-8
+    before = pickle.dumps(a)
+    for model in (MIBC.merge(MIBC.merge(a, b), c), MIBC.merge(c, MIBC.merge(b, a))):
+        assert_same_hyperplane(model, wanted, rtol)
+    assert pickle.dumps(a) == before
+    merged = MIBC.merge(a, b).partial_fit(container(X[300:]), Y[300:])
+    assert_same_hyperplane(merged, wanted, rtol)
+    fitted = MIBC.merge(
+        MIBC(**given, **EXACT).fit(container(X[:200]), Y[:200]),
+        MIBC(**given, **EXACT).fit(container(X[200:]), Y[200:]),
+    )
+    assert_same_hyperplane(fitted, wanted, rtol)
+
+
+def test_parts_of_dense_and_compressed_rows():
+    wanted = MIBC(ridge=0.1, **EXACT).fit(X, Y)
+    for kinds in ([np.asarray, sparse.csr_array], [sparse.csr_array, np.asarray]):
+        model = MIBC(ridge=0.1, **EXACT)
+        for kind, part in zip(kinds, (slice(0, 150), slice(150, None)), strict=True):
+            model.partial_fit(kind(X[part]), Y[part], classes=[0, 1])
+        assert_same_hyperplane(model, wanted)
+
+
+@each_covariance
+def test_rows_on_disk_are_rows_in_memory(given, tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    weight = np.random.default_rng(0).random(len(X)) + 0.1
+    columns = {name: X[:, j] for j, name in enumerate("abcde")}
+    table = pa.table({**columns, "label": np.where(Y == 1, "bad", "good"), "w": weight})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=130)
+    wanted = MIBC(pos_label=1, **given, **EXACT).fit(frame, Y, weight)
+    rtol = 1e-5 if "sparse_i" in str(given) else 1e-8
+    with from_parquet(tmp_path / "t.parquet", target="label", weight="w") as rows:
+        model = MIBC(pos_label="bad", **given, **EXACT).fit_rows(rows)
+        assert_same_hyperplane(model, wanted, rtol)
+        np.testing.assert_allclose(model.score_samples(rows), frame @ model.coef_, rtol=1e-9)
+        assert list(model.feature_names_in_) == list("abcde")
+        assert set(model.predict(rows)) <= {"bad", "good"}
+    model = MIBC(pos_label="bad", **given, **EXACT)
+    for batch in parquet_batches(tmp_path / "t.parquet", "label", weight="w", batch_rows=70):
+        model.partial_fit(batch, batch.y, ["bad", "good"], batch.sample_weight)
+    assert_same_hyperplane(model, wanted, rtol)
+    assert list(model.feature_names_in_) == list("abcde")
+    assert_same_hyperplane(
+        MIBC(pos_label=1, **given, **EXACT).fit_rows(from_arrays(frame, Y, weight)), wanted, rtol
+    )
+    with pytest.raises(TypeError, match="from_parquet"):
+        MIBC().fit_rows(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_with_names(library):
+    lib = pytest.importorskip(library)
+    names = ["age", "sum", "x", "y", "z"]
+    frame = lib.DataFrame({name: X[:, j] for j, name in enumerate(names)})
+    model = MIBC().fit(frame, Y)
+    np.testing.assert_allclose(model.coef_, MIBC().fit(X, Y).coef_, rtol=1e-12)
+    assert list(model.feature_names_in_) == names
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[names[::-1]])
+    bad = frame.clone() if library == "polars" else frame.copy()
+    if library == "polars":
+        bad = bad.with_columns(lib.Series("sum", np.where(np.arange(len(X)) == 7, np.nan, X[:, 1])))
+    else:
+        bad.loc[7, "sum"] = np.nan
+    with pytest.raises(ValueError, match="row 7, column 'sum'"):
+        MIBC().fit(bad, Y)
+
+
+@pytest.mark.parametrize(("common", "rare"), [("good", "bad"), ("a", "b"), (1, -1), (False, True)])
+def test_any_labels_whichever_sorts_first(common, rare):
+    y, wanted = np.where(Y == 1, rare, common), MIBC().fit(X, Y)
+    model = MIBC().fit(X, y)
+    assert model.pos_label_ == rare
+    np.testing.assert_array_equal(model.coef_, wanted.coef_)
+    np.testing.assert_array_equal(
+        model.predict(X) == rare, wanted.score_samples(X) > wanted.offset_
+    )
+    assert model.score(X, y) == pytest.approx(roc_auc_score(Y, wanted.score_samples(X)))
+    turned = MIBC(pos_label=common).fit(X, y)
+    assert turned.pos_label_ == common
+    assert turned.score(X, y) > 0.5
+    assert len(turned.dual_coef_) == (Y == 0).sum()
+    streamed = MIBC(pos_label=rare).partial_fit(X, y, classes=[rare, common])
+    np.testing.assert_allclose(streamed.coef_, wanted.coef_, rtol=1e-6)
+
+
+# -- few rows, many features ---------------------------------------------------------------------
+
+
+@each_covariance
+@pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning")
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(("n", "n_rare", "d"), [(100, 1, 4), (2, 1, 3), (31, 30, 4), (12, 3, 80)])
+def test_one_of_a_class_and_more_features_than_rows(given, container, n, n_rare, d):
+    data, y = rare_rows(n, n_rare, d, shift=3.0)
+    model = MIBC(pos_label=1, **given).fit(container(data), y)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.score_samples(container(data))).all()
+    assert 0.0 <= model.specificity_bound_ <= 1.0
+    assert model.status_ == "converged"
+    assert model.duality_gap_ <= model.tol
+    assert model.score(container(data), y) > 0.5
+
+
+def test_constant_columns_do_not_move_the_others_scores():
+    with pytest.warns(UserWarning, match="column 5 constant"):
+        model = MIBC(covariance="diagonal", ridge="auto").fit(np.c_[X, np.full(400, 3.0)], Y)
+    assert model.coef_[5] == 0.0
+    wanted = MIBC(covariance="diagonal", ridge=model.ridge_ / X[Y == 0].var(axis=0).mean())
+    np.testing.assert_allclose(model.coef_[:5], wanted.fit(X, Y).coef_, rtol=1e-4)
+
+
+# -- moving state --------------------------------------------------------------------------------
+
+
+@each_covariance
+def test_pickled_and_copied_models_go_on(given):
+    model = MIBC(**given).partial_fit(X[:300], Y[:300], classes=[0, 1])
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(other.coef_, model.coef_)
+        other.partial_fit(X[300:], Y[300:])
+    model.partial_fit(X[300:], Y[300:])
+    np.testing.assert_array_equal(other.coef_, model.coef_)
+
+
+def test_problems_are_solved_when_asked_for_and_no_sooner(monkeypatch):
+    solved = []
+    original = MIBC._solve
+    monkeypatch.setattr(MIBC, "_solve", lambda self, *a: solved.append(1) or original(self, *a))
+    model = MIBC()
+    for k in range(0, 400, 50):
+        model.partial_fit(X[k : k + 50], Y[k : k + 50], classes=[0, 1])
+    assert not solved
+    assert model.status_ == "converged"
+    model.predict(X)
+    assert (model.coef_.shape, model.n_iter_ >= 1, len(solved)) == ((5,), True, 1)
+    first = model.coef_
+    assert not np.array_equal(model.partial_fit(X[:9] + 1, Y[:9]).coef_, first)
+    assert len(solved) == 2
+
+
+def test_a_threshold_of_ones_own():
+    model = MIBC().fit(X, Y)
+    scores = model.score_samples(X)
+    model.offset_ = np.quantile(scores, 0.9)
+    assert (model.predict(X) == 1).mean() == pytest.approx(0.1, abs=0.01)
+    mean, spread = scores[Y == 0].mean(), scores[Y == 0].std()
+    kappa = (model.offset_ - mean) / spread
+    assert model.specificity_bound_ == pytest.approx(kappa**2 / (1 + kappa**2), rel=1e-6)
+    model.offset_ = mean - 1.0
+    assert model.specificity_bound_ == 0.0
+
+
+def test_fit_forgets_what_was_learned():
+    model = MIBC().fit(X, Y)
+    other = MIBC().partial_fit(X + 1, 1 - Y, classes=[0, 1]).fit(X, Y)
+    np.testing.assert_array_equal(other.coef_, model.coef_)
+    wide = other.fit(X[:, :2], Y)
+    assert wide.coef_.shape == (2,)
+
+
+def test_a_model_that_forgot_its_rows_predicts_and_learns_no_more():
+    model = MIBC().fit(X, Y)
+    wanted, size = model.predict(X), len(pickle.dumps(model))
+    for forgetful in (model.forget_rows(), MIBC().partial_fit(X, Y, [0, 1]).forget_rows()):
+        np.testing.assert_array_equal(forgetful.predict(X), wanted)
+        assert len(pickle.dumps(forgetful)) < size / 1.4
+        forgetful.offset_ = 1.0
+        assert forgetful.specificity_bound_ >= 0
+        with pytest.raises(ValueError, match="forgotten its rows"):
+            forgetful.partial_fit(X, Y)
+        with pytest.raises(NotFittedError, match="forgotten"):
+            MIBC.merge(forgetful, MIBC().fit(X, Y))
+    assert model.fit(X, Y).partial_fit(X, Y).coef_.shape == (5,)
+
+
+def test_the_same_seed_gives_the_same_model():
+    data, y = rare_rows(d=30)
+    for parameters in ({}, {"covariance": "factor", "n_factors": 1}):
+        one = MIBC(random_state=0, **parameters).fit(data, y)
+        again = MIBC(random_state=0, **parameters).fit(data, y)
+        np.testing.assert_array_equal(one.coef_, again.coef_)
+    sketched = MIBC(random_state=1, covariance="factor", n_factors=1).fit(data, y)
+    assert not np.allclose(sketched.coef_, again.coef_, rtol=1e-9)

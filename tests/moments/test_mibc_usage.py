@@ -1,0 +1,166 @@
+"""MIBC as scikit-learn has it, and what it refuses."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from moments.mibc_cases import assert_same_hyperplane, each_covariance, rare_rows
+from rareclass.moments import MIBC, MIBCCV
+
+X, Y = rare_rows()
+MODELS = [
+    MIBC(),
+    MIBC(covariance="diagonal"),
+    MIBC(covariance="factor", n_factors=2),
+    MIBC(covariance="shrunk"),
+    MIBC(covariance="sparse_inverse", ridge=0.1),
+    MIBC(ridge=0.1, C=100.0),
+    MIBCCV(Cs=[0.1, 1.0], cv=3),
+    MIBCCV(Cs=[0.1, 1.0], ridges=["auto", 0.1], covariance="diagonal", cv=3, tol=1e-10),
+]
+
+
+@pytest.mark.filterwarnings("ignore:only .* rows of the smaller class:UserWarning")
+@pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning")
+@parametrize_with_checks(MODELS)  # there is nothing that a model is excused from
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+# -- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"C": 0.0}, "C=0.0 must be a number above 0, or np.inf"),
+        ({"C": -1}, "C=-1"),
+        ({"C": np.nan}, "C=nan"),
+        ({"C": "1"}, "C='1'"),
+        ({"C": [1.0]}, "C=[1.0]"),
+        ({"tol": 0}, "tol=0 must be a number above 0"),
+        ({"tol": np.inf}, "tol=inf"),
+        ({"max_iter": 0}, "max_iter=0 must be a whole number above 0"),
+        ({"max_iter": 2.5}, "max_iter=2.5"),
+        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"pos_label": 9}, "pos_label=9 is not among the labels [0, 1]"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, text):
+    for learn in (
+        lambda: MIBC(**parameters).fit(X, Y),
+        lambda: MIBC(**parameters).partial_fit(X, Y, classes=[0, 1]),
+    ):
+        with pytest.raises(ValueError, match=re.escape(text)):
+            learn()
+
+
+def test_bad_rows_are_named():
+    bad = X.copy()
+    bad[7, 1] = np.nan
+    for data in (bad, sparse.csr_array(bad)):
+        for learn in (
+            lambda model, data=data: model.fit(data, Y),
+            lambda model, data=data: model.partial_fit(data, Y, classes=[0, 1]),
+            lambda model, data=data: model.fit_many(data, Y[:, None]),
+            lambda model, data=data: model.fit(X, Y).predict(data),
+        ):
+            with pytest.raises(ValueError, match="NaN: row 7, column 1"):
+                learn(MIBC())
+    bad[7, 1] = -np.inf
+    with pytest.raises(ValueError, match=r"infinity.*row 7, column 1"):
+        MIBC().fit(bad, Y)
+
+
+def test_labels_that_cannot_be_learned_from():
+    with pytest.raises(ValueError, match=r"one class only, 0: there is nothing"):
+        MIBC().fit(X, np.zeros(400, int))
+    with pytest.raises(ValueError, match="Only binary classification"):
+        MIBC().fit(X, np.arange(400) % 3)
+    with pytest.raises(ValueError, match="row 3"):
+        MIBC().fit(X, np.where(np.arange(400) == 3, np.nan, Y))
+    for learn in (MIBC().fit, lambda X, y: MIBC().partial_fit(X, y, classes=[0, 1])):
+        with pytest.raises(ValueError, match=r"\[400, 3\]"):
+            learn(X, Y[:3])
+        with pytest.raises(ValueError, match="y is None"):
+            learn(X, None)
+    for weight, text in ((-np.ones(400), "Negative"), (np.zeros(400), "zero"), (np.ones(3), "3")):
+        with pytest.raises(ValueError, match=text):
+            MIBC().fit(X, Y, weight)
+
+
+def test_streams_that_cannot_be_learned_from():
+    model = MIBC()
+    with pytest.raises(ValueError, match="classes must be passed"):
+        model.partial_fit(X, Y)
+    model.partial_fit(X, Y, classes=[0, 1])
+    coef = model.coef_
+    with pytest.raises(ValueError, match=r"row 2: label 7 is not among the classes \[0, 1\]"):
+        model.partial_fit(X[:3], [0, 1, 7])
+    with pytest.raises(ValueError, match="row 1"):
+        model.partial_fit(X[:2], [0, np.nan])
+    with pytest.raises(ValueError, match="as before"):
+        model.partial_fit(X, Y, classes=[1, 2])
+    with pytest.raises(ValueError, match="3 features, but MIBC is expecting 5"):
+        model.partial_fit(X[:, :3], Y)
+    with pytest.raises(ValueError, match="3 features, but MIBC is expecting 5"):
+        model.predict(X[:, :3])
+    np.testing.assert_array_equal(model.coef_, coef)  # nothing of all this was learned
+
+
+def test_one_class_alone_is_learned_and_not_yet_solved():
+    rare = MIBC().partial_fit(X[Y == 1], Y[Y == 1], classes=[0, 1])
+    with pytest.raises(NotFittedError, match="No majority row"):
+        rare.predict(X)
+    common = MIBC().partial_fit(X[Y == 0], Y[Y == 0], classes=[0, 1])
+    with pytest.raises(NotFittedError, match="No rare row"):
+        common.coef_.sum()
+    wanted = MIBC().fit(X, Y)
+    assert_same_hyperplane(MIBC.merge(rare, common), wanted, 1e-6)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        MIBC().offset_.hex()
+    assert not hasattr(MIBC(), "coef_")
+
+
+def test_models_that_do_not_go_together():
+    pd = pytest.importorskip("pandas")
+    a, frame = MIBC().fit(X, Y), pd.DataFrame(X, columns=list("abcde"))
+    shared = np.random.RandomState(0)
+    sketched = [
+        MIBC(covariance="factor", n_factors=1, random_state=s).fit(X, Y) for s in (shared, shared)
+    ]
+    for one, other, text in (
+        (a, MIBC(ridge=0.1).fit(X, Y), "ridge='auto' and ridge=0.1"),
+        (a, MIBC().fit(X[:, :2], Y), "5 and 2 features"),
+        (a, MIBC().fit(X, Y + 1), "classes"),
+        (a, MIBC().fit(frame, Y), "columns"),
+        (a, MIBC().fit(X, 1 - Y), "rare classes 1 and 0"),
+        (*sketched, "different sketches"),
+    ):
+        with pytest.raises(ValueError, match=f"{text}.* do not merge"):
+            MIBC.merge(one, other)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        MIBC.merge(a, MIBC())
+    MIBC.merge(a, MIBC(C=3.0, tol=1e-3, n_jobs=1).fit(X, Y))
+
+
+def test_stopping_short_is_told():
+    parameters = {"max_iter": 1, "C": 1e5, "tol": 1e-14}
+    with pytest.warns(ConvergenceWarning, match=r"1 of 1 solutions stopped at max_iter=1") as told:
+        model = MIBC(**parameters).fit(X, Y)
+    assert told[0].filename == __file__
+    assert model.status_ == "reached max_iter"
+    assert model.duality_gap_ > 1e-14
+    with pytest.warns(ConvergenceWarning):
+        MIBC(**parameters).partial_fit(X, Y, classes=[0, 1]).coef_.sum()
+
+
+@each_covariance
+def test_moments_that_do_not_fit_are_refused_before_they_are_made(given, monkeypatch):
+    monkeypatch.setattr("rareclass.memory_check.available_memory", lambda: 100)
+    with pytest.raises(ValueError, match=r"moments of 5 features.*covariance='diagonal'"):
+        MIBC(**given).fit(X, Y)
