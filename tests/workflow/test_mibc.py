@@ -117,8 +117,8 @@ def test_which_covariance_is_kept() -> None:
 
 
 def test_a_covariance_too_large_for_the_memory_is_refused() -> None:
-    small = TERMS._replace(memory=8 * 6**2 * 7 - 1)
-    with pytest.raises(InputError, match=r"--covariance full of 6 encoded columns takes 2\.0 KiB"):
+    small = TERMS._replace(memory=8 * 6**2 * 10 - 1)
+    with pytest.raises(InputError, match=r"--covariance full of 6 encoded columns takes 2\.8 KiB"):
         MIBCMethod(1.0).fit(rows(), small, [])
     MIBCMethod(1.0, "diagonal").fit(rows(), small, [])
     MIBCMethod(1.0).fit(rows(), small._replace(memory=small.memory + 1), [])

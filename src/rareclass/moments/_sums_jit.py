@@ -7,12 +7,10 @@ from numba import njit
 @njit(cache=True, nogil=True)
 def _stores_twice(columns, row, seen_inout):
     """Whether a column occurs twice; ``seen_inout`` has the last row of each, where asked."""
-    previous = -1
-    increase = True
-    for j in columns:
-        increase &= j > previous
-        previous = j
-    if increase:
+    not_after = 0
+    for k in range(1, len(columns)):
+        not_after += columns[k] <= columns[k - 1]
+    if not_after == 0:
         return False
     for j in columns:
         if seen_inout[j] == row:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.covariance import graphical_lasso
+from sklearn.exceptions import ConvergenceWarning
 
 from rareclass.errors import InputError
 from rareclass.moments.metric import DenseMetric, LowRankMetric, Metric
@@ -168,14 +169,7 @@ class SparseInverse:
         if d == 1:
             return start
         correlation = covariance / scale / scale[:, None]
-        try:
-            found, _ = graphical_lasso(correlation, alpha=float(min(penalty, 0.99)))
-        except FloatingPointError as error:
-            raise InputError(
-                "the graphical lasso cannot work with so badly conditioned a covariance: "
-                f"{str(error).rstrip('.')}.",
-                "Add a ridge, e.g. ridge=0.1, or use covariance='shrunk'.",
-            ) from error
+        found = _lasso(correlation, float(min(penalty, 0.99)))
         return start._replace(metric=_sure(found * scale * scale[:, None]))
 
 
@@ -351,6 +345,29 @@ def factors_of(moments: Moments, n_factors: int) -> np.ndarray:
     U, s, _ = np.linalg.svd(E, full_matrices=False)
     strength = np.maximum(s[:n_factors] ** 2 - nu, 0.0)
     return U[:, : len(strength)] * np.sqrt(strength)
+
+
+def _lasso(correlation: np.ndarray, penalty: float) -> np.ndarray:
+    """scikit-learn's graphical lasso; what it warns of or raises, with a remedy."""
+    remedy = "Add a ridge, e.g. ridge=0.1, or use covariance='shrunk'"
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            found, _ = graphical_lasso(correlation, alpha=penalty)
+    except FloatingPointError as error:
+        raise InputError(
+            "the graphical lasso cannot work with so badly conditioned a covariance: "
+            f"{str(error).rstrip('.')}.",
+            f"{remedy}.",
+        ) from error
+    if caught:
+        warnings.warn(
+            f"the graphical lasso stopped short of its tolerance: the covariance is a rough one. "
+            f"{remedy}, or a larger penalty: SparseInverse(penalty=...).",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
+    return found
 
 
 def _low_rank(

@@ -1,9 +1,9 @@
 """MIBCCV: C chosen by cross-validation, on moments that are summed once."""
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -39,8 +39,8 @@ class MIBCCV(RankScorer, BaseEstimator):
     """`MIBC` with C, and the ridge where asked, chosen by cross-validation.
 
     The majority is read twice whatever the number of folds, prices and ridges: once for the moments
-    of the folds, once for their held-out scores. The moments of all rows are the sum of the folds',
-    those of a training part what is left when its held-out rows are taken out.
+    of the folds, once for their held-out scores. Folds that hold out each row once are added up to
+    the training parts and to the whole; of others, what is held out is taken out of the whole.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ class MIBCCV(RankScorer, BaseEstimator):
     Notes
     -----
     Time: as two fits, plus folds x ridges factorisations (d^3) and folds x ridges x Cs solutions,
-    each of which starts the next. Memory: the moments of all folds, (folds + 2) d^2 numbers for
-    "full".
+    each of which starts the next. Memory: the moments of all folds, twice: (2 folds + 4) d^2
+    numbers for "full".
 
     References
     ----------
@@ -165,8 +165,8 @@ class MIBCCV(RankScorer, BaseEstimator):
         part = _Part(source, labels, seed_of(self.random_state), self.n_jobs)
         wanted = next(iter(models.values())).wanted(part.seed)
         held = [part.moments(wanted, fold.held_out) for fold in folds]
-        whole = _whole(part, wanted, folds, held)
-        paths, scores, pooled = self._cross_validate(part, folds, whole, held, models, Cs, scoring)
+        whole, trained = _shared_out(part, wanted, folds, held)
+        paths, scores, pooled = self._cross_validate(part, folds, trained, models, Cs, scoring)
         self._store_results([Candidate(C, ridge) for ridge in models for C in Cs], paths, scores)
         self.n_splits_ = len(folds)
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
@@ -239,8 +239,7 @@ class MIBCCV(RankScorer, BaseEstimator):
         self,
         part: "_Part",
         folds: list[Fold],
-        whole: Moments,
-        held: list[Moments],
+        trained: Iterator[Moments],
         models: dict[Any, Covariance],
         Cs: list[float],
         scoring: Scoring,
@@ -249,9 +248,9 @@ class MIBCCV(RankScorer, BaseEstimator):
         paths, pooled = [], []
         scores = np.empty((len(folds), len(models) * len(Cs)))
         with track("Choosing C", len(folds), self.verbose) as advance:
-            for k, (fold, out) in enumerate(zip(folds, held, strict=True)):
+            for k, (fold, moments) in enumerate(zip(folds, trained, strict=True)):
                 hyperplanes, duals = part.solve(
-                    remove(whole, out), fold, list(models.values()), Cs, self.tol, self.max_iter
+                    moments, fold, list(models.values()), Cs, self.tol, self.max_iter
                 )
                 held_out = part.score(fold, hyperplanes)
                 scores[k] = [
@@ -367,12 +366,28 @@ class _Part(NamedTuple):
         return _HeldOut(y, scores, weights[rows])
 
 
-def _whole(part: _Part, wanted: Any, folds: list[Fold], held: list[Moments]) -> Moments:
-    """Moments of all majority rows: the sum of the folds' where each row is held out once."""
+def _shared_out(
+    part: _Part, wanted: Any, folds: list[Fold], held: list[Moments]
+) -> tuple[Moments, Iterator[Moments]]:
+    """Moments of all majority rows, and of the training part of each fold in turn.
+
+    Where each row is held out once, a training part is the folds before and the folds after:
+    nothing is subtracted. Other folds are taken out of the whole.
+    """
     times = np.sum([fold.held_out[part.labels.majority] for fold in folds], axis=0)
-    if (times == 1).all():
-        return reduce(merge, held)
-    return part.moments(wanted, np.ones(part.source.n_rows, dtype=bool))
+    if not (times == 1).all():
+        whole = part.moments(wanted, np.ones(part.source.n_rows, dtype=bool))
+        return whole, (remove(whole, out) for out in held)
+    after = list(accumulate(reversed(held), merge))  # the last fold, the last two, ...
+
+    def each() -> Iterator[Moments]:
+        before = None
+        for k, out in enumerate(held):
+            rest = after[len(held) - 2 - k] if k < len(held) - 1 else None
+            yield merge(before, rest) if before and rest else cast(Moments, before or rest)
+            before = merge(before, out) if before else out
+
+    return after[-1], each()
 
 
 def _prices(Cs: Any) -> list[float]:

@@ -21,7 +21,7 @@ _NOT_WHOLE = ("diagonal", "factor")
 # Ridges to choose from, in mean variances, where another one costs little.
 RIDGES: tuple[Any, ...] = ("auto", 0.01, 0.1, 1.0, 10.0)
 _CHEAP = ("full", *_NOT_WHOLE)
-# Copies of a whole covariance beside those of the folds: of all rows, its factor, one at work.
+# Copies of a whole covariance beside two for each fold: of all rows, its factor, those at work.
 _COPIES = 4
 
 
@@ -139,7 +139,7 @@ def _check_memory(covariance: str, rows: EncodedRows, terms: Terms) -> None:
     if covariance in _NOT_WHOLE:
         return
     n_columns = rows.shape[1]
-    needed = 8 * n_columns**2 * (terms.folds + _COPIES)
+    needed = 8 * n_columns**2 * (2 * terms.folds + _COPIES)
     if needed > terms.memory:
         raise InputError(
             f"--covariance {covariance.replace('_', '-')} of {n_columns:,} encoded columns takes "
