@@ -68,8 +68,10 @@ def make_folds(
     kept = np.sort(np.concatenate([labels.rare, labels.majority]))
     is_rare = np.isin(kept, labels.rare)
     splits: Iterable
-    if cv is None:
-        raise ValueError("cv=None is not a number of folds, a splitter or a list of folds.")
+    if not (hasattr(cv, "split") or isinstance(cv, (int, np.integer, Iterable))) or isinstance(
+        cv, str
+    ):
+        raise ValueError(f"cv={cv!r} is not a number of folds, a splitter or a list of folds.")
     if isinstance(cv, (int, np.integer)):
         seed = 0 if random_state is None else random_state
         splitter = _stratified(int(cv), is_rare, seed, instead, stacklevel)

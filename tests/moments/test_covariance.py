@@ -263,6 +263,7 @@ SINGULAR = {
     "one row": low_rank(1, 3, 3),
     "nothing varies": np.ones((30, 2)),
 }
+BOTH = np.column_stack([SINGULAR["copy"], np.ones(50)])
 INVERTIBLE_ANYWAY = {("diagonal", "copy"), ("diagonal", "wide"), ("factor", "wide")}
 
 
@@ -277,9 +278,14 @@ def test_a_singular_covariance_gets_a_ridge_and_says_so(name, case):
     text, unit = str(caught[0].message), SINGULAR[case].var(axis=0).mean() or 1.0
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    assert f"a ridge of {model.ridge_:.3g} was" in text
     assert "Pass ridge=" in text
-    assert model.ridge_ >= 1e-3 * unit * (1 - 1e-12)
+    if (SINGULAR[case].var(axis=0) == 0).any():  # of these columns nothing else is missing
+        assert f"constant columns were given the variance {1e-3 * unit:.3g}." in text
+        assert model.ridge_ == 0.0
+    else:
+        as_given = f"as ridge={model.ridge_ / unit:.3g} would"
+        assert f"{model.ridge_:.3g} was added to each variance, {as_given}" in text
+        assert model.ridge_ >= 1e-3 * unit * (1 - 1e-12)
     assert np.isfinite(model.coef_).all()
     assert model.score(X, y) > 0.9
     # One's own number says nothing, and is in units of the mean variance.
@@ -289,13 +295,26 @@ def test_a_singular_covariance_gets_a_ridge_and_says_so(name, case):
         MIBC(covariance=name, pos_label=1, n_factors=4, ridge=0).fit(X, y)
 
 
-@pytest.mark.parametrize("case", ["constant", "copy", "wide"])
+@pytest.mark.parametrize("case", ["copy", "wide", "constant and copy"])
 def test_the_automatic_ridge_is_what_shrinkage_for_normal_rows_amounts_to(case):
-    X, y = labelled(SINGULAR[case])
+    majority = BOTH if case == "constant and copy" else SINGULAR[case]
+    X, y = labelled(majority)
     with pytest.warns(UserWarning, match="no inverse"):
         model = MIBC().fit(X, y)
-    rho, unit = oas(SINGULAR[case])[1], SINGULAR[case].var(axis=0).mean()
+    rho, unit = oas(majority)[1], majority.var(axis=0).mean()
     assert model.ridge_ == pytest.approx(max(rho / max(1 - rho, 1e-3), 1e-3) * unit)
+
+
+@pytest.mark.parametrize("name", ["full", "diagonal"])
+def test_a_constant_column_leaves_the_others_alone(name):
+    """Beside it the weights are those of the model without it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)) * [1.0, 30.0, 0.1], np.repeat([0, 1], [280, 20])
+    beside = np.column_stack([X, np.full(300, 5.0)])
+    with pytest.warns(UserWarning, match="column 3 constant"):
+        model = MIBC(covariance=name, tol=1e-12).fit(beside, y)
+    alone = MIBC(covariance=name, tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [*alone.coef_, 0.0], rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize("named", [False, True])

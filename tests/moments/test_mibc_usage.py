@@ -10,6 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from moments.mibc_cases import assert_same_hyperplane, each_covariance, rare_rows
 from rareclass.moments import MIBC, MIBCCV
+from rareclass.moments.covariance import Factor, Full
+from rareclass.rows import RowSource, as_source
 
 X, Y = rare_rows()
 MODELS = [
@@ -164,3 +166,47 @@ def test_moments_that_do_not_fit_are_refused_before_they_are_made(given, monkeyp
     monkeypatch.setattr("rareclass.memory_check.available_memory", lambda: 100)
     with pytest.raises(ValueError, match=r"moments of 5 features.*covariance='diagonal'"):
         MIBC(**given).fit(X, Y)
+
+
+def test_a_stream_whose_label_that_sorts_last_is_the_majority_is_warned_of():
+    y = np.where(Y == 1, "fraud", "ok")
+    with pytest.warns(UserWarning, match=r"'ok' was taken for the rare class.*pos_label="):
+        MIBC().partial_fit(X, y, classes=["fraud", "ok"]).coef_  # noqa: B018
+    named = MIBC(pos_label="fraud").partial_fit(X, y, classes=["fraud", "ok"])
+    np.testing.assert_allclose(named.coef_, MIBC().fit(X, Y).coef_, rtol=1e-6)
+
+
+def test_a_covariance_that_was_changed_between_rows_is_refused():
+    model = MIBC(covariance="diagonal").partial_fit(X, Y, classes=[0, 1])
+    with pytest.raises(ValueError, match="was changed: the moments"):
+        model.set_params(covariance="full").partial_fit(X, Y)
+    with pytest.raises(ValueError, match="has a ridge of its own"):
+        MIBC(covariance=Full(), ridge=5.0).fit(X, Y)
+    with pytest.raises(ValueError, match="n_factors=-3"):
+        Factor(-3)
+
+
+def test_rows_on_disk_are_read_twice_by_cross_validation(monkeypatch):
+    """Once for the moments of the folds and once for their scores, whatever the folds."""
+    taken = []
+    monkeypatch.setattr("rareclass.rows.source._STRETCH_BYTES", 8 * 5 * 50)
+    source = as_source(X)
+    disk = RowSource(X.shape, X.dtype, lambda r: (taken.append(r), X[r])[1], False, lambda: None)
+    model = MIBCCV(Cs=[0.1, 1.0], cv=4).fit(disk, Y)
+    stretches = [r for r in taken if isinstance(r, slice)]
+    assert len(stretches) == 2 * -(-len(X) // 50)
+    assert [len(r) for r in taken if not isinstance(r, slice)] == [Y.sum()]
+    memory = MIBCCV(Cs=[0.1, 1.0], cv=4).fit(source, Y)
+    np.testing.assert_allclose(model.coef_, memory.coef_, rtol=1e-7)
+    assert model.offset_ == pytest.approx(memory.offset_)
+    assert model.best_score_ == memory.best_score_
+
+
+def test_many_labels_warn_once():
+    constant = np.column_stack([X, np.ones(len(X))])
+    many = np.column_stack([Y, np.roll(Y, 3), np.roll(Y, 7)])
+    with pytest.warns(UserWarning, match=r"Label 0: .*So it is with 2 more labels") as caught:
+        MIBC().fit_many(constant, many)
+    assert len(caught) == 1
+    with pytest.raises(ValueError, match="Y holds <U"):
+        MIBC().fit_many(X, many.astype(str))

@@ -130,17 +130,17 @@ def test_a_ridge_is_told_and_not_warned_of() -> None:
     method = MIBCMethod(1.0, ridge="auto")
     model = method.fit(EncodedRows(np.hstack([twice.X, twice.X]), twice.rare, None), TERMS, notes)
     assert model.ridge_ > 0
-    assert f"full, 12 columns, with {model.ridge_:.3g} added" in method.summary(model)[0]
+    assert f"full, 12 columns, with {model.ridge_:.3g} added" in method.summary(model, TERMS)[0]
     model = method.fit(twice, TERMS, notes)
     assert model.ridge_ == 0
-    assert method.summary(model)[0].endswith("full, 6 columns")
+    assert method.summary(model, TERMS)[0].endswith("full, 6 columns")
     assert notes == []
     chosen = MIBCMethod(1.0)
     model = chosen.fit(twice, TERMS, notes)
     assert model.ridge in RIDGES
     assert chosen.as_chosen(model).ridge == model.ridge
     if model.ridge != "auto":
-        assert "of their mean, chosen by cross-validation)" in chosen.summary(model)[0]
+        assert "of their mean, chosen by cross-validation)" in chosen.summary(model, TERMS)[0]
 
 
 def test_no_rare_row_on_the_wrong_side() -> None:
@@ -150,7 +150,7 @@ def test_no_rare_row_on_the_wrong_side() -> None:
     model = method.fit(apart, TERMS, [])
     scores = apart.X @ model.coef_ - apart.X[~apart.rare].mean(axis=0) @ model.coef_
     assert scores[apart.rare].min() == pytest.approx(1.0, abs=1e-4)
-    assert "Cost C = inf, given" in method.summary(model)
+    assert "Cost C = inf, given" in method.summary(model, TERMS)
 
 
 def test_too_few_rare_rows_for_folds() -> None:
@@ -160,6 +160,18 @@ def test_too_few_rare_rows_for_folds() -> None:
         assert (cost or 1.0) == model.C
     assert sum("threshold may be far off" in note for note in notes) == 2
     assert sum("C was not chosen: 1 was taken" in note for note in notes) == 1
+
+
+@pytest.mark.parametrize("method", [MIBCMethod(), RankRCMethod()])
+def test_what_no_folds_chose_is_not_said_to_be_chosen(tmp_path: Path, method: Any) -> None:
+    settings = FitSettings(target="y", method=method)
+    data = read(messy(tmp_path / "t.parquet"), settings)
+    rare, others = np.flatnonzero(data.rare), np.flatnonzero(~data.rare)[:300]
+    for n_rare in (1, 2):  # of two, one is held out: one is left to choose with
+        outcome = train(data.take(np.sort(np.append(others, rare[:n_rare]))), settings)
+        assert "a default: too few rare rows" in " ".join(outcome.summary)
+        assert "chosen by cross-validation" not in " ".join(outcome.summary)
+        assert not outcome.content.metadata[f"{method.parameter}_chosen_by_cross_validation"]
 
 
 def test_copies_are_weights(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def fit_and_save(
     with track(f"Reading {train.name}"):
         data = read_training_set(open_table(train, separator), settings)
     _print_data(console, train, data, settings)
-    outlook = settings.method.outlook(data.size, terms_of(data, settings))
+    outlook = settings.method.outlook(data.size, terms_of(data.rare, settings))
     print_notes(console, [outlook] if outlook else [])
     trained = train_model(data, settings)
     _print_trained(console, trained, settings)

@@ -34,12 +34,15 @@ class Modelled(NamedTuple):
     ridge : float
         The lambda of ``Sigma + lambda I``, in units of variance.
     was_singular : bool
-        Whether the ridge was added because there is no inverse without it.
+        Whether there is no inverse without the ridge, or without `floor`.
+    floor : float
+        The variance that constant columns were given, where that was enough; else 0.
     """
 
     metric: Metric
     ridge: float
     was_singular: bool = False
+    floor: float = 0.0
 
 
 class Covariance(Protocol):
@@ -74,7 +77,9 @@ class Full:
     ----------
     ridge : "auto" or float
         Added to every variance, as a multiple of their mean. "auto" is 0 while the covariance has
-        an inverse; else what shrinkage amounts to (`normal_shrinkage`), and at least 0.001.
+        an inverse. Columns that are constant get 0.001 of it as their variance; where there still
+        is no inverse, every variance gets what shrinkage amounts to (`normal_shrinkage`), and at
+        least 0.001.
     """
 
     ridge: Any = "auto"
@@ -85,17 +90,7 @@ class Full:
 
     def model(self, moments: Moments, is_sparse: bool) -> Modelled:
         """Cholesky factor of the covariance, with a ridge if need be."""
-        given = checked_ridge(self.ridge)
-        unit = _mean_variance(moments)
-        covariance = moments.covariance
-        metric = DenseMetric.of(_with_ridge(covariance, (given or 0.0) * unit))
-        if metric is not None:
-            return Modelled(metric, (given or 0.0) * unit)
-        if given is not None:
-            raise _singular(given)
-        rho = normal_shrinkage(moments)
-        ridge = max(rho / max(1.0 - rho, _LEAST_RIDGE), _LEAST_RIDGE) * unit
-        return Modelled(_sure(_with_ridge(covariance, ridge)), ridge, was_singular=True)
+        return _invertible(moments, self.ridge)[0]
 
 
 @dataclass(frozen=True)
@@ -118,7 +113,7 @@ class Shrunk:
 
     def model(self, moments: Moments, is_sparse: bool) -> Modelled:
         """Cholesky factor of the shrunk covariance."""
-        rho, unit = shrinkage(moments), _mean_variance(moments)
+        rho, unit = shrinkage(moments), mean_variance(moments)
         shrunk = _with_ridge((1.0 - rho) * moments.covariance, rho * unit)
         metric = DenseMetric.of(shrunk)
         if metric is not None:
@@ -157,8 +152,7 @@ class SparseInverse:
 
     def model(self, moments: Moments, is_sparse: bool) -> Modelled:
         """Cholesky factor of the lasso's covariance."""
-        start = Full(self.ridge).model(moments, is_sparse)
-        covariance = _with_ridge(moments.covariance, start.ridge)
+        start, covariance = _invertible(moments, self.ridge)
         scale = np.sqrt(covariance.diagonal())
         d = len(scale)
         penalty = self.penalty
@@ -181,8 +175,8 @@ class Diagonal:
     ----------
     ridge : "auto" or float
         Added to every variance, as a multiple of their mean. "auto" is 1 for compressed rows, whose
-        variances each rest on few stored cells; for dense rows 0, or 0.001 when some column is
-        constant.
+        variances each rest on few stored cells, and 0 for dense rows, of which constant columns get
+        0.001 of it as their variance.
     """
 
     ridge: Any = "auto"
@@ -210,7 +204,7 @@ class Factor:
     n_factors : int
         k.
     ridge : "auto" or float
-        As in `Diagonal`, added to D.
+        As in `Diagonal`, added to D; "auto" is 0.001 where factors leave nothing of a variance.
 
     References
     ----------
@@ -221,6 +215,11 @@ class Factor:
 
     n_factors: int = 50
     ridge: Any = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse a number of factors that is none."""
+        if not (isinstance(self.n_factors, (int, np.integer)) and self.n_factors >= 1):
+            raise ValueError(f"n_factors={self.n_factors!r} must be a whole number above 0.")
 
     def wanted(self, seed: int) -> Wanted:
         """Variances and a sketch."""
@@ -249,6 +248,11 @@ def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> Covariance:
         raise ValueError(f"n_factors={n_factors!r} must be a whole number above 0.")
     checked_ridge(ridge)
     if hasattr(covariance, "model") and not isinstance(covariance, type):
+        if ridge != "auto":
+            raise ValueError(
+                f"ridge={ridge!r} with covariance={covariance!r}, which has a ridge of its own: "
+                "give it there."
+            )
         return covariance
     known: dict[Any, Covariance] = {
         "full": Full(ridge),
@@ -270,25 +274,6 @@ def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> Covariance:
     return known[covariance]
 
 
-def warn_of_ridge(estimator: Any, model: Modelled, moments: Moments, stacklevel: int) -> None:
-    """Say that a ridge was needed, and why."""
-    if not model.was_singular:
-        return
-    constant = np.flatnonzero(moments.variance_sum == 0.0)
-    why = "columns depend on each other, or are more than the rows"
-    if len(constant):
-        names = getattr(estimator, "feature_names_in_", None)
-        shown = [repr(str(names[j])) if names is not None else str(j) for j in constant[:3]]
-        more = f" and {len(constant) - 3:,} more" if len(constant) > 3 else ""
-        why = f"column {', '.join(shown)}{more} constant in it"
-    warnings.warn(
-        f"The covariance of the majority has no inverse ({why}): a ridge of {model.ridge:.3g} was "
-        "added to each variance. Pass ridge= to choose it, or leave such columns out.",
-        UserWarning,
-        stacklevel=stacklevel,
-    )
-
-
 def checked_ridge(ridge: Any) -> float | None:
     """The ridge as a number, None for "auto"."""
     if isinstance(ridge, str) and ridge == "auto":
@@ -302,7 +287,7 @@ def shrinkage(moments: Moments) -> float:
     """Ledoit and Wolf's share rho of the identity, in [0, 1]; their formula, from moments alone."""
     d, weight = len(moments.mean), moments.weight
     covariance = moments.covariance
-    unit = _mean_variance(moments)
+    unit = mean_variance(moments)
     square = float(np.sum(covariance**2))
     spread = (moments.fourth / weight - square) / (d * weight)
     distance = (square - d * unit**2) / d
@@ -320,7 +305,7 @@ def normal_shrinkage(moments: Moments) -> float:
     """
     d, weight = len(moments.mean), moments.weight
     square = float(np.mean(moments.covariance**2))
-    unit = _mean_variance(moments) ** 2
+    unit = mean_variance(moments) ** 2
     room = (weight + 1.0) * (square - unit / d)
     return 1.0 if room <= 0.0 else float(min((square + unit) / room, 1.0))
 
@@ -345,6 +330,33 @@ def factors_of(moments: Moments, n_factors: int) -> np.ndarray:
     U, s, _ = np.linalg.svd(E, full_matrices=False)
     strength = np.maximum(s[:n_factors] ** 2 - nu, 0.0)
     return U[:, : len(strength)] * np.sqrt(strength)
+
+
+def _invertible(moments: Moments, ridge: Any) -> tuple[Modelled, np.ndarray]:
+    """The whole covariance, changed as little as its inverse needs; see `Full`."""
+    given, unit = checked_ridge(ridge), mean_variance(moments)
+    added = (given or 0.0) * unit
+    covariance = _with_ridge(moments.covariance, added)
+    metric = DenseMetric.of(covariance)
+    if metric is not None:
+        return Modelled(metric, added), covariance
+    if given is not None:
+        raise _singular(given)
+    # A constant column depends on no other: its own variance is all that is missing.
+    floor = _LEAST_RIDGE * unit
+    np.fill_diagonal(covariance, np.where(_constant(moments), floor, moments.variance))
+    metric = DenseMetric.of(covariance)
+    if metric is not None:
+        return Modelled(metric, 0.0, was_singular=True, floor=floor), covariance
+    rho = normal_shrinkage(moments)
+    added = max(rho / max(1.0 - rho, _LEAST_RIDGE), _LEAST_RIDGE) * unit
+    covariance = _with_ridge(moments.covariance, added)
+    return Modelled(_sure(covariance), added, was_singular=True), covariance
+
+
+def _constant(moments: Moments) -> np.ndarray:
+    constant: np.ndarray = moments.variance_sum == 0.0
+    return constant
 
 
 def _lasso(correlation: np.ndarray, penalty: float) -> np.ndarray:
@@ -373,26 +385,29 @@ def _lasso(correlation: np.ndarray, penalty: float) -> np.ndarray:
 def _low_rank(
     moments: Moments, diagonal: np.ndarray, F: np.ndarray, ridge: Any, is_sparse: bool
 ) -> Modelled:
-    given, unit = checked_ridge(ridge), _mean_variance(moments)
-    singular = bool((diagonal <= moments.variance * _ROUNDING).any())
+    given, unit = checked_ridge(ridge), mean_variance(moments)
+    singular, constant = diagonal <= moments.variance * _ROUNDING, _constant(moments)
+    least = _LEAST_RIDGE * unit
+    floored, floor = np.where(constant, least, diagonal), least if constant.any() else 0.0
     whole = None
-    if singular and F.shape[1] == len(F):  # as many factors as features: they may be all of it
-        whole = DenseMetric.of(F @ F.T + np.diag(diagonal))
+    if singular.any() and F.shape[1] == len(F):  # as many factors as features: perhaps all of it
+        whole = DenseMetric.of(F @ F.T + np.diag(floored))
     if given is not None:
-        if singular and given == 0.0:
-            if whole is not None:
+        if singular.any() and given == 0.0:
+            if whole is not None and not floor:
                 return Modelled(whole, 0.0)
             raise _singular(given)
         return Modelled(LowRankMetric.of(diagonal + given * unit, F), given * unit)
     if is_sparse:
         return Modelled(LowRankMetric.of(diagonal + _SPARSE_RIDGE * unit, F), _SPARSE_RIDGE * unit)
     if whole is not None:
-        return Modelled(whole, 0.0)
-    added = _LEAST_RIDGE * unit if singular else 0.0
-    return Modelled(LowRankMetric.of(diagonal + added, F), added, was_singular=singular)
+        return Modelled(whole, 0.0, was_singular=floor > 0.0, floor=floor)
+    if constant[singular].all():
+        return Modelled(LowRankMetric.of(floored, F), 0.0, was_singular=floor > 0.0, floor=floor)
+    return Modelled(LowRankMetric.of(diagonal + least, F), least, was_singular=True)
 
 
-def _mean_variance(moments: Moments) -> float:
+def mean_variance(moments: Moments) -> float:
     """The unit of ridges; 1 where nothing varies."""
     mean = float(moments.variance.mean())
     return mean if mean > 0.0 else 1.0
@@ -435,7 +450,7 @@ __all__ = [
     "SparseInverse",
     "factors_of",
     "make_covariance",
+    "mean_variance",
     "normal_shrinkage",
     "shrinkage",
-    "warn_of_ridge",
 ]

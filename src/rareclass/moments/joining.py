@@ -1,11 +1,14 @@
-"""Models that were learned apart: whether they go together, and rows on rows."""
+"""Rows and models that come together: whether they may, and rows on rows."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from rareclass.labels import plain
+from rareclass.moments.moments import Moments
+from rareclass.moments.summing import Wanted
 
 if TYPE_CHECKING:
     from rareclass.moments.mibc import MIBC
@@ -52,3 +55,22 @@ def stacked(above: Any, below: Any) -> Any:
     if sparse.issparse(above):
         return sparse.vstack([above, below], format="csr")
     return np.vstack([above, below.toarray() if sparse.issparse(below) else below])
+
+
+def check_kept(moments: Moments, wanted: Wanted) -> None:
+    """The covariance may have been set to another since the first rows."""
+    kept = bool(moments.scatter.size), bool(moments.third.size), moments.sketch.shape[1]
+    n_probes = min(wanted.n_probes, len(moments.mean))
+    if kept != (wanted.scatter, wanted.fourth, n_probes):
+        raise ValueError(
+            "covariance= or n_factors= was changed: the moments that were summed so far are not "
+            "those that it needs. Set it back, or start again with a clone."
+        )
+
+
+def check_both(moments: Moments, rare_weight: np.ndarray) -> None:
+    """Refuse to solve before a row of either class has come."""
+    if not len(rare_weight):
+        raise NotFittedError("No rare row was learned yet: there is nothing to find.")
+    if not moments.weight:
+        raise NotFittedError("No majority row was learned yet: it has no mean and no covariance.")

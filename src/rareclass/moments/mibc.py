@@ -1,5 +1,6 @@
 """MIBC: rare rows one by one against a majority of which only the moments are known."""
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -8,18 +9,32 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rareclass.labels import Labels, label_array, missing_labels, read_labels, signs, two_labels
-from rareclass.memory_check import check_fits
-from rareclass.moments.covariance import Covariance, warn_of_ridge
+from rareclass.labels import (
+    Labels,
+    label_array,
+    missing_labels,
+    plain,
+    read_labels,
+    signs,
+    two_labels,
+)
+from rareclass.moments.covariance import Covariance
 from rareclass.moments.dual import solve_dual
-from rareclass.moments.joining import check_alike, stacked
+from rareclass.moments.joining import check_alike, check_both, check_kept, stacked
 from rareclass.moments.moments import Moments, merge
-from rareclass.moments.parameters import check_parameters, seed_of
-from rareclass.moments.solution import Solved, solved, specificity_bound, warn_if_short
+from rareclass.moments.parameters import check_memory, check_parameters, seed_of
+from rareclass.moments.solution import (
+    Solved,
+    linear_scores,
+    solved,
+    specificity_bound,
+    warn_if_short,
+    warn_of_ridge,
+)
 from rareclass.moments.summing import moments_of
 from rareclass.moments.weights import majority_weight, row_weights, with_weights_as_given
 from rareclass.rank_scorer import RankScorer
-from rareclass.rows import ArrayRows, Block, LabelledRows, RowSource, as_source, header
+from rareclass.rows import ArrayRows, LabelledRows, RowSource, as_source, header
 
 
 class MIBC(RankScorer, BaseEstimator):
@@ -50,8 +65,8 @@ class MIBC(RankScorer, BaseEstimator):
         Factors of "factor".
     ridge : "auto" or float, default="auto"
         Added to each variance, as a multiple of the mean variance. "auto" is 0 for dense rows while
-        that has an inverse, the least that helps where it has none (a warning says so), and 1 for
-        the diagonal and factors of compressed rows.
+        that has an inverse, what `moments.covariance.Full` says where it has none (a warning says
+        so), and 1 for the diagonal and factors of compressed rows.
     tol : float, default=1e-6
         Wanted relative duality gap.
     max_iter : int, default=1000
@@ -92,7 +107,9 @@ class MIBC(RankScorer, BaseEstimator):
     moments_ : Moments
         Of the majority, in the features' own units.
     rare_rows_ : ndarray or CSR of shape (n_rare, n_features)
+        The rare rows, as given.
     rare_weight_ : ndarray of shape (n_rare,)
+        Their weights, as given.
     classes_, pos_label_, n_features_in_, feature_names_in_
         The labels, sorted; the rare one; the columns.
 
@@ -214,13 +231,12 @@ class MIBC(RankScorer, BaseEstimator):
         Returns
         -------
         list of MIBC
-            In the order of the columns, with classes 0 and 1. They keep their hyperplanes, not the
-            moments. This estimator stays as it is.
+            In the order of the columns, with classes 0 and 1. They keep hyperplanes, not moments.
 
         Notes
         -----
         Time: one pass for the moments of all rows, from which those of each label's rows are taken
-        out; then as `fit` without its pass, a label.
+        out; then as `fit` without its pass. Labels of rows that lie 1e7 deviations out lose digits.
         """
         from rareclass.moments.many import fit_many
 
@@ -255,7 +271,12 @@ class MIBC(RankScorer, BaseEstimator):
         source = as_source(X, getattr(self, "feature_names_in_", None))
         if first:
             self._begin_stream(source, classes, model)
-        elif classes is not None and not np.array_equal(two_labels(classes), self.classes_):
+        check_kept(self.moments_, model.wanted(self._seed))
+        if (
+            not first
+            and classes is not None
+            and not np.array_equal(two_labels(classes), self.classes_)
+        ):
             raise ValueError(f"classes={classes!r} is not {self.classes_.tolist()} as before.")
         sign, weight = self._signs(y, source.n_rows), row_weights(sample_weight, source.n_rows)
         rare = np.flatnonzero((sign > 0) & (weight > 0.0))
@@ -381,7 +402,7 @@ class MIBC(RankScorer, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows,)
-            ``w . mu`` is a row at the majority's mean, 1 more the rare rows' side of the margin.
+            ``w . mu`` at the majority's mean, and 1 more where the rare rows' margin begins.
         """
         check_is_fitted(self, "classes_")
         solved = self._solution()
@@ -392,13 +413,7 @@ class MIBC(RankScorer, BaseEstimator):
     # -- inside ------------------------------------------------------------------------------
 
     def _begin(self, n_features: int, model: Covariance) -> None:
-        wanted = model.wanted(0)
-        numbers = n_features * (4 * n_features if wanted.scatter else 3 * wanted.n_probes + 8)
-        check_fits(
-            8 * numbers,
-            f"The moments of {n_features:,} features and their factors",
-            "Use covariance='diagonal', or 'factor' with fewer n_factors.",
-        )
+        check_memory(n_features, model)
         for name in ("moments_", "rare_rows_", "rare_weight_", "_solved"):
             self.__dict__.pop(name, None)
 
@@ -426,6 +441,15 @@ class MIBC(RankScorer, BaseEstimator):
         self._solved = self._solve(sparse.issparse(rare_rows), stacklevel)
         return self
 
+    def _learned_like(
+        self, estimator: Any, seed: int, labels: Labels, moments: Moments, rare_rows: Any
+    ) -> Self:
+        """The same, for an `estimator` that looked at the columns and summed the rows."""
+        self.n_features_in_, self._seed = estimator.n_features_in_, seed
+        if hasattr(estimator, "feature_names_in_"):
+            self.feature_names_in_ = estimator.feature_names_in_
+        return self._learned(labels, moments, rare_rows, stacklevel=7)
+
     def _signs(self, y: Any, n_rows: int) -> np.ndarray:
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
@@ -449,10 +473,21 @@ class MIBC(RankScorer, BaseEstimator):
             if not hasattr(self, "moments_"):
                 raise NotFittedError("This MIBC instance is not fitted yet: call fit first.")
             known = self._solved = self._solve(sparse.issparse(self.rare_rows_))
+            self._warn_of_order()
         return known
 
+    def _warn_of_order(self) -> None:
+        """The rare label of a stream was taken by its name; now the rows can tell."""
+        if self.pos_label is None and self.rare_weight_.sum() > 1.001 * self.moments_.weight:
+            warnings.warn(
+                f"{plain(self.pos_label_)!r} was taken for the rare class, as the label that sorts "
+                "last, and it has more rows than the other. Pass pos_label= to name the rare one.",
+                UserWarning,
+                stacklevel=5,
+            )
+
     def _solve(self, is_sparse: bool, stacklevel: int = 5) -> Solved:
-        _check_both(self.moments_, self.rare_weight_)
+        check_both(self.moments_, self.rare_weight_)
         model = check_parameters(self, [self.C]).model(self.moments_, is_sparse)
         warn_of_ridge(self, model, self.moments_, stacklevel)
         mean = self.moments_.mean
@@ -462,19 +497,6 @@ class MIBC(RankScorer, BaseEstimator):
         )
         warn_if_short(self, [dual], stacklevel)
         return solved(model, dual, mean)
-
-
-def linear_scores(block: Block, coef: np.ndarray) -> np.ndarray:
-    """X w of a block; one column a column of `coef`."""
-    scores: np.ndarray = np.asarray(block.X @ coef, dtype=np.float64)
-    return scores
-
-
-def _check_both(moments: Moments, rare_weight: np.ndarray) -> None:
-    if not len(rare_weight):
-        raise NotFittedError("No rare row was learned yet: there is nothing to find.")
-    if not moments.weight:
-        raise NotFittedError("No majority row was learned yet: it has no mean and no covariance.")
 
 
 __all__ = ["MIBC"]

@@ -14,16 +14,16 @@ from rareclass.decide import balanced_accuracy_threshold
 from rareclass.labels import Labels, read_labels
 from rareclass.moments.covariance import Covariance
 from rareclass.moments.dual import DualSolution
-from rareclass.moments.mibc import MIBC, linear_scores
+from rareclass.moments.mibc import MIBC
 from rareclass.moments.moments import Moments, merge, remove
-from rareclass.moments.parameters import check_parameters, seed_of
+from rareclass.moments.parameters import check_memory, check_parameters, seed_of
 from rareclass.moments.path import solve_path
-from rareclass.moments.solution import Solved, warn_if_short
-from rareclass.moments.summing import moments_of
+from rareclass.moments.solution import Solved, linear_scores, warn_if_short
+from rareclass.moments.summing import Wanted, moments_of
 from rareclass.moments.weights import majority_weight, with_weights_as_given
 from rareclass.progress import track
 from rareclass.rank_scorer import RankScorer
-from rareclass.rows import ArrayRows, LabelledRows, RowSource, as_source, header
+from rareclass.rows import ArrayRows, LabelledRows, RowSource, as_source, consecutive, header
 
 PAPER_CS = tuple(10.0 ** np.arange(-4, 6))
 
@@ -48,7 +48,7 @@ class MIBCCV(RankScorer, BaseEstimator):
         Prices to try: the paper's grid. np.inf is the hard margin.
     ridges : sequence of float and "auto", or None, default=None
         Ridges to try with each C; None tries `ridge` alone. Where features are many beside the
-        majority rows, or the majority falls in groups, (0.01, 0.1, 1) often help.
+        majority rows, or the majority falls in groups, (0.01, 0.1, 1, 10) often help.
     cv : int, splitter or iterable of (train, test), default=10
         Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare rows, so
         that every fold holds some.
@@ -162,9 +162,12 @@ class MIBCCV(RankScorer, BaseEstimator):
             read_labels(y, sample_weight, self.pos_label, source.n_rows), sample_weight
         )
         folds = make_folds(self.cv, labels, source.n_rows, self.random_state, "MIBC with a C")
-        part = _Part(source, labels, seed_of(self.random_state), self.n_jobs)
-        wanted = next(iter(models.values())).wanted(part.seed)
-        held = [part.moments(wanted, fold.held_out) for fold in folds]
+        rare_rows = source.take(labels.rare)
+        part = _Part(source, labels, rare_rows, seed_of(self.random_state), self.n_jobs)
+        first = next(iter(models.values()))
+        check_memory(source.n_features, first, 2 * len(folds) + 1)
+        wanted = first.wanted(part.seed)
+        held = part.moments(wanted, [fold.held_out for fold in folds])
         whole, trained = _shared_out(part, wanted, folds, held)
         paths, scores, pooled = self._cross_validate(part, folds, trained, models, Cs, scoring)
         self._store_results([Candidate(C, ridge) for ridge in models for C in Cs], paths, scores)
@@ -245,21 +248,19 @@ class MIBCCV(RankScorer, BaseEstimator):
         scoring: Scoring,
     ) -> tuple[list[list[DualSolution]], np.ndarray, list["_HeldOut"]]:
         """Solutions of each fold, scores of shape (folds, candidates), and held-out rows."""
-        paths, pooled = [], []
-        scores = np.empty((len(folds), len(models) * len(Cs)))
+        paths: list[list[DualSolution]] = []
+        hyperplanes: list[list[Solved]] = []
         with track("Choosing C", len(folds), self.verbose) as advance:
-            for k, (fold, moments) in enumerate(zip(folds, trained, strict=True)):
-                hyperplanes, duals = part.solve(
+            for fold, moments in zip(folds, trained, strict=True):
+                solved, duals = part.solve(
                     moments, fold, list(models.values()), Cs, self.tol, self.max_iter
                 )
-                held_out = part.score(fold, hyperplanes)
-                scores[k] = [
-                    scoring(held_out.y, column, held_out.weight) for column in held_out.scores.T
-                ]
+                hyperplanes.append(solved)
                 paths.append(duals)
-                pooled.append(held_out)
                 advance(1)
-        return paths, scores, pooled
+            pooled = part.score(folds, hyperplanes)
+        scores = [[scoring(p.y, column, p.weight) for column in p.scores.T] for p in pooled]
+        return paths, np.array(scores), pooled
 
     def _store_results(
         self, candidates: list[Candidate], paths: list[list[DualSolution]], scores: np.ndarray
@@ -284,10 +285,7 @@ class MIBCCV(RankScorer, BaseEstimator):
 
     def _refit(self, part: "_Part", whole: Moments, pooled: list["_HeldOut"]) -> None:
         model = self._model(self.best_C_, self.best_ridge_)
-        model.n_features_in_, model._seed = self.n_features_in_, part.seed
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_
-        model._learned(part.labels, whole, part.source.take(part.labels.rare), stacklevel=6)
+        model._learned_like(self, part.seed, part.labels, whole, part.rare_rows)
         y = np.concatenate([held_out.y for held_out in pooled])
         scores = np.concatenate([held_out.scores for held_out in pooled])
         weight = np.concatenate([held_out.weight for held_out in pooled])
@@ -312,17 +310,23 @@ class _Part(NamedTuple):
 
     source: RowSource
     labels: Labels
+    rare_rows: Any
     seed: int
     n_jobs: int | None
 
-    def weight(self, rows: np.ndarray) -> np.ndarray:
-        """Weights of rows of the majority."""
-        return majority_weight(self.labels, self.source.n_rows)[rows]
-
-    def moments(self, wanted: Any, chosen: np.ndarray) -> Moments:
-        """Of the majority rows among the chosen ones."""
-        rows = self.labels.majority[chosen[self.labels.majority]]
-        return moments_of(self.source, wanted, rows, self.weight(rows), self.n_jobs)
+    def moments(self, wanted: Wanted, chosen: list[np.ndarray]) -> list[Moments]:
+        """Of the majority rows among each choice of rows, all in one reading."""
+        majority = majority_weight(self.labels, self.source.n_rows)
+        found: list[Moments] = []
+        for start, stretch in consecutive(self.source):
+            stop = start + stretch.n_rows
+            more = []
+            for choice in chosen:
+                weight = np.where(choice[start:stop], majority[start:stop], 0.0)
+                rows = np.flatnonzero(weight)
+                more.append(moments_of(stretch, wanted, rows, weight[rows], self.n_jobs))
+            found = [merge(*pair) for pair in zip(found, more, strict=True)] if found else more
+        return found
 
     def solve(
         self,
@@ -335,7 +339,7 @@ class _Part(NamedTuple):
     ) -> tuple[list[Solved], list[DualSolution]]:
         """Hyperplanes of all models and prices on the training part of a fold."""
         trained = ~fold.held_out[self.labels.rare]
-        rare = self.source.take(self.labels.rare[trained])
+        rare = self.rare_rows[np.flatnonzero(trained)]
         weight = self.labels.rare_weight[trained]
         found = [
             pair
@@ -353,21 +357,28 @@ class _Part(NamedTuple):
         ]
         return [solved for solved, _ in found], [dual for _, dual in found]
 
-    def score(self, fold: Fold, hyperplanes: list[Solved]) -> _HeldOut:
-        """Tested rows in one pass, by all hyperplanes."""
-        labels = self.labels
-        weights = majority_weight(labels, self.source.n_rows)
-        weights[labels.rare] = labels.rare_weight
-        rows = np.flatnonzero(fold.tested & (weights > 0.0))
-        y = np.isin(rows, labels.rare)
-        coef = np.column_stack([hyperplane.coef for hyperplane in hyperplanes])
-        scores = ArrayRows(self.source, rows, n_jobs=self.n_jobs).map(linear_scores, coef)
-        scores -= np.array([hyperplane.mean_score for hyperplane in hyperplanes])
-        return _HeldOut(y, scores, weights[rows])
+    def score(self, folds: list[Fold], hyperplanes: list[list[Solved]]) -> list[_HeldOut]:
+        """The tested rows of each fold by its hyperplanes, all in one reading."""
+        weight = majority_weight(self.labels, self.source.n_rows)
+        weight[self.labels.rare] = self.labels.rare_weight
+        is_rare = np.zeros(self.source.n_rows, dtype=bool)
+        is_rare[self.labels.rare] = True
+        coefs = [np.column_stack([solved.coef for solved in each]) for each in hyperplanes]
+        means = [np.array([solved.mean_score for solved in each]) for each in hyperplanes]
+        parts: list[list[_HeldOut]] = [[] for _ in folds]
+        for start, stretch in consecutive(self.source):
+            stop = start + stretch.n_rows
+            for fold, coef, mean, part in zip(folds, coefs, means, parts, strict=True):
+                rows = np.flatnonzero(fold.tested[start:stop] & (weight[start:stop] > 0.0))
+                if len(rows):
+                    scores = ArrayRows(stretch, rows, n_jobs=self.n_jobs).map(linear_scores, coef)
+                    whole = start + rows
+                    part.append(_HeldOut(is_rare[whole], scores - mean, weight[whole]))
+        return [_HeldOut(*map(np.concatenate, zip(*part, strict=True))) for part in parts]
 
 
 def _shared_out(
-    part: _Part, wanted: Any, folds: list[Fold], held: list[Moments]
+    part: _Part, wanted: Wanted, folds: list[Fold], held: list[Moments]
 ) -> tuple[Moments, Iterator[Moments]]:
     """Moments of all majority rows, and of the training part of each fold in turn.
 
@@ -376,7 +387,7 @@ def _shared_out(
     """
     times = np.sum([fold.held_out[part.labels.majority] for fold in folds], axis=0)
     if not (times == 1).all():
-        whole = part.moments(wanted, np.ones(part.source.n_rows, dtype=bool))
+        (whole,) = part.moments(wanted, [np.ones(part.source.n_rows, dtype=bool)])
         return whole, (remove(whole, out) for out in held)
     after = list(accumulate(reversed(held), merge))  # the last fold, the last two, ...
 

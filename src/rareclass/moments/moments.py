@@ -87,7 +87,8 @@ def merge(a: Moments, b: Moments) -> Moments:
 def remove(whole: Moments, part: Moments) -> Moments:
     """The moments that are left when a part of the rows is taken out: the inverse of `merge`.
 
-    A feature whose variance all but vanishes is taken to be constant in what is left.
+    Where the part holds most of a feature's variance, what is left has as many digits fewer; a
+    feature whose variance all but vanishes is taken to be constant in what is left.
     """
     if not part.weight:
         return whole

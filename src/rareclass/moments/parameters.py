@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from rareclass.memory_check import check_fits
 from rareclass.moments.covariance import Covariance, make_covariance
 
 
@@ -21,6 +22,18 @@ def check_parameters(estimator: Any, prices: Sequence[Any]) -> Covariance:
     if not (isinstance(max_iter, (int, np.integer)) and max_iter >= 1):
         raise ValueError(f"max_iter={max_iter!r} must be a whole number above 0.")
     return make_covariance(estimator.covariance, estimator.n_factors, estimator.ridge)
+
+
+def check_memory(n_features: int, model: Covariance, n_sets: int = 1) -> None:
+    """Refuse what does not fit: moments of so many sets of rows, a factor and what is at work."""
+    wanted = model.wanted(0)
+    one = n_features * (n_features if wanted.scatter else wanted.n_probes + 2)
+    of = f" of {n_sets} sets of rows" if n_sets > 1 else ""
+    check_fits(
+        8 * one * (n_sets + 3),
+        f"The moments of {n_features:,} features{of} and their factors",
+        "Use covariance='diagonal', or 'factor' with fewer n_factors.",
+    )
 
 
 def seed_of(random_state: Any) -> int:

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rareclass.moments.covariance import Modelled
+from rareclass.moments.covariance import Modelled, mean_variance
 from rareclass.moments.dual import DualSolution
+from rareclass.moments.moments import Moments
+from rareclass.rows import Block
 
 # Rare rows at the margin score w . mean + 1 but for rounding and the solver's tolerance: the
 # threshold lies just below, so that they are called rare in any order of the sums.
@@ -71,6 +73,35 @@ def specificity_bound(solution: Solved) -> float:
     if distance <= 0.0:
         return 0.0
     return float(distance**2 / (distance**2 + solution.spread**2))
+
+
+def linear_scores(block: Block, coef: np.ndarray) -> np.ndarray:
+    """X w of a block; one column a column of `coef`."""
+    scores: np.ndarray = np.asarray(block.X @ coef, dtype=np.float64)
+    return scores
+
+
+def warn_of_ridge(estimator: Any, model: Modelled, moments: Moments, stacklevel: int = 5) -> None:
+    """Say that the covariance had no inverse, why, and what was done."""
+    if not model.was_singular:
+        return
+    constant = np.flatnonzero(moments.variance_sum == 0.0)
+    why = "columns depend on each other, or are more than the rows"
+    if len(constant):
+        names = getattr(estimator, "feature_names_in_", None)
+        shown = [repr(str(names[j])) if names is not None else str(j) for j in constant[:3]]
+        more = f" and {len(constant) - 3:,} more" if len(constant) > 3 else ""
+        why = f"column {', '.join(shown)}{more} constant in it"
+    done = f"constant columns were given the variance {model.floor:.3g}"
+    if not model.floor:
+        as_given = f"ridge={model.ridge / mean_variance(moments):.3g}"
+        done = f"{model.ridge:.3g} was added to each variance, as {as_given} would"
+    warnings.warn(
+        f"The covariance of the majority has no inverse ({why}): {done}. Pass ridge= to choose it, "
+        "or leave such columns out.",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def warn_if_short(estimator: Any, solutions: Sequence[DualSolution], stacklevel: int = 4) -> None:

@@ -92,11 +92,11 @@ def moments_of(
     if source.is_sparse:
         return _sparse_moments(rows, wanted, probes)
     shift = _middle(np.asarray(_first(rows), dtype=np.float64))
-    for _ in range(2):
+    for again in (True, False):
         n, total, first, second, *rest = rows.sum(_dense_sums, shift, wanted, probes)
         mean = first / total
         variance_sum = second - total * mean**2
-        if not (variance_sum < _LOST * second).any():
+        if not (again and (variance_sum < _LOST * second).any()):
             break
         # The first rows, of little weight, were far from the mean: once more, from the mean.
         shift = shift + mean

@@ -15,6 +15,7 @@ from rareclass.rows.protocol import Block as Block
 from rareclass.rows.protocol import Budget as Budget
 from rareclass.rows.protocol import Rows
 from rareclass.rows.source import RowSource, as_source
+from rareclass.rows.source import consecutive as consecutive
 
 __all__ = [
     "ArrayRows",

@@ -1,6 +1,7 @@
 """Parquet files and folders of them in one pass, a batch of rows after the other."""
 
 from collections.abc import Generator, Iterable, Iterator
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def parquet_batches(
     [[0.5], [1.5]] ['ok', 'ok']
     [[9.0]] ['fraud']
     """
-    if batch_rows is not None and batch_rows < 1:
+    if batch_rows is not None and not (isinstance(batch_rows, Integral) and batch_rows >= 1):
         raise ValueError(f"batch_rows={batch_rows!r} is not a number of rows above 0.")
     table = ParquetTable(path, target, weight, columns, dtype)
     if not table.n_rows:

@@ -1,6 +1,6 @@
 """One way to take rows out of arrays, sparse matrices and data frames."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 _CHECK_ROWS = 65536
+_STRETCH_BYTES = 2**27
 # What float32 holds exactly.
 _NARROW = (nw.Float32, nw.Boolean, nw.Int8, nw.Int16, nw.UInt8, nw.UInt16)
 
@@ -43,6 +44,11 @@ class RowSource:
         """The chosen rows: ndarray or CSR matrix of shape (n, n_features), a copy or a view."""
         return self._take(rows)
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether rows can be taken in any order at the same price."""
+        return self._close is None
+
     def close(self) -> None:
         """Give back what the rows hold on disk; arrays in memory stay as they are."""
         if self._close is not None:
@@ -75,6 +81,27 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
     source = _table_source(X) if is_table(X) else _array_source(X)
     _check_finite(source, feature_names)
     return source
+
+
+def consecutive(source: RowSource) -> Iterator[tuple[int, RowSource]]:
+    """The rows in their order as stretches in memory, each with its first row.
+
+    For those who want some rows of a file here and others there: it is read once, and rows are
+    picked from the stretch. Rows in memory are one stretch and are not copied.
+    """
+    size = source.n_rows
+    if not source.is_in_memory:
+        size = max(1, _STRETCH_BYTES // (source.dtype.itemsize * source.n_features))
+    for start in range(0, source.n_rows, size):
+        if size >= source.n_rows:
+            yield 0, source
+            return
+        rows = source.take(slice(start, min(start + size, source.n_rows)))
+        yield start, RowSource(rows.shape, source.dtype, partial(_picked, rows), source.is_sparse)
+
+
+def _picked(block: Any, rows: slice | np.ndarray) -> Any:
+    return block[rows]
 
 
 def _is_plain(X: Any) -> bool:

@@ -63,6 +63,21 @@ class Terms(NamedTuple):
     memory: int
 
 
+def how_chosen(given: Any, terms: Terms) -> str:
+    """Return where the parameter of a method comes from: the user, the folds, or neither.
+
+    Parameters
+    ----------
+    given : number or None
+        What the user said; None if nothing.
+    terms : Terms
+        Those of the training that chose.
+    """
+    if given is not None:
+        return "given"
+    return "chosen by cross-validation" if terms.folds >= 2 else "a default: too few rare rows"
+
+
 class TableSize(NamedTuple):
     """A table by its numbers, before it is encoded.
 
@@ -117,12 +132,15 @@ class Method(Protocol):
         """Return this method with the parameter that `model` was fitted with."""
         ...
 
-    def facts(self, model: Any) -> dict[str, Any]:
-        """Return what a model file says of the model, as plain data."""
+    def facts(self, model: Any, terms: Terms) -> dict[str, Any]:
+        """Return what a model file says of the model, as plain data.
+
+        `terms` are those of the training that chose the parameter: without folds none was chosen.
+        """
         ...
 
-    def summary(self, model: Any) -> list[str]:
-        """Return the lines that ``rareclass fit`` prints of the model."""
+    def summary(self, model: Any, terms: Terms) -> list[str]:
+        """Return the lines that ``rareclass fit`` prints of the model; `terms` as in `facts`."""
         ...
 
     def lighten(self, model: Any) -> None:

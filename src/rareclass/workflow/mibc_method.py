@@ -11,7 +11,7 @@ from rareclass.byte_sizes import size_text
 from rareclass.errors import InputError
 from rareclass.moments import MIBC, MIBCCV
 from rareclass.moments.mibc_cv import PAPER_CS
-from rareclass.workflow.method import EncodedRows, TableSize, Terms
+from rareclass.workflow.method import EncodedRows, TableSize, Terms, how_chosen
 
 DEFAULT_COST = 1.0
 # Up to so many columns the whole covariance is kept: factorising it takes a fraction of a second.
@@ -55,6 +55,17 @@ class MIBCMethod:
         """Fit with cross-validation where there are rows for it."""
         covariance = self.covariance or _covariance(rows)
         _check_memory(covariance, rows, terms)
+        try:
+            fitted = _fitted(self._estimator(covariance, terms, notes), rows)
+        except InputError as error:
+            if self.cost != inf:
+                raise
+            raise InputError(error.message, "Use --cost auto, or a number such as 1.") from error
+        model: MIBC = getattr(fitted, "best_estimator_", fitted)
+        return model
+
+    def _estimator(self, covariance: str, terms: Terms, notes: list[str]) -> MIBC | MIBCCV:
+        """A search over folds where there are rows for them."""
         shared: dict[str, Any] = {
             "covariance": covariance,
             "pos_label": 1,
@@ -64,33 +75,29 @@ class MIBCMethod:
             notes.append("Too few rare rows for cross-validation: the threshold may be far off.")
             if self.cost is None:
                 notes.append(f"For the same reason C was not chosen: {DEFAULT_COST:g} was taken.")
-            return _fitted(MIBC(self.cost or DEFAULT_COST, **shared), rows)
+            ridge = "auto" if self.ridge is None else self.ridge
+            return MIBC(self.cost or DEFAULT_COST, ridge=ridge, **shared)
         costs = PAPER_CS if self.cost is None else (self.cost,)
         ridges = (self.ridge,)
         if self.ridge is None:
             ridges = RIDGES if covariance in _CHEAP else ("auto",)
         # Even one C is cross-validated: the threshold needs scores of rows held out.
-        search = MIBCCV(costs, ridges, cv=terms.folds, **shared)
-        try:
-            model: MIBC = _fitted(search, rows).best_estimator_
-        except InputError as error:
-            if self.cost != inf:
-                raise
-            raise InputError(error.message, "Use --cost auto, or a number such as 1.") from error
-        return model
+        return MIBCCV(costs, ridges, cv=terms.folds, **shared)
 
     def as_chosen(self, model: MIBC) -> "MIBCMethod":
         """Return the method with the C and the ridge of `model`."""
         return replace(self, cost=float(model.C), ridge=model.ridge)
 
-    def facts(self, model: MIBC) -> dict[str, Any]:
+    def facts(self, model: MIBC, terms: Terms) -> dict[str, Any]:
         """Return C, the covariance, what is guaranteed, and how the solver ended."""
+        has_folds = terms.folds >= 2
+        chose_ridge = self.ridge is None and model.covariance in _CHEAP
         return {
             "C": float(model.C),
-            "C_chosen_by_cross_validation": self.cost is None,
+            "C_chosen_by_cross_validation": self.cost is None and has_folds,
             "covariance": model.covariance,
             "ridge": float(model.ridge_),
-            "ridge_chosen_by_cross_validation": self.ridge is None and model.covariance in _CHEAP,
+            "ridge_chosen_by_cross_validation": chose_ridge and has_folds,
             "specificity_bound": float(model.specificity_bound_),
             "solver": {
                 "status": model.status_,
@@ -99,21 +106,21 @@ class MIBCMethod:
             },
         }
 
-    def summary(self, model: MIBC) -> list[str]:
+    def summary(self, model: MIBC, terms: Terms) -> list[str]:
         """Return the lines on covariance, C, guarantee and solver."""
         ridge = f", with {model.ridge_:.3g} added to every variance" if model.ridge_ else ""
         if model.ridge != "auto":
             ridge += f" ({model.ridge:g} of their mean"
             ridge += ", chosen by cross-validation)" if self.ridge is None else ")"
         power = "" if inf == model.C else f" (10^{log10(model.C):.4g})"
-        how = "given" if self.cost is not None else "chosen by cross-validation"
+        passes = "pass" if model.n_iter_ == 1 else "passes"
         return [
             f"Covariance of the rest: {model.covariance.replace('_', ' ')}, "
             f"{len(model.coef_):,} columns{ridge}",
-            f"Cost C = {model.C:.4g}{power}, {how}",
+            f"Cost C = {model.C:.4g}{power}, {how_chosen(self.cost, terms)}",
             f"Guarantee: at least {model.specificity_bound_:.1%} of the rest is called rest at the "
             "threshold, if its mean and covariance are these",
-            f"Solver: {model.status_} after {model.n_iter_:,} passes of the rare rows, "
+            f"Solver: {model.status_} after {model.n_iter_:,} {passes} of the rare rows, "
             f"duality gap {model.duality_gap_:.1e}",
         ]
 

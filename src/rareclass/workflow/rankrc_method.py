@@ -10,7 +10,7 @@ from rareclass.ranking import RankRC, RankRCCV
 from rareclass.ranking.preparation import held_whole_bytes
 from rareclass.ranking.rankrc_cv import PAPER_LAMS
 from rareclass.workflow.duration import LONG_SECONDS, duration_text, rankrc_seconds
-from rareclass.workflow.method import EncodedRows, TableSize, Terms
+from rareclass.workflow.method import EncodedRows, TableSize, Terms, how_chosen
 
 DEFAULT_LAM = 2.0**-8
 # More rare rows than this are thinned to well-spread ones; fewer are joined by some majority
@@ -73,22 +73,22 @@ class RankRCMethod:
         """Return the method with the lam of `model`."""
         return replace(self, lam=float(model.lam))
 
-    def facts(self, model: RankRC) -> dict[str, Any]:
+    def facts(self, model: RankRC, terms: Terms) -> dict[str, Any]:
         """Return lam, width, landmarks and how the solver ended."""
         return {
             "lam": float(model.lam),
-            "lam_chosen_by_cross_validation": self.lam is None,
+            "lam_chosen_by_cross_validation": self.lam is None and terms.folds >= 2,
             "width": float(model.width_),
             "n_landmarks": int(model.coef_.shape[0]),
             "solver": {"status": model.status_, "iterations": int(model.n_iter_)},
         }
 
-    def summary(self, model: RankRC) -> list[str]:
+    def summary(self, model: RankRC, terms: Terms) -> list[str]:
         """Return the lines on landmarks and lam."""
-        how = "given" if self.lam is not None else "chosen by cross-validation"
         return [
             f"Landmarks: {model.coef_.shape[0]:,} rows carry the model",
-            f"Regulariser lam = {model.lam:.4g} (2^{log2(model.lam):.4g}), {how}",
+            f"Regulariser lam = {model.lam:.4g} (2^{log2(model.lam):.4g}), "
+            f"{how_chosen(self.lam, terms)}",
         ]
 
     def lighten(self, model: RankRC) -> None:

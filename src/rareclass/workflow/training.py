@@ -77,9 +77,10 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     if estimate is not None:
         notes += _notes_on_rare_rows(int(data.rare[held_out].sum()), estimate)
     trained_on = data if refitted else data.take(kept)
-    metadata = _metadata(data, settings, model, estimate, refitted)
+    chosen_on = terms_of(data.rare[kept], settings)
+    metadata = method.facts(model, chosen_on) | _metadata(data, settings, model, estimate, refitted)
     metadata["majority_quantiles"] = _majority_quantiles(encoder, model, trained_on, settings.seed)
-    summary = method.summary(model)
+    summary = method.summary(model, chosen_on)
     method.lighten(model)
     return Trained(ModelFile(encoder, model, metadata), estimate, chosen, summary, notes)
 
@@ -131,12 +132,12 @@ def _fit(
     """Return an encoder and a model, both fitted on `data`."""
     encoder = data.new_encoder(settings.seed)
     rows = EncodedRows(_encoded(encoder, data, settings.seed), data.rare, data.weight)
-    return encoder, method.fit(rows, terms_of(data, settings), notes)
+    return encoder, method.fit(rows, terms_of(data.rare, settings), notes)
 
 
-def terms_of(data: TrainingSet, settings: FitSettings) -> Terms:
-    """Return the terms on which a method learns from `data`."""
-    folds = min(settings.folds, int(data.rare.sum()), int((~data.rare).sum()))
+def terms_of(rare: NDArray[np.bool_], settings: FitSettings) -> Terms:
+    """Return the terms on which a method learns from rows, `rare` saying which of them are."""
+    folds = min(settings.folds, int(rare.sum()), int((~rare).sum()))
     return Terms(folds, settings.seed, settings.kernel_memory)
 
 
@@ -169,8 +170,8 @@ def _metadata(
     estimate: Estimate | None,
     refitted: bool,
 ) -> dict[str, Any]:
-    about_model = {"method": settings.method.name, **settings.method.facts(model)}
-    return about_model | {
+    return {
+        "method": settings.method.name,
         "format": "table" if data.columns else "svmlight",
         "target": data.target,
         "rare_label": data.rare_class.label,
