@@ -27,6 +27,7 @@ from rareclass.moments.dual import solve_dual
 from rareclass.moments.metric import DenseMetric
 
 SIDES = ("two-sided", "one-sided", "either")
+HEADER = ["AUC in percent", *SIDES, SQUARED, *(f"p, {side}" for side in SIDES)]
 
 
 def hyperplane(second: np.ndarray, rare: np.ndarray, C: float) -> np.ndarray | None:
@@ -102,9 +103,10 @@ def main(argv: list[str]) -> None:
     names = options.sets or [n for n in mibc_sets.dense_names() if mibc_sets.is_there(n, folder)]
     tasks = list(product(names, range(options.splits)))
     cells = run_all("One side", measure, tasks, options.jobs)
-    header = ["AUC in percent", *SIDES, SQUARED, *(f"p, {side}" for side in SIDES)]
-    print_table(header, lines(cells, liblinear))
-    record.write("mibc_one_sided", {"splits": options.splits, "cells": cells}, options.json)
+    print_table(HEADER, lines(cells, liblinear))
+    beside = [[*key, auc] for key, auc in liblinear.items() if key[0] in names]
+    body = {"splits": options.splits, "cells": cells, "liblinear": beside}
+    record.write("mibc_one_sided", body, options.json)
 
 
 if __name__ == "__main__":

@@ -212,8 +212,7 @@ class MIBC(RankScorer, BaseEstimator):
     def fit_rows(self, rows: LabelledRows) -> Self:
         """Learn from rows that live on disk, or anywhere; see `RankRC.fit_rows`.
 
-        For a Parquet file that is read once only, `partial_fit` on
-        `rareclass.rows.parquet_batches` needs no scratch file.
+        `partial_fit` on `rareclass.rows.parquet_batches` needs no scratch file.
         """
         rows = LabelledRows.to_learn_from(rows)
         return self.fit(rows, rows.y, rows.sample_weight)
@@ -235,8 +234,8 @@ class MIBC(RankScorer, BaseEstimator):
 
         Notes
         -----
-        Time: one pass for the moments of all rows, from which those of each label's rows are taken
-        out; then as `fit` without its pass. Labels of rows that lie 1e7 deviations out lose digits.
+        Time: one pass for the moments of all rows, from which each label's are taken out (rows that
+        lie 1e7 deviations out cost digits); then as `fit` without its pass.
         """
         from rareclass.moments.many import fit_many
 
@@ -333,10 +332,7 @@ class MIBC(RankScorer, BaseEstimator):
         return together
 
     def forget_rows(self) -> Self:
-        """Keep the hyperplane and let go of moments and rare rows, which are most of the memory.
-
-        `partial_fit` and `merge` are then no longer possible.
-        """
+        """Keep the hyperplane, and no moments and rare rows: nothing can be learned or merged."""
         self._solved = self._solution()
         del self.moments_, self.rare_rows_, self.rare_weight_
         return self
