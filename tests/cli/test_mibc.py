@@ -156,7 +156,7 @@ def test_wide_svmlight(tmp_path: Path, rareclass: Run) -> None:
     said = message(
         rareclass("fit", path, "--method", "mibc", "--covariance", "full", "--out", model)
     )
-    assert "--covariance full of 19,999 encoded columns takes 26" in said
+    assert "--covariance full of 19,999 encoded columns takes 41" in said
     assert "factor or diagonal" in said
 
 
