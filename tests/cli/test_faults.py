@@ -317,6 +317,31 @@ def test_interrupt_of_the_real_process(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
 
 
+INTERRUPTED_IN_A_CALLBACK = """
+import ctypes, time
+import rareclass.cli.app
+from rareclass.cli.main import main
+
+def interrupted():
+    raise KeyboardInterrupt
+
+def app():
+    ctypes.CFUNCTYPE(None)(interrupted)()  # from here no exception comes back
+    for _ in range(300):
+        time.sleep(0.1)
+
+rareclass.cli.app.app = app
+main()
+"""
+
+
+def test_interrupt_in_a_callback_is_not_lost() -> None:
+    command = [sys.executable, "-c", INTERRUPTED_IN_A_CALLBACK]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (found.returncode, found.stdout) == (130, "")
+    assert found.stderr == "Error: Stopped; nothing was left half-written.\n"
+
+
 def test_input_error_joins_message_and_remedy() -> None:
     assert str(InputError("Wrong.", "Mend it.")) == "Wrong. Mend it."
 
