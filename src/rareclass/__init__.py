@@ -11,15 +11,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rareclass.hyperball import RACH, RACHCV
     from rareclass.moments import MIBC, MIBCCV
     from rareclass.ranking import RankRC, RankRCCV, RankSVM, rankrc_path
 
 __version__ = "0.1.0"
-__all__ = ["MIBC", "MIBCCV", "RankRC", "RankRCCV", "RankSVM", "__version__", "rankrc_path"]
+__all__ = [
+    "MIBC",
+    "MIBCCV",
+    "RACH",
+    "RACHCV",
+    "RankRC",
+    "RankRCCV",
+    "RankSVM",
+    "__version__",
+    "rankrc_path",
+]
 
 _HOME = {
     **dict.fromkeys(("RankRC", "RankRCCV", "RankSVM", "rankrc_path"), "rareclass.ranking"),
     **dict.fromkeys(("MIBC", "MIBCCV"), "rareclass.moments"),
+    **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
 }
 
 

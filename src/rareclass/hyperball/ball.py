@@ -1,0 +1,257 @@
+"""One ball around one rare category: fitting it, and what came of it."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rareclass.hyperball.ball_problem import BallProblem
+from rareclass.hyperball.ball_solver import BallSolution, solve_ball
+from rareclass.hyperball.convex_concave import convex_concave
+from rareclass.hyperball.one_class import one_class_center
+from rareclass.hyperball.points import Points
+from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Pool
+from rareclass.hyperball.spaces import Space
+from rareclass.solver_status import Status
+
+# How the ball is found: at once, or as in the paper.
+DIRECT, CONVEX_CONCAVE = "direct", "convex_concave"
+SOLVERS: dict[str, Callable[..., BallSolution]] = {
+    DIRECT: solve_ball,
+    CONVEX_CONCAVE: convex_concave,
+}
+# Where the border is.
+SOLVED, SHARE = "solved", "share"
+# A row on the sphere is inside, whatever rounding made of its distance.
+_ROUNDING = 1e-9
+# Of a multiplier's bound: what is nearer than this is at it.
+_AT_BOUND = 1e-6
+
+
+class Ball(NamedTuple):
+    """A ball, the rows that it was fitted to and how the solver ended.
+
+    Attributes
+    ----------
+    label : label
+        The rare category.
+    space : Space
+        Where it lives.
+    center : ndarray of shape (p,)
+        In the coordinates of ``space``.
+    squared_radius : float
+    is_moved : bool
+        Whether a margin or slack set the radius apart from that of Problem 1.
+    rows : ndarray of int of shape (n,)
+        Numbers of the rows that entered the optimisation.
+    kinds : ndarray of int8 of shape (n,)
+        1 for the rare rows, -1 for the majority rows, 0 for the unlabelled ones.
+    X : ndarray or CSR of shape (n, n_features)
+        These rows.
+    multipliers : ndarray of shape (n,)
+        The solution of the dual problem.
+    price : ndarray of shape (n,)
+        Their upper bounds.
+    distances : ndarray of shape (n,)
+        Squared, of the rows to the centre.
+    objective_path : tuple of float
+        Problem 1 (with a margin, as `fit_ball` has it) after each outer step.
+    gap : float
+        Relative duality gap: of Problem 1, or with "convex_concave" of the last linearised problem.
+    n_outer, n_inner : int
+        Steps of the two loops.
+    status : Status
+    """
+
+    label: Any
+    space: Space
+    center: np.ndarray
+    squared_radius: float
+    is_moved: bool
+    rows: np.ndarray
+    kinds: np.ndarray
+    X: Any
+    multipliers: np.ndarray
+    price: np.ndarray
+    distances: np.ndarray
+    objective_path: tuple
+    gap: float
+    n_outer: int
+    n_inner: int
+    status: Status
+
+    @property
+    def radius(self) -> float:
+        """In the units of the distances."""
+        return float(np.sqrt(self.squared_radius))
+
+    @property
+    def support(self) -> np.ndarray:
+        """Numbers of the rows with a multiplier above 0."""
+        return self.rows[self.multipliers > 0.0]
+
+    @property
+    def found(self) -> np.ndarray:
+        """Numbers of the unlabelled rows inside: they are predicted rare."""
+        return self.rows[self.inside]
+
+    @property
+    def inside(self) -> np.ndarray:
+        """Positions in ``rows`` of the unlabelled ones inside.
+
+        Those whose multiplier is below its bound; with a margin or slack those within the radius.
+        """
+        if self.is_moved:
+            within = self.distances <= self.squared_radius
+            return np.flatnonzero(within & (self.kinds == UNLABELLED))
+        below = self.multipliers < self.price * (1.0 - _AT_BOUND)
+        # Of a row on the sphere, or of price 0, the multiplier does not tell; its distance does.
+        below |= self.distances <= self.squared_radius
+        return np.flatnonzero(below & (self.kinds == UNLABELLED))
+
+    def depth(self, X: Any) -> np.ndarray:
+        """``R^2 - distance^2`` of every row of X, shape (n,)."""
+        return self.squared_radius - self.space.squared_distances(X, self.center)
+
+
+def share_radius(distances: np.ndarray, pool: Pool) -> float | None:
+    """Squared radius within which the rare share of the unlabelled rows falls.
+
+    None without unlabelled rows. Those that the filter left out are taken to lie farther away.
+    """
+    unlabelled = pool.which(UNLABELLED)
+    if not len(unlabelled):
+        return None
+    order = unlabelled[np.argsort(distances[unlabelled], kind="stable")]
+    reached = np.cumsum(pool.weight[order])
+    left_out = max(pool.weight_unlabelled - float(reached[-1]), 0.0)
+    wanted = pool.rare_share * (reached[-1] + left_out) * (1.0 - 1e-12)
+    return float(distances[order[min(int(np.searchsorted(reached, wanted)), len(order) - 1)]])
+
+
+def prices(pool: Pool, C1: float, C2: float) -> np.ndarray:
+    """Upper bounds of the multipliers: none for rare rows, C1 and C2 times weight for others."""
+    price = np.full(len(pool.rows), np.inf)
+    price[pool.kinds == MAJORITY] = C1
+    price[pool.kinds == UNLABELLED] = C2
+    return np.where(pool.kinds == RARE, np.inf, price * pool.weight)
+
+
+class Start(NamedTuple):
+    """Where the convex-concave loop begins: a centre, and multipliers (Algorithm 2)."""
+
+    center: np.ndarray
+    squared_radius: float
+    multipliers: np.ndarray | None = None
+
+
+def one_class_start(points: Points, pool: Pool) -> Start:
+    """Steps 1 to 5 of Algorithm 2: the one-class ball of the rare rows.
+
+    A single rare row is the centre, and its nearest majority row lies on the sphere.
+    """
+    rare = pool.which(RARE)
+    center, squared_radius = one_class_center(points.take(rare), pool.weight[rare])
+    if len(rare) == 1 and (pool.kinds == MAJORITY).any():
+        majority = points.take(pool.which(MAJORITY))
+        squared_radius = float(majority.squared_distances(center).min())
+    return Start(center, squared_radius)
+
+
+def first_multipliers(
+    points: Points, pool: Pool, price: np.ndarray, start: Start, C1: float, C2: float
+) -> np.ndarray:
+    """Step 6 of Algorithm 2: multipliers that the optimality conditions give for a ball."""
+    distances = points.squared_distances(start.center)
+    apart = distances - start.squared_radius
+    on_sphere = np.abs(apart) <= _ROUNDING * (start.squared_radius + np.abs(distances))
+    signs = np.where(pool.kinds == MAJORITY, -1.0, 1.0)
+    at_bound = np.where(signs * apart > 0.0, price, 0.0)
+    multipliers = np.where(on_sphere, 0.5 * price, at_bound)
+    rare = pool.kinds == RARE
+    multipliers[rare] = np.where((apart[rare] >= 0.0) | on_sphere[rare], 0.5 * (C1 + C2), 0.0)
+    return multipliers
+
+
+def fit_ball(
+    label: Any,
+    space: Space,
+    points: Points,
+    pool: Pool,
+    C1: float,
+    C2: float,
+    start: Start | None = None,
+    *,
+    margin: float = 0.0,
+    radius: str = SOLVED,
+    slack: float = 0.0,
+    solver: str = DIRECT,
+    tol: float,
+    max_outer: int,
+    max_inner: int,
+) -> Ball:
+    """Solve Problem 1 over a pool, from the one-class ball or from a solution nearby.
+
+    The margin m asks for majority rows beyond ``R^2 + m``: that is Problem 1 with m more squared
+    distance to the other rows, and R^2 + m for its R^2. The border lies half way, or
+    where the rare share of the unlabelled rows falls inside.
+    """
+    price = prices(pool, C1, C2)
+    start = start or one_class_start(points, pool)
+    multipliers = start.multipliers
+    if multipliers is None:
+        multipliers = first_multipliers(points, pool, price, start, C1, C2)
+    seen = points if not margin else _farther(points, pool.kinds != MAJORITY, margin)
+    limits = {"tol": tol, "max_outer": max_outer, "max_inner": max_inner}
+    start = start._replace(multipliers=multipliers)
+    solution = _solve(SOLVERS[solver], seen, pool, price, start, limits)
+    distances = points.squared_distances(solution.center)
+    squared_radius = solution.squared_radius - 0.5 * margin
+    if radius == SHARE:
+        by_share = share_radius(distances, pool)
+        squared_radius = squared_radius if by_share is None else by_share
+    squared_radius += _ROUNDING * (abs(squared_radius) + float(distances.mean()))
+    squared_radius = max(squared_radius + slack, 0.0)
+    return Ball(
+        label=label,
+        space=space,
+        center=solution.center,
+        squared_radius=squared_radius,
+        is_moved=bool(margin or slack or radius == SHARE),
+        rows=pool.rows,
+        kinds=pool.kinds,
+        X=pool.X,
+        multipliers=solution.multipliers,
+        price=price,
+        distances=distances,
+        objective_path=tuple(solution.objective_path),
+        gap=solution.gap,
+        n_outer=solution.n_outer,
+        n_inner=solution.n_inner,
+        status=solution.status,
+    )
+
+
+def _farther(points: Points, chosen: np.ndarray, margin: float) -> Points:
+    """The points with more squared distance from some of them to wherever the centre is."""
+    return Points(points.features, points.residual + np.where(chosen, margin, 0.0))
+
+
+def _solve(
+    solver: Callable[..., BallSolution],
+    points: Points,
+    pool: Pool,
+    price: np.ndarray,
+    start: Start,
+    limits: dict[str, Any],
+) -> BallSolution:
+    """The solver's answer, with the multipliers of rows that a price of 0 leaves out at 0."""
+    there = np.flatnonzero(price > 0.0)
+    signs = np.where(pool.kinds[there] == MAJORITY, -1.0, 1.0)
+    seen = points if len(there) == points.n_rows else points.take(there)
+    multipliers = None if start.multipliers is None else start.multipliers[there]
+    problem = BallProblem(seen, signs, price[there])
+    solution = solver(problem, start.center, multipliers, **limits)
+    whole = np.zeros(points.n_rows)
+    whole[there] = solution.multipliers
+    return solution._replace(multipliers=whole)

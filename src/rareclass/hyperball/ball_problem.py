@@ -1,0 +1,262 @@
+"""The problem of the ball, and its dual."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from rareclass.hyperball.points import Points
+
+# How far sums of prices, relative to all of them, may be out by rounding.
+_ROUNDING = 1e-12
+
+
+class BallProblem(NamedTuple):
+    r"""The rows, on which side of the sphere each belongs, and what it costs to be on the other.
+
+    .. math::
+        \min_{c, R^2} R^2 + \sum_{-} price_i \max(0, R^2 - \|x_i - c\|^2)
+        + \sum_{+} price_k \max(0, \|x_k - c\|^2 - R^2)
+
+    which is Problem 1 of the paper with its slacks left out; an infinite price is a hard
+    constraint.
+
+    Attributes
+    ----------
+    points : Points
+        n rows.
+    signs : ndarray of shape (n,), float64
+        +1 for rows that belong inside (rare, unlabelled), -1 for the majority. One +1 at least.
+    price : ndarray of shape (n,)
+        Above 0; inf is allowed for rows of sign +1. These sum to 1 or more: with less, no ball
+        would be worth its radius.
+    """
+
+    points: Points
+    signs: np.ndarray
+    price: np.ndarray
+
+
+class PrimalValue(NamedTuple):
+    """The best squared radius for a centre, and what it costs."""
+
+    squared_radius: float
+    objective: float
+
+
+def best_radius(reach: np.ndarray, signs: np.ndarray, price: np.ndarray) -> PrimalValue:
+    r"""Minimise over :math:`R^2` what the rows cost at given squared distances, exactly.
+
+    The cost is convex and piecewise linear in :math:`R^2`, its slope 1 + (prices of the majority
+    inside) - (prices of the others outside), and :math:`R^2` is not below the distance of any row
+    of infinite price. Of several minimisers the smallest is taken.
+
+    Parameters
+    ----------
+    reach : ndarray of shape (n,)
+        Squared distances; in the paper's convex problem, for the majority, their tangents.
+    signs, price : ndarray of shape (n,)
+        As of `BallProblem`.
+
+    Notes
+    -----
+    Time O(n log n).
+
+    Examples
+    --------
+    >>> best_radius(np.array([1.0, 2.0, 9.0]), np.ones(3), np.full(3, 0.6)).squared_radius
+    2.0
+    """
+    hard = np.isinf(price)
+    floor = float(reach[hard].max(initial=-np.inf))
+    priced = np.where(hard, 0.0, price)
+    order = np.argsort(reach)
+    # Right of a breakpoint, the slope is 1 - (all of sign +) + (all passed, of either sign).
+    slope = np.cumsum(priced[order]) + (1.0 - float(priced[signs > 0.0].sum()))
+    room = _ROUNDING * max(1.0, float(priced.sum()))
+    turn = int(np.searchsorted(slope, -room))
+    lowest = float(reach[order[turn]]) if turn < len(order) else floor
+    squared_radius = max(lowest, floor)
+    over = np.maximum(signs * (reach - squared_radius), 0.0)
+    return PrimalValue(squared_radius, squared_radius + float(priced @ over))
+
+
+class ShiftedRows:
+    """The rows of a problem seen from a point near the ball, where squares keep their digits.
+
+    Sparse rows stay where they are: a shift would fill them.
+
+    Attributes
+    ----------
+    signs, price : ndarray of shape (n,)
+    plus : bool ndarray of shape (n,)
+        Rows of sign +1.
+    origin : ndarray of shape (p,)
+    Z : ndarray or CSR of shape (n, p)
+        Coordinates from the origin.
+    norms : ndarray of shape (n,)
+        Squared distances to the origin.
+    """
+
+    def __init__(self, problem: BallProblem) -> None:
+        points = problem.points
+        self.signs = np.asarray(problem.signs, np.float64)
+        self.price = np.asarray(problem.price, np.float64)
+        self.plus = self.signs > 0.0
+        self._check(points)
+        self.residual = points.residual
+        self.Z: Any = points.features
+        if sparse.issparse(points.features):
+            self.origin = np.zeros(int(points.features.shape[1]))
+        else:
+            self.origin = self._near_the_ball(points)
+            self.Z = np.asarray(points.features, np.float64) - self.origin
+        self.norms = Points(self.Z, points.residual).squared_norms()
+
+    def _check(self, points: Points) -> None:
+        n = points.n_rows
+        if self.signs.shape != (n,) or self.price.shape != (n,):
+            raise ValueError(
+                f"signs and price are to have one number for each of the {n} points; their shapes "
+                f"are {self.signs.shape} and {self.price.shape}."
+            )
+        worth = float(self.price[self.plus].sum())
+        if not worth >= 1.0 - _ROUNDING:
+            raise ValueError(
+                f"The prices of the rows of sign +1 sum to {worth}, and are to sum to 1 or more: "
+                "with less, no ball is worth its radius. Raise the prices."
+            )
+
+    def _near_the_ball(self, points: Points) -> np.ndarray:
+        """The mean of the rows that are inside for certain; without any, of those that may be."""
+        weight = np.where(np.isinf(self.price) & self.plus, 1.0, 0.0)
+        if not weight.any():
+            weight = np.where(self.plus, self.price, 0.0)
+        weight /= weight.sum()
+        middle = points.combine(weight)
+        # Far from zero, the first mean is out by rounding; the second, seen from it, is not.
+        return middle + weight @ (points.features - middle)
+
+    def squared_distances(self, center: np.ndarray) -> np.ndarray:
+        """To a centre given from the origin."""
+        return np.maximum(self.norms - 2.0 * (self.Z @ center) + center @ center, 0.0)
+
+    def value(self, center: np.ndarray) -> PrimalValue:
+        """The objective of the problem at a centre, with its best radius."""
+        return best_radius(self.squared_distances(center), self.signs, self.price)
+
+
+class Place(NamedTuple):
+    """Multipliers, and the sums of rows that go with them: all linear in the multipliers.
+
+    Attributes
+    ----------
+    multipliers : ndarray of shape (n,)
+    V : ndarray of shape (p,)
+        Sum of signs l z', with z' seen from the middle of the dual.
+    S : float
+        What V is divided by to get the centre.
+    inner : ndarray of shape (n,)
+        z'_i . V
+    """
+
+    multipliers: np.ndarray
+    V: np.ndarray
+    S: float
+    inner: np.ndarray
+
+    def beyond(self, last: "Place", share: float) -> "Place":
+        """Farther on along the way from another place."""
+        return Place(
+            self.multipliers + share * (self.multipliers - last.multipliers),
+            self.V + share * (self.V - last.V),
+            self.S + share * (self.S - last.S),
+            self.inner + share * (self.inner - last.inner),
+        )
+
+
+class Optimality(NamedTuple):
+    """What multipliers are worth.
+
+    Attributes
+    ----------
+    squared_radius : float
+        The best one for their centre.
+    objective : float
+        At this centre and radius.
+    excess : float
+        Objective less dual value, a sum of terms that are not negative.
+    gap : float
+        The same relative to the objective.
+    """
+
+    squared_radius: float
+    objective: float
+    excess: float
+    gap: float
+
+
+class BallDual:
+    r"""The dual of the problem: concave, and the problem is convex.
+
+    The problem looks as if it were not, for a ball that leaves the majority out. But in place of
+    the radius take :math:`\rho = R^2 - \|c\|^2`. Then :math:`\|x - c\|^2 - R^2 = \|x\|^2 - 2 z'c -
+    \rho` is linear in :math:`(c, \rho)`, and :math:`R^2 = \|c\|^2 + \rho` convex. So there is one
+    best centre, and a dual that meets the problem there, with :math:`z'` seen from any middle:
+
+    .. math::
+        D(l) = \sum_i s_i l_i \|x'_i\|^2 - \Big\|\sum_i s_i l_i z'_i\Big\|^2, \qquad
+        0 \le l_i \le price_i, \quad \sum_i s_i l_i = 1.
+
+    The centre is :math:`V = \sum_i s_i l_i z'_i`, and the gradient :math:`s_i \|x_i - c\|^2`.
+
+    Parameters
+    ----------
+    rows : ShiftedRows
+    middle : ndarray of shape (p,)
+        From the origin of the rows. Near the centre, no digits are lost.
+    """
+
+    def __init__(self, rows: ShiftedRows, middle: np.ndarray) -> None:
+        self.rows, self.middle = rows, middle
+        self.squares = rows.squared_distances(middle)
+
+    def at(self, multipliers: np.ndarray) -> Place:
+        """The sums for these multipliers: two products with the rows."""
+        weights = self.rows.signs * multipliers
+        V = self.rows.Z.T @ weights - weights.sum() * self.middle
+        return Place(multipliers, V, self.total(multipliers), self.inner(V))
+
+    def total(self, multipliers: np.ndarray) -> float:
+        """S: what the sum V is divided by to get the centre."""
+        return 1.0
+
+    def inner(self, way: np.ndarray) -> np.ndarray:
+        """Inner products of the rows, seen from the middle, with a direction."""
+        return self.rows.Z @ way - self.middle @ way
+
+    def center(self, place: Place) -> np.ndarray:
+        """The centre that goes with a place, from the origin of the rows."""
+        return self.middle + place.V / place.S
+
+    def reach(self, place: Place) -> np.ndarray:
+        """Squared distances from that centre: signs times this is the gradient."""
+        return self.squares - 2.0 * place.inner + place.V @ place.V
+
+    def optimality(self, place: Place) -> Optimality:
+        """Objective and gap.
+
+        With m = signs (reach - R^2): objective - D = sum (price - l) max(0, m) + l max(0, -m).
+        """
+        signs, price, reach = self.rows.signs, self.rows.price, self.reach(place)
+        radius, objective = best_radius(reach, signs, price)
+        margin = signs * (reach - radius)
+        room = np.where(np.isfinite(price), price - place.multipliers, 0.0)
+        excess = float(room @ np.maximum(margin, 0.0))
+        excess += float(place.multipliers @ np.maximum(-margin, 0.0))
+        return Optimality(radius, objective, excess, self.relative(excess, objective))
+
+    def relative(self, excess: float, objective: float) -> float:
+        """A gap relative to the objective, or to its rounding errors where that is 0."""
+        floor = np.finfo(float).eps * float(self.squares.max()) or np.finfo(float).tiny
+        return excess / max(abs(objective), floor)

@@ -1,0 +1,333 @@
+"""A ball in words: where its rows differ from the others, and which rows are nearest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from rareclass.hyperball.ball import Ball
+from rareclass.hyperball.pool import RARE, UNLABELLED
+from rareclass.hyperball.spaces import InputSpace
+from rareclass.labels import plain
+
+# Middle nine tenths: "typical" of the inside and of the outside.
+_LOW, _HIGH = 0.05, 0.95
+# Features that are looked at value by value: the means tell them from the others.
+_MOST_FEATURES = 100
+_SHOWN = 10
+_NEAREST = 5
+_WIDTH = 80
+
+
+class FeatureRow(NamedTuple):
+    """One feature, inside and outside of a ball.
+
+    Attributes
+    ----------
+    ball : int
+        Position in ``balls_``.
+    label : label
+        The category.
+    feature : str
+    center : float
+        The ball's centre; with a kernel, which has none among the rows, the mean of the inside.
+    inside_low, inside_high : float
+        Middle nine tenths of the rows inside, labelled rare ones included.
+    outside_low, outside_high : float
+        Middle nine tenths of the other rows.
+    overlap : float
+        Share of the other rows that lie in the inside's range.
+    """
+
+    ball: int
+    label: Any
+    feature: str
+    center: float
+    inside_low: float
+    inside_high: float
+    outside_low: float
+    outside_high: float
+    overlap: float
+
+
+class Neighbour(NamedTuple):
+    """A row near the centre of a ball: its number, label (None: unlabelled) and distance."""
+
+    ball: int
+    row: int
+    label: Any
+    distance: float
+
+
+class Overlap(NamedTuple):
+    """Two balls that meet.
+
+    Attributes
+    ----------
+    first, second : int
+        Positions in ``balls_``.
+    n_rows : int
+        Rows of the two optimisations, and of the background, that lie in both.
+    share : float
+        Of those in the one that holds fewer.
+    """
+
+    first: int
+    second: int
+    n_rows: int
+    share: float
+
+
+class Summary(NamedTuple):
+    """One ball in numbers: rows that entered, lie inside, and R."""
+
+    ball: int
+    name: str
+    radius: float
+    n_rare: int
+    n_inside: int
+    n_kept: int
+    share_of_others: float
+    status: str
+
+
+@dataclass(frozen=True)
+class Description:
+    """What `RACH.describe` returns; ``print`` shows the most telling part of it.
+
+    Attributes
+    ----------
+    summaries : tuple of Summary
+    table : list of dict
+        One for each ball and feature, the most different features of a ball first: ``ball``,
+        ``label``, ``feature``, ``center``, ``inside_low``, ``inside_high``, ``outside_low``,
+        ``outside_high``, ``overlap``. At most 100 features a ball.
+    nearest_labelled, nearest_unlabelled : list of Neighbour
+    overlaps : list of Overlap
+        Pairs of balls that meet.
+    """
+
+    summaries: tuple[Summary, ...]
+    table: list[dict[str, Any]]
+    nearest_labelled: list[Neighbour]
+    nearest_unlabelled: list[Neighbour]
+    overlaps: list[Overlap]
+
+    def __str__(self) -> str:
+        return "\n".join(line for summary in self.summaries for line in self._lines(summary))
+
+    def _lines(self, summary: Summary) -> list[str]:
+        return [
+            *_wrapped(f"Ball of {summary.name}: radius {summary.radius:.4g}", indent=0),
+            *_wrapped(
+                f"{summary.n_rare:,} labelled rare rows; {summary.n_inside:,} of "
+                f"{summary.n_kept:,} unlabelled rows that are near lie inside; so do "
+                f"{summary.share_of_others:.2%} of all other rows."
+            ),
+            "",
+            *_table([row for row in self.table if row["ball"] == summary.ball][:_SHOWN]),
+            "",
+            *self._neighbours(summary.ball),
+            *self._meeting(summary.ball),
+        ]
+
+    def _neighbours(self, ball: int) -> list[str]:
+        lines = []
+        for name, rows in (
+            ("labelled", self.nearest_labelled),
+            ("unlabelled", self.nearest_unlabelled),
+        ):
+            near = [f"{row.row} ({row.distance:.3g})" for row in rows if row.ball == ball]
+            if near:
+                lines += _wrapped(f"nearest {name} rows (distance): {', '.join(near)}")
+        return [*lines, ""]
+
+    def _meeting(self, ball: int) -> list[str]:
+        lines = []
+        for pair in self.overlaps:
+            if ball in (pair.first, pair.second):
+                other = pair.second if pair.first == ball else pair.first
+                lines += _wrapped(
+                    f"meets the ball of {self.summaries[other].name}: {pair.n_rows:,} rows in "
+                    f"both, {pair.share:.0%} of the smaller"
+                )
+        return [*lines, ""] if lines else []
+
+
+def describe(model: Any) -> Description:
+    """Describe the balls of a fitted model."""
+    balls: Sequence[Ball] = model.balls_
+    table: list[dict[str, Any]] = []
+    labelled: list[Neighbour] = []
+    unlabelled: list[Neighbour] = []
+    for number, ball in enumerate(balls):
+        table += [row._asdict() for row in _features(model, number, ball)]
+        labelled += _nearest(model, number, ball, ball.kinds != UNLABELLED)
+        unlabelled += _nearest(model, number, ball, ball.kinds == UNLABELLED)
+    summaries = tuple(_summary(model, number, ball) for number, ball in enumerate(balls))
+    return Description(summaries, table, labelled, unlabelled, overlaps(model))
+
+
+def overlaps(model: Any) -> list[Overlap]:
+    """Pairs of balls with rows in both, or, without a kernel, whose surfaces meet."""
+    balls: Sequence[Ball] = model.balls_
+    if len(balls) < 2:
+        return []
+    inside = [_rows_inside(ball, balls, model.background_) for ball in balls]
+    found = []
+    for first in range(len(balls)):
+        for second in range(first + 1, len(balls)):
+            n_both = len(np.intersect1d(inside[first], inside[second]))
+            if n_both or _surfaces_meet(balls[first], balls[second]):
+                fewer = max(min(len(inside[first]), len(inside[second])), 1)
+                found.append(Overlap(first, second, n_both, n_both / fewer))
+    return found
+
+
+def ball_name(model: Any, number: int) -> str:
+    """The category of a ball, and which of its balls it is where it has several."""
+    label = model.balls_[number].label
+    same = [k for k, other in enumerate(model.balls_) if other.label == label]
+    which = f", ball {same.index(number) + 1} of {len(same)}" if len(same) > 1 else ""
+    return f"{plain(label)}{which}"
+
+
+def _rows_inside(ball: Ball, balls: Sequence[Ball], background: Any) -> np.ndarray:
+    """Numbers of the rows in a ball, of all that any of the balls was fitted to."""
+    numbers = [ball.rows[ball.distances <= ball.squared_radius]]
+    for other in balls:
+        if other is not ball:
+            numbers.append(other.rows[ball.depth(other.X) >= 0.0])
+    if len(background.rows):
+        numbers.append(background.rows[ball.depth(background.X) >= 0.0])
+    return np.unique(np.concatenate(numbers))
+
+
+def _surfaces_meet(a: Ball, b: Ball) -> bool:
+    if not (isinstance(a.space, InputSpace) and isinstance(b.space, InputSpace)):
+        return False
+    apart = a.space.input_center(a.center) - b.space.input_center(b.center)
+    return bool(np.linalg.norm(apart) < a.radius + b.radius)
+
+
+def _summary(model: Any, number: int, ball: Ball) -> Summary:
+    background = model.background_
+    share = float(np.mean(ball.depth(background.X) >= 0.0)) if len(background.rows) else 0.0
+    return Summary(
+        ball=number,
+        name=ball_name(model, number),
+        radius=ball.radius,
+        n_rare=int(np.count_nonzero(ball.kinds == RARE)),
+        n_inside=len(ball.inside),
+        n_kept=int(np.count_nonzero(ball.kinds == UNLABELLED)),
+        share_of_others=share,
+        status=str(ball.status),
+    )
+
+
+def _nearest(model: Any, number: int, ball: Ball, wanted: np.ndarray) -> list[Neighbour]:
+    positions = np.flatnonzero(wanted)
+    order = positions[np.argsort(ball.distances[positions], kind="stable")[:_NEAREST]]
+    return [
+        Neighbour(
+            number,
+            int(ball.rows[k]),
+            None if ball.kinds[k] == UNLABELLED else plain(model.transduction_[ball.rows[k]]),
+            float(np.sqrt(ball.distances[k])),
+        )
+        for k in order
+    ]
+
+
+def _features(model: Any, number: int, ball: Ball) -> list[FeatureRow]:
+    """Features of one ball, those whose other rows are seldom in the inside's range first."""
+    background = model.background_
+    is_inside = ball.kinds == RARE
+    is_inside[ball.inside] = True
+    inside = ball.X[np.flatnonzero(is_inside)]
+    outside = (
+        background.X[np.flatnonzero(ball.depth(background.X) < 0.0)]
+        if len(background.rows)
+        else background.X
+    )
+    columns = _telling(inside, outside)
+    a, b = _dense(inside, columns), _dense(outside, columns)
+    low, high = np.quantile(a, [_LOW, _HIGH], axis=0)
+    out_low, out_high = (
+        np.quantile(b, [_LOW, _HIGH], axis=0) if len(b) else np.full((2, len(columns)), np.nan)
+    )
+    overlap = np.mean((b >= low) & (b <= high), axis=0) if len(b) else np.zeros(len(columns))
+    center = _center_of(ball, a, columns)
+    order = np.argsort(overlap, kind="stable")
+    names = model.names_of(columns)
+    return [
+        FeatureRow(
+            number,
+            plain(ball.label),
+            names[k],
+            *(float(v[k]) for v in (center, low, high, out_low, out_high, overlap)),
+        )
+        for k in order
+    ]
+
+
+def _center_of(ball: Ball, inside: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    if isinstance(ball.space, InputSpace):
+        return ball.space.input_center(ball.center)[columns]
+    return inside.mean(axis=0)
+
+
+def _telling(inside: Any, outside: Any) -> np.ndarray:
+    """The columns whose means differ most in units of the outside's spread, most first."""
+    mean_in, _ = _mean_and_spread(inside)
+    mean_out, spread = _mean_and_spread(outside if outside.shape[0] else inside)
+    scale = np.where(spread > 0.0, spread, np.where(mean_in == mean_out, 1.0, 1e-12))
+    difference = np.abs(mean_in - mean_out) / scale
+    return np.argsort(-difference, kind="stable")[:_MOST_FEATURES]
+
+
+def _mean_and_spread(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    if sparse.issparse(X):
+        mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+        square = np.asarray(X.multiply(X).mean(axis=0), dtype=np.float64).ravel()
+        return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
+    return X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+
+
+def _dense(X: Any, columns: np.ndarray) -> np.ndarray:
+    chosen = X[:, columns]
+    return chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)
+
+
+def _table(rows: list[dict[str, Any]]) -> list[str]:
+    """Features as lines: names get the room that figures leave."""
+    ranges = [
+        (
+            _range(row["inside_low"], row["inside_high"]),
+            _range(row["outside_low"], row["outside_high"]),
+        )
+        for row in rows
+    ]
+    wide = max([len(text) for pair in ranges for text in pair], default=0)
+    name = max(min(24, _WIDTH - 23 - 2 * wide), 8)
+    lines = [f"  {'feature':<{name}} {'centre':>10} {'inside':>{wide}} {'outside':>{wide}} overlap"]
+    return lines + [
+        f"  {_cut(row['feature'], name):<{name}} {row['center']:>10.3g} {inside:>{wide}} "
+        f"{outside:>{wide}} {row['overlap']:>7.0%}"
+        for row, (inside, outside) in zip(rows, ranges, strict=True)
+    ]
+
+
+def _wrapped(text: str, indent: int = 2) -> list[str]:
+    return wrap(text, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2))
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.3g} to {high:.3g}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

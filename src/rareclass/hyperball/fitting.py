@@ -1,0 +1,152 @@
+"""From a table and its partial labels to balls: the steps that RACH and RACHCV share."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from rareclass.hyperball.background import Background, draw_background, input_spread
+from rareclass.hyperball.ball import Ball
+from rareclass.hyperball.parameters import margin_of
+from rareclass.hyperball.partial_labels import PartialLabels
+from rareclass.hyperball.points import Points
+from rareclass.hyperball.pool import RARE, Pool, gather
+from rareclass.hyperball.spaces import InputSpace, Space, kernel_space
+from rareclass.hyperball.splitting import groups_of
+from rareclass.ranking.kernels import make_kernel, mean_width, needs_width
+from rareclass.rows import ArrayRows, RowSource
+
+
+class Task(NamedTuple):
+    """One ball to fit.
+
+    Attributes
+    ----------
+    label : label
+        The rare category.
+    pool : Pool
+        The rows that shape it.
+    """
+
+    label: Any
+    pool: Pool
+
+
+class Survey(NamedTuple):
+    """What is known of the table before any ball is fitted.
+
+    Attributes
+    ----------
+    tasks : tuple of Task
+    background : Background
+        A sample of what is not known to be rare.
+    width : float
+        Of the kernel where it is not given: ``width="mean"``.
+    """
+
+    tasks: tuple[Task, ...]
+    background: Background
+    width: float
+
+
+def survey(estimator: Any, source: RowSource, labels: PartialLabels) -> Survey:
+    """Read the table: draw a background, split the rare rows, filter the unlabelled ones.
+
+    Parameters
+    ----------
+    estimator : RACH or RACHCV
+        For its parameters.
+    source : RowSource
+    labels : PartialLabels
+    """
+    rng = check_random_state(0 if estimator.random_state is None else estimator.random_state)
+    background = draw_background(source, labels, rng)
+    spread = input_spread(background.X, background.weight)
+    tasks = [
+        Task(label, _gathered(estimator, source, labels, label, group))
+        for label in labels.rare
+        for group in _groups(estimator, source, labels.rows_of(label), spread, rng)
+    ]
+    width = 1.0
+    if estimator.kernel is not None and needs_width(estimator.kernel):
+        width = _mean_width(source, labels, estimator.n_jobs)
+    return Survey(tuple(tasks), background, width)
+
+
+def make_space(kernel: Any, width: float, pool: Pool, n_landmarks: int) -> tuple[Space, Points]:
+    """The space that a ball lives in, and the pool's rows as its points."""
+    rare = pool.which(RARE)
+    if kernel is None:
+        dense = isinstance(pool.X, np.ndarray)
+        origin = pool.X[rare].mean(axis=0, dtype=np.float64) if dense else None
+        space: Space = InputSpace(origin)
+    else:
+        space = kernel_space(make_kernel(kernel, width), pool.X, rare, n_landmarks)
+    return space, space.points(pool.X)
+
+
+def transduced(labels: PartialLabels, balls: tuple[Ball, ...]) -> np.ndarray:
+    """Labels of all rows: those that were given, and for unlabelled rows by their multipliers.
+
+    A row that several balls claim goes to the one in which it lies deepest.
+    """
+    code = labels.code.copy()
+    unlabelled = labels.code < 0
+    code[unlabelled] = np.flatnonzero(labels.classes == labels.majority)[0]
+    deepest = np.full(len(code), -np.inf)
+    for ball in balls:
+        depth = ball.squared_radius - ball.distances[ball.inside]
+        found = ball.found
+        wins = depth > deepest[found]
+        deepest[found[wins]] = depth[wins]
+        code[found[wins]] = np.flatnonzero(labels.classes == ball.label)[0]
+    return labels.classes[code]
+
+
+def _gathered(
+    estimator: Any, source: RowSource, labels: PartialLabels, label: Any, rare: np.ndarray
+) -> Pool:
+    margin = margin_of(estimator.filter)
+    return gather(
+        source,
+        labels,
+        label,
+        rare,
+        margin,
+        estimator.max_kept,
+        _share_of(estimator, labels, rare),
+        estimator.n_jobs,
+    )
+
+
+def _share_of(estimator: Any, labels: PartialLabels, rare: np.ndarray) -> float:
+    """Share of the unlabelled rows that belongs with some of the rare rows.
+
+    The share of all rare rows, given or that among the labelled, is dealt out to the balls as the
+    labelled rare rows are.
+    """
+    all_rare = sum(labels.weight_of(labels.rows_of(label)).sum() for label in labels.rare)
+    share = estimator.rare_share
+    if share is None:
+        labelled = sum(labels.weight_of(labels.rows_of(label)).sum() for label in labels.classes)
+        share = all_rare / labelled
+    return float(share * labels.weight_of(rare).sum() / all_rare)
+
+
+def _groups(
+    estimator: Any, source: RowSource, rare: np.ndarray, spread: float, rng: Any
+) -> list[np.ndarray]:
+    if estimator.n_balls == 1:
+        return [rare]
+    groups = groups_of(source.take(rare), estimator.n_balls, spread, rng)
+    return [rare[group] for group in groups]
+
+
+def _mean_width(source: RowSource, labels: PartialLabels, n_jobs: int | None) -> float:
+    """The paper's width over all rows that count."""
+    present = labels.present()
+    index = None if len(present) == source.n_rows else present
+    weight = None if labels.weight is None else labels.weight[present]
+    first = source.take(present[:1])
+    shift = None if source.is_sparse else first[0].astype(np.float64)
+    return mean_width(ArrayRows(source, index, weight, n_jobs=n_jobs), shift)

@@ -1,0 +1,276 @@
+"""RACH: a ball around a rare category, from a few labels and many rows without."""
+
+import warnings
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from rareclass.hyperball.ball import SHARE, Ball, fit_ball
+from rareclass.hyperball.ball_classifier import BallClassifier
+from rareclass.hyperball.findings import findings
+from rareclass.hyperball.fitting import Survey, make_space, survey, transduced
+from rareclass.hyperball.parameters import check_labels_named, check_parameters, radius_of, slack_of
+from rareclass.hyperball.partial_labels import PartialLabels, read_partial_labels
+from rareclass.labels import plain
+from rareclass.rows import LabelledRows, as_source, header
+from rareclass.solver_status import Status
+
+
+class RACH(BallClassifier, BaseEstimator):
+    r"""Rare category characterisation: the smallest ball that explains a few labels.
+
+    .. math::
+
+        \min_{c, R, a, b \ge 0} \; R^2 + C_1 \sum_i a_i + C_2 \sum_k b_k \quad \text{with} \quad
+        \|x_i - c\|^2 \ge R^2 - a_i, \;\; \|x_j - c\|^2 \le R^2, \;\; \|x_k - c\|^2 \le R^2 + b_k
+
+    over the majority rows i, the rare rows j and the unlabelled rows k: the confirmed cases lie
+    inside, the cleared rows should not, and the unlabelled ones near the cases are to lie inside
+    where they are dense. Unlabelled rows far from the cases are left out before (Algorithm 1).
+
+    Parameters
+    ----------
+    C1 : float, default=1.0
+        Price of a majority row inside, for each unit of squared distance. Larger makes smaller,
+        purer balls.
+    C2 : float, default=1.0
+        Price of an unlabelled row outside. Larger makes larger balls: at the solution
+        ``1 + C1 * (majority rows inside) = C2 * (unlabelled rows outside)``, about, so that
+        ``C2 = 1 / (unlabelled rows that may stay outside)`` is where to start. The paper's sums
+        are not means: a C2 that does for 100 rows swallows 10,000. 0 leaves unlabelled rows out of
+        the optimisation, as `RACHCV` does by default.
+    kernel : {"gaussian", "laplace", "polynomial"}, Kernel, callable or None, default=None
+        None is a ball among the rows themselves, which can be read; standardise them first. With
+        a kernel the ball lies in its feature space, and its shape among the rows is free.
+    width : float or "mean", default="mean"
+        Sigma of the kernel, in the units of the features; "mean" is the root mean squared distance
+        between rows. Smaller is more flexible.
+    n_landmarks : int, default=500
+        Rows that carry the centre where a kernel meets more rows than that; more is more exact.
+    margin : float, default=0.0
+        Squared distance between the ball that holds the rare rows and the one that the majority
+        rows are to stay out of; the border lies half way. 0 is the paper's Problem 1, which puts
+        the outermost cases on the border itself. Units of squared distance (a Gaussian kernel's
+        are at most 2).
+    radius : {"solved", "share"} or dict, default="solved"
+        Where the border is; a dict names it for each rare label. "solved" is the radius of Problem
+        1, half way where there is a margin. "share" is the distance within which `rare_share` of
+        the unlabelled rows falls, which needs fewer labels, but right ones.
+    radius_slack : float or dict, default=0.0
+        Added to the squared radius, for each rare label where it is a dict. `RACHCV` can learn it
+        on held-out rows.
+    rare_share : float or None, default=None
+        Share of the unlabelled rows that is rare, in (0, 1], dealt out to several balls as their
+        labelled rows are. None: that of the labelled ones, which is right where rows were labelled
+        as they came, and far too large where cases were sought.
+    filter : bool or float, default=True
+        Leave out unlabelled rows that are farther from the rare rows' centre than 3 times (or this
+        number of times) the distance within which `rare_share` of the unlabelled rows falls. False
+        keeps all.
+    max_kept : int, default=20000
+        Most unlabelled rows that the filter keeps, and most majority rows: the nearest stay.
+    n_balls : int or "auto", default=1
+        Balls for each rare category, one for each k-means group of its rows. "auto": as few as
+        make every ball narrower than the spread of the other rows.
+    solver : {"direct", "convex_concave"}, default="direct"
+        "direct" solves Problem 1 at once, which is possible because it is convex in
+        ``(c, R^2 - |c|^2)`` (docs/decisions/0019). "convex_concave" is the paper's loop of
+        linearised problems (Algorithm 4); it leads to the same ball in more time.
+    tol : float, default=1e-6
+        Relative duality gap to stop at; with "convex_concave" that of the linearised problems, and
+        the outer loop's last decrease.
+    max_outer : int, default=50
+        Most outer steps.
+    max_inner : int, default=5000
+        Most steps of the solver in each.
+    random_state : int, RandomState or None
+        For k-means and for the sample that `describe` compares with. None is 0.
+    n_jobs : int or None, default=None
+        Threads over rows; the result does not depend on it.
+    pos_label : label, list of labels or None, default=None
+        The rare categories. None: of two labels the one with fewer rows, of more than two all but
+        the one with the most rows. Each gets balls of its own, to which labelled rows of the other
+        categories are majority rows.
+
+    Attributes
+    ----------
+    transduction_ : ndarray of shape (n_rows,)
+        The label of every training row: its own where it has one, else the rare one where its
+        multiplier is below its bound (with a margin or slack, where it lies within the radius).
+        Rows that the filter left out are taken for majority; `predict` may find some inside.
+    balls_ : tuple of Ball
+        One for each category or group of it.
+    center_, radius_, rows_, multipliers_, support_, objective_path_, duality_gap_, status_
+        Of the ball, where there is only one.
+    classes_ : ndarray
+        The labels, sorted.
+    pos_labels_ : tuple
+        The rare ones.
+    majority_label_ : label
+        What is predicted outside; -1, or a text, where no row had another label than the rare.
+    messages_ : list of str
+        What should be known of the balls, each with a remedy; they are warned of as well.
+    width_ : float or None
+        Sigma.
+    n_iter_ : int
+        Outer steps.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When the columns have names.
+
+    Raises
+    ------
+    ValueError
+        On a parameter out of range, a missing or infinite value in X (naming row and column), no
+        label at all, or a `pos_label` that no row has.
+
+    Warns
+    -----
+    UserWarning
+        Where there is no majority label, the filter left nothing, all or none of the unlabelled
+        rows are inside, or the ball is as large as everything.
+    ConvergenceWarning
+        Where the solver stopped short.
+
+    Notes
+    -----
+    Time: a pass over the unlabelled rows, then ``n p`` for each step of the solver, with n rows
+    kept and p features or landmarks; with a kernel ``n n_landmarks^2`` before. Memory: the kept
+    rows, and ``8 n n_landmarks`` bytes with a kernel.
+
+    References
+    ----------
+    .. [1] He, Tong, Carbonell, "Rare category characterization", ICDM 2010.
+
+    Examples
+    --------
+    >>> X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.2], [6.0], [7.0], [2.0]]
+    >>> y = [1, -1, -1, 1, 0, 0, 0, -1, -1]
+    >>> RACH(C2=0.05, filter=False).fit(X, y).transduction_.tolist()
+    [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    """
+
+    def __init__(
+        self,
+        C1: float = 1.0,
+        C2: float = 1.0,
+        kernel: Any = None,
+        width: Any = "mean",
+        n_landmarks: int = 500,
+        margin: float = 0.0,
+        radius: Any = "solved",
+        radius_slack: Any = 0.0,
+        rare_share: float | None = None,
+        filter: Any = True,
+        max_kept: int = 20_000,
+        n_balls: Any = 1,
+        solver: str = "direct",
+        tol: float = 1e-6,
+        max_outer: int = 50,
+        max_inner: int = 5000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        pos_label: Any = None,
+    ) -> None:
+        self.C1 = C1
+        self.C2 = C2
+        self.kernel = kernel
+        self.width = width
+        self.n_landmarks = n_landmarks
+        self.margin = margin
+        self.radius = radius
+        self.radius_slack = radius_slack
+        self.rare_share = rare_share
+        self.filter = filter
+        self.max_kept = max_kept
+        self.n_balls = n_balls
+        self.solver = solver
+        self.tol = tol
+        self.max_outer = max_outer
+        self.max_inner = max_inner
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.pos_label = pos_label
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the balls.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+            Numbers, all finite; standardise them first where their units differ.
+        y : array-like of shape (n_rows,)
+            Labels; unlabelled rows hold -1, None, NaN, an empty text or a masked entry.
+        sample_weight : array-like of shape (n_rows,) or None
+            Weights at or above 0: k counts a row k times, 0 leaves it out.
+
+        Returns
+        -------
+        RACH
+            This estimator.
+        """
+        check_parameters(self)
+        validate_data(self, header(X), skip_check_array=True)
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
+        return self._fit_survey(labels, survey(self, source, labels))
+
+    def fit_rows(self, rows: LabelledRows) -> Self:
+        """Find the balls among rows that live on disk; see `RankRC.fit_rows`."""
+        rows = LabelledRows.to_learn_from(rows)
+        return self.fit(rows, rows.y, rows.sample_weight)
+
+    def _fit_survey(self, labels: PartialLabels, known: Survey) -> Self:
+        """Fit the balls of tasks whose rows were gathered before."""
+        check_labels_named(self, labels.rare)
+        self.width_ = None
+        if self.kernel is not None:
+            self.width_ = known.width if self.width == "mean" else float(self.width)
+        balls, said = [], []
+        for task in known.tasks:
+            space, points = make_space(self.kernel, self.width_ or 1.0, task.pool, self.n_landmarks)
+            balls.append(
+                fit_ball(
+                    task.label,
+                    space,
+                    points,
+                    task.pool,
+                    float(self.C1),
+                    float(self.C2),
+                    margin=float(self.margin),
+                    radius=radius_of(self.radius, task.label),
+                    slack=slack_of(self.radius_slack, task.label),
+                    solver=self.solver,
+                    tol=self.tol,
+                    max_outer=self.max_outer,
+                    max_inner=self.max_inner,
+                )
+            )
+            by_share = radius_of(self.radius, task.label) == SHARE
+            said += findings(balls[-1], task.pool, known.background, self.max_kept, by_share)
+        self.balls_, self.messages_ = tuple(balls), said
+        self.classes_, self.pos_labels_ = labels.classes, labels.rare
+        self.majority_label_ = labels.majority
+        self.transduction_ = transduced(labels, self.balls_)
+        self.background_ = known.background
+        self._warn()
+        return self
+
+    def _warn(self) -> None:
+        for sentence in self.messages_:
+            warnings.warn(sentence, UserWarning, stacklevel=4)
+        for ball in self.balls_:
+            _warn_if_short(ball)
+
+
+def _warn_if_short(ball: Ball) -> None:
+    if ball.status == Status.MAX_ITER:
+        warnings.warn(
+            f"the ball of {plain(ball.label)!r} {ball.status} after {ball.n_outer} outer and "
+            f"{ball.n_inner} inner steps (relative gap {ball.gap:.1e}). Raise max_outer or "
+            "max_inner, or tol; standardised features help.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )

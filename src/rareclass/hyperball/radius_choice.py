@@ -1,0 +1,89 @@
+"""A radius from held-out rows: where the best F1 is."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rareclass.hyperball.uncertainty import Counts
+
+# Of the largest depth: what is nearer than this is equal.
+_ROUNDING = 1e-9
+
+
+class RadiusChoice(NamedTuple):
+    """What to add to the squared radius, and what came of it on the held-out rows.
+
+    Attributes
+    ----------
+    slack : float
+    counts : Counts
+        Of rows, whatever their weight: chance knows of rows only.
+    f1 : float
+        In weights.
+    """
+
+    slack: float
+    counts: Counts
+    f1: float
+
+
+def choose_radius(
+    depths: np.ndarray, is_rare: np.ndarray, weight: np.ndarray, learn: bool = True
+) -> RadiusChoice:
+    r"""Find the slack s with the best F1, where rows of depth at or above -s are called rare.
+
+    Problem 1 puts the rare rows that it is given on its sphere, so that others like them often lie
+    just outside. Of several best slacks the one nearest to 0 is taken; each lies in the middle
+    between the depths of two rows.
+
+    Parameters
+    ----------
+    depths : ndarray of shape (n,)
+        ``R^2 - distance^2`` of held-out rows.
+    is_rare : ndarray of bool of shape (n,)
+    weight : ndarray of shape (n,)
+        Above 0.
+    learn : bool, default=True
+        False leaves the slack at 0.
+
+    Notes
+    -----
+    Cost: O(n log n).
+
+    Examples
+    --------
+    >>> choose_radius(np.array([1.0, -1.0, -3.0]), np.array([True, True, False]), np.ones(3)).slack
+    2.0
+    """
+    level = _levels(depths)
+    if not learn or not is_rare.any():  # without a rare row no radius is better than another
+        return _outcome(0.0, level >= 0.0, is_rare, weight)
+    order = np.argsort(-level, kind="stable")
+    falling, steps, called = depths[order], level[order], np.cumsum(weight[order])
+    hits = np.cumsum(weight[order] * is_rare[order])
+    f1 = 2.0 * hits / (called + hits[-1])
+    ends = np.append(steps[1:] < steps[:-1], True)  # equal depths are called together
+    best = np.flatnonzero(ends & (f1 >= f1[ends].max() - 1e-12))
+    below = np.append(falling[1:], 2.0 * falling[-1] - falling[0])
+    at_border = (steps >= 0.0) & (np.append(steps[1:], -1.0) < 0.0)
+    slacks = np.where(at_border, 0.0, -0.5 * (falling + below))[best]
+    nearest = int(np.argmin(np.abs(slacks)))
+    return _outcome(float(slacks[nearest]), level >= steps[best[nearest]], is_rare, weight)
+
+
+def _levels(depths: np.ndarray) -> np.ndarray:
+    """Depths as whole numbers that are equal where depths differ by rounding errors only.
+
+    Equal rows may differ by these, and so do a border and the row that it was put on.
+    """
+    unit = _ROUNDING * float(np.abs(depths).max(initial=0.0))
+    return np.round(depths / unit) if unit > 0.0 else depths
+
+
+def _outcome(
+    slack: float, called: np.ndarray, is_rare: np.ndarray, weight: np.ndarray
+) -> RadiusChoice:
+    kinds = (called & is_rare, called & ~is_rare, ~called & is_rare)
+    tp, fp, fn = (float(weight[kind].sum()) for kind in kinds)
+    f1 = 2.0 * tp / (2.0 * tp + fp + fn) if tp + fp + fn else 0.0
+    return RadiusChoice(slack, Counts(*(int(np.count_nonzero(kind)) for kind in kinds)), f1)

@@ -1,0 +1,408 @@
+"""The ball against Problem 1 itself, its dual, the paper's loop, and itself moved about."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.stats import ortho_group
+
+from hyperball.solver_oracles import (
+    ball_problem,
+    dual_of_problem_1,
+    problem_1_on_a_grid,
+    problem_1_value,
+    problem_2_by_slsqp,
+    problem_2_value,
+    random_problem,
+)
+from rareclass.hyperball import dual_ascent, interior_point, second_stage
+from rareclass.hyperball.ball_problem import BallDual, BallProblem, ShiftedRows, best_radius
+from rareclass.hyperball.ball_solver import solve_ball
+from rareclass.hyperball.convex_concave import convex_concave, solve_linearised
+from rareclass.hyperball.points import Points
+from rareclass.solver_status import Status
+
+TOL = 1e-6
+PRICES = 10.0 ** np.arange(-6, 7)
+
+
+@st.composite
+def problems(
+    draw, most=24, prices=PRICES, scales=(-6, 6), offsets=(0.0, 0.0, 1.0, 100.0), stretched=True
+):
+    """Ties, duplicates, one rare row or none, no majority, no unlabelled, any prices and scale."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    n, p = draw(st.integers(1, most)), draw(st.integers(1, 4))
+    n_rare = draw(st.integers(0, min(3, n)))
+    n_majority = draw(st.integers(0, n - max(n_rare, 1)))
+    X = rng.normal(size=(n, p))
+    if draw(st.booleans()):
+        X = np.round(X)
+    if draw(st.booleans()):
+        X = X[rng.integers(0, n, n)]
+    if stretched and draw(st.booleans()):
+        X *= np.logspace(0, -draw(st.integers(1, 4)), p)
+    signs = np.ones(n)
+    signs[n_rare : n_rare + n_majority] = -1
+    C1, C2 = draw(st.sampled_from(prices)), draw(st.sampled_from(prices))
+    price = np.where(signs < 0, C1, C2) * rng.choice([0.5, 1.0, 1.0, 3.0], n)
+    price[:n_rare] = np.inf
+    worth = price[signs > 0].sum()
+    if worth < 1:
+        price[signs > 0] *= draw(st.sampled_from([1.0, 1.5])) / worth
+    scale = 10.0 ** draw(st.integers(*scales))
+    residual = rng.exponential(size=n) if draw(st.booleans()) else np.zeros(n)
+    X = scale * (X + draw(st.sampled_from(offsets)))
+    return BallProblem(Points(X, scale**2 * residual), signs, price)
+
+
+def start_of(problem):
+    return problem.points.features[problem.signs > 0].mean(axis=0)
+
+
+def blur(problem, solution):
+    """What rounding may make of the objective: the centre's digits, times the prices."""
+    eps, finite = np.finfo(float).eps, np.isfinite(problem.price)
+    size = problem.points.squared_distances(solution.center).max() + solution.center @ (
+        solution.center
+    )
+    near = np.sqrt(max(solution.squared_radius, 0.0) * size) + 1e3 * eps * size
+    return 50 * eps * (near * (1 + problem.price[finite].sum()) + size)
+
+
+def assert_true(problem, solution, tol=TOL):
+    """Objective, gap, bounds and path, all from scratch."""
+    price, multipliers = problem.price, solution.multipliers
+    assert ((multipliers >= 0) & (multipliers <= price)).all()
+    off = blur(problem, solution)
+    objective = problem_1_value(problem, solution.center, solution.squared_radius)
+    assert abs(objective - solution.objective) <= 1e-8 * objective + off
+    hard = np.isinf(price)
+    if hard.any():
+        outside = problem.points.squared_distances(solution.center)[hard].max()
+        assert outside <= solution.squared_radius * (1 + 1e-8) + off
+    value, total = dual_of_problem_1(problem, multipliers, solution.center)
+    assert abs(total - 1) <= 1e-12 * (1 + multipliers.sum())
+    assert value <= objective * (1 + 1e-9) + off
+    if solution.status == Status.CONVERGED:
+        assert solution.gap <= tol
+        assert objective - value <= tol * (1 + 1e-3) * objective + off
+    assert (np.diff(solution.objective_path) <= 0).all()
+    assert len(solution.objective_path) == solution.n_outer + 1
+    assert solution.objective_path[-1] == solution.objective
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems())
+def test_dual_meets_problem_1_whatever_the_rows_and_prices(problem):
+    solution = solve_ball(problem, start_of(problem))
+    assert solution.status == Status.CONVERGED
+    assert_true(problem, solution)
+
+
+@settings(max_examples=25, deadline=None)
+@given(problems(most=6, prices=[1e-2, 0.3, 1.0, 5.0], scales=(0, 0), offsets=(0.0,)))
+def test_no_ball_on_a_grid_is_better(problem):
+    points = problem.points
+    if points.features.shape[1] > 2:
+        problem = problem._replace(points=Points(points.features[:, :2], points.residual))
+    solution = solve_ball(problem, start_of(problem), tol=1e-10)
+    spread = np.ptp(problem.points.features, axis=0).max() + 1.0
+    least, center = problem_1_on_a_grid(problem, 2 * spread)
+    assert solution.objective <= least * (1 + 1e-9) + 1e-12
+    if np.abs(solution.center - problem.points.features.mean(axis=0)).max() < 2 * spread:
+        assert least <= solution.objective * (1 + 1e-3) + 1e-3
+        np.testing.assert_allclose(center, solution.center, atol=0.1 * spread)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(stretched=False), st.integers(0, 10**6))
+def test_linearised_dual_meets_its_primal(problem, seed):
+    rng = np.random.default_rng(seed)
+    tangent_point = rng.dirichlet(np.ones(len(problem.signs))) @ problem.points.features
+    solution = solve_linearised(problem, tangent_point)
+    assert solution.status == Status.CONVERGED
+    assert solution.gap <= TOL
+    before, after = solution.objective_path
+    assert after <= before * (1 + TOL)
+    assert problem_1_value(problem, solution.center, solution.squared_radius) <= (
+        after * (1 + 1e-9) + blur(problem, solution)
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    problems(most=7, prices=[0.05, 0.3, 1, 4], scales=(0, 0), offsets=(0.0,), stretched=False),
+    st.integers(0, 10**6),
+)
+def test_linearised_problem_is_solved_as_by_slsqp(problem, seed):
+    tangent_point = np.random.default_rng(seed).normal(size=problem.points.features.shape[1])
+    least, _ = problem_2_by_slsqp(problem, tangent_point)
+    solution = solve_linearised(problem, tangent_point, tol=1e-9)
+    value = problem_2_value(problem, tangent_point, solution.center, solution.squared_radius)
+    np.testing.assert_allclose(solution.objective, value, rtol=1e-9, atol=1e-9)
+    assert solution.objective <= least + 1e-6 * (1 + abs(least))
+    # SLSQP may stop above: then its own value is no bound from below.
+    dual_value = solution.objective * (1 - solution.gap)
+    assert dual_value <= least + 1e-6 * (1 + abs(least))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_papers_loop_leads_to_the_same_ball(seed):
+    problem = random_problem(seed, C1=0.05 * (1 + seed), C2=0.05)
+    solution = solve_ball(problem, start_of(problem), tol=1e-10)
+    paper = convex_concave(problem, start_of(problem), tol=1e-10, max_outer=500)
+    assert (np.diff(paper.objective_path) <= 0).all()
+    assert paper.objective_path[-1] == paper.objective < paper.objective_path[0]
+    assert solution.objective <= paper.objective * (1 + 1e-9)
+    np.testing.assert_allclose(paper.objective, solution.objective, rtol=1e-6)
+    np.testing.assert_allclose(paper.center, solution.center, atol=1e-2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems())
+def test_the_papers_loop_never_goes_up(problem):
+    paper = convex_concave(problem, start_of(problem), max_outer=15)
+    assert (np.diff(paper.objective_path) <= 0).all()
+    value = problem_1_value(problem, paper.center, paper.squared_radius)
+    assert abs(value - paper.objective) <= 1e-8 * value + blur(problem, paper)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_start_does_not_matter(seed):
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    one = solve_ball(problem, start_of(problem), tol=1e-10)
+    far = solve_ball(problem, rng.normal(size=5) * 1e3, tol=1e-10)
+    warm = solve_ball(problem, one.center, one.multipliers, tol=1e-10)
+    wild = solve_ball(problem, one.center, rng.exponential(size=120), tol=1e-10)
+    for other in (far, warm, wild):
+        np.testing.assert_allclose(other.objective, one.objective, rtol=1e-9)
+        np.testing.assert_allclose(other.center, one.center, atol=1e-4)
+        assert_true(problem, other)
+    assert warm.n_inner == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ball_moves_turns_and_grows_with_its_rows(seed):
+    problem = random_problem(seed)
+    X = problem.points.features
+    turn, shift, scale = ortho_group.rvs(5, random_state=seed), np.arange(5) * 3.0, 1e-3
+    moved = problem._replace(points=Points(scale * (X @ turn + shift), np.zeros(len(X))))
+    one = solve_ball(problem, start_of(problem), tol=1e-11)
+    other = solve_ball(moved, start_of(moved), tol=1e-11)
+    np.testing.assert_allclose(other.center, scale * (one.center @ turn + shift), atol=1e-5 * scale)
+    np.testing.assert_allclose(other.squared_radius, scale**2 * one.squared_radius, rtol=1e-5)
+    np.testing.assert_allclose(other.objective, scale**2 * one.objective, rtol=1e-9)
+    np.testing.assert_allclose(other.multipliers, one.multipliers, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_price_of_k_equals_k_copies(seed):
+    problem = random_problem(seed, n=60)
+    k = np.random.default_rng(seed).integers(1, 4, 60)
+    copied = BallProblem(
+        problem.points.take(np.repeat(np.arange(60), k)),
+        np.repeat(problem.signs, k),
+        np.repeat(problem.price, k),
+    )
+    one = solve_ball(problem._replace(price=problem.price * k), start_of(problem), tol=1e-11)
+    other = solve_ball(copied, start_of(problem), tol=1e-11)
+    np.testing.assert_allclose(other.center, one.center, atol=1e-5)
+    np.testing.assert_allclose(other.squared_radius, one.squared_radius, rtol=1e-5)
+    np.testing.assert_allclose(other.objective, one.objective, rtol=1e-9)
+    summed = np.add.reduceat(other.multipliers, np.concatenate([[0], np.cumsum(k)[:-1]]))
+    np.testing.assert_allclose(summed, one.multipliers, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_residual_is_a_coordinate_of_its_own_for_each_row(seed):
+    problem = random_problem(seed, n=40)
+    residual = np.random.default_rng(seed).exponential(size=40)
+    # The centre cannot go there: its own coordinates of this kind are held at 0 by no one, so a
+    # reflected twin of each row, with half the price, does it.
+    X = problem.points.features
+    own = np.diag(np.sqrt(residual))
+    twins = np.vstack([np.hstack([X, own]), np.hstack([X, -own])])
+    doubled = ball_problem(twins, np.tile(problem.signs, 2), np.tile(problem.price / 2, 2))
+    one = solve_ball(problem._replace(points=Points(X, residual)), start_of(problem), tol=1e-11)
+    other = solve_ball(doubled, np.zeros(45), tol=1e-11)
+    np.testing.assert_allclose(other.center[:5], one.center, atol=1e-4)
+    np.testing.assert_allclose(other.center[5:], 0.0, atol=1e-4)
+    np.testing.assert_allclose(other.objective, one.objective, rtol=1e-9)
+
+
+def test_sparse_rows_give_the_ball_of_dense_ones():
+    for p in (5, 300):  # fewer and more columns than rows
+        rng = np.random.default_rng(p)
+        X = rng.normal(size=(90, p)) * (rng.random((90, p)) < 0.3)
+        signs, price = np.ones(90), np.full(90, 0.05)
+        signs[60:], price[60:], price[:3] = -1, 1.0, np.inf
+        problem = ball_problem(X, signs, price)
+        thin = problem._replace(points=Points(sparse.csr_array(X), np.zeros(90)))
+        one = solve_ball(problem, np.zeros(p), tol=1e-10)
+        other = solve_ball(thin, np.zeros(p), tol=1e-10)
+        assert one.status == other.status == Status.CONVERGED
+        np.testing.assert_allclose(other.objective, one.objective, rtol=1e-8)
+        np.testing.assert_allclose(other.center, one.center, atol=1e-4)
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize("p", [3, 60])
+def test_interior_point_on_some_rows_leads_there_too(p, thin, monkeypatch):
+    """Few rows at a time, in full and in reduced coordinates, and hardly any ascent."""
+    monkeypatch.setattr(second_stage, "_ROWS", 40)
+    monkeypatch.setattr(second_stage, "_TIMES", 0)
+    monkeypatch.setattr(second_stage, "_FEW_PRODUCTS", 0.0)
+    monkeypatch.setattr(second_stage.SecondStage, "most_steps", lambda self: 10)
+    problem = random_problem(1, n=400, p=p, C1=3.0, C2=0.02)
+    wanted = solve_ball(problem, start_of(problem), tol=1e-10)
+    if thin:
+        rows = sparse.csr_array(problem.points.features)
+        problem = problem._replace(points=Points(rows, problem.points.residual))
+    solution = solve_ball(problem, np.zeros(p), tol=1e-10)
+    assert solution.n_outer <= 4
+    assert solution.status == wanted.status == Status.CONVERGED
+    np.testing.assert_allclose(solution.objective, wanted.objective, rtol=1e-9)
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize("p", [3, 60])
+def test_part_is_the_dual_with_other_rows_held(p, thin):
+    """In fewer columns than there are rows, and in no more than there are, where p is above m."""
+    problem = random_problem(1, n=50, p=p)
+    if thin:
+        problem = problem._replace(
+            points=Points(sparse.csr_array(problem.points.features), np.zeros(50))
+        )
+    dual = BallDual(ShiftedRows(problem), np.full(p, 0.3))
+    rng = np.random.default_rng(0)
+    place = dual.at(dual_ascent.feasible(dual, rng.exponential(size=50)))
+    chosen = np.sort(rng.permutation(50)[:20])
+    part = second_stage.part_of(dual, place, place.multipliers, chosen)
+    signs, start = part.signs, place.multipliers[chosen]
+    assert part.Z.shape == (20, min(p, 20))
+    assert abs(signs @ start - part.total) < 1e-12
+
+    def value_of_part(multipliers):
+        V = part.combined(multipliers)
+        return (signs * multipliers) @ part.squares - V @ V
+
+    def value(multipliers):
+        everywhere = place.multipliers.copy()
+        everywhere[chosen] = multipliers
+        at = dual.at(everywhere)
+        return (problem.signs * everywhere) @ dual.squares - at.V @ at.V
+
+    rises = []
+    for _ in range(3):
+        other = start + signs * (w := rng.normal(size=20)) - signs * w.mean()
+        rises.append((value(other) - value(start)) / (value_of_part(other) - value_of_part(start)))
+    np.testing.assert_allclose(rises, rises[0], rtol=1e-9)  # but for the size of the rows
+    assert rises[0] > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_like_rows_on_both_sides_of_the_sphere_at_high_prices(seed):
+    """Their multipliers could grow together for ever."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(300, 10))[rng.integers(0, 40, 300)], 1) + 1.0
+    X[:150] *= 100.0
+    signs = np.where((np.arange(300) > 1) & (np.arange(300) < 152), -1.0, 1.0)
+    price = np.where(signs < 0, 1e6, 0.1) * rng.choice([0.5, 1.0, 2.0], 300)
+    price[:2] = np.inf
+    problem = ball_problem(X, signs, price)
+    solution = solve_ball(problem, X[0])
+    assert solution.status == Status.CONVERGED
+    assert_true(problem, solution)
+
+
+def test_ascent_starts_anew_where_it_has_turned():
+    """Momentum alone goes up and down the sides of a valley: 2,000 steps in place of 320."""
+    problem = random_problem(1, n=300, p=20, C2=0.05, n_majority=60)
+    dual = BallDual(ShiftedRows(problem), np.zeros(20))
+    found = dual_ascent.ascend(dual, dual_ascent.multipliers_of(dual), 1e-10, 700)
+    assert found.optimality.gap <= 1e-10
+
+
+def test_ascent_alone_leads_there_too():
+    problem = random_problem(0)
+    wanted = solve_ball(problem, start_of(problem), tol=1e-10)
+    rows = ShiftedRows(problem)
+    dual = BallDual(rows, np.zeros(5))
+    found = dual_ascent.ascend(dual, dual_ascent.multipliers_of(dual), 1e-8, 5000)
+    assert found.optimality.gap <= 1e-8
+    np.testing.assert_allclose(found.optimality.objective, wanted.objective, rtol=1e-7)
+
+
+def test_interior_point_alone_is_right_to_many_digits():
+    problem = random_problem(0)
+    rows = ShiftedRows(problem)
+    dual = BallDual(rows, np.zeros(5))
+    start = dual.at(dual_ascent.multipliers_of(dual))
+    part = second_stage.part_of(dual, start, start.multipliers, np.arange(120))
+    multipliers, n_steps = interior_point.solve_part(part)
+    assert n_steps < 30
+    place = dual.at(dual_ascent.feasible(dual, multipliers))
+    assert dual.optimality(place).gap <= 1e-8
+    exact = dual.at(second_stage.to_face(part, multipliers))
+    assert dual.optimality(exact).gap <= 1e-13
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_one_rare_row_alone_is_its_own_ball(scale):
+    row = np.array([[3.0, -1.0]]) * scale
+    solution = solve_ball(ball_problem(row, [1], [np.inf]), np.zeros(2))
+    assert solution.status == Status.CONVERGED
+    np.testing.assert_array_equal(solution.center, row[0])
+    assert solution.squared_radius == 0.0
+
+
+def test_dear_majority_row_between_two_rare_ones_gets_inside_only_as_far_as_it_must():
+    # Rare rows at -1 and 1; a majority row at (0, 0.5): the ball moves away from it, downwards.
+    X = [[-1.0, 0.0], [1.0, 0.0], [0.0, 0.5]]
+    solution = solve_ball(ball_problem(X, [1, 1, -1], [np.inf, np.inf, 1e3]), np.zeros(2))
+    np.testing.assert_allclose(solution.center, [0.0, -0.75], atol=1e-9)
+    np.testing.assert_allclose(solution.squared_radius, 1.5625)
+    # A cheap one does not move it.
+    cheap = solve_ball(ball_problem(X, [1, 1, -1], [np.inf, np.inf, 1e-9]), np.zeros(2))
+    np.testing.assert_allclose(cheap.center, [0.0, 0.0], atol=1e-6)
+
+
+def test_of_several_best_radii_the_smallest_is_taken():
+    value = best_radius(np.arange(1.0, 12.0), np.ones(11), np.full(11, 0.1))
+    assert value.squared_radius == 1.0  # 0.1 times the ten others is the 1 that R^2 costs
+    assert value.objective == pytest.approx(1.0 + 0.1 * np.arange(11).sum())
+    hard = best_radius(np.array([1.0, 5.0, 2.0]), np.ones(3), np.array([0.6, np.inf, 0.6]))
+    assert hard.squared_radius == 5.0
+
+
+def test_steps_run_out_and_say_so():
+    problem = random_problem(0, C1=50.0)
+    solution = solve_ball(problem, np.full(5, 30.0), tol=1e-12, max_outer=1, max_inner=1)
+    assert solution.status == Status.MAX_ITER
+    assert solution.gap > 1e-12
+    assert_true(problem, solution)
+    assert solve_linearised(problem, np.zeros(5), max_inner=1).status == Status.MAX_ITER
+    assert convex_concave(problem, np.zeros(5), max_outer=1).status == Status.MAX_ITER
+
+
+def test_gap_that_doubles_cannot_close_is_left_to_rounding():
+    problem = random_problem(0)
+    solution = solve_ball(problem, np.zeros(5), tol=0.0)
+    assert solution.status in (Status.ROUNDING, Status.CONVERGED)
+    assert solution.gap <= 1e-13
+
+
+@pytest.mark.parametrize(
+    ("signs", "price", "message"),
+    [
+        ([1, 1], [0.4, 0.4], "sum to 0.8"),
+        ([-1, -1], [1.0, 1.0], "sum to 0.0"),
+        ([1], [1.0, 1.0], "one number for each of the 2 points"),
+    ],
+)
+def test_problem_that_is_none_is_refused(signs, price, message):
+    with pytest.raises(ValueError, match=message):
+        solve_ball(ball_problem(np.eye(2), signs, price), np.zeros(2))

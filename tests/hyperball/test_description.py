@@ -1,0 +1,268 @@
+"""The description of a ball against figures worked out from the rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from hyperball.rach_cases import (
+    CLEARED,
+    QUIET,
+    RARE,
+    UNKNOWN,
+    hidden_cluster,
+    several_clusters,
+    unwarned,
+)
+from rareclass.hyperball import RACH
+from rareclass.hyperball.background import MOST_ROWS
+
+COLUMNS = ["ball", "label", "feature", "center", "inside_low", "inside_high", "outside_low"]
+COLUMNS += ["outside_high", "overlap"]
+
+
+def fitted(X, y, weight=None, **options):
+    with unwarned():
+        return RACH(**{**QUIET, **options}).fit(X, y, weight)
+
+
+def row_by_hand(X, inside, outside, column):
+    a, b = X[inside, column], X[outside, column]
+    low, high = np.quantile(a, [0.05, 0.95])
+    return {
+        "inside_low": low,
+        "inside_high": high,
+        "outside_low": np.quantile(b, 0.05),
+        "outside_high": np.quantile(b, 0.95),
+        "overlap": np.mean([low <= value <= high for value in b]),
+    }
+
+
+@pytest.mark.parametrize("kernel", [None, "gaussian"])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+def test_the_table_is_that_of_numpy(make, kernel):
+    X, y, _ = hidden_cluster(p=4)
+    X[:, 1] *= 100.0
+    X[np.abs(X) < 0.2] = 0.0
+    options = {"kernel": kernel, "C1": 0.0, "C2": 0.02} if kernel is None else {"kernel": kernel}
+    model = fitted(make(X), y, **options)
+    description = model.describe()
+    inside = (y == RARE) | (np.isin(np.arange(len(y)), model.balls_[0].found))
+    outside = (y != RARE) & (model.predict(make(X)) != RARE)
+    assert sorted(row["feature"] for row in description.table) == ["x0", "x1", "x2", "x3"]
+    for row in description.table:
+        assert list(row) == COLUMNS
+        column = int(row["feature"][1:])
+        by_hand = row_by_hand(X, inside, outside, column)
+        assert {name: row[name] for name in by_hand} == pytest.approx(by_hand)
+        center = X[inside, column].mean() if kernel else model.center_[column]
+        assert row["center"] == pytest.approx(center)
+        assert (row["ball"], row["label"]) == (0, RARE)
+    overlap = [row["overlap"] for row in description.table]
+    assert overlap == sorted(overlap)
+
+
+def test_the_features_that_tell_most_come_first():
+    X, y, truth = hidden_cluster(p=3)
+    X = np.column_stack([X[:, 0], np.random.default_rng(0).normal(size=len(X)), 20.0 * truth])
+    model = fitted(pd.DataFrame(X, columns=["some", "noise", "all"]), y, C2=0.001)
+    assert [row["feature"] for row in model.describe().table] == ["all", "some", "noise"]
+    assert model.describe().table[0]["overlap"] < 0.1
+
+
+def test_of_many_features_the_hundred_whose_means_differ_most():
+    _, y, truth = hidden_cluster(p=2, n=150)
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(150, 200))
+    telling = np.arange(3, 200, 4)[:40]
+    wide[np.ix_(truth == 1, telling)] += 3.0
+    model = fitted(wide, y)
+    table = model.describe().table
+    assert len(table) == 100
+    assert {f"x{k}" for k in telling} <= {row["feature"] for row in table}
+    assert len(str(model.describe()).splitlines()) < 30
+
+
+def test_the_numbers_at_the_top():
+    X, y, _ = hidden_cluster()
+    model = fitted(X, y)
+    (summary,) = model.describe().summaries
+    ball = model.balls_[0]
+    assert summary.radius == model.radius_
+    assert summary.n_rare == (y == RARE).sum()
+    assert summary.n_inside == (model.transduction_[y == UNKNOWN] == RARE).sum()
+    assert summary.n_kept == (ball.kinds == 0).sum()
+    assert summary.share_of_others == pytest.approx((model.predict(X[y != RARE]) == RARE).mean())
+    assert (summary.ball, summary.name, summary.status) == (0, "1", "converged")
+
+
+def test_the_nearest_rows():
+    X, y, _ = hidden_cluster()
+    model = fitted(X, y)
+    description = model.describe()
+    apart = np.linalg.norm(X - model.center_, axis=1)
+    for found, wanted in (
+        (description.nearest_labelled, y != UNKNOWN),
+        (description.nearest_unlabelled, y == UNKNOWN),
+    ):
+        rows = np.intersect1d(model.rows_, np.flatnonzero(wanted))
+        assert [one.row for one in found] == rows[np.argsort(apart[rows])[:5]].tolist()
+        for one in found:
+            assert one.distance == pytest.approx(apart[one.row])
+            assert one.label == (None if y[one.row] == UNKNOWN else y[one.row])
+            assert one.ball == 0
+
+
+def test_a_constant_column_and_a_single_row_inside():
+    X, y, _ = hidden_cluster(n_rare=1)
+    X[:, 1] = 7.0
+    model = fitted(X, y, C2=1e-6)
+    assert len(model.balls_[0].found) == 0
+    table = {row["feature"]: row for row in model.describe().table}
+    case = X[y == RARE][0]
+    for column in range(3):
+        row = table[f"x{column}"]
+        assert row["inside_low"] == row["inside_high"] == case[column]
+        assert row["center"] == pytest.approx(case[column], abs=1e-4)
+    assert table["x1"]["overlap"] == 1.0
+    assert table["x1"]["outside_low"] == table["x1"]["outside_high"] == 7.0
+    assert "x1" in str(model.describe())
+
+
+def test_a_column_that_is_constant_outside_is_among_the_hundred():
+    _, y, truth = hidden_cluster()
+    X = np.random.default_rng(0).normal(size=(len(y), 200))
+    X[:, :120] += 2.0 * truth[:, None]  # more than a hundred that differ
+    X[:, 150] = 1e-3 * (y == RARE)
+    model = fitted(X, y, C2=1e-4)
+    table = {row["feature"]: row for row in model.describe().table}
+    assert len(table) == 100
+    assert table["x150"]["outside_high"] == 0.0 < table["x150"]["inside_high"]
+
+
+def test_nothing_outside():
+    X = np.array([[1.0, 2.0], [3.0, 4.0]])
+    model = fitted(X, [1, 1])
+    description = model.describe()
+    for row in description.table:
+        assert np.isnan(row["outside_low"])
+        assert row["overlap"] == 0.0
+    (summary,) = description.summaries
+    assert (summary.n_rare, summary.n_inside, summary.n_kept) == (2, 0, 0)
+    assert description.nearest_unlabelled == []
+    assert str(description)
+
+
+def test_rows_of_no_weight_are_nowhere():
+    X, y, _ = hidden_cluster()
+    far = np.vstack([X, 1e3 * np.ones((2, 3)), X[:1]])
+    labels = np.append(y, [UNKNOWN, CLEARED, UNKNOWN])
+    weight = np.append(np.ones(len(y)), np.zeros(3))
+    assert str(fitted(far, labels, weight).describe()) == str(fitted(X, y).describe())
+
+
+def test_of_many_rows_a_sample_is_described():
+    X, y, _ = hidden_cluster(n=7000, n_cluster=300)
+    model = fitted(X, y, C2=0.001)
+    assert len(model.background_.rows) == MOST_ROWS
+    assert (y[model.background_.rows] != RARE).all()
+    assert len(np.unique(model.background_.rows)) == MOST_ROWS
+    (summary,) = model.describe().summaries
+    truth = (model.predict(X[y != RARE]) == RARE).mean()
+    assert summary.share_of_others == pytest.approx(truth, abs=0.01)
+    again = fitted(X, y, C2=0.001)
+    assert str(again.describe()) == str(model.describe())
+    other = fitted(X, y, C2=0.001, random_state=1)
+    assert not np.array_equal(other.background_.rows, model.background_.rows)
+
+
+# -- several balls -------------------------------------------------------------------------------
+
+
+def test_balls_that_meet():
+    X, y, _ = several_clusters([[2.0, 0.0], [3.0, 0.0], [-9.0, 0.0]], scale=0.5)
+    names = np.array(["ok", "fraud", "theft", "spam", None], dtype=object)[y]
+    model = fitted(X, names, C1=0.01, C2=0.005)
+    fraud, spam, theft = model.balls_
+    assert [ball.label for ball in model.balls_] == ["fraud", "spam", "theft"]
+    (pair,) = model.describe().overlaps
+    assert (pair.first, pair.second) == (0, 2)
+    in_fraud, in_theft = fraud.depth(X) >= 0, theft.depth(X) >= 0
+    assert pair.n_rows == (in_fraud & in_theft).sum() > 0
+    assert pair.share == pytest.approx(pair.n_rows / min(in_fraud.sum(), in_theft.sum()))
+    text = " ".join(str(model.describe()).split())
+    assert f"meets the ball of theft: {pair.n_rows} rows in both, {pair.share:.0%} of the" in text
+    assert f"meets the ball of fraud: {pair.n_rows} rows in both" in text
+    assert "meets the ball of spam" not in text
+    assert [row["label"] for row in model.describe().table] == [
+        "fraud",
+        "fraud",
+        "spam",
+        "spam",
+        "theft",
+        "theft",
+    ]
+    assert (spam.depth(X) >= 0).any()
+
+
+def test_surfaces_that_meet_where_no_row_is():
+    X = np.array([[0.0, 0.0], [2.0, 0.0], [1.5, 1.2], [3.5, 1.2], [9.0, 9.0], [8.0, 9.0]])
+    model = fitted(X, [1, 1, 2, 2, 0, 0], pos_label=[1, 2], C1=0.01)
+    (pair,) = model.describe().overlaps
+    assert (pair.n_rows, pair.share) == (0, 0.0)
+    apart = fitted(
+        X * [[1], [1], [10], [10], [1], [1]],
+        [1, 1, 2, 2, 0, 0],
+        pos_label=[1, 2],
+        C1=0.01,
+    )
+    assert apart.describe().overlaps == []
+
+
+def test_several_balls_of_one_category_are_told_apart():
+    X, y, _ = several_clusters([[6.0, 6.0], [-6.0, -6.0]])
+    model = fitted(X, np.where(y > 0, RARE, y), n_balls=2, C2=0.05, filter=1.0)
+    assert [one.name for one in model.describe().summaries] == ["1, ball 1 of 2", "1, ball 2 of 2"]
+    assert "Ball of 1, ball 2 of 2: radius" in str(model.describe())
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e12])
+def test_it_fits_on_a_screen(scale):
+    X, y, _ = several_clusters([[4.0, 0.0] + [0.0] * 12, [0.0, 4.0] + [0.0] * 12])
+    names = [f"a feature with quite a long name, number {k}" for k in range(14)]
+    model = fitted(pd.DataFrame(scale * X, columns=names), y)
+    lines = str(model.describe()).splitlines()
+    assert max(map(len, lines)) <= 80
+    named = [line.split("…")[0] for line in lines if "…" in line]
+    assert len(named) == 20  # ten a ball
+    assert all(f"  {names[0]}".startswith(name) and len(name) >= 9 for name in named)
+
+
+def test_the_words():
+    X, y, _ = hidden_cluster()
+    model = fitted(pd.DataFrame(X, columns=["amount", "age", "visits"]), y)
+    description = model.describe()
+    lines = str(description).splitlines()
+    (summary,) = description.summaries
+    assert lines[0] == f"Ball of 1: radius {model.radius_:.4g}"
+    said = (
+        f"8 labelled rare rows; {summary.n_inside} of {summary.n_kept} unlabelled rows that are "
+        f"near lie inside; so do {summary.share_of_others:.2%} of all other rows."
+    )
+    assert " ".join(lines[1:3]).split() == said.split()
+    first = description.table[0]
+    assert lines[5].split() == [
+        first["feature"],
+        f"{first['center']:.3g}",
+        f"{first['inside_low']:.3g}",
+        "to",
+        f"{first['inside_high']:.3g}",
+        f"{first['outside_low']:.3g}",
+        "to",
+        f"{first['outside_high']:.3g}",
+        f"{first['overlap']:.0%}",
+    ]
+    near = description.nearest_unlabelled[0]
+    words = " ".join(" ".join(lines).split())
+    said = f"nearest unlabelled rows (distance): {near.row} ({near.distance:.3g}), "
+    assert said in words

@@ -1,0 +1,181 @@
+"""Labels of which most are missing: every way to write that, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from rareclass.hyperball.partial_labels import UNLABELLED, read_partial_labels
+
+NAN = float("nan")
+
+
+def read(y, weight=None, pos_label=None):
+    return read_partial_labels(y, weight, pos_label, len(y))
+
+
+UNLABELLED_WAYS = {
+    "minus one": np.array([1, -1, 0, 0, -1]),
+    "minus one, narrow": np.array([1, -1, 0, 0, -1], dtype=np.int8),
+    "minus one, float": np.array([1.0, -1.0, 0.0, 0.0, -1.0]),
+    "NaN": np.array([1.0, NAN, 0.0, 0.0, NAN]),
+    "NaN and minus one": [1.0, NAN, 0.0, 0.0, -1],
+    "None": [1, None, 0, 0, None],
+    "None and NaN": [1, None, 0, 0, NAN],
+    "minus one in objects": np.array([1, -1, 0, 0, np.int64(-1)], dtype=object),
+    "truth values": [True, None, False, False, -1],
+    "masked": np.ma.masked_array([1, 1, 0, 0, 0], mask=[0, 1, 0, 0, 1]),
+    "masked column": np.ma.masked_array([[1], [7], [0], [0], [0]], mask=[[0], [1], [0], [0], [1]])[
+        :, 0
+    ],
+    "masked and minus one": np.ma.masked_array([1, 1, 0, 0, -1], mask=[0, 1, 0, 0, 0]),
+    "text, empty": ["yes", "", "no", "no", ""],
+    "text, empty, of numpy": np.array(["yes", "", "no", "no", ""]),
+    "text, None": ["yes", None, "no", "no", None],
+    "text, NaN": ["yes", NAN, "no", "no", NAN],
+    "text, minus one": ["yes", -1, "no", "no", -1],
+    "text, masked": np.ma.masked_array(["yes", "yes", "no", "no", "x"], mask=[0, 1, 0, 0, 1]),
+    "pandas, NaN": pd.Series([1.0, NAN, 0.0, 0.0, NAN]),
+    "pandas, nullable": pd.Series([1, pd.NA, 0, 0, pd.NA], dtype="Int64"),
+    "pandas, truth values": pd.Series([True, pd.NA, False, False, pd.NA], dtype="boolean"),
+    "pandas, text": pd.Series(["yes", pd.NA, "no", "no", pd.NA], dtype="string"),
+    "pandas, categories": pd.Series(["yes", None, "no", "no", None], dtype="category"),
+    "pandas, objects": pd.Series(["yes", pd.NA, "no", "no", None], dtype=object),
+    "polars, numbers": pl.Series([1, None, 0, 0, None]),
+    "polars, text": pl.Series(["yes", None, "no", "no", None]),
+    "polars, truth values": pl.Series([True, None, False, False, None]),
+}
+
+
+@pytest.mark.parametrize("way", UNLABELLED_WAYS)
+def test_every_way_to_leave_a_label_out(way):
+    labels = read(UNLABELLED_WAYS[way])
+    assert labels.unlabelled().tolist() == [1, 4]
+    assert [labels.rows_of(label).tolist() for label in labels.rare] == [[0]]
+    assert labels.rows_of(labels.majority).tolist() == [2, 3]
+    assert labels.rare[0] in (1, True, "yes")
+    assert labels.majority in (0, False, "no")
+    assert len(labels.classes) == 2
+
+
+def test_minus_one_is_no_label_in_a_column_of_text_either():
+    for y in (["-1", "0", "1", "0"], np.array(["-1", "0", "1", "0"], dtype=object)):
+        labels = read(y)
+        assert labels.unlabelled().tolist() == [0]
+        assert labels.rare == ("1",)
+
+
+CODES = st.lists(st.integers(-1, 3), min_size=1, max_size=30).filter(lambda c: max(c) >= 0)
+
+
+@given(codes=CODES, data=st.data())
+def test_rows_of_each_kind_are_those_of_a_loop(codes, data):
+    weight = data.draw(
+        st.none() | hnp.arrays(float, len(codes), elements=st.sampled_from([0.0, 0.5, 1.0, 3.0]))
+    )
+    there = [w > 0 for w in (np.ones(len(codes)) if weight is None else weight)]
+    known = sorted({code for code, here in zip(codes, there, strict=True) if here and code >= 0})
+    if not known:
+        with pytest.raises(ValueError, match=r"sample_weight 0|at least one non-zero"):
+            read(codes, weight)
+        return
+    pos_label = data.draw(st.none() | st.sampled_from(known))
+    labels = read(codes, weight, pos_label)
+
+    def rows(wanted):
+        pairs = enumerate(zip(codes, there, strict=True))
+        return [i for i, (code, here) in pairs if here and wanted(code)]
+
+    if pos_label is not None:
+        assert labels.rare == (pos_label,)
+    for label in labels.rare:
+        assert labels.rows_of(label).tolist() == rows(lambda code, k=label: code == k)
+        assert labels.labelled_but(label).tolist() == rows(lambda c, k=label: c >= 0 and c != k)
+    assert labels.unlabelled().tolist() == rows(lambda code: code < 0)
+    assert labels.not_rare().tolist() == rows(lambda code: code not in labels.rare)
+    assert labels.present().tolist() == rows(lambda code: True)
+    chosen = np.flatnonzero(there)[::2]
+    expected = np.ones(len(chosen)) if weight is None else weight[chosen]
+    np.testing.assert_array_equal(labels.weight_of(chosen), expected)
+    bare = labels.without(labels.rows_of(labels.rare[0]))
+    assert bare.rows_of(labels.rare[0]).tolist() == []
+    assert bare.unlabelled().tolist() == rows(lambda code: code < 0 or code == labels.rare[0])
+    assert (labels.code == UNLABELLED).tolist() == [code < 0 for code in codes]  # as it was
+
+
+@pytest.mark.parametrize(
+    ("y", "weight", "rare", "majority"),
+    [
+        ([0, 0, 1], None, (1,), 0),
+        ([1, 1, 0], None, (0,), 1),
+        ([0, 1, -1], None, (1,), 0),  # of equals the last
+        ([0, 0, 1], [1.0, 1.0, 5.0], (0,), 1),  # weight counts, and not rows
+        ([0, 0, 1, 2, 2], None, (1, 2), 0),  # of equals the first is the majority
+        ([0, 1, 1, 2], None, (0, 2), 1),
+        (["b", "b", "a", "c"], None, ("a", "c"), "b"),
+        ([0, 0, 1, 2], [1.0, 1.0, 1.0, 0.0], (1,), 0),  # a label without weight gets no ball
+        ([3, 3, -1], None, (3,), -1),  # a stand-in where there is no other label
+        (["x", None, "x"], None, ("x",), "not x"),
+        ([True, None, None], None, (True,), False),
+        ([False, None, None], None, (False,), True),
+    ],
+)
+def test_which_labels_are_rare_where_nobody_says(y, weight, rare, majority):
+    labels = read(y, weight)
+    assert labels.rare == rare
+    assert labels.majority == majority
+    assert labels.classes.tolist() == sorted({*labels.classes.tolist()})
+    for row, label in enumerate(y):
+        known = label is not None and not (isinstance(label, int) and label == -1)
+        assert labels.code[row] == (labels.classes.tolist().index(label) if known else UNLABELLED)
+
+
+@pytest.mark.parametrize(
+    ("pos_label", "rare", "majority"),
+    [
+        (0, (0,), 2),
+        ([0, 1], (0, 1), 2),
+        ((2,), (2,), 0),
+        (np.array([1, 2]), (1, 2), 0),
+        ([0, 1, 2], (0, 1, 2), -1),
+    ],
+)
+def test_rare_labels_that_were_named(pos_label, rare, majority):
+    labels = read([0, 0, 1, 2, 2, 2, -1], pos_label=pos_label)
+    assert labels.rare == rare
+    assert labels.majority == majority
+    for k in (0, 1, 2):
+        rows = [i for i, label in enumerate([0, 0, 1, 2, 2, 2]) if label == k]
+        assert labels.rows_of(k).tolist() == rows
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "message"),
+    [
+        ([-1, None, NAN], {}, r"no row has a label: all are unlabelled \(-1, None or NaN\)\. Give"),
+        (["", ""], {}, "no row has a label"),
+        ([0, 1, -1], {"weight": [0, 0, 1]}, "every row with a label has sample_weight 0"),
+        ([0, 1], {"weight": [1, -1]}, "Negative values in data passed to `sample_weight`"),
+        ([0, 1], {"weight": [1, 1, 1]}, "sample_weight"),
+        ([0, 1], {"pos_label": 2}, r"pos_label=2 has no row: the labels are \[0, 1\]\. No rare"),
+        ([0, 1], {"pos_label": [1, 5]}, "pos_label=5 has no row"),
+        ([0, 1], {"pos_label": "1"}, "pos_label='1' has no row"),
+        ([0, 1], {"pos_label": 1, "weight": [1, 0]}, "pos_label=1 has no row"),
+        ([0.0, np.inf], {}, "Input y contains infinity: row 1. Unlabelled rows are -1, None or N"),
+        ([0.5, 1.2, 3.7], {}, "Unknown label type"),
+        ([-1, 0, "yes"], {}, "text beside numbers: 'yes' in row 2 and 0 in row 1. Make all"),
+    ],
+)
+def test_labels_that_will_not_do(y, options, message):
+    with pytest.raises(ValueError, match=message):
+        read(y, **options)
+
+
+def test_a_wrong_number_of_labels():
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[4, 3\]"):
+        read_partial_labels([0, 1, -1], None, None, 4)
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+        read_partial_labels(None, None, None, 4)

@@ -1,0 +1,403 @@
+"""RACHCV: its figures against folds worked by hand, its folds, and what it refuses."""
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.model_selection import LeaveOneOut, ShuffleSplit, StratifiedKFold
+
+from hyperball.rach_cases import (
+    CLEARED,
+    RARE,
+    UNKNOWN,
+    f1_by_hand,
+    hidden_cluster,
+    several_clusters,
+    unwarned,
+)
+from rareclass.hyperball import RACH, RACHCV
+from rareclass.hyperball.radius_choice import choose_radius
+from rareclass.hyperball.uncertainty import Counts, f1_interval
+from rareclass.rows import from_parquet
+
+# What the folds are solved to.
+LOOSE = {"tol": 1e-3, "max_outer": 3, "max_inner": 300}
+
+
+def chosen(X, y, weight=None, **options):
+    with unwarned():
+        return RACHCV(**options).fit(X, y, weight)
+
+
+def folds_by_hand(y, n_folds, label=RARE, seed=0):
+    """Held-out rows of each fold: stratified, the rare rows first, as RACHCV takes them."""
+    rows = np.concatenate([np.flatnonzero(y == label), np.flatnonzero((y >= 0) & (y != label))])
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return [rows[test] for _, test in splitter.split(rows, y[rows] == label)]
+
+
+def depths_by_hand(X, y, folds, label=RARE, **options):
+    """Depths of the rows of each fold in a ball that was fitted without their labels."""
+    found = []
+    for test in folds:
+        hidden = np.where(y < 0, UNKNOWN, y == label)
+        hidden[test] = UNKNOWN
+        with unwarned():
+            model = RACH(**{**LOOSE, **options}, filter=False, pos_label=1).fit(X, hidden)
+        found.append(model.score_samples(X[test]))
+    return np.concatenate(found), y[np.concatenate(folds)] == label
+
+
+CANDIDATES = [
+    {"C1": 1.0, "C2": 0.02, "margin": 0.0},
+    {"C1": 0.3, "C2": 0.0, "margin": 0.5},
+    {"C1": 5.0, "C2": 0.01, "margin": 0.1, "kernel": "gaussian", "width": 2.0},
+]
+
+
+@pytest.mark.parametrize("candidate", CANDIDATES, ids=str)
+@pytest.mark.parametrize("radius", ["solved", "share"])
+@pytest.mark.parametrize("learn_radius", [False, True])
+def test_the_score_is_that_of_folds_worked_by_hand(candidate, radius, learn_radius):
+    X, y, _ = hidden_cluster(n=90, n_cluster=25, n_rare=10, n_cleared=20, seed=1)
+    grid = {"C1s": [candidate["C1"]], "C2s": [candidate["C2"]], "margins": [candidate["margin"]]}
+    kernel = candidate.get("kernel")
+    if kernel:
+        grid["widths"] = [candidate["width"]]
+    model = chosen(
+        X, y, **grid, kernel=kernel, cv=4, radius=radius, learn_radius=learn_radius, filter=False
+    )
+    share = (y == RARE).sum() / (y >= 0).sum()
+    depths, is_rare = depths_by_hand(
+        X, y, folds_by_hand(y, 4), **candidate, radius=radius, rare_share=share
+    )
+    by_hand = choose_radius(depths, is_rare, np.ones(len(depths)), learn_radius)
+    assert model.best_score_ == pytest.approx(by_hand.f1)
+    called = depths >= -by_hand.slack
+    assert model.best_score_ == pytest.approx(f1_by_hand(is_rare, called))
+    assert model.n_splits_ == 4
+    assert (model.best_C1_, model.best_C2_) == (candidate["C1"], candidate["C2"])
+    assert (model.best_margin_, model.best_width_) == (candidate["margin"], candidate.get("width"))
+    counts = Counts((called & is_rare).sum(), (called & ~is_rare).sum(), (~called & is_rare).sum())
+    found = [model.cv_results_[name].tolist() for name in ("tp", "fp", "fn")]
+    assert found == [[k] for k in counts]
+    assert model.score_interval_ == f1_interval(counts)
+    tp, fp, fn = counts
+    assert (
+        f"Of {tp + fn} rare rows held out {tp} were found, with {fp} false al" in model.uncertainty_
+    )
+    low, high = model.score_interval_
+    assert f"anywhere from {low:.2f} to {high:.2f} (95 %)" in model.uncertainty_
+    assert model.best_radius_slack_ == pytest.approx(by_hand.slack, abs=0.02 * np.ptp(depths))
+    if not learn_radius:
+        assert model.best_radius_slack_ == 0.0
+
+
+@pytest.mark.parametrize("kernel", [None, "gaussian"])
+def test_the_best_model_is_rach_with_the_best_parameters(kernel):
+    X, y, truth = hidden_cluster(n=120)
+    model = chosen(X, y, kernel=kernel, tol=1e-9)
+    with unwarned():
+        again = RACH(
+            C1=model.best_C1_,
+            C2=model.best_C2_,
+            kernel=kernel,
+            width=model.best_width_ or "mean",
+            margin=model.best_margin_,
+            radius="share",
+            radius_slack=model.best_radius_slack_,
+            tol=1e-9,
+        ).fit(X, y)
+    np.testing.assert_array_equal(model.transduction_, again.transduction_)
+    np.testing.assert_array_equal(model.score_samples(X), again.score_samples(X))
+    np.testing.assert_array_equal(model.predict(X), model.best_estimator_.predict(X))
+    assert model.best_estimator_.get_params() == again.get_params()
+    assert model.score(X, truth) > 0.7
+    assert model.width_ == again.width_
+    assert str(model.describe()) == str(again.describe())
+    results = model.cv_results_
+    best = model.best_index_
+    assert results["f1"][best] == results["f1"].max() == model.best_score_
+    assert best == np.argmax(results["f1"])  # of equals the first
+    assert results["rank"][best] == 1
+    expected = [1 + (results["f1"] > f1).sum() for f1 in results["f1"]]
+    assert results["rank"].tolist() == expected
+    assert len(results["f1"]) == (36 if kernel else 3)
+    for name in ("C1", "C2", "margin"):
+        assert results[name][best] == getattr(model, f"best_{name}_")
+    tp, fp, fn = (results[name] for name in ("tp", "fp", "fn"))
+    np.testing.assert_allclose(results["f1"], 2 * tp / (2 * tp + fp + fn))
+    assert (tp + fn == (y == RARE).sum()).all()
+
+
+def test_every_combination_is_tried_once():
+    X, y, _ = hidden_cluster(n=80)
+    grid = {"C1s": [0.5, 2.0], "C2s": [0.0, 0.01], "margins": [0.1, 0.3], "widths": [1.0, 3.0]}
+    results = chosen(X, y, **grid, kernel="gaussian", cv=2).cv_results_
+    tried = list(zip(*(results[k] for k in ("C1", "C2", "margin", "width")), strict=True))
+    assert len(tried) == len(set(tried)) == 16
+    assert set(results["width"]) == {1.0, 3.0}
+    # A width without a kernel is nothing.
+    assert np.isnan(chosen(X, y, **{**grid, "C1s": [1.0]}, cv=2).cv_results_["width"]).all()
+
+
+def test_margins_are_shares_of_what_the_kernel_measures():
+    X, y, _ = hidden_cluster(n=100)
+    plain, scaled = (chosen(k * X, y, kernel="gaussian", cv=2) for k in (1.0, 1000.0))
+    assert set(plain.cv_results_["margin"]) == {0.5, 0.2, 0.05}
+    assert set((plain.cv_results_["width"] / plain.best_estimator_.width_).round(9)) <= {
+        2.0**k for k in range(-3, 4)
+    }
+    np.testing.assert_allclose(scaled.cv_results_["width"], 1000 * plain.cv_results_["width"])
+    np.testing.assert_array_equal(scaled.cv_results_["f1"], plain.cv_results_["f1"])
+    np.testing.assert_array_equal(scaled.transduction_, plain.transduction_)
+    assert set(chosen(X, y, cv=2).cv_results_["margin"]) == {0.0}
+    polynomial = chosen(X, y, kernel="polynomial", C1s=[1.0], cv=2, filter=False)
+    width = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2).mean())
+    unit = ((1.0 + (X**2).sum(axis=1) / width**2) ** 3).mean()
+    assert set((polynomial.cv_results_["margin"] / unit).round(9)) == {0.5, 0.2, 0.05}
+
+
+# -- folds ---------------------------------------------------------------------------------------
+
+
+def test_with_fewer_cases_than_folds_each_is_held_out_alone():
+    X, y, _ = hidden_cluster(n_rare=3)
+    model = chosen(X, y, C1s=[3.0], margins=[0.5])
+    assert model.n_splits_ == 3
+    assert model.cv_results_["tp"][0] + model.cv_results_["fn"][0] == 3
+    folds = folds_by_hand(y, 3)
+    assert [(y[fold] == RARE).sum() for fold in folds] == [1, 1, 1]
+
+
+def test_fewer_cleared_rows_than_folds():
+    X, y, _ = hidden_cluster(n_cleared=2)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the ball of 1 is uselessly large")
+        model = RACHCV(pos_label=RARE).fit(X, y)  # other warnings are errors
+    assert model.n_splits_ == 5
+
+
+def test_a_single_case_cannot_be_held_out():
+    X, y, truth = hidden_cluster(n_rare=1)
+    with pytest.warns(UserWarning, match=r"^1 has a single labelled row, which cannot be held out"):
+        model = RACHCV(C2s=[0.1, 0.2], radius="solved").fit(X, y)
+    assert np.isnan(model.best_score_)
+    assert model.score_interval_ == (0.0, 1.0)
+    assert model.uncertainty_ == "F1 is not known: no labelled row could be held out."
+    assert (model.n_splits_, model.best_index_, model.best_radius_slack_) == (0, 0, 0.0)
+    assert model.best_C1_ == model.cv_results_["C1"][0]
+    assert (model.predict(X[y == RARE]) == RARE).all()
+    assert not np.isnan(model.score(X, truth))
+
+
+def test_a_splitter_and_a_list_of_folds_and_a_number_are_the_same_folds():
+    X, y, _ = several_clusters([[1.0, 1.0]], n_cloud=80, scale=0.5, n_rare=9)
+    grid = {"C1s": [0.01, 10.0], "C2s": [0.001, 0.1]}
+    folds = folds_by_hand(y, 3, seed=4)
+    rest = [np.setdiff1d(np.arange(len(y)), test) for test in folds]
+    ways = [
+        {"cv": 3, "random_state": 4},
+        {"cv": StratifiedKFold(3, shuffle=True, random_state=4)},
+        {"cv": list(zip(rest, folds, strict=True))},
+        {"cv": zip(rest, folds, strict=True)},
+    ]
+    f1s = [chosen(X, y, **grid, **way) for way in ways]
+    for other in f1s[1:]:
+        assert other.n_splits_ == 3
+        np.testing.assert_array_equal(other.cv_results_["f1"], f1s[0].cv_results_["f1"])
+    assert len(set(f1s[0].cv_results_["f1"])) > 1
+    different = chosen(X, y, **grid, cv=3, random_state=5)
+    assert not np.array_equal(folds_by_hand(y, 3, seed=5)[0], folds[0])
+    assert different.cv_results_["tp"].shape == (4,)
+
+
+def test_of_a_list_only_rows_with_a_label_are_held_out():
+    X, y, _ = hidden_cluster(n=100)
+    labelled, unlabelled = np.flatnonzero(y != UNKNOWN), np.flatnonzero(y == UNKNOWN)
+    half = labelled[::2]
+    rest = np.setdiff1d(labelled, half)
+    grid = {"C1s": [1.0], "margins": [0.1]}
+    clean = chosen(X, y, **grid, cv=[(rest, half), (half, rest)])
+    mixed = [(rest, np.append(half, unlabelled[:20])), (half, np.append(unlabelled, rest))]
+    more = chosen(X, y, **grid, cv=mixed)
+    np.testing.assert_array_equal(more.cv_results_["f1"], clean.cv_results_["f1"])
+    np.testing.assert_array_equal(more.cv_results_["fp"], clean.cv_results_["fp"])
+
+
+@pytest.mark.parametrize("cv", [LeaveOneOut(), ShuffleSplit(3, test_size=0.4, random_state=0)])
+def test_other_splitters(cv):
+    X, y, _ = hidden_cluster(n=80, n_rare=5, n_cleared=10)
+    model = chosen(X, y, C1s=[3.0], margins=[0.3], cv=cv)
+    n_held_out = sum(model.cv_results_[name][0] for name in ("tp", "fn"))
+    assert model.n_splits_ == (15 if isinstance(cv, LeaveOneOut) else 3)
+    if isinstance(cv, LeaveOneOut):
+        assert n_held_out == 5
+
+
+def test_folds_that_hold_nothing_out_are_worth_nothing():
+    X, y, _ = hidden_cluster(n=80)
+    unlabelled = np.flatnonzero(y == UNKNOWN)
+    model = chosen(X, y, C1s=[3.0], margins=[0.3], cv=[(unlabelled, unlabelled[:9])])
+    assert model.best_score_ == 0.0
+    assert model.score_interval_ == (0.0, 1.0)
+    assert model.uncertainty_.startswith("F1 is not known")
+    assert model.best_radius_slack_ == 0.0
+
+
+# -- categories, weights, disk -------------------------------------------------------------------
+
+
+def test_several_categories_share_prices_and_have_each_a_radius():
+    X, y, truth = several_clusters([[4.0, 0.0], [0.7, 0.7]], n_cloud=120, n_rare=7)
+    model = chosen(X, y, C1s=[0.3, 3.0], margins=[0.2], filter=False, cv=3)
+    assert set(model.best_radius_slack_) == {1, 2}
+    share = {k: (y == k).sum() / (y >= 0).sum() for k in (1, 2)}
+    f1s, counts = [], []
+    for label in (1, 2):
+        depths, is_rare = depths_by_hand(
+            X,
+            y,
+            folds_by_hand(y, 3, label),
+            label,
+            C1=model.best_C1_,
+            C2=0.0,
+            margin=model.best_margin_,
+            radius="share",
+            rare_share=share[label],
+        )
+        by_hand = choose_radius(depths, is_rare, np.ones(len(depths)))
+        f1s.append(by_hand.f1)
+        counts.append(by_hand.counts)
+    assert model.best_score_ == pytest.approx(np.mean(f1s))
+    best = model.best_index_
+    totals = [model.cv_results_[name][best] for name in ("tp", "fp", "fn")]
+    assert totals == np.sum(counts, axis=0).tolist()
+    intervals = sorted(f1_interval(c) for c in counts)
+    assert model.score_interval_ == intervals[0] < intervals[1]
+    assert model.score(X, truth) > 0.5
+    assert model.best_estimator_.radius_slack == model.best_radius_slack_
+
+
+def test_two_groups_of_one_category():
+    X, y, truth = several_clusters([[6.0, 6.0], [-6.0, -6.0]], n_cloud=120)
+    y, truth = np.where(y > 0, RARE, y), (truth > 0).astype(int)
+    model = chosen(X, y, n_balls="auto", cv=3)
+    assert len(model.balls_) == 2
+    assert model.score(X, truth) > 0.9
+    assert model.best_score_ > 0.9
+
+
+def test_rows_count_in_the_ball_in_which_they_lie_deepest():
+    X, y, _ = several_clusters([[2.0, 0.0], [-2.0, 0.0]], 150, n_rare=8, n_cleared=80, scale=0.5)
+    group, y = y, np.where(y > 0, RARE, y)
+    options = {"C1": 1e-3, "C2": 0.0}
+    model = chosen(
+        X,
+        y,
+        n_balls=2,
+        C1s=[1e-3],
+        C2s=[0.0],
+        margins=[0.0],
+        filter=False,
+        cv=3,
+        radius="solved",
+        learn_radius=False,
+    )
+    folds = folds_by_hand(y, 3)
+    numbers = np.concatenate(folds)
+    depths = np.full((2, len(numbers)), -np.inf)
+    for k, label in enumerate((1, 2)):
+        for fold in folds:
+            learned = np.setdiff1d(np.flatnonzero((y == CLEARED) | (group == label)), fold)
+            with unwarned():
+                ball = RACH(**options, **LOOSE, pos_label=RARE).fit(X[learned], y[learned])
+            here = np.isin(numbers, fold) & (group[numbers] != 3 - label)
+            depths[k, here] = ball.score_samples(X[numbers[here]])
+    cleared = y[numbers] == CLEARED
+    assert (depths[0] >= 0)[cleared].any()
+    assert (depths[1] >= 0)[cleared].any()
+    called = depths.max(axis=0) >= 0
+    assert model.cv_results_["fp"][0] == (called & cleared).sum()
+    assert model.cv_results_["tp"][0] == (called & ~cleared).sum()
+
+
+def test_a_group_whose_only_case_is_held_out_has_no_ball():
+    X, y, _ = several_clusters([[6.0, 6.0], [-6.0, -6.0]], n_cloud=120)
+    lone = np.flatnonzero(y == 2)[0]
+    y = np.where(y == 2, UNKNOWN, y)
+    y[lone] = RARE
+    model = chosen(X, y, n_balls=2, cv=3, C1s=[3.0], margins=[0.1])
+    assert [(ball.kinds > 0).sum() for ball in model.balls_] in ([5, 1], [1, 5])
+    assert np.isfinite(model.best_radius_slack_)
+    assert model.cv_results_["fn"][0] >= 1  # nobody could have found it
+
+
+@pytest.mark.parametrize("learn_radius", [False, True])
+@pytest.mark.parametrize("radius", ["solved", "share"])
+def test_a_weight_is_so_many_copies(learn_radius, radius):
+    X, y, _ = hidden_cluster(n=80, n_rare=9, n_cleared=15, seed=3)
+    times = np.random.default_rng(3).integers(0, 3, len(y))
+    times[np.flatnonzero(y == RARE)[:4]] = 1
+    copied = np.repeat(np.arange(len(y)), times)
+    labelled = np.flatnonzero((y != UNKNOWN) & (times > 0))
+    tests = [labelled[k::3] for k in range(3)]
+    options = {"learn_radius": learn_radius, "radius": radius, "C1s": [1.0], "tol": 1e-9}
+    weighted = chosen(X, y, times, **options, cv=[(test, test) for test in tests])
+    in_copies = [np.flatnonzero(np.isin(copied, test)) for test in tests]
+    copies = chosen(X[copied], y[copied], **options, cv=[(test, test) for test in in_copies])
+    np.testing.assert_allclose(weighted.cv_results_["f1"], copies.cv_results_["f1"])
+    np.testing.assert_allclose(weighted.cv_results_["margin"], copies.cv_results_["margin"])
+    assert weighted.best_index_ == copies.best_index_
+    np.testing.assert_allclose(
+        weighted.score_samples(X), copies.score_samples(X), atol=0.05 * copies.radius_**2
+    )
+
+
+def test_rows_on_disk(tmp_path):
+    X, y, _ = hidden_cluster(n=100)
+    pq.write_table(
+        pa.table({**dict(zip("abc", X.T, strict=True)), "y": y}), tmp_path / "rows.parquet"
+    )
+    plain = chosen(X, y, C1s=[1.0, 3.0], cv=3)
+    with from_parquet(tmp_path / "rows.parquet", "y") as rows, unwarned():
+        model = RACHCV(C1s=[1.0, 3.0], cv=3).fit_rows(rows)
+    np.testing.assert_array_equal(model.transduction_, plain.transduction_)
+    np.testing.assert_array_equal(model.cv_results_["f1"], plain.cv_results_["f1"])
+
+
+def test_without_refitting_there_is_no_model():
+    X, y, _ = hidden_cluster(n=80)
+    model = chosen(X, y, refit=False, C1s=[1.0], cv=2)
+    assert 0.0 <= model.best_score_ <= 1.0
+    assert not hasattr(model, "best_estimator_")
+    assert not hasattr(model, "transduction_")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"C1s": []}, r"^C1s=\[\] must be a list of finite numbers at or above 0, or None"),
+        ({"C2s": [-1.0]}, "^C2s="),
+        ({"margins": [np.inf]}, "^margins="),
+        ({"widths": [0.0]}, r"^widths=\[0.0\] must be a list of finite numbers above 0"),
+        ({"C1s": "many"}, "^C1s='many' must be a list"),
+        ({"tol": 0.0}, "^tol=0.0"),
+        ({"radius": "wide"}, "^radius='wide'"),
+        ({"filter": "no"}, "^filter='no'"),
+        ({"cv": 1}, "^cv=1 must be 2 folds or more, a splitter or a list"),
+        ({"cv": 2.5}, "cross-validation object .* Got 2.5"),
+    ],
+)
+def test_what_is_refused(change, message):
+    X, y, _ = hidden_cluster(n=80)
+    with pytest.raises(ValueError, match=message):
+        RACHCV(**change).fit(X, y)
+
+
+def test_without_a_majority_label_there_is_nothing_to_choose_by():
+    X, y, _ = hidden_cluster(n=60, n_cleared=10)
+    with pytest.raises(ValueError, match=r"one class, 1: nothing tells .* Label some rows as clea"):
+        RACHCV().fit(X, np.where(y == CLEARED, UNKNOWN, y))

@@ -1,0 +1,240 @@
+"""RACH and RACHCV in scikit-learn's tools, and what they say to wrong parameters and inputs."""
+
+import pickle
+import signal
+import threading
+import time
+from os import getpid, kill
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, PredefinedSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from hyperball.rach_cases import QUIET, RARE, UNKNOWN, hidden_cluster, unwarned
+from rareclass.errors import InputError
+from rareclass.hyperball import RACH, RACHCV
+from rareclass.hyperball.spaces import InputSpace
+from rareclass.rows import from_arrays
+
+# Check name -> why an estimator is excused from it.
+MINUS_ONE = "-1 among the labels is scikit-learn's own mark for rows without one"
+ONE_CLASS = "with rows of one class only there is nothing to choose by, which the error says"
+FAR_AWAY = "rows far from all training rows lie outside a ball of theirs, whatever its kernel"
+EXPECTED_FAILURES: dict[tuple[str, str | None], dict[str, str]] = {
+    ("RACH", "gaussian"): {"check_classifiers_one_label": FAR_AWAY},
+    ("RACHCV", None): {"check_classifiers_classes": MINUS_ONE},
+    ("RACHCV", "gaussian"): {"check_classifiers_classes": MINUS_ONE},
+}
+ESTIMATORS = [
+    RACH(tol=1e-10),
+    RACH(kernel="gaussian", tol=1e-10),
+    RACHCV(C1s=[3.0], cv=3, tol=1e-10),
+    RACHCV(kernel="gaussian", C1s=[3.0], widths=[1.0], margins=[0.5], cv=2, tol=1e-10),
+]
+
+
+@pytest.mark.filterwarnings("ignore:(the ball of|.* has a single labelled row):UserWarning")
+@parametrize_with_checks(
+    ESTIMATORS,
+    expected_failed_checks=lambda e: EXPECTED_FAILURES.get((type(e).__name__, e.kernel), {}),
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def test_in_the_tools_of_scikit_learn():
+    X, y, truth = hidden_cluster()
+    pipeline = make_pipeline(StandardScaler(), RACH(C2=0.02))
+    # Cross-validation over rows whose label is known; the others are always there to learn from.
+    fold = np.where(y == UNKNOWN, -1, np.arange(len(y)) % 3)
+    grid = GridSearchCV(
+        pipeline, {"rach__C1": [0.1, 10.0], "rach__C2": [0.005, 0.02]}, cv=PredefinedSplit(fold)
+    )
+    with unwarned():
+        grid.fit(X, y)
+    assert grid.best_score_ > 0.6
+    assert grid.score(X, truth) > 0.6  # F1, the model's own score
+    copy = pickle.loads(pickle.dumps(grid))
+    np.testing.assert_array_equal(copy.decision_function(X), grid.decision_function(X))
+
+
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda e: f"{type(e).__name__}-{e.kernel}")
+def test_copies(model):
+    X, y, _ = hidden_cluster(n=80)
+    with unwarned():
+        fitted = clone(model).fit(X, y)
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.score_samples(X), fitted.score_samples(X))
+    assert str(copy.describe()) == str(fitted.describe())
+    np.testing.assert_array_equal(copy.picture().coordinates, fitted.picture().coordinates)
+    fresh = clone(fitted)
+    assert fresh.get_params() == fitted.get_params()
+    assert not hasattr(fresh, "balls_")
+
+
+@pytest.mark.parametrize("model", [RACH(), RACHCV()])
+def test_before_fitting(model):
+    X, _, _ = hidden_cluster(n=80)
+    calls = ["predict", "score_samples", "decision_function"]
+    for call in calls:
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            getattr(model, call)(X)
+    for call in ("describe", "picture"):
+        with pytest.raises(NotFittedError):
+            getattr(model, call)()
+    for name in ("center_", "radius_", "pos_label_", "landmarks_", "n_iter_"):
+        assert not hasattr(model, name)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        *[
+            ({name: value}, f"^{name}=.* must be a finite number at or above 0")
+            for name in ("C1", "C2", "margin")
+            for value in (-1.0, np.nan, np.inf, "1", None, True)
+        ],
+        *[({"tol": value}, "^tol=.* must be a number above 0") for value in (0, -1.0, np.nan, "a")],
+        *[
+            ({name: value}, f"^{name}=.* must be a whole number above 0")
+            for name in ("max_outer", "max_inner", "n_landmarks", "max_kept")
+            for value in (0, -3, 2.5, None)
+        ],
+        *[
+            ({"n_balls": value}, "^n_balls=.* must be a whole number above 0, or 'auto'")
+            for value in (0, 1.5, "two", True)
+        ],
+        *[
+            ({"width": value}, "^width=.* must be 'mean' or a number above 0")
+            for value in (0.0, -1.0, np.nan, "wide", None)
+        ],
+        *[
+            ({"filter": value}, r"^filter=.* must be True \(3 times the threshold, .* False, or a")
+            for value in (0.0, -1.0, np.nan, "yes", None)
+        ],
+        *[
+            ({"radius_slack": value}, "^radius_slack=.* must be a number, or a dict")
+            for value in (np.nan, "a", None, {1: np.inf}, {1: "a"})
+        ],
+        *[
+            ({"rare_share": value}, "^rare_share=.* must be the share .* above 0")
+            for value in (0.0, 1.5, "half", np.nan)
+        ],
+        ({"radius": "wide"}, "^radius='wide' must be 'solved' or 'share', or a dict"),
+        ({"radius": {1: "wide"}}, "^radius={1: 'wide'} must be"),
+        ({"solver": "guess"}, r"^solver='guess' is not one of \['convex_concave', 'direct'\]"),
+        ({"kernel": "round"}, "^kernel='round' is not one of .*'gaussian'"),
+        ({"kernel": 3}, "^kernel=3 is not one of"),
+        ({"pos_label": 7}, r"^pos_label=7 has no row: the labels are \[0, 1\]"),
+        ({"random_state": "a"}, "'a' cannot be used to seed"),
+    ],
+)
+def test_parameters_that_are_refused(change, message):
+    X, y, _ = hidden_cluster(n=80)
+    with pytest.raises(ValueError, match=message):
+        RACH(**change).fit(X, y)
+
+
+def with_cell(X, value):
+    X = X.copy()
+    X[17, 2] = value
+    return X
+
+
+def test_rows_that_are_refused():
+    X, y, _ = hidden_cluster(n=80)
+    for value, said in ((np.nan, "NaN"), (np.inf, "infinity")):
+        for make in (np.asarray, lambda X: pd.DataFrame(X, columns=["a", "b", "c"])):
+            with pytest.raises(ValueError, match=rf"(?is){said}.*row 17.*|row 17.*{said}") as told:
+                RACH().fit(make(with_cell(X, value)), y)
+            assert "column" in str(told.value)
+    with pytest.raises(ValueError, match="column 'c'"):
+        RACH().fit(pd.DataFrame(with_cell(X, np.nan), columns=["a", "b", "c"]), y)
+    for refused in (X[:0], X[:, :0], X[0], X[None]):
+        with pytest.raises(ValueError, match=r"0 sample|0 feature|2D|dim"):
+            RACH().fit(refused, y[: len(refused)])
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[80, 79\]"):
+        RACH().fit(X, y[1:])
+    words = pd.DataFrame({"a": X[:, 0], "b": ["x"] * 80})
+    with pytest.raises(ValueError, match="column 'b'"):
+        RACH().fit(words, y)
+
+
+def test_rows_to_predict_that_are_refused():
+    X, y, _ = hidden_cluster(n=80)
+    model = RACH(**QUIET).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(pd.DataFrame(X, columns=["a", "c", "b"]))
+    plain = RACH(**QUIET).fit(X, y)
+    with pytest.raises(ValueError, match="X has 2 features, but RACH is expecting 3"):
+        plain.predict(X[:, :2])
+    with pytest.raises(ValueError, match=r"row 17"):
+        plain.predict(with_cell(X, np.nan))
+
+
+def test_what_fit_rows_refuses():
+    X, y, _ = hidden_cluster(n=80)
+    for model in (RACH(), RACHCV()):
+        with pytest.raises(TypeError, match="fit_rows takes rows with labels, not a ndarray"):
+            model.fit_rows(X)
+        with pytest.raises(InputError, match="These rows have no labels to learn from"):
+            model.fit_rows(from_arrays(X, None))
+    fitted = RACH(**QUIET).fit_rows(from_arrays(X, y))
+    np.testing.assert_array_equal(fitted.predict(from_arrays(X, None)), fitted.predict(X))
+
+
+def test_attributes_that_are_not_there():
+    X, y, _ = hidden_cluster(n=80)
+    model = RACH(**QUIET).fit(X, y)
+    assert model.pos_label_ == RARE
+    with pytest.raises(AttributeError, match="a ball without a kernel has no landmarks"):
+        _ = model.landmarks_
+    with pytest.raises(ValueError, match="ball=1: there are balls 0 to 0"):
+        model.picture(1)
+    with pytest.raises(ValueError, match="ball=-1"):
+        model.picture(-1)
+
+
+@pytest.mark.parametrize("model", [RACH(**QUIET), RACHCV()], ids=["RACH", "RACHCV"])
+@pytest.mark.parametrize("when", [1, 3])
+def test_an_interrupt_comes_through(model, when, monkeypatch):
+    X, y, _ = hidden_cluster(n=80)
+    calls = []
+    original = InputSpace.points
+
+    def points(self, rows):
+        calls.append(len(calls))
+        if len(calls) == when:
+            raise KeyboardInterrupt
+        return original(self, rows)
+
+    monkeypatch.setattr(InputSpace, "points", points)
+    with unwarned(), pytest.raises(KeyboardInterrupt):
+        clone(model).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_stops_a_long_fit():
+    X, y, _ = hidden_cluster(n=3000, n_cluster=600, p=10, n_rare=50, n_cleared=500)
+    model = RACHCV(kernel="gaussian", C1s=[10.0**k for k in range(-9, 9)], C2s=[0.01, 0.1, 1.0])
+    begun = time.monotonic()
+    for _ in range(2):  # Python loses an interrupt that falls into a callback
+        timer = threading.Timer(0.5, kill, (getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            with unwarned():
+                model.fit(X, y)
+        except KeyboardInterrupt:
+            break
+        finally:
+            timer.join()
+    else:
+        pytest.fail("the fit went on to its end")
+    assert time.monotonic() - begun < 20.0
+    assert not hasattr(model, "balls_")

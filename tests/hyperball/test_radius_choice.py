@@ -1,0 +1,114 @@
+"""The radius of the best F1 over held-out rows, and how sure that F1 is."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from hyperball.rach_cases import f1_by_hand
+from rareclass.hyperball.radius_choice import choose_radius
+from rareclass.hyperball.uncertainty import Counts, f1_interval
+
+# Whole numbers and halves: ties are exact.
+DEPTHS = st.lists(st.integers(-8, 8).map(lambda k: k / 2), min_size=1, max_size=14)
+
+
+def weighted_f1(depths, is_rare, weight, slack):
+    copies = np.repeat(np.arange(len(depths)), weight)
+    return f1_by_hand(np.array(is_rare)[copies], np.array(depths)[copies] >= -slack)
+
+
+def all_cuts(depths):
+    """0, and the middle between neighbouring depths, and one below and above all."""
+    levels = sorted(set(depths))
+    middles = [(a + b) / 2 for a, b in pairwise(levels)]
+    return [0.0, *(-m for m in middles), 1.0 - levels[0], -1.0 - levels[-1]]
+
+
+@given(depths=DEPTHS, data=st.data())
+@settings(max_examples=300, deadline=None)
+def test_no_cut_is_better_and_of_equals_the_nearest_to_none_is_taken(depths, data):
+    n = len(depths)
+    is_rare = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    weight = data.draw(st.just([1] * n) | st.lists(st.integers(1, 3), min_size=n, max_size=n))
+    found = choose_radius(np.array(depths), np.array(is_rare), np.array(weight, float))
+    by_cut = {slack: weighted_f1(depths, is_rare, weight, slack) for slack in all_cuts(depths)}
+    assert found.f1 == pytest.approx(max(by_cut.values()))
+    assert weighted_f1(depths, is_rare, weight, found.slack) == pytest.approx(found.f1)
+    called = np.array(depths) >= -found.slack
+    rare = np.array(is_rare)
+    assert found.counts == ((called & rare).sum(), (called & ~rare).sum(), (~called & rare).sum())
+    as_good = [slack for slack, f1 in by_cut.items() if f1 >= found.f1 - 1e-12]
+    # How far below all rows a cut lies is a matter of taste; of the others the nearest is taken.
+    between = [abs(slack) for slack in as_good if -slack > min(depths)]
+    assert abs(found.slack) <= min(between, default=np.inf)
+    if 0.0 in as_good:
+        assert found.slack == 0.0
+
+
+def test_a_slack_lies_in_the_middle_between_two_rows():
+    rare = np.array([True, True, False])
+    assert choose_radius(np.array([3.0, -1.0, -4.0]), rare, np.ones(3)).slack == 2.5
+    assert choose_radius(np.array([6.0, 4.0, 1.0]), rare, np.ones(3)).slack == -2.5
+
+
+def test_nothing_is_learned_where_nothing_should_be():
+    depths, rare = np.array([1.0, -1.0, -3.0, 0.0]), np.array([True, True, False, False])
+    found = choose_radius(depths, rare, np.array([1.0, 1.0, 1.0, 3.0]), learn=False)
+    assert found.slack == 0.0
+    assert found.counts == (1, 1, 1)  # a row on the border is inside
+    assert found.f1 == pytest.approx(2 / (2 + 3 + 1))
+
+
+def test_rounding_errors_part_no_equal_rows():
+    depths = np.array([2.0, 1e-16, 0.0, -1e-16, -1.0])
+    rare = np.array([True, True, False, True, False])
+    found = choose_radius(depths, rare, np.ones(5))
+    assert (found.slack, found.counts) == (0.0, (3, 1, 0))
+    low = choose_radius(depths, np.array([True, True, True, True, False]), np.ones(5), learn=False)
+    assert low.counts == (4, 0, 0)
+
+
+def test_all_inside_with_nothing_gained_by_a_smaller_ball_leaves_it_alone():
+    found = choose_radius(np.array([9.0, 8.0, 10.0]), np.array([True, True, True]), np.ones(3))
+    assert (found.slack, found.counts) == (0.0, (3, 0, 0))
+
+
+# -- how sure ------------------------------------------------------------------------------------
+
+
+def test_interval_of_no_rows_is_everything():
+    assert f1_interval(Counts(0, 0, 0)) == (0.0, 1.0)
+    assert Counts(0, 0, 0).f1 == 0.0
+
+
+@given(tp=st.integers(0, 40), fp=st.integers(0, 40), fn=st.integers(0, 40))
+def test_interval_is_wilsons_of_the_hits_among_what_is_or_was_called_rare(tp, fp, fn):
+    counts, n = Counts(tp, fp, fn), tp + fp + fn
+    low, high = f1_interval(counts)
+    if not n:
+        return
+    z, share = norm.ppf(0.975), tp / n
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    limits = np.clip([middle - half, middle + half], 0.0, 1.0)
+    np.testing.assert_allclose((low, high), 2 * limits / (1 + limits), atol=1e-9)
+    assert counts.f1 == pytest.approx(2 * tp / (2 * tp + fp + fn))
+    assert low - 1e-12 <= counts.f1 <= high + 1e-12
+    wider = f1_interval(counts, confidence=0.99)
+    assert wider[0] <= low + 1e-12
+    assert wider[1] >= high - 1e-12
+
+
+@pytest.mark.parametrize("true_share", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("n", [10, 40])
+def test_the_interval_holds_the_truth_as_often_as_it_says(true_share, n):
+    """Hits among n rows that are, or were called, rare, drawn over and over."""
+    truth = 2 * true_share / (1 + true_share)
+    hits = np.random.default_rng(0).binomial(n, true_share, size=4000)
+    intervals = {k: f1_interval(Counts(int(k), n - int(k), 0)) for k in range(n + 1)}
+    covered = np.mean([intervals[k][0] <= truth <= intervals[k][1] for k in hits])
+    assert 0.91 < covered < 0.995

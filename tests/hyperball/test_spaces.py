@@ -1,0 +1,160 @@
+"""Distances from a centre, among the rows and in the feature space of a kernel."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from hyperball.rach_cases import hidden_cluster, unwarned
+from rareclass.hyperball import RACH
+from rareclass.hyperball.background import input_spread, spread_of
+from rareclass.hyperball.points import Points
+from rareclass.hyperball.spaces import InputSpace, kernel_space
+from rareclass.ranking.kernels import make_kernel
+
+KERNELS = ["gaussian", "laplace", "polynomial"]
+
+
+def kernel_by_loop(name, width, a, b):
+    """k(a, b) of each pair, from the formulas."""
+    values = np.empty((len(a), len(b)))
+    for i, u in enumerate(a):
+        for j, v in enumerate(b):
+            squared = ((u - v) ** 2).sum()
+            values[i, j] = {
+                "gaussian": np.exp(-squared / width**2),
+                "laplace": np.exp(-np.sqrt(squared) / width),
+                "polynomial": (1.0 + u @ v / width**2) ** 3,
+            }[name]
+    return values
+
+
+def squared_distances_by_sums(name, width, X, landmarks, beta):
+    """``k(x, x) - 2 sum_l beta_l k(x, l) + sum_lm beta_l beta_m k(l, m)`` for every row of X."""
+    own = np.array([kernel_by_loop(name, width, row[None], row[None])[0, 0] for row in X])
+    across = kernel_by_loop(name, width, X, landmarks) @ beta
+    return own - 2.0 * across + beta @ kernel_by_loop(name, width, landmarks, landmarks) @ beta
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    name=st.sampled_from(KERNELS),
+    n=st.integers(1, 14),
+    n_landmarks=st.integers(1, 20),
+    n_copies=st.integers(0, 3),
+    as_sparse=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_distances_are_sums_of_kernel_values(seed, name, n, n_landmarks, n_copies, as_sparse):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, 3))
+    X = np.vstack([rows, rows[:n_copies]])  # equal rows make the kernel matrix singular
+    first = np.flatnonzero(rng.random(len(X)) < 0.4)
+    held = sparse.csr_array(X) if as_sparse else X
+    space = kernel_space(make_kernel(name, 1.3), held, first, n_landmarks)
+    landmarks = space.landmarks.toarray() if as_sparse else space.landmarks
+    assert len(landmarks) <= max(n_landmarks, 0)
+    center = rng.normal(size=space.whitener.shape[1])
+    new = np.vstack([X, rng.normal(size=(5, 3))])
+    expected = squared_distances_by_sums(name, 1.3, new, landmarks, space.coefficients(center))
+    seen = sparse.csr_array(new) if as_sparse else new
+    scale = 1e-6 * max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(space.squared_distances(seen, center), expected, atol=scale)
+    by_points = space.points(seen).squared_distances(center)
+    np.testing.assert_allclose(by_points, expected, atol=scale)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_with_all_rows_as_landmarks_nothing_is_left_out(name):
+    X = np.random.default_rng(0).normal(size=(15, 3))
+    space = kernel_space(make_kernel(name, 2.0), X, np.array([0]), n_landmarks=15)
+    points = space.points(X)
+    assert points.residual.max() < 1e-6
+    np.testing.assert_allclose(
+        points.features @ points.features.T, kernel_by_loop(name, 2.0, X, X), atol=1e-6
+    )
+
+
+def test_landmarks_hold_the_rows_asked_for():
+    X = np.random.default_rng(1).normal(size=(60, 2))
+    first = np.array([7, 3, 50])
+    space = kernel_space(make_kernel("gaussian", 1.0), X, first, n_landmarks=12)
+    assert len(space.landmarks) <= 12
+    for row in first:
+        assert (space.landmarks == X[row]).all(axis=1).any()
+    crowded = kernel_space(make_kernel("gaussian", 1.0), X, np.arange(40), n_landmarks=12)
+    assert len(crowded.landmarks) <= 12
+    # Half is left for rows that span the others: the far half of them.
+    assert (crowded.landmarks[:, None] == X[None, 40:]).all(axis=2).any()
+
+
+@pytest.mark.parametrize("n_landmarks", [500, 25])
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_ball_in_feature_space_by_sums_over_its_rows(name, n_landmarks):
+    X, y, _ = hidden_cluster(n=90, seed=4)
+    with unwarned():
+        model = RACH(
+            C2=0.02, kernel=name, width=2.0, n_landmarks=n_landmarks, filter=False, tol=1e-10
+        ).fit(X, y)
+    expected = squared_distances_by_sums(name, 2.0, X, model.landmarks_, model.center_)
+    depth = model.radius_**2 - expected
+    np.testing.assert_allclose(model.score_samples(X), depth, atol=1e-6 * expected.max())
+    if n_landmarks < len(X):
+        return
+    # With all rows as landmarks the centre is the one of the dual: sum of signs times multipliers.
+    rows, ball = model.rows_, model.balls_[0]
+    beta = np.where(ball.kinds < 0, -1.0, 1.0) * model.multipliers_
+    assert beta.sum() == pytest.approx(1.0, abs=1e-9)
+    by_dual = squared_distances_by_sums(name, 2.0, X, X[rows], beta)
+    np.testing.assert_allclose(by_dual, expected, atol=1e-4 * expected.max())
+
+
+def test_a_gaussian_ball_of_huge_width_is_the_ball_among_the_rows():
+    X, y, truth = hidden_cluster(seed=5)
+    among_rows = RACH(C2=0.01, tol=1e-9).fit(X, y)
+    wide = RACH(C2=0.01, kernel="gaussian", width=300.0, tol=1e-9).fit(X, y)
+    np.testing.assert_array_equal(wide.transduction_, among_rows.transduction_)
+    np.testing.assert_array_equal(wide.predict(X), among_rows.predict(X))
+    # 2 - 2 exp(-d^2 / width^2) is 2 d^2 / width^2, about.
+    assert wide.radius_ * 300.0 / np.sqrt(2.0) == pytest.approx(among_rows.radius_, rel=1e-3)
+    assert among_rows.score(X, truth) > 0.5
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e7])
+def test_far_from_zero_no_digits_are_lost(offset):
+    rng = np.random.default_rng(2)
+    near = np.round(rng.normal(size=(20, 3)), 3)
+    X = near + offset
+    space = InputSpace(X.mean(axis=0))
+    center = space.points(X).combine(np.full(20, 1 / 20))
+    expected = ((near - near.mean(axis=0)) ** 2).sum(axis=1)
+    np.testing.assert_allclose(space.squared_distances(X, center), expected, rtol=1e-7)
+    np.testing.assert_allclose(space.input_center(center), X.mean(axis=0), rtol=1e-15)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_points(as_sparse):
+    rng = np.random.default_rng(0)
+    Z, residual, center = rng.normal(size=(9, 4)), rng.random(9), rng.normal(size=4)
+    points = Points(sparse.csr_array(Z) if as_sparse else Z, residual)
+    assert points.n_rows == 9
+    expected = residual + ((Z - center) ** 2).sum(axis=1)
+    np.testing.assert_allclose(points.squared_distances(center), expected)
+    np.testing.assert_allclose(points.squared_norms(), residual + (Z**2).sum(axis=1))
+    w = rng.normal(size=9)
+    np.testing.assert_allclose(points.combine(w), w @ Z)
+    some = points.take(np.array([4, 1]))
+    np.testing.assert_allclose(some.squared_distances(center), expected[[4, 1]])
+
+
+@pytest.mark.parametrize("to", [np.asarray, sparse.csr_array, np.float32])
+def test_spread(to):
+    X = np.random.default_rng(6).normal(size=(40, 3)).astype(np.float32).astype(float)
+    times = np.random.default_rng(0).integers(0, 3, 40)
+    copies = X.repeat(times, axis=0)
+    expected = np.sqrt(((copies - copies.mean(axis=0)) ** 2).sum(axis=1).mean())
+    assert input_spread(to(X), times.astype(float)) == pytest.approx(expected)
+    assert input_spread(to(copies), np.ones(len(copies))) == pytest.approx(expected)
+    assert input_spread(to(X)[:0], np.zeros(0)) == 0.0
+    assert spread_of(Points(X[:0], np.zeros(0)), np.zeros(0)) == 0.0
