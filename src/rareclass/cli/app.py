@@ -7,6 +7,7 @@ import typer
 from rareclass.cli.demo import demo
 from rareclass.cli.evaluate import evaluate
 from rareclass.cli.fit import fit
+from rareclass.cli.hunt import hunt
 from rareclass.cli.score import score
 from rareclass.cli.stream import stream
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(fit)
 app.command()(score)
 app.command()(evaluate)
+app.command()(hunt)
 app.command()(stream)
 app.command()(demo)
 

@@ -1,0 +1,286 @@
+"""A ball around a rare class, drawn: the rows around it, and how far they are from its centre."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rareclass.hyperball.picture import (
+    LABELLED_MAJORITY,
+    LABELLED_RARE,
+    UNLABELLED_INSIDE,
+    UNLABELLED_OUTSIDE,
+    BallPicture,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Rows of one kind beyond this are thinned: more only make the same black.
+MOST_DRAWN = 20_000
+# Rows reach farther than this many radii: the ball would be a speck, so the panels zoom on it.
+_FAR = 8.0
+# A panel that zooms shows this many radii, and so many rows from outside the ball, or fewer where
+# these are far away.
+_ZOOM, _LEAST_SEEN = 3.0, (25, 5, 0)
+_N_BINS = 60
+# So many dots in sight are drawn small.
+_CROWD = 2_000
+# Bars inside the ball lower than this share of the highest would not be seen.
+_LOW_BAR = 0.05
+# Beside a bar of so many rows single ones are not seen either.
+_TALL_BAR = 1_000
+_VEIL = (1.0, 1.0, 1.0, 0.85)
+
+
+class _Look(NamedTuple):
+    marker: str
+    color: str
+    size: float
+    edge: str
+    alpha: float
+    may_grow: bool
+
+
+# Okabe and Ito's colours, told apart by the colour-blind; shapes and sizes differ as well.
+_VERMILLION, _BLUE, _AMBER, _GREY, _BLACK = "#D55E00", "#0072B2", "#E69F00", "#8F8F8F", "#000000"
+# In the order of drawing: what there is least of comes last and lies on top.
+_LOOKS = {
+    UNLABELLED_OUTSIDE: _Look(".", _GREY, 9.0, "none", 0.7, True),
+    UNLABELLED_INSIDE: _Look("o", _AMBER, 16.0, "none", 0.85, False),
+    LABELLED_MAJORITY: _Look("s", _BLUE, 20.0, "white", 1.0, False),
+    LABELLED_RARE: _Look("*", _VERMILLION, 150.0, _BLACK, 1.0, False),
+}
+
+
+def draw_ball(picture: BallPicture) -> "Figure":
+    """Draw a ball in two panels: a plane through its centre, and the distances to its centre.
+
+    On the left the disc of radius R with the rows of every kind; their numbers stand in the
+    legend. On the right a histogram of the distances of the unlabelled rows, with R as a line and
+    the labelled rare rows as ticks. Where most rows are many radii away both panels zoom on the
+    ball, say how many rows they leave out, and show the whole in an inset.
+
+    Parameters
+    ----------
+    picture : BallPicture
+        As `RACH.picture` returns it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not known to pyplot, so nothing has to be closed: call its ``savefig``.
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+
+    Notes
+    -----
+    Cost: O(rows) time. Of a kind with more than 20,000 rows that many are drawn, evenly spaced in
+    row order, and the legend says so; counts and histogram are of all rows.
+
+    Examples
+    --------
+    >>> picture = BallPicture(
+    ...     np.array([[0.1, 0.0], [0.5, 0.4], [3.0, 1.0]]),
+    ...     np.array(["labelled rare", "unlabelled, inside", "unlabelled, outside"]),
+    ...     radius=1.0,
+    ...     distances=np.array([0.7, 3.3]),
+    ...     rare_distances=np.array([0.1]),
+    ...     axis_names=("first", "second"),
+    ...     title="fraud",
+    ... )
+    >>> len(draw_ball(picture).axes)
+    2
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("draw_ball needs matplotlib: pip install 'rareclass[cli]'.") from error
+    figure = Figure(figsize=(11.0, 5.6), layout="constrained")
+    plane, histogram = figure.subplots(1, 2, width_ratios=(1.0, 1.0))
+    _draw_plane(plane, picture)
+    _draw_distances(histogram, picture)
+    figure.suptitle(picture.title, parse_math=False)
+    legend = figure.legend(
+        *plane.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
+    )
+    for handle in legend.legend_handles:
+        handle.set_sizes([45.0])  # type: ignore[union-attr]
+    return figure
+
+
+def _draw_plane(axes: "Axes", picture: BallPicture) -> None:
+    """The rows of every kind and the disc."""
+    from matplotlib.patches import Circle
+
+    across = np.abs(picture.coordinates).max(axis=1, initial=0.0)
+    reach, zooms = _reach(across, picture.radius, picture.kinds == UNLABELLED_OUTSIDE)
+    n_seen = int((across <= reach).sum())
+    _scatter(axes, picture, 1.0 if n_seen > _CROWD else 2.0)
+    disc = Circle((0.0, 0.0), picture.radius, fill=False, linewidth=1.8, color=_BLACK, zorder=6)
+    axes.add_patch(disc)
+    axes.plot(0.0, 0.0, "+", color=_BLACK, markersize=10, markeredgewidth=1.5, zorder=7)
+    axes.set_aspect("equal", adjustable="box")
+    axes.set_xlim(-reach, reach)
+    axes.set_ylim(-reach, reach)
+    axes.set_xlabel(picture.axis_names[0], parse_math=False)
+    axes.set_ylabel(picture.axis_names[1], parse_math=False)
+    title = f"Rows around the centre (+), disc of R = {picture.radius:.3g}"
+    title += _beyond(len(across) - n_seen) + _over_the_disc(picture)
+    axes.set_title(title, fontsize=10)
+    if zooms:
+        inset = _inset(axes, _emptiest_corner(picture.coordinates / reach))
+        _scatter(inset, picture, 0.3)
+        whole = float(across.max()) * 1.05
+        inset.set_xlim(-whole, whole)
+        inset.set_ylim(-whole, whole)
+        inset.set_aspect("equal", adjustable="box")
+        inset.set_xticks([])
+
+
+def _scatter(axes: "Axes", picture: BallPicture, size: float) -> None:
+    """Draw the rows kind by kind."""
+    for layer, (kind, look) in enumerate(_LOOKS.items()):
+        places = picture.coordinates[picture.kinds == kind]
+        if not len(places):
+            continue
+        label = f"{kind}: {len(places):,}"
+        if len(places) > MOST_DRAWN:
+            chosen = np.linspace(0, len(places) - 1, MOST_DRAWN).astype(np.int64)
+            places, label = places[chosen], f"{label} ({MOST_DRAWN:,} drawn)"
+        axes.scatter(
+            places[:, 0],
+            places[:, 1],
+            s=look.size * (size if look.may_grow else min(size, 1.0)),
+            marker=look.marker,
+            color=look.color,
+            edgecolors=look.edge,
+            linewidths=0.0 if look.edge == "none" else 0.7,
+            alpha=look.alpha,
+            zorder=2 + layer,
+            label=label,
+        )
+
+
+def _over_the_disc(picture: BallPicture) -> str:
+    """Rows from outside the ball may be in front of it or behind it."""
+    outside = picture.coordinates[picture.kinds == UNLABELLED_OUTSIDE]
+    n_over = int((np.hypot(outside[:, 0], outside[:, 1]) < picture.radius).sum())
+    if not n_over:
+        return ""
+    rows = "1 row over the disc is" if n_over == 1 else f"{n_over:,} rows over the disc are"
+    return f"\n({rows} outside in other directions)"
+
+
+def _draw_distances(axes: "Axes", picture: BallPicture) -> None:
+    """Histogram of the distances of the unlabelled rows, R and the labelled rare rows."""
+    radius, distances = picture.radius, picture.distances
+    farthest = float(max(distances.max(initial=0.0), picture.rare_distances.max(initial=0.0)))
+    everything = np.append(distances, farthest)
+    reach, zooms = _reach(everything, radius, everything > radius)
+    # Room above the bars for the inset.
+    _bars(axes, distances, radius, reach, headroom=1.1 if zooms else 0.2)
+    axes.axvline(radius, color=_BLACK, linewidth=1.8)
+    n_inside = int((distances <= radius).sum())
+    axes.annotate(
+        f"R = {radius:.3g}: {n_inside:,} of {len(distances):,} within",
+        (radius, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(6, -14) if radius < 0.55 * reach else (-6, -14),
+        textcoords="offset points",
+        ha="left" if radius < 0.55 * reach else "right",
+        backgroundcolor=_VEIL,
+        zorder=8,
+    )
+    axes.plot(
+        picture.rare_distances, np.zeros(len(picture.rare_distances)), "*", color=_VERMILLION,
+        markeredgecolor=_BLACK, markersize=12, transform=axes.get_xaxis_transform(),
+        clip_on=False, zorder=9,
+    )  # fmt: skip
+    axes.set_xlim(0.0, reach)
+    axes.set_xlabel("distance to the centre (stars: labelled rare rows)")
+    axes.set_ylabel("unlabelled rows" + (" (log scale)" if axes.get_yscale() == "log" else ""))
+    title = "Distances of the unlabelled rows"
+    axes.set_title(title + _beyond(int((distances > reach).sum())), fontsize=10)
+    if zooms:
+        inset = _inset(axes, (0.62, 0.56))
+        _bars(inset, distances, radius, farthest * 1.02, headroom=0.1)
+        inset.set_yticks([])
+        inset.minorticks_off()
+        inset.axvline(radius, color=_BLACK, linewidth=1.0)
+        inset.set_xlim(0.0, farthest * 1.02)
+
+
+def _bars(
+    axes: "Axes", distances: np.ndarray, radius: float, reach: float, headroom: float
+) -> None:
+    """Draw a histogram of which one edge is R; few rows beside many get a logarithmic axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    edges = _edges(radius, reach)
+    counts, _ = np.histogram(distances[distances <= reach], edges)
+    inside = edges[1:] <= np.nextafter(radius, np.inf)
+    colors = np.where(inside, _AMBER, _GREY)
+    axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=colors, edgecolor="none")
+    highest = float(counts.max(initial=0))
+    highest_inside = float(counts[inside].max(initial=0))
+    if 0.0 < highest_inside < _LOW_BAR * highest or highest > _TALL_BAR:
+        axes.set_yscale("log")
+        axes.set_ylim(0.6, (2.0 * highest) ** (1.0 + 0.5 * headroom))
+        return
+    axes.set_ylim(0.0, max(highest, 1.0) * (1.0 + headroom))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _edges(radius: float, reach: float) -> np.ndarray:
+    """About 60 bins of nearly equal width of which one ends at R, so that none is half inside."""
+    if not 0.0 < radius < reach:
+        return np.linspace(0.0, reach, _N_BINS + 1)
+    n_inside = int(np.clip(round(_N_BINS * radius / reach), 1, _N_BINS - 1))
+    within = np.linspace(0.0, radius, n_inside + 1)
+    within[-1] = np.nextafter(radius, np.inf)  # bins are open to the right: R itself is inside
+    return np.concatenate([within, np.linspace(radius, reach, _N_BINS - n_inside + 1)[1:]])
+
+
+def _reach(sizes: np.ndarray, radius: float, outside: np.ndarray) -> tuple[float, bool]:
+    """How far a panel goes, and whether it zooms, which leaves rows out."""
+    far = float(sizes.max(initial=0.0))
+    if far <= _FAR * radius or far == 0.0:
+        return (max(far, radius) or 1.0) * 1.08, False
+    # The nearest rows from outside are what the ball must be seen against.
+    nearest = np.sort(sizes[outside])
+    for n_seen in _LEAST_SEEN:
+        reach = max(_ZOOM * radius, 1.05 * float(nearest[:n_seen].max(initial=0.0)))
+        if 0.0 < reach < 0.5 * far:
+            return reach, True
+    return far * 1.05, False
+
+
+def _beyond(n_rows: int) -> str:
+    if not n_rows:
+        return ""
+    return f"\n({n_rows:,} {'row is' if n_rows == 1 else 'rows are'} farther out: inset)"
+
+
+def _emptiest_corner(places: np.ndarray) -> tuple[float, float]:
+    """Where an inset hides the fewest rows, given places of which [-1, 1] is seen."""
+    near, far = 0.02, 0.66
+    seen = places[(np.abs(places) <= 1.0).all(axis=1)]
+    corners = {
+        (right, up): int(((seen[:, 0] > 0.25) if right else (seen[:, 0] < -0.25)).astype(int)
+                         @ ((seen[:, 1] > 0.25) if up else (seen[:, 1] < -0.25)).astype(int))
+        for right in (True, False)
+        for up in (True, False)
+    }  # fmt: skip
+    right, up = min(corners, key=lambda corner: corners[corner])
+    return far if right else near, far if up else near
+
+
+def _inset(axes: "Axes", corner: tuple[float, float]) -> "Axes":
+    inset = axes.inset_axes((*corner, 0.32, 0.32), zorder=10)
+    inset.tick_params(labelsize=7)
+    inset.set_yticks([])
+    return inset

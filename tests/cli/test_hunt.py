@@ -1,0 +1,366 @@
+"""``rareclass hunt``: what it prints, what it leaves behind, and what it says about bad input."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from rich.text import Text
+
+from cli.conftest import Run, message
+from rareclass import progress
+
+FEW = ("--kernel", "none", "--c1", "1", "--c2", "1e-4", "--folds", "3")
+
+
+def payments(n_rows: int = 300) -> pl.DataFrame:
+    """Payments of which every 12th is fraud; most were never looked at."""
+    generator = np.random.default_rng(0)
+    fraud = np.arange(n_rows) % 12 == 5
+    checked = np.full(n_rows, None, dtype=object)
+    checked[np.flatnonzero(fraud)[:6]] = "fraud"
+    checked[np.flatnonzero(~fraud)[:24]] = "ok"
+    return pl.DataFrame(
+        {
+            "payment": [f"p-{k * 7919 % 99991}" for k in range(n_rows)],
+            "amount": np.where(
+                fraud, generator.normal(900, 20, n_rows), generator.normal(60, 20, n_rows)
+            ).round(2),
+            "hour": np.where(
+                fraud, generator.normal(3, 0.5, n_rows), generator.uniform(6, 23, n_rows)
+            ).round(1),
+            "country": np.where(fraud, "XX", "DE"),
+            "checked": checked.tolist(),
+        }
+    )
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "payments.csv"
+    payments().write_csv(path)
+    return path
+
+
+def words(data: Path, *more: object) -> list[object]:
+    out = [] if "--out" in more else ["--out", data.parent / "found"]
+    rare = [] if "--rare" in more else ["--rare", "fraud"]
+    target = [] if "--target" in more else ["--target", "checked"]
+    return ["hunt", data, *target, *rare, *out, *more]
+
+
+def refuse(rareclass: Run, data: Path, *more: object) -> str:
+    """Return what a refused hunt says; check that it leaves nothing behind."""
+    before = sorted(path.name for path in data.parent.iterdir())
+    said = message(rareclass(*words(data, *more)))
+    assert sorted(path.name for path in data.parent.iterdir()) == before
+    return said
+
+
+def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run) -> None:
+    result = rareclass(*words(data, "--cleared", "ok", *FEW))
+    assert result.exit_code == 0, result.output
+    shown = " ".join(result.stdout.split())
+    assert "300 rows, 3 columns to compare them by" in shown
+    assert "rare fraud (6); cleared 24; unlabelled 270" in shown
+    assert "Left out: payment" in shown
+    assert "Held out in turn: F1 " in shown
+    assert "Of 6 rare rows held out" in shown
+    assert "(95 %)" in shown
+    assert "Ball of fraud:" in shown
+    assert "country = XX" in shown
+    assert "\x1b[" not in result.stdout
+    folder = data.parent / "found"
+    assert {path.name for path in folder.iterdir()} == {
+        "found.csv", "description.txt", "description.csv", "ball.png", "hunt.json",
+    }  # fmt: skip
+    found = pl.read_csv(folder / "found.csv")
+    assert (np.array(found["row"]) % 12 == 6).all()
+    assert found.height >= 8
+    assert found["checked"].null_count() == found.height
+    for name in ("found.csv", "ball.png", "hunt.json"):
+        assert str(folder / name) in result.stdout
+    summary = json.loads((folder / "hunt.json").read_text())
+    assert summary["options"]["target"] == "checked"
+    assert summary["version"]
+
+
+def test_formats_find_the_same_rows(data: Path, rareclass: Run) -> None:
+    table, folder = payments(), data.parent
+    table.write_parquet(folder / "payments.parquet")
+    (folder / "payments.csv.gz").write_bytes(gzip.compress(table.write_csv().encode()))
+    found = []
+    for name in ("payments.csv", "payments.parquet", "payments.csv.gz"):
+        out = folder / f"out-{name}"
+        result = rareclass(*words(folder / name, "--cleared", "ok", *FEW, "--out", out))
+        assert result.exit_code == 0, result.output
+        is_parquet = name.endswith("parquet")
+        read = pl.read_parquet if is_parquet else pl.read_csv
+        found.append(read(out / ("found.parquet" if is_parquet else "found.csv")))
+    for other in found[1:]:
+        assert other["row"].to_list() == found[0]["row"].to_list()
+        np.testing.assert_allclose(other["depth"], found[0]["depth"], rtol=1e-6, atol=1e-9)
+
+
+def test_no_line_is_wider_than_a_narrow_terminal(
+    data: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    result = rareclass(*words(data, "--cleared", "ok", *FEW))
+    paths = [line for line in result.stdout.splitlines() if str(data.parent) in line]
+    assert len(paths) == 5
+    others = [line for line in result.stdout.splitlines() if line not in paths]
+    assert max(map(len, others)) <= 60
+
+
+def two_kinds(second: str) -> pl.DataFrame:
+    """Payments of which every 5th is of a second rare kind, 8 of them known."""
+    table = payments()
+    checked = table["checked"].to_list()
+    checked[100:140:5] = [second] * 8
+    return table.with_columns(
+        checked=pl.Series(checked),
+        amount=pl.when(pl.int_range(300) % 5 == 0).then(-500.0).otherwise(pl.col("amount")),
+    )
+
+
+def test_two_kinds_with_long_names_fit_a_narrow_terminal(
+    data: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    kind = "a [bold]refund[/bold] to another account than the one that $paid$"
+    two_kinds(kind).rename({"amount": "amount in the currency of the account"}).write_csv(data)
+    result = rareclass(*words(data, "--rare", "fraud", "--rare", kind, "--cleared", "ok", *FEW))
+    assert result.exit_code == 0, result.output
+    assert f"Ball of {kind}:" in " ".join(result.stdout.split())
+    paths = [line for line in result.stdout.splitlines() if str(data.parent) in line]
+    assert len(paths) == 6
+    assert max(len(line) for line in result.stdout.splitlines() if line not in paths) <= 60
+    folder = data.parent / "found"
+    pictures = list(folder.glob("*.png"))
+    assert len(pictures) == 2
+    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
+    described = pl.read_csv(folder / "description.csv")
+    assert set(described["ball"]) == {"fraud", kind}
+    text = (folder / "description.txt").read_text()
+    assert "Typical values in the ball of fraud:" in text
+    found = pl.read_csv(folder / "found.csv")
+    assert (np.array(found.filter(pl.col("ball") == kind)["row"]) % 5 == 1).mean() > 0.9
+
+
+def test_several_values_make_a_picture_each(data: Path, rareclass: Run) -> None:
+    two_kinds("a/b").write_csv(data)
+    result = rareclass(*words(data, "--rare", "fraud", "--rare", "a/b", "--cleared", "ok", *FEW))
+    assert result.exit_code == 0, result.output
+    names = {path.name for path in (data.parent / "found").glob("*.png")}
+    assert names == {"ball-fraud.png", "ball-a_b.png"}
+    assert set(pl.read_csv(data.parent / "found" / "found.csv")["ball"]) == {"fraud", "a/b"}
+
+
+def test_top_says_how_many_rows_are_from_outside(data: Path, rareclass: Run) -> None:
+    result = rareclass(*words(data, "--cleared", "ok", *FEW, "--top", 40))
+    assert result.exit_code == 0, result.output
+    found = pl.read_csv(data.parent / "found" / "found.csv")
+    assert found.height == 40
+    n_out = int((found["found"] == 0).sum())
+    assert 0 < n_out < 40
+    assert f"the {n_out} nearest rows outside" in result.stdout
+
+
+def test_one_class_without_cleared_rows_works_with_a_warning(data: Path, rareclass: Run) -> None:
+    result = rareclass(*words(data, "--ignore", "ok"))
+    assert result.exit_code == 0, result.output
+    shown = " ".join(result.stdout.split())
+    assert "cleared 0; unlabelled 294, 24 of them by --ignore" in shown
+    assert "no row is known to be cleared" in shown
+    assert "defaults, not chosen on your rows" in shown
+    found = pl.read_csv(data.parent / "found" / "found.csv")
+    assert found.height == 100
+    assert (np.array(found["row"][:15]) % 12 == 6).all()
+    assert "nearest rows outside" in shown
+
+
+def test_share_says_how_many_are_found(data: Path, rareclass: Run) -> None:
+    result = rareclass(*words(data, "--cleared", "ok", "--kernel", "none", "--share", "0.2"))
+    assert result.exit_code == 0, result.output
+    found = pl.read_csv(data.parent / "found" / "found.csv")
+    assert 30 <= found.height <= 70
+    assert "--share 0" in refuse(rareclass, data, "--cleared", "ok", "--share", "0")
+
+
+def test_negative_numbers_are_values(data: Path, rareclass: Run) -> None:
+    values = {"fraud": "1", "ok": "0"}
+    table = payments().with_columns(
+        checked=pl.col("checked").replace(values).fill_null("-1").cast(pl.Int64)
+    )
+    table.write_csv(data)
+    said = refuse(rareclass, data, "--rare", "1", "--cleared", "0")
+    assert "holds '-1' in 270 rows, first in row 25" in said or "holds '-1' in 270 rows" in said
+    more = ("--rare", "1.0", "--cleared", "0", "--ignore", "-1", *FEW)
+    assert rareclass(*words(data, *more)).exit_code == 0
+
+
+def test_value_without_a_meaning_is_refused(data: Path, rareclass: Run) -> None:
+    said = refuse(rareclass, data)
+    assert "Column 'checked' holds 'ok' in 24 rows, first in row 1: neither rare" in said
+    assert "--cleared ok" in said
+    assert "--ignore ok" in said
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        (("--target", "chekced", "--rare", "fraud"), "Did you mean 'checked'?"),
+        (("--rare", "frued", "--cleared", "ok"), "--rare: no row has 'frued'"),
+        (("--rare", "fraud", "--cleared", "okay"), "Did you mean 'ok'?"),
+        (("--rare", "fraud", "--cleared", "fraud"), "is both --rare and --cleared"),
+        (("--cleared", "ok", "--drop", "amuont"), "Did you mean 'amount'?"),
+        (("--cleared", "ok", "--c1", "much"), "--c1 much is not a number above zero"),
+        (("--cleared", "ok", "--balls", "0"), "--balls 0 is not a number of balls"),
+        (("--cleared", "ok", "--kernel", "none", "--width", "2"), "belongs to --kernel gaussian"),
+        (("--cleared", "ok", "--filter", "maybe"), "--filter maybe is neither yes, no nor"),
+        (("--cleared", "ok", "--filter", "0"), "--filter 0 is neither yes, no nor"),
+        (("--cleared", "ok", "--top", "0"), "Invalid value"),
+    ],
+)
+def test_options_that_cannot_be_met(
+    data: Path, rareclass: Run, more: tuple[str, ...], expected: str
+) -> None:
+    assert expected in refuse(rareclass, data, *more)
+
+
+def test_bad_cell_is_named(data: Path, rareclass: Run) -> None:
+    table = payments()
+    cells = table["amount"].cast(pl.String).to_list()
+    cells[16] = "about 40"
+    table.with_columns(amount=pl.Series(cells)).write_csv(data)
+    said = refuse(rareclass, data, "--cleared", "ok")
+    assert "Column 'amount' holds text at row 17: 'about 40'" in said
+    assert "--drop amount" in said
+
+
+def test_svmlight_and_missing_files(data: Path, rareclass: Run) -> None:
+    path = data.parent / "t.svmlight"
+    path.write_text("1 1:2\n0 1:3\n")
+    assert "svmlight" in refuse(rareclass, path, "--cleared", "ok")
+    assert "no file" in refuse(rareclass, data.parent / "none.csv", "--cleared", "ok")
+
+
+def test_earlier_hunt_is_replaced_only_when_asked(data: Path, rareclass: Run) -> None:
+    more = ("--cleared", "ok", *FEW)
+    assert rareclass(*words(data, *more)).exit_code == 0
+    assert "--overwrite" in refuse(rareclass, data, *more)
+    result = rareclass(*words(data, *more, "--overwrite"))
+    assert result.exit_code == 0, result.output
+
+
+def test_all_rows_labelled_points_to_fit(data: Path, rareclass: Run) -> None:
+    payments().with_columns(pl.col("checked").fill_null("ok")).write_csv(data)
+    assert "rareclass fit" in refuse(rareclass, data, "--cleared", "ok")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_leaves_nothing_behind(data: Path) -> None:
+    payments(6000).write_csv(data)
+    command = [
+        sys.executable, "-c", "from rareclass.cli.main import main; main()",
+        *map(str, words(data, "--cleared", "ok")),
+    ]  # fmt: skip
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert running.stdout is not None
+    running.stdout.readline()  # the table is read, the choice begins
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert [path.name for path in data.parent.iterdir()] == [data.name]
+
+
+def shape_line(output: str) -> str:
+    """Return what the screen says of shape and prices."""
+    return " ".join(output.split()).split("Shape: ")[1].split(")")[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--kernel", "none", "--c1", "1", "--c2", "1e-4"), "(as given"),
+        (("--kernel", "none", "--c1", "1"), "(C1 as given, else chosen by it"),
+        (("--kernel", "none"), "(chosen by it"),
+        (("--width", "2", "--c1", "1", "--c2", "1e-4"), "width 2 (as given"),
+    ],
+)
+def test_prices_that_were_given_are_not_called_chosen(
+    data: Path, rareclass: Run, options: tuple[str, ...], said: str
+) -> None:
+    result = rareclass(*words(data, "--cleared", "ok", "--folds", "2", *options))
+    assert result.exit_code == 0, result.output
+    shown = shape_line(result.stdout)
+    assert shown.endswith(said)
+    assert shown.startswith("gaussian kernel" if "--width" in options else "a round ball")
+
+
+@pytest.mark.parametrize(
+    ("options", "by", "said"),
+    [
+        (("--width", "2"), "options", "width 2 (width as given, else defaults, not chosen"),
+        (("--c2", "1e-4"), "options", "(C2 as given, else defaults, not chosen on your rows"),
+        (("--c1", "2", "--c2", "1e-4"), "options", "(as given"),
+        ((), "defaults", "(defaults, not chosen on your rows"),
+    ],
+)
+def test_without_held_out_rows_prices_are_as_given_or_defaults(
+    data: Path, rareclass: Run, options: tuple[str, ...], by: str, said: str
+) -> None:
+    result = rareclass(*words(data, "--ignore", "ok", *options))
+    assert result.exit_code == 0, result.output
+    assert said in shape_line(result.stdout)
+    chosen = json.loads((data.parent / "found" / "hunt.json").read_text())["chosen"]
+    assert chosen["by"] == by
+    assert chosen["kernel"] == ("gaussian" if "--width" in options else "none")
+
+
+def test_brackets_in_names_are_no_markup(
+    data: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = data.parent / "x[bold].csv"
+    names = {"payment": "[red]id", "hour": "h[/]", "country": "[i]land", "checked": "[u]c"}
+    table = payments().with_columns(checked=pl.col("checked").replace("fraud", "[b]f[/b]"))
+    table.rename(names).write_csv(path)
+    drawn = []
+
+    def watched(description: str, *_: object) -> Any:
+        drawn.append(Text.from_markup(description).plain)
+        return nullcontext()
+
+    monkeypatch.setattr(progress, "track", watched)
+    options = ("--target", "[u]c", "--rare", "[b]f[/b]", "--cleared", "ok", *FEW)
+    result = rareclass(*words(path, *options))
+    assert result.exit_code == 0, result.output
+    for shown in ("x[bold].csv: 300", "[red]id", "h[/]", "[i]land = XX", "[u]c: rare [b]f[/b] (6)"):
+        assert shown in " ".join(result.stdout.split())
+    assert "Ball of [b]f[/b]:" in result.stdout
+    assert "Reading x[bold].csv" in drawn
+
+
+def test_filter_reaches_the_ball(data: Path, rareclass: Run) -> None:
+    n_weighed = {}
+    for word in ("0.5", "yes", "no"):
+        more = ("--cleared", "ok", *FEW, "--filter", word, "--overwrite")
+        assert rareclass(*words(data, *more)).exit_code == 0
+        summary = json.loads((data.parent / "found" / "hunt.json").read_text())
+        n_weighed[word] = summary["balls"][0]["n_weighed"]
+    assert n_weighed["0.5"] < n_weighed["yes"] <= n_weighed["no"] == 270
