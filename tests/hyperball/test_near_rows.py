@@ -18,13 +18,13 @@ from rareclass.hyperball.spaces import InputSpace
 from rareclass.rows import ArrayRows, as_source
 
 
-def near_by_loop(distances, weight, share, margin):
+def near_by_loop(distances, weight, share, reach):
     """Algorithm 1: the smallest distance that holds the share, in exact numbers, and what is in."""
     here = [i for i, w in enumerate(weight) if w > 0]
     total = sum(weight[i] for i in here)
     for threshold in sorted(distances[i] for i in here):
         if sum(weight[i] for i in here if distances[i] <= threshold) >= share * total:
-            return [i for i in here if distances[i] <= margin * threshold]
+            return [i for i in here if distances[i] <= reach * threshold]
     return []
 
 
@@ -35,17 +35,17 @@ DISTANCES = st.lists(st.floats(0, 100) | st.sampled_from([0.0, 1.0, 3.0]), max_s
     distances=DISTANCES,
     n_rare=st.integers(1, 9),
     n_majority=st.integers(0, 40),
-    margin=st.sampled_from([0.5, 1.0, 2.0, 3.0]),
+    reach=st.sampled_from([0.5, 1.0, 2.0, 3.0]),
     data=st.data(),
 )
-def test_rows_within_the_margin_are_those_of_a_loop(distances, n_rare, n_majority, margin, data):
+def test_rows_within_the_margin_are_those_of_a_loop(distances, n_rare, n_majority, reach, data):
     share = Fraction(n_rare, n_rare + n_majority)
     n = len(distances)
     weight = data.draw(st.none() | st.lists(st.integers(0, 4), min_size=n, max_size=n))
     found = near_rows(
-        np.array(distances), None if weight is None else np.array(weight, float), share, margin
+        np.array(distances), None if weight is None else np.array(weight, float), share, reach
     )
-    assert found.tolist() == near_by_loop(distances, weight or [1] * n, share, margin)
+    assert found.tolist() == near_by_loop(distances, weight or [1] * n, share, reach)
 
 
 @given(distances=DISTANCES, n_most=st.integers(1, 30))
@@ -69,8 +69,8 @@ def test_a_weight_is_so_many_copies(distances, weight, share):
 
 def test_of_a_share_that_is_a_whole_number_of_rows_not_one_more():
     distances = np.arange(1.0, 101.0)
-    assert len(near_rows(distances, None, 0.07, margin=1.0)) == 7  # 0.07 * 100 > 7
-    assert len(near_rows(distances, np.full(100, 0.1), 0.07, margin=1.0)) == 7
+    assert len(near_rows(distances, None, 0.07, reach=1.0)) == 7  # 0.07 * 100 > 7
+    assert len(near_rows(distances, np.full(100, 0.1), 0.07, reach=1.0)) == 7
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3])
@@ -89,13 +89,13 @@ def test_distances_to_a_centre(to, n_jobs):
 # -- what gather makes of it ---------------------------------------------------------------------
 
 
-def gathered(X, y, weight=None, margin=3.0, max_kept=10_000, label=RARE):
+def gathered(X, y, weight=None, reach=3.0, max_kept=10_000, label=RARE):
     labels = read_partial_labels(y, weight, label, len(y))
     rare = labels.rows_of(label)
-    return gather(as_source(X), labels, label, rare, margin, max_kept)
+    return gather(as_source(X), labels, label, rare, reach, max_kept)
 
 
-def algorithm_1(X, y, weight, margin):
+def algorithm_1(X, y, weight, reach):
     """The paper's program: the centre, the share of rare rows, the threshold, the rows kept."""
     rare = [i for i, label in enumerate(y) if label == RARE and weight[i] > 0]
     cleared = [i for i, label in enumerate(y) if label == CLEARED and weight[i] > 0]
@@ -107,20 +107,20 @@ def algorithm_1(X, y, weight, margin):
     distances = [float(np.sqrt(((row - center) ** 2).sum())) for row in X]
     unknown = [w if label == UNKNOWN else 0 for label, w in zip(y, weight, strict=True)]
     share = Fraction(n_rare, n_rare + n_cleared)
-    kept = near_by_loop(distances, unknown, share, margin)
+    kept = near_by_loop(distances, unknown, share, reach)
     return sorted([*rare, *cleared, *kept])
 
 
 @pytest.mark.parametrize("n_rare", [1, 2, 6])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("margin", [1.0, 3.0])
-def test_the_pool_is_algorithm_1(n_rare, weighted, margin):
+@pytest.mark.parametrize("reach", [1.0, 3.0])
+def test_the_pool_is_algorithm_1(n_rare, weighted, reach):
     X, y, _ = hidden_cluster(n_rare=n_rare, n_cleared=60, seed=n_rare)
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 4, len(y)) if weighted else np.ones(len(y), dtype=int)
     weight[np.flatnonzero(y == RARE)[0]] = 1  # one rare row at least counts
-    pool = gathered(X, y, weight if weighted else None, margin)
-    assert pool.rows.tolist() == algorithm_1(X, y, weight, margin)
+    pool = gathered(X, y, weight if weighted else None, reach)
+    assert pool.rows.tolist() == algorithm_1(X, y, weight, reach)
     assert 0 < len(pool.which(UNLABELLED)) < pool.n_unlabelled
     np.testing.assert_array_equal(pool.weight, weight[pool.rows])
     np.testing.assert_array_equal(pool.X, X[pool.rows])
@@ -131,14 +131,14 @@ def test_the_pool_is_algorithm_1(n_rare, weighted, margin):
 
 def test_without_a_filter_all_stay_however_many():
     X, y, _ = hidden_cluster()
-    pool = gathered(X, y, margin=None, max_kept=50)
+    pool = gathered(X, y, reach=None, max_kept=50)
     assert pool.n_near == len(pool.which(UNLABELLED)) == pool.n_unlabelled == (y == UNKNOWN).sum()
 
 
 def test_of_too_many_rows_of_a_kind_the_nearest_stay():
     X, y, _ = hidden_cluster(n_rare=1, n_cleared=60)
-    pool = gathered(X, y, margin=3.0, max_kept=20)
-    whole = gathered(X, y, margin=3.0)
+    pool = gathered(X, y, reach=3.0, max_kept=20)
+    whole = gathered(X, y, reach=3.0)
     apart = np.linalg.norm(X - X[y == RARE], axis=1)
     for kind in (MAJORITY, UNLABELLED):
         near = whole.rows[whole.which(kind)]

@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 from rareclass.hyperball.background import Background, draw_background, input_spread
 from rareclass.hyperball.ball import Ball
-from rareclass.hyperball.parameters import margin_of
+from rareclass.hyperball.parameters import reach_of
 from rareclass.hyperball.partial_labels import PartialLabels
 from rareclass.hyperball.points import Points
 from rareclass.hyperball.pool import RARE, Pool, gather
@@ -106,13 +106,13 @@ def transduced(labels: PartialLabels, balls: tuple[Ball, ...]) -> np.ndarray:
 def _gathered(
     estimator: Any, source: RowSource, labels: PartialLabels, label: Any, rare: np.ndarray
 ) -> Pool:
-    margin = margin_of(estimator.filter)
+    reach = reach_of(estimator.filter)
     return gather(
         source,
         labels,
         label,
         rare,
-        margin,
+        reach,
         estimator.max_kept,
         _share_of(estimator, labels, rare),
         estimator.n_jobs,

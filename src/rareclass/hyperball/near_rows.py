@@ -5,8 +5,8 @@ import numpy as np
 from rareclass.hyperball.spaces import InputSpace, block_distances
 from rareclass.rows import Rows
 
-# Unlabelled rows farther than this many times the threshold are left out: the paper's margin.
-PAPER_MARGIN = 3.0
+# Unlabelled rows farther than this many times the threshold are left out: the paper's.
+PAPER_REACH = 3.0
 
 
 def distances_to(rows: Rows, space: InputSpace, center: np.ndarray) -> np.ndarray:
@@ -18,13 +18,13 @@ def near_rows(
     distances: np.ndarray,
     weight: np.ndarray | None,
     rare_share: float,
-    margin: float = PAPER_MARGIN,
+    reach: float = PAPER_REACH,
     n_most: int | None = None,
 ) -> np.ndarray:
     r"""Which unlabelled rows enter the optimisation.
 
     1. D = the distance within which the share p of the unlabelled rows falls;
-    2. rows within ``margin`` D stay;
+    2. rows within ``reach`` D stay;
     3. of these the ``n_most`` nearest, where there are more.
 
     Parameters
@@ -35,7 +35,7 @@ def near_rows(
         Of the rows; 0 takes a row out.
     rare_share : float
         p: share of the rare rows among those with a label, in (0, 1].
-    margin : float, default=3
+    reach : float, default=3
         Times D.
     n_most : int or None
 
@@ -63,7 +63,7 @@ def near_rows(
     # 1.
     threshold = _quantile(distances[here], None if weight is None else weight[here], rare_share)
     # 2.
-    kept = here[distances[here] <= margin * threshold]
+    kept = here[distances[here] <= reach * threshold]
     # 3.
     if n_most is not None and len(kept) > n_most:
         nearest = np.argpartition(distances[kept], n_most - 1)[:n_most]

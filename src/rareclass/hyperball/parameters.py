@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.hyperball.ball import SHARE, SOLVED, SOLVERS
-from rareclass.hyperball.near_rows import PAPER_MARGIN
+from rareclass.hyperball.near_rows import PAPER_REACH
 from rareclass.labels import plain
 
 
@@ -38,7 +38,7 @@ def check_parameters(estimator: Any) -> None:
     ):
         raise ValueError(f"width={width!r} must be 'mean' or a number above 0.")
     _check_border(estimator)
-    margin_of(estimator.filter)
+    reach_of(estimator.filter)
 
 
 def check_labels_named(estimator: Any, rare: tuple) -> None:
@@ -63,7 +63,7 @@ def slack_of(radius_slack: Any, label: Any) -> float:
     return float(radius_slack.get(label, 0.0) if isinstance(radius_slack, dict) else radius_slack)
 
 
-def margin_of(value: Any) -> float | None:
+def reach_of(value: Any) -> float | None:
     """How many times the threshold the filter keeps: None where it is off.
 
     Raises
@@ -72,7 +72,7 @@ def margin_of(value: Any) -> float | None:
         When `value` is neither True, False nor a number above 0.
     """
     if isinstance(value, (bool, np.bool_)):
-        return PAPER_MARGIN if value else None
+        return PAPER_REACH if value else None
     if _is_number(value) and 0.0 < float(value) < np.inf:
         return float(value)
     raise ValueError(

@@ -57,7 +57,7 @@ def gather(
     labels: PartialLabels,
     label: Any,
     rare: np.ndarray,
-    margin: float | None,
+    reach: float | None,
     max_kept: int,
     rare_share: float | None = None,
     n_jobs: int | None = None,
@@ -72,7 +72,7 @@ def gather(
         The category; labelled rows of other categories are majority rows to it.
     rare : ndarray of int
         The rows to enclose: all rows of the category, or one group of them.
-    margin : float or None
+    reach : float or None
         See `near_rows`; None keeps all, however many.
     max_kept : int
         Most unlabelled rows, and most majority rows: the nearest stay.
@@ -83,7 +83,7 @@ def gather(
     Notes
     -----
     Cost: one pass over the unlabelled rows and one over the labelled majority; none without
-    `margin` where the majority is small.
+    `reach` where the majority is small.
     """
     others, unlabelled = labels.labelled_but(label), labels.unlabelled()
     X_rare = source.take(rare)
@@ -97,13 +97,13 @@ def gather(
     kept = others
     if len(others) > max_kept:
         kept = others[_nearest(source, others, space, center, max_kept, n_jobs)]
-    if margin is not None and len(unlabelled):
+    if reach is not None and len(unlabelled):
         weight = None if labels.weight is None else labels.weight[unlabelled]
         distances = distances_to(ArrayRows(source, unlabelled, n_jobs=n_jobs), space, center)
-        near = near_rows(distances, weight, rare_share, margin)
+        near = near_rows(distances, weight, rare_share, reach)
         n_near = len(near)
         if n_near > max_kept:
-            near = near_rows(distances, weight, rare_share, margin, max_kept)
+            near = near_rows(distances, weight, rare_share, reach, max_kept)
         unlabelled = unlabelled[near]
     rows = np.concatenate([rare, kept, unlabelled])
     kinds = np.repeat(
