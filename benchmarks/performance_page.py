@@ -1,6 +1,6 @@
 """Speed and memory as one page: `python -m benchmarks.performance_page` writes docs/performance.md.
 
-Reads what `python -m benchmarks.run` and `python -m benchmarks.mibc_speed` left in
+Reads what `python -m benchmarks.run`, `benchmarks.mibc_speed` and `benchmarks.rach_speed` left in
 benchmarks/results and measures nothing. A benchmark without a file is left out.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import goals, mibc_page, record
+from benchmarks import goals, mibc_page, rach_page, record
 from benchmarks.results_page import table
 from benchmarks.run import BENCHMARKS, DISTURBED
 
@@ -22,7 +22,8 @@ TITLES = {
     "limits": "Beside the machine's limits",
     "disk": "From Parquet",
 }
-MIBC = "mibc_speed"
+# Benchmarks that are no part of `benchmarks.run`.
+OTHERS = {"mibc_speed": mibc_page.SPEED, "rach_speed": rach_page.SPEED}
 INTRODUCTION = """# Performance
 
 Made by `python -m benchmarks.performance_page` from the JSON files in `benchmarks/results`, which
@@ -44,9 +45,9 @@ def page(results: dict[str, dict[str, Any]]) -> str:
     for name in runs:
         result = results[name]
         parts.append(f"## {TITLES[name]}\n\n{made(name, result)}\n\n{body(name, result)}\n")
-    if MIBC in results:
-        title, command, render = mibc_page.SPEED
-        result = results[MIBC]
+    for name in [name for name in OTHERS if name in results]:
+        title, command, render = OTHERS[name]
+        result = results[name]
         parts.append(
             f"## {title}\n\n`python -m benchmarks.{command}`, {result['date']}, {result['cores']} "
             f"cores.\n\n{render(result)}\n"
@@ -84,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=PAGE, help="default: docs/performance.md")
     args = parser.parse_args(argv)
     results = {}
-    for name in (*TITLES, MIBC):
+    for name in (*TITLES, *OTHERS):
         path = args.results / f"{name}.json"
         if path.is_file():
             results[name] = json.loads(path.read_text())

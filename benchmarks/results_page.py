@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import mibc_page, online_page, record
+from benchmarks import mibc_page, online_page, rach_page, record
 from benchmarks.markdown import table
 
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
@@ -243,6 +243,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     "landmarks": ("Majority rows among the landmarks", "landmarks", landmarks),
     **online_page.SECTIONS,
     **mibc_page.SECTIONS,
+    **rach_page.SECTIONS,
     "startup": ("Start", "startup", startup),
 }
 

@@ -1,8 +1,8 @@
-"""Tables and figures of three papers, run again beside the printed ones.
+"""Tables and figures of four papers, run again beside the printed ones.
 
 `python -m benchmarks.paper_tables table2|table4|table5|fig5|fig6|cbr3|cbr4|cbr5|cbr6|
-mibc2|mibc3|mibc4|mibc5`. Each prints our figures next to the paper's and writes one JSON file into
-benchmarks/results.
+mibc2|mibc3|mibc4|mibc5|rach`. Each prints our figures next to the paper's and writes one JSON file
+into benchmarks/results.
 
 Tayal, Coleman and Li (2015), RankRC:
 
@@ -22,6 +22,12 @@ Grave and El Ghaoui (2014), MIBC, one study for Tables 2 and 3 and one for 4 and
 - ``mibc_sets``: dense sets and groups of texts; ``mibc_methods``: MIBC and liblinear, timed
 - ``mibc_protocol``: one run; ``mibc_figures``: means, paired tests, speed-ups
 - ``mibc_tables``: the four commands
+
+He, Tong and Carbonell (2010), RACH, whose figures are curves: no printed ones beside ours
+
+- ``rach_sets``: the synthetic set and pairs of classes; ``rach_methods``: RACH and seven others
+- ``rach_choice``: parameters by cross-validated F1; ``rach_protocol``: labels, one run
+- ``rach_figures``: who is first or not behind; ``rach_tables``: the command
 
 ``paper`` has the printed figures of all (``paper_values.json``).
 """

@@ -3,9 +3,13 @@
 import sys
 from importlib import import_module
 
-from benchmarks.paper_tables import cbr_tables, mibc_tables
+from benchmarks.paper_tables import cbr_tables, mibc_tables, rach_tables
 
-STUDIES = ("table2", "table4", "table5", "fig5", "fig6", *cbr_tables.NAMES, *mibc_tables.NAMES)
+SEVERAL = (cbr_tables, mibc_tables, rach_tables)
+STUDIES = (
+    *("table2", "table4", "table5", "fig5", "fig6"),
+    *(name for tables in SEVERAL for name in tables.NAMES),
+)
 
 
 def main(argv: list[str]) -> int:
@@ -14,7 +18,7 @@ def main(argv: list[str]) -> int:
         print(f"usage: python -m benchmarks.paper_tables {{{'|'.join(STUDIES)}}} [--help]")
         return 0 if argv and argv[0] in ("-h", "--help") else 2
     try:
-        for tables in (cbr_tables, mibc_tables):
+        for tables in SEVERAL:
             if argv[0] in tables.NAMES:
                 return tables.main(argv[1:], argv[0])
         return import_module(f"benchmarks.paper_tables.{argv[0]}").main(argv[1:])

@@ -1,0 +1,117 @@
+"""From fits to figures: mean F1, who is first, and who is not significantly behind.
+
+A cell is a problem with a share of labels. A method is at the top of a cell when its mean F1 is the
+highest, or a paired t-test over the splits does not tell it from that (two-sided, p < 0.05). Random
+splits share rows, so that p is smaller than it should be: a method is called behind too easily
+rather than too seldom. Goal: RACH at the top of more than half of the cells.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.paper_tables.fits import Fit
+from benchmarks.paper_tables.mibc_figures import paired
+from benchmarks.paper_tables.rach_methods import RACH
+
+P = 0.05
+GOAL = 0.5
+# Method -> F1 of every split.
+Cell = dict[str, list[float]]
+
+
+class Key(NamedTuple):
+    """A problem with a share of labels in percent."""
+
+    problem: str
+    share: int
+
+
+class Standing(NamedTuple):
+    """How a method does over the cells in which it was run.
+
+    Attributes
+    ----------
+    first, top, cells : int
+        Cells with the highest mean; with it or not significantly behind; all.
+    mean : float
+        F1 in percent over all cells.
+    rank : float
+        Mean place, 1 being the first.
+    """
+
+    first: int
+    top: int
+    cells: int
+    mean: float
+    rank: float
+
+
+def by_cell(fits: Iterable[Fit]) -> dict[Key, Cell]:
+    """Cells in the order of the fits."""
+    found: dict[Key, Cell] = {}
+    for fit in fits:
+        cell = found.setdefault(Key(fit["problem"], fit["share"]), {})
+        cell[fit["method"]] = fit["f1"]
+    return found
+
+
+def methods_of(cells: dict[Key, Cell]) -> list[str]:
+    """The methods that were run, in the order of the fits."""
+    return list(dict.fromkeys(name for cell in cells.values() for name in cell))
+
+
+def mean(cell: Cell, name: str) -> float:
+    """Mean F1 in percent."""
+    return 100.0 * float(np.mean(cell[name]))
+
+
+def first(cell: Cell) -> str:
+    """The method with the highest mean; of equals the first."""
+    return max(cell, key=lambda name: mean(cell, name))
+
+
+def top(cell: Cell) -> list[str]:
+    """The methods that are first or not significantly behind the first."""
+    best = cell[first(cell)]
+    return [name for name, values in cell.items() if not _is_behind(values, best)]
+
+
+def standings(cells: dict[Key, Cell]) -> dict[str, Standing]:
+    """Every method over the cells."""
+    found = {}
+    for name in methods_of(cells):
+        own = [cell for cell in cells.values() if name in cell]
+        found[name] = Standing(
+            sum(mean(cell, name) == mean(cell, first(cell)) for cell in own),
+            sum(name in top(cell) for cell in own),
+            len(own),
+            float(np.mean([mean(cell, name) for cell in own])),
+            float(np.mean([_place(cell, name) for cell in own])),
+        )
+    return found
+
+
+def verdict(cells: dict[Key, Cell]) -> str:
+    """The goal in words."""
+    found = standings(cells).get(RACH)
+    if found is None:
+        return "RACH was not run: no verdict."
+    reached = "reached" if found.top > GOAL * found.cells else "NOT reached"
+    return (
+        f"RACH first or not significantly behind the first in {found.top} of {found.cells} cells "
+        f"({found.top / found.cells:.0%}; goal: more than {GOAL:.0%}): {reached}"
+    )
+
+
+def _is_behind(values: list[float], best: list[float]) -> bool:
+    test = paired([one - other for one, other in zip(values, best, strict=True)])
+    return test is not None and test.p is not None and test.p < P and test.difference < 0.0
+
+
+def _place(cell: Cell, name: str) -> float:
+    """1 for the first; equals share their places."""
+    others = [mean(cell, other) for other in cell if other != name]
+    own = mean(cell, name)
+    return 1.0 + sum(one > own for one in others) + 0.5 * sum(one == own for one in others)

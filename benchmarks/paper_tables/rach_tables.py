@@ -1,0 +1,175 @@
+"""The comparison of the RACH paper's section VI: F1 of a rare class from a few labels.
+
+One majority class against one rare class, 5 to 25 percent of the rows of each labelled, the F1 of
+the rare class on all other rows, beside seven other methods. Each fit is kept as soon as it is done
+and is not done again; two processes may work at it at a time, one at the others and one at RACH.
+
+Without --full: 3 splits. With it 10.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import record
+from benchmarks.paper_tables import rach_figures as figures
+from benchmarks.paper_tables import rach_sets
+from benchmarks.paper_tables.fits import Fit, Fits, code_of
+from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.rach_figures import Cell, Key
+from benchmarks.paper_tables.rach_methods import METHODS, RACH
+from benchmarks.paper_tables.rach_protocol import FIELDS, SHARES, Run, perform
+from benchmarks.paper_tables.study import JOBS, options, print_table, run_all
+
+NAME = "rach"
+NAMES = (NAME,)
+FULL_SPLITS, SHORT_SPLITS = 10, 3
+
+
+def main(argv: Sequence[str], table: str = NAME) -> int:
+    """Do the fits that are missing, print the tables and the verdict."""
+    args = _options(argv)
+    runs = _runs(args, data_folder())
+    file = Path(args.json) if args.json else record.RESULTS / f"{NAME}.json"
+    fits = kept(file)
+    to_do = runs if args.again else fits.missing(runs)
+    try:
+        run_all(f"Fits for {table}", perform, to_do, args.jobs, keep=_keeper(file))
+    except KeyboardInterrupt:
+        print(f"\nStopped. {file} holds what is done; the same command goes on from there.")
+        return 130
+    fits = kept(file)
+    found = fits.found(runs)
+    show(found, args.cells)
+    if fits.are_old([fit for fit in found if fit["method"] == RACH]):
+        print("Some fits are by a RACH that has been changed since: --again does them anew.")
+    print("written:", file)
+    return 0
+
+
+def kept(file: Path) -> Fits:
+    """The fits that are done."""
+    return Fits(NAME, file, FIELDS, code_of("hyperball"))
+
+
+def place(fit: Fit) -> tuple[int, int, int]:
+    """Where a fit is in the order of the command."""
+    problems = [problem for name in rach_sets.SETS for problem in rach_sets.problems(name)]
+    return problems.index(fit["problem"]), fit["share"], list(METHODS).index(fit["method"])
+
+
+def show(fits: list[Fit], every_cell: bool = False) -> None:
+    """Print problems, shares, standings and the goal."""
+    cells = figures.by_cell(fits)
+    if every_cell:
+        print_table(*cell_table(cells))
+        print("† first or not significantly behind the first (p < 0.05)\n")
+    for made in (problem_table(fits), share_table(cells), standing_table(cells)):
+        print_table(*made)
+        print()
+    print(figures.verdict(cells))
+
+
+def cell_table(cells: dict[Key, Cell]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: mean F1 in percent of every problem and share."""
+    names = figures.methods_of(cells)
+    lines = []
+    for key, cell in cells.items():
+        best = figures.top(cell)
+        marked = [_figure(cell, name) + "†" * (name in best) for name in names]
+        lines.append([f"{key.problem}, {key.share} %", *marked])
+    return ["F1", *names], lines
+
+
+def problem_table(fits: list[Fit]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: mean F1 over the shares, and at how many of them RACH is at the top."""
+    cells = figures.by_cell(fits)
+    names = figures.methods_of(cells)
+    sizes = {fit["problem"]: f"{fit['rare']}/{fit['rows']:,}" for fit in fits}
+    lines = []
+    for problem, size in sizes.items():
+        own = {key: cell for key, cell in cells.items() if key.problem == problem}
+        lines.append([problem, size, *_means(own, names), _tops(own)])
+    return ["F1, mean over shares", "rare/rows", *names, "RACH at the top"], lines
+
+
+def share_table(cells: dict[Key, Cell]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: mean F1 over the problems at each share."""
+    names = figures.methods_of(cells)
+    lines = []
+    for share in sorted({key.share for key in cells}):
+        own = {key: cell for key, cell in cells.items() if key.share == share}
+        lines.append([f"{share} %", *_means(own, names), _tops(own)])
+    return ["F1, mean over problems", *names, "RACH at the top"], lines
+
+
+def standing_table(cells: dict[Key, Cell]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: cells in which each method is at the top."""
+    lines = [
+        [name, str(one.first), f"{one.top} of {one.cells}", f"{one.mean:.1f}", f"{one.rank:.2f}"]
+        for name, one in figures.standings(cells).items()
+    ]
+    return ["method", "first", "first or not behind", "mean F1", "mean place"], lines
+
+
+def _means(cells: dict[Key, Cell], names: list[str]) -> list[str]:
+    found = []
+    for name in names:
+        values = [figures.mean(cell, name) for cell in cells.values() if name in cell]
+        found.append(f"{np.mean(values):.1f}" if values else "-")
+    return found
+
+
+def _tops(cells: dict[Key, Cell]) -> str:
+    """At how many of the cells in which it was run RACH is at the top."""
+    own = [cell for cell in cells.values() if RACH in cell]
+    return f"{sum(RACH in figures.top(cell) for cell in own)} of {len(own)}" if own else "-"
+
+
+def _figure(cell: Cell, name: str) -> str:
+    return f"{figures.mean(cell, name):.1f}" if name in cell else "-"
+
+
+def _keeper(file: Path) -> Any:
+    """Reads the file again before each fit: another process may have added some."""
+    return lambda run, found: kept(file).add(run, found)
+
+
+def _options(argv: Sequence[str]) -> Any:
+    args = options(
+        __doc__ or "", list(METHODS), argv, known=METHODS,
+        jobs=JOBS,
+        splits=(0, f"random splits (default: {SHORT_SPLITS}, or {FULL_SPLITS} with --full)"),
+        sets=(list(rach_sets.SETS), f"among {', '.join(rach_sets.SETS)} (default: all)"),
+        shares=([str(share) for share in SHARES], "labelled rows in percent (default: all five)"),
+        full=(False, f"{FULL_SPLITS} splits"),
+        again=(False, "do all fits anew"),
+        cells=(False, "print every problem and share"),
+    )  # fmt: skip
+    unknown = [name for name in args.sets if name not in rach_sets.SETS]
+    if unknown:
+        raise SystemExit(f"no set {', '.join(unknown)}; there are {', '.join(rach_sets.SETS)}")
+    wrong = [share for share in args.shares if not (share.isdigit() and 0 < int(share) < 100)]
+    if wrong:
+        raise SystemExit(f"--shares takes whole percents from 1 to 99, not {', '.join(wrong)}")
+    args.splits = args.splits or (FULL_SPLITS if args.full else SHORT_SPLITS)
+    return args
+
+
+def _runs(args: Any, folder: Path | None) -> list[Run]:
+    """Problem by problem and share by share: what is compared is run side by side."""
+    missing = [name for name in args.sets if not rach_sets.is_there(name, folder)]
+    if missing:
+        print("Skipped, not in the data folder:", ", ".join(missing), file=sys.stderr)
+        print("Name the folder with the environment variable RARECLASS_DATA.", file=sys.stderr)
+    return [
+        Run(folder, problem, int(share), method, args.splits)
+        for name in args.sets
+        if name not in missing
+        for problem in rach_sets.problems(name)
+        for share in args.shares
+        for method in args.methods
+    ]

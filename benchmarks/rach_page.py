@@ -1,0 +1,64 @@
+"""The sections of the results and performance pages on RACH."""
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks import rach_speed
+from benchmarks.markdown import table
+from benchmarks.paper_tables import rach_figures, rach_tables
+from benchmarks.paper_tables.rach_protocol import SHARES
+
+Result = dict[str, Any]
+
+
+def study(result: Result) -> str:
+    """F1 of a rare class from a few labels, beside seven other methods."""
+    fits = longest(result["fits"])
+    cells = rach_figures.by_cell(fits)
+    splits = " or ".join(str(count) for count in sorted({fit["splits"] for fit in fits}))
+    return "\n\n".join(
+        [
+            "One majority class against one rare class (`benchmarks/paper_tables/rach_sets.py` has "
+            "the pairs and how they were drawn). A share of the rows of each is labelled, the F1 "
+            f"of the rare class, in percent, is that of all other rows; means of {splits} random "
+            "splits. Each method chooses among a grid (`rach_methods.py`) by cross-validated F1 "
+            "on the labelled rows, each row left out once where the rare labels are at most five; "
+            "with one rare label there is nothing to leave out, and it takes its first candidate. "
+            "The paper prints its own figures as curves only.",
+            rach_figures.verdict(cells) + ".",
+            table(*rach_tables.standing_table(cells)),
+            "First or not behind: cells in which the method has the highest mean, or a paired "
+            "t-test over the splits does not tell it from that (p < 0.05). Place: 1 is the first.",
+            table(*rach_tables.share_table(cells)),
+            f"Means over the shares ({', '.join(map(str, SHARES))} percent) of each problem; "
+            "`--cells` prints every share, and the JSON file has every split.",
+            table(*rach_tables.problem_table(fits)),
+        ]
+    )
+
+
+def longest(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The fits with the most splits, in the order of problems, shares and methods."""
+    most = max(fit["splits"] for fit in fits)
+    own = [fit for fit in fits if fit["splits"] == most]
+    return sorted(own, key=rach_tables.place)
+
+
+def speed(result: Result) -> str:
+    """Projection, fits with 5,000 rows, the filter, and a million rows."""
+    parts = result["parts"]
+    dates = ", ".join(f"{name}: {part['date']}" for name, part in parts.items())
+    made = [table(header, lines) for header, lines in rach_speed.tables(parts)]
+    words = (
+        "The fastest of the repeats. Rare rows are a cluster beside a normal majority. Filter: "
+        "distances of all rows to a centre and the near ones of these, beside a pass of the "
+        "Gaussian kernel in numpy over the same rows. The last table is a fit from "
+        f"{rach_speed.MILLION_LABELS[0]} rare and {rach_speed.MILLION_LABELS[1]} majority labels."
+    )
+    return "\n\n".join([words, *made, f"Measured: {dates}."])
+
+
+SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
+    "rach": ("RACH from a few labels (RACH paper, section VI)", "paper_tables rach --full", study),
+}
+SPEED = ("RACH part by part", "rach_speed", speed)
