@@ -175,6 +175,7 @@ def test_the_price_advised_where_all_are_inside_halves_them(seed, n, p, C1, n_ra
     kernel=st.sampled_from([None, "gaussian"]),
 )
 @example(seed=0, n=249, p=1, C1=10.0, kernel=None)  # what is dear inside counts
+@example(seed=2, n=154, p=1, C1=0.01, kernel=None)
 @settings(max_examples=30, deadline=None)
 def test_the_price_advised_where_none_is_inside_takes_some_in(seed, n, p, C1, kernel):
     X, y, _ = hidden_cluster(n, n // 4, p, 1, 10, seed)
@@ -182,6 +183,7 @@ def test_the_price_advised_where_none_is_inside_takes_some_in(seed, n, p, C1, ke
     said = [sentence for sentence in said_of(model, X, y) if "holds none" in sentence]
     n_kept = len(np.intersect1d(model.rows_, np.flatnonzero(y == UNKNOWN)))
     assume(n_kept > 20)
+    assume(not len(model.balls_[0].inside))  # a row may lie on the only case, to rounding
     assert f"holds none of the {n_kept} unlabelled rows that were kept: C2=1e-06" in said[0]
     with unwarned():
         model.set_params(C2=advised(said)).fit(X, y)

@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -32,6 +32,7 @@ from rareclass.rows import from_parquet
 
 
 @given(seed=SEEDS, C1=PRICES, C2=PRICES, weighted=st.booleans(), n_rare=st.integers(1, 6))
+@example(seed=808, C1=0.001, C2=0.2, weighted=True, n_rare=4)  # cases outweigh the cleared rows
 @settings(max_examples=40, deadline=None)
 def test_no_ball_nearby_is_better(seed, C1, C2, weighted, n_rare):
     X, y, _ = hidden_cluster(n=60, n_cluster=15, p=2, n_rare=n_rare, n_cleared=10, seed=seed)
@@ -39,7 +40,8 @@ def test_no_ball_nearby_is_better(seed, C1, C2, weighted, n_rare):
     weight = rng.integers(0, 3, len(y)) if weighted else np.ones(len(y))
     weight[np.flatnonzero(y == RARE)[0]] = 1
     weight[np.flatnonzero(y == CLEARED)[0]] = 1
-    model = ball_of(X, y, weight if weighted else None, C1=C1, C2=C2, filter=False)
+    given_weight = weight if weighted else None
+    model = ball_of(X, y, given_weight, C1=C1, C2=C2, filter=False, pos_label=RARE)
     center, squared = model.center_, model.radius_**2
     value, out = problem_1(X, y, weight, center, squared, C1, C2)
     assert out <= 0.0
