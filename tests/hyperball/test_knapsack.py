@@ -30,7 +30,7 @@ def test_projection_is_the_nearest_of_all_faces(problem):
     found, wanted = project_knapsack(*problem), knapsack_by_enumeration(*problem)
     size = np.abs(v).max() + abs(total) + np.where(np.isfinite(upper), upper, 0).max()
     np.testing.assert_allclose(found, wanted, atol=1e-7 * size)
-    assert abs(signs @ found - total) <= 1e-15 * (np.abs(found).sum() + abs(total))
+    assert abs(signs @ found - total) <= 1e-15 * (np.abs(found).sum() + size)
     assert ((found - v) ** 2).sum() <= ((wanted - v) ** 2).sum() + 1e-12 * size**2
 
 
@@ -38,7 +38,7 @@ def assert_optimal(v, upper, signs, total, found):
     assert (found >= 0).all()
     assert (found <= upper).all()
     size = np.abs(v).max() + np.abs(found).max() + abs(total)
-    assert abs(signs @ found - total) <= 2e-15 * (np.abs(found).sum() + abs(total))
+    assert abs(signs @ found - total) <= 2e-15 * (np.abs(found).sum() + size)
     # l - v = signs mu where free; not above it at the bound, nor below it at 0, in the sign's way.
     shift = signs * (found - v)
     free = (found > 0) & (found < upper)
