@@ -66,7 +66,7 @@ def test_value_and_gradient_equal_all_pairs(data, n_blocks):
     scale = w_rare.sum() * w_majority.sum()
     assert_near(value, wanted, scale * reach)
     assert_near(by_majority, wanted_majority, scale)
-    assert_near(loss.finish(rare, sums), wanted_rare, scale * reach)
+    assert_near(loss.finish(rare, sums).gradient, wanted_rare, scale * reach)
 
 
 @settings(max_examples=200, deadline=None)
@@ -88,7 +88,7 @@ def test_hessian_product_equals_all_pairs(data, n_blocks, seed):
         product, more = loss.curvature(rare, prefix, terms.zone, d_majority[part], w_majority[part])
         products.append(product)
         sums = sums + more
-    found = np.concatenate([loss.finish_curvature(rare, d_rare, sums), *products])
+    found = np.concatenate([loss.finish_curvature(rare, prefix, d_rare, sums).gradient, *products])
     hessian = ranking_loss(rare_scores, majority, w_rare, w_majority, eps)[3]
     scale = w_rare.sum() * w_majority.sum() * 10 / eps
     assert_near(found, hessian @ np.concatenate([d_rare, d_majority]), scale)
@@ -108,11 +108,11 @@ def test_many_rows_equal_all_pairs_to_1e_10_of_the_value_itself():
     )
     assert terms.value == pytest.approx(wanted, rel=1e-12)
     np.testing.assert_allclose(terms.gradient, by_majority, rtol=1e-10)
-    np.testing.assert_allclose(loss.finish(rare, terms.sums), by_rare, rtol=1e-10)
+    np.testing.assert_allclose(loss.finish(rare, terms.sums).gradient, by_rare, rtol=1e-10)
     d = rng.normal(size=5300)
     prefix = loss.rare_direction(rare, d[:300])
     product, sums = loss.curvature(rare, prefix, terms.zone, d[300:], w_majority)
-    found = np.concatenate([loss.finish_curvature(rare, d[:300], sums), product])
+    found = np.concatenate([loss.finish_curvature(rare, prefix, d[:300], sums).gradient, product])
     wanted = hessian @ d
     np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
 
@@ -139,15 +139,20 @@ def test_gradient_is_the_derivative_of_the_value():
         return loss.block(loss.rare(rare_scores, ones(7)), majority, ones(30)).value
 
     rare = loss.rare(rare_scores, ones(7))
-    gradient = loss.finish(rare, loss.block(rare, majority, ones(30)).sums)
+    gradient = loss.finish(rare, loss.block(rare, majority, ones(30)).sums).gradient
     steps = 1e-6 * np.eye(7)
     numeric = [(value(rare_scores + s) - value(rare_scores - s)) / 2e-6 for s in steps]
     np.testing.assert_allclose(gradient, numeric, rtol=1e-6)
 
 
-def test_second_derivative_is_that_of_a_pair():
+def test_curvature_of_pairs_is_that_of_each_pair_in_the_callers_order():
     z = np.array([-1.0, 0.0, 0.25, 0.5, 0.999, 1.0, 2.0])
-    np.testing.assert_array_equal(SmoothedHinge(0.25).second_derivative(z), pair_curvature(z, 0.25))
+    loss = SmoothedHinge(0.25)
+    scores, weight = np.array([0.5, -1.0, 2.0]), np.array([2.0, 3.0, 0.0])
+    rare = loss.rare(scores, weight)
+    found = loss.pair_curvature(rare, slice(0, 2), rare.centre - z)
+    each = pair_curvature((scores[:, None] - rare.centre) + z, 0.25)
+    np.testing.assert_array_equal(found, (weight[:, None] * each)[:2])
 
 
 @pytest.mark.parametrize("eps", [0.0, -1.0, 0.6, np.nan])

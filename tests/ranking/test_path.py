@@ -114,11 +114,12 @@ def test_a_part_is_the_problem_of_its_rows_alone(weighted):
     weight = np.random.default_rng(0).integers(0, 3, len(Y)).astype(float) if weighted else None
     held_out = np.arange(len(Y)) % 3 == 0
     part = prepared_problem(weight, held_out, width=2.0).on_part(4)
+    # Its rows stand for all: the total weight of the majority is that of the whole.
     assert part.scale == pytest.approx(1 / (part.rare_weight.sum() * part.majority_weight.sum()))
     labels = prepare(RankRC(), X, Y, weight).labels
     numbers = labels.majority[part.rows.numbers]
     wanted = np.ones(len(numbers)) if weight is None else weight[numbers] / weight.max()
-    np.testing.assert_allclose(part.majority_weight, wanted * ~held_out[numbers])
+    np.testing.assert_allclose(part.majority_weight, part.factor * wanted * ~held_out[numbers])
     # The value is that of the rows in the part, all others at weight zero.
     only = np.zeros(len(Y))
     only[numbers] = 1

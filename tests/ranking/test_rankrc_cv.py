@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from oracles import rare_mixture
 from rareclass import RankRC, RankRCCV
 from rareclass.metrics import roc_auc
+from rareclass.ranking.losses import SmoothedHinge
 
 X, Y = rare_mixture(300, 30)
 LAMS = [1.0, 2.0**-6, 2.0**-12]
@@ -163,3 +164,51 @@ def test_a_fold_without_landmarks_and_folds_that_stop_short_are_told():
     assert model.cv_results_["n_stopped_short"][1] == 3
     with pytest.raises(ValueError, match="cv=None"):
         RankRCCV(LAMS, cv=None).fit(X, Y)
+
+
+def test_losses_are_chosen_together_with_lam():
+    X, y = rare_mixture(200, 20)
+    tried = ["smoothed_hinge", SmoothedHinge(0.1), ("smoothed_hinge", {"eps": 0.25})]
+    model = RankRCCV(LAMS, cv=3, losses=tried, random_state=0).fit(X, y)
+    each = [
+        RankRCCV(LAMS, cv=3, random_state=0, eps=eps).fit(X, y).cv_results_
+        for eps in (0.5, 0.1, 0.25)
+    ]
+    for name in ("mean_test_score", "lam"):
+        joined = np.concatenate([results[name] for results in each])
+        np.testing.assert_allclose(model.cv_results_[name], joined, rtol=1e-7)
+    assert model.cv_results_["loss"].tolist() == [
+        text
+        for text in ("smoothed_hinge", "SmoothedHinge(eps=0.1)", "smoothed_hinge, eps=0.25")
+        for _ in LAMS
+    ]
+    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
+    number = model.best_index_ // len(LAMS)
+    assert (model.best_loss_, model.best_loss_params_) in [
+        ("smoothed_hinge", None),
+        (tried[1], None),
+        tried[2],
+    ]
+    eps = (0.5, 0.1, 0.25)[number]
+    own = RankRC(lam=model.best_lam_, eps=eps).fit(X, y)
+    np.testing.assert_allclose(model.score_samples(X), own.score_samples(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"losses": []}, "at least one loss"),
+        ({"losses": "top"}, "must be a list"),
+        ({"losses": [("smoothed_hinge", 0.1)]}, "a pair of a name and a dict"),
+        ({"losses": [("smoothed_hinge", {"power": 2})]}, "no parameter 'power'"),
+        ({"losses": ["smoothed_hinge"], "loss_params": {"eps": 0.1}}, "beside their names"),
+        ({"loss_params": {"power": 2}}, "it has \\['eps'\\]"),
+        ({"loss": SmoothedHinge(), "loss_params": {"eps": 0.1}}, "given by name"),
+        ({"penalty": "l0"}, "penalty='l0' is not one of"),
+        ({"feature_scaling": "unit"}, "feature_scaling='unit' is not one of"),
+    ],
+)
+def test_losses_and_choices_out_of_place_are_refused(parameters, message):
+    X, y = rare_mixture(60, 10)
+    with pytest.raises(ValueError, match=message):
+        RankRCCV(LAMS, cv=2, **parameters).fit(X, y)

@@ -9,7 +9,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from rareclass.ranking.losses import RareSide
 from rareclass.ranking.problem import Evaluation
 from rareclass.ranking.questions import Question, Solver
 from rareclass.solver_status import Status
@@ -63,9 +62,7 @@ class Solution(NamedTuple):
 
     def lightened(self) -> "Solution":
         """Without what only solvers need: a matrix of landmarks, and the rare side."""
-        none = np.empty(0)
-        nothing = RareSide(none, none, none, 0.0, none, none, none)
-        return self._replace(inverse=None, at=self.at._replace(rare=nothing))
+        return self._replace(inverse=None, at=self.at._replace(rare=None))
 
 
 class Smooth(Protocol):
@@ -283,11 +280,12 @@ def _search(
             return t, trial, n
         if flat and t < 1e-3:
             break
-        if trial_slope > 0.0:
+        if not trial_slope <= 0.0:  # too far, as is where the loss overflows
             # The root of phi' lies in (low, t): secant, kept off both ends. Where a flat Hessian
             # sent the step orders of magnitude too far, phi' is nearly a jump near low: the
             # interval must shrink by a fixed factor at least.
-            share = low_slope / (low_slope - trial_slope)
+            finite = np.isfinite(trial_slope)
+            share = low_slope / (low_slope - trial_slope) if finite else 0.0
             t = low + min(max(share, 0.05), 0.4) * (t - low)
         else:
             low, low_slope, t = t, trial_slope, 2.0 * t

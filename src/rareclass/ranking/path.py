@@ -145,7 +145,7 @@ def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
     reference = float(np.linalg.norm(start.gradient))
     inverse, passes = None, 1.0
     for k, lam in path:
-        start = _shifted(start, problem.lam, lam)
+        start = _shifted(problem, start, lam)
         problem = problem.with_lam(lam)
         solution = yield from run.minimize(
             problem,
@@ -205,7 +205,7 @@ class _PartEnds:
         solution = solve(
             minimize(
                 problem,
-                _shifted(self._at, self._lam, lam),
+                _shifted(self.part.with_lam(self._lam), self._at, lam),
                 self._norm_at_zero,
                 _START_TOL,
                 _START_ITER,
@@ -218,12 +218,13 @@ class _PartEnds:
         return solution
 
 
-def _shifted(at: Evaluation, lam: float, to: float) -> Evaluation:
+def _shifted(problem: RankingProblem, at: Evaluation, to: float) -> Evaluation:
     """An evaluation for another lam: only the regulariser changes, which needs no pass."""
-    shift = to - lam
-    if not at.w.any():
+    w = problem.regularized(at.w)
+    if not w.any():
         return at
+    shift = to - problem.lam
     return at._replace(
-        value=at.value + 0.5 * shift * float(at.w @ at.w),
-        gradient=at.gradient + shift * at.w,
+        value=at.value + 0.5 * shift * float(w @ w),
+        gradient=at.gradient + shift * w,
     )

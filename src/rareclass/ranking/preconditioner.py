@@ -55,7 +55,7 @@ class SampledHessian:
     def patience(self) -> int:
         """Plain CG iterations that cost about as much as building this."""
         p = self.problem
-        n, rank = p.rows.n_rows, p.size
+        n, rank = p.rows.n_rows, p.rank
         landmarks, rare = p.expansion.n_landmarks, len(p.rare_weight)
         sampled = min(self.n_sampled, n)
         build = 2.0 * sampled * rank * (landmarks + rare + 1.5 * rank) + rank**3
@@ -80,7 +80,7 @@ class SampledHessian:
             n_jobs=p.rows.n_threads,
             blocks_a_thread=1,
         )
-        H = np.zeros((p.size, p.size))
+        H = np.zeros((p.rank, p.rank))
         for start in range(0, len(p.rare_weight), _RARE_ROWS):
             rare = slice(start, start + _RARE_ROWS)
             features = expand(p.rare_kernel[rare], p.whitener)
@@ -93,7 +93,12 @@ class SampledHessian:
         except linalg.LinAlgError:
             # lam is below the rounding error of H: plain conjugate gradients go on.
             return None
-        return lambda r: linalg.cho_solve(factor, r, check_finite=False)
+
+        def solve(r: np.ndarray) -> np.ndarray:
+            weights, levels = p.split(r)
+            return np.concatenate([linalg.cho_solve(factor, weights, check_finite=False), levels])
+
+        return solve
 
 
 def _sample(block: Block, p: RankingProblem, at: Evaluation) -> np.ndarray:
@@ -112,9 +117,7 @@ def _half_hessian(
     """
     sample = block.memo.array("sample", p, partial(_sample, block, p, at))
     scores, features = sample[:, 0], sample[:, 1:]
-    rare_scores = expand(p.rare_kernel[rare], at.coefficients)
-    C = p.loss.second_derivative(rare_scores[:, None] - scores[None, :])
-    C *= p.rare_weight[rare, None]
+    C = p.loss.pair_curvature(at.rare, rare, scores)
     C *= block.weight[None, :]
     half = 0.5 * features * C.sum(axis=0)[:, None] - C.T @ rare_features
     return features.T @ half, C.sum(axis=1)

@@ -61,7 +61,9 @@ class Prepared:
         small = self.landmark_kernel.shape[0] < _FEW_LANDMARKS
         return threadpool_limits(1 if small else self.rows.n_threads, user_api="blas")
 
-    def problem(self, lam: float, held_out: np.ndarray | None = None) -> RankingProblem:
+    def problem(
+        self, lam: float, held_out: np.ndarray | None = None, loss: PairLoss | None = None
+    ) -> RankingProblem:
         """The ranking problem on all rows, or without those held out.
 
         Parameters
@@ -69,8 +71,10 @@ class Prepared:
         lam : float
         held_out : ndarray of bool over all rows, or None
             Rows that are neither summed, nor held, nor landmarks.
+        loss : PairLoss or None
+            In place of the one prepared for.
         """
-        labels = self.labels
+        labels, loss = self.labels, loss or self.loss
         rare_weight, kept = labels.rare_weight, None
         if held_out is not None:
             rare_weight = rare_weight * ~held_out[labels.rare]
@@ -93,12 +97,12 @@ class Prepared:
         return RankingProblem(
             rows=self.rows,
             expansion=self.expansion,
-            loss=self.loss,
+            loss=loss,
             rare_kernel=self.rare_kernel,
             rare_weight=rare_weight,
             whitener=whitener,
             lam=lam,
-            scale=1.0 / float(rare_weight.sum() * majority),
+            scale=1.0 / loss.pair_weight(rare_weight, majority),
             kept=kept,
         )
 
@@ -131,9 +135,16 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any, several: bool = 
 
     `several` solutions, for lams or folds, or one alone are wanted from them.
     """
-    names = getattr(estimator, "feature_names_in_", None)
-    source = as_source(X, names)
+    source = as_source(X, getattr(estimator, "feature_names_in_", None))
     labels = read_labels(y, sample_weight, estimator.pos_label, source.n_rows)
+    loss = make_loss(estimator.loss, estimator.eps, estimator.loss_params)
+    return prepare_rows(estimator, source, labels, loss, several)
+
+
+def prepare_rows(
+    estimator: Any, source: RowSource, labels: Labels, loss: PairLoss, several: bool
+) -> Prepared:
+    """Prepare rows whose labels are read: those held are ``labels.rare``."""
     width = _width(estimator, source, labels)
     kernel = make_kernel(estimator.kernel, width)
     landmarks = _landmarks(estimator, kernel, labels, source)
@@ -162,7 +173,7 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any, several: bool = 
         expansion=expansion,
         landmarks=landmarks,
         width=width,
-        loss=make_loss(estimator.loss, estimator.eps),
+        loss=loss,
         rare_kernel=expansion.kernel.block(source.take(labels.rare), points),
         landmark_kernel=landmark_kernel(expansion),
         dtype=source.dtype,

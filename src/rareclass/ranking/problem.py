@@ -15,12 +15,12 @@ where a part of the rows stands in for all of them.
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from rareclass.ranking.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
-from rareclass.ranking.losses import PairLoss, RareSide, Zone
+from rareclass.ranking.losses import PairLoss, RareTerms
 from rareclass.ranking.questions import answer
 from rareclass.rows import Block, Rows
 
@@ -32,7 +32,7 @@ class Evaluation(NamedTuple):
     value: float
     gradient: np.ndarray
     coefficients: np.ndarray
-    rare: RareSide
+    rare: Any  # the rare side, as the loss made it
     token: object  # names this point to the blocks, which may remember their zones at it
 
 
@@ -57,6 +57,9 @@ class RankingProblem:
         Strength of the regulariser, above 0.
     scale : float
         1 / (W+ W-), the total weight of all pairs.
+    factor : float
+        What the weights of the majority rows are multiplied by: above 1 where a part of the rows
+        stands for all of them.
     kept : ndarray of bool over the whole majority, or None
         Which majority rows count; None means all. The others are held out.
     tilt : ndarray of shape (rank,) or None
@@ -81,11 +84,25 @@ class RankingProblem:
     tilt: np.ndarray | None = None
     slot: int | None = 0
     keeps_values: bool = False
+    factor: float = 1.0
+
+    @property
+    def rank(self) -> int:
+        """Number of coordinates of a row: the rank of the landmarks."""
+        return self.whitener.shape[1]
 
     @property
     def size(self) -> int:
-        """Number of unknowns: the rank of the landmarks."""
-        return self.whitener.shape[1]
+        """Number of unknowns: a weight for each coordinate, then the loss's own."""
+        return self.rank + self.loss.n_levels
+
+    def split(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The weights of the coordinates, and the loss's own unknowns."""
+        return w[: self.rank], w[self.rank :]
+
+    def regularized(self, w: np.ndarray) -> np.ndarray:
+        """`w` with zeros for what the regulariser does not see."""
+        return np.concatenate([w[: self.rank], np.zeros(self.loss.n_levels)])
 
     @property
     def share_in_memory(self) -> float:
@@ -95,14 +112,13 @@ class RankingProblem:
     @property
     def majority_weight(self) -> np.ndarray:
         """Weight of each of `rows`, zero where it is held out."""
-        weight = self.rows.weight
+        weight = self.rows.weight * self.factor
         return weight if self.kept is None else weight * self.kept[self.rows.numbers]
 
     def block_weight(self, block: Block) -> np.ndarray:
         """`majority_weight` of the rows of a block."""
-        if self.kept is None:
-            return block.weight
-        return block.weight * self.kept[block.start : block.stop]
+        weight = block.weight if self.factor == 1.0 else block.weight * self.factor
+        return weight if self.kept is None else weight * self.kept[block.start : block.stop]
 
     def with_lam(self, lam: float) -> "RankingProblem":
         """The same problem with another regularisation; shares all kernel work."""
@@ -113,10 +129,10 @@ class RankingProblem:
         return replace(self, tilt=tilt)
 
     def on_part(self, stride: int) -> "RankingProblem":
-        """The same problem over every `stride`-th block of the majority rows."""
+        """The same problem with every `stride`-th block of the majority rows standing for all."""
         part = replace(self, rows=self.rows.every(stride), keeps_values=False)
-        n_pairs = float(self.rare_weight.sum() * part.majority_weight.sum())
-        return replace(part, scale=1.0 / n_pairs if n_pairs else 0.0)
+        whole, weight = self.majority_weight.sum(), part.majority_weight.sum()
+        return replace(part, factor=self.factor * whole / weight if weight else 0.0)
 
     def value_at(self, w: np.ndarray) -> "ValueQuestion":
         """Ask for value and gradient at `w`."""
@@ -138,7 +154,7 @@ class RankingProblem:
         """Which majority rows have a pair with curvature at a point: bool, shape (n_rows,)."""
         return self.rows.map(_is_curved, self, at)
 
-    def zone(self, block: Block, at: Evaluation, K: np.ndarray | None = None) -> Zone:
+    def zone(self, block: Block, at: Evaluation, K: np.ndarray | None = None) -> Any:
         """The zones of a block at a point: remembered from its evaluation, or found again.
 
         `K` is its kernel, where that is at hand.
@@ -159,7 +175,8 @@ class _AboutProblem:
     def __init__(self, problem: RankingProblem, w: np.ndarray) -> None:
         self.problem = problem
         self.w = w
-        self.coefficients = problem.whitener @ w
+        weights, self.levels = problem.split(w)
+        self.coefficients = problem.whitener @ weights
         self.rare_values = expand(problem.rare_kernel, self.coefficients)
 
     @property
@@ -180,7 +197,7 @@ class ValueQuestion(_AboutProblem):
 
     def __init__(self, problem: RankingProblem, w: np.ndarray) -> None:
         super().__init__(problem, w)
-        self.rare = problem.loss.rare(self.rare_values, problem.rare_weight)
+        self.rare = problem.loss.rare(self.rare_values, problem.rare_weight, self.levels)
         self.token = object()
 
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
@@ -189,7 +206,7 @@ class ValueQuestion(_AboutProblem):
         terms = p.loss.block(self.rare, values, p.block_weight(block))
         zone = terms.zone
         if p.slot is not None:
-            n_bytes = zone.low.nbytes + zone.high.nbytes
+            n_bytes = sum(part.nbytes for part in zone)
             block.memo.put(("zone", p.slot), self.token, zone, n_bytes)
         if p.keeps_values:
             block.memo.put(VALUES, self.token, values.copy(), values.nbytes)
@@ -198,9 +215,10 @@ class ValueQuestion(_AboutProblem):
     def finish(self, pull: np.ndarray, value: float, sums: np.ndarray) -> Evaluation:
         """Add the rare side and the terms without rows."""
         p, w = self.problem, self.w
-        pull = pull + pull_back(p.rare_kernel, p.loss.finish(self.rare, sums))
-        value = p.scale * value + 0.5 * p.lam * (w @ w)
-        gradient = p.scale * (pull @ p.whitener) + p.lam * w
+        of_rare = p.loss.finish(self.rare, sums)
+        regularized = p.regularized(w)
+        value = p.scale * (value + of_rare.value) + 0.5 * p.lam * (regularized @ regularized)
+        gradient = p.scale * _by_unknown(p, pull, of_rare) + p.lam * regularized
         if p.tilt is not None:
             value, gradient = value + p.tilt @ w, gradient + p.tilt
         return Evaluation(w, float(value), gradient, self.coefficients, self.rare, self.token)
@@ -214,7 +232,7 @@ class ProductQuestion(_AboutProblem):
     def __init__(self, problem: RankingProblem, at: Evaluation, v: np.ndarray) -> None:
         super().__init__(problem, v)
         self.at = at
-        self.prefix = problem.loss.rare_direction(at.rare, self.rare_values)
+        self.prefix = problem.loss.rare_direction(at.rare, self.rare_values, self.levels)
 
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
         """Change of the slope by row; rare-side sums."""
@@ -226,11 +244,15 @@ class ProductQuestion(_AboutProblem):
     def finish(self, pull: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """Add the rare side and the regulariser."""
         p = self.problem
-        by_rare = p.loss.finish_curvature(self.at.rare, self.rare_values, sums)
-        pull = pull + pull_back(p.rare_kernel, by_rare)
-        return p.scale * (pull @ p.whitener) + p.lam * self.w
+        of_rare = p.loss.finish_curvature(self.at.rare, self.prefix, self.rare_values, sums)
+        return p.scale * _by_unknown(p, pull, of_rare) + p.lam * p.regularized(self.w)
+
+
+def _by_unknown(p: RankingProblem, pull: np.ndarray, of_rare: RareTerms) -> np.ndarray:
+    """By unknown, from what the majority and the rare rows ask of each landmark."""
+    pull = pull + pull_back(p.rare_kernel, of_rare.gradient)
+    return np.concatenate([pull @ p.whitener, of_rare.levels])
 
 
 def _is_curved(block: Block, problem: RankingProblem, at: Evaluation) -> np.ndarray:
-    zone = problem.zone(block, at)
-    return zone.high > zone.low
+    return problem.loss.curved(problem.zone(block, at))

@@ -19,6 +19,11 @@ from rareclass.ranking.kernels import make_kernel
 from rareclass.ranking.preparation import block_rows, prepare
 from rareclass.rows import ArrayRows, LabelledRows, as_source, header
 
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "penalty": ("l2", "l1"),
+    "feature_scaling": (None, "learned"),
+}
+
 
 class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, BaseEstimator):
     r"""Kernel ranking machine that maximises the AUC, carried by the rare rows.
@@ -55,6 +60,14 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
     eps : float, default=0.5
         Half the width of the quadratic part of the loss, in (0, 0.5]. Smaller is nearer to the
         hinge.
+    loss_params : dict or None, default=None
+        Further parameters of a loss given by name, such as ``{"power": 4}``.
+    penalty : {"l2", "l1"}, default="l2"
+        "l2" is the formula above. "l1" puts lam times the sum of absolute coefficients in its
+        place: most landmarks drop out, and scoring costs as much less.
+    feature_scaling : {None, "learned"}, default=None
+        "learned" finds a scale for every feature inside the kernel, zero for those that do not
+        help to rank.
     tol : float, default=1e-6
         Wanted norm of the gradient, relative to its norm at zero. Smaller is more exact.
     max_iter : int, default=200
@@ -146,6 +159,9 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
         landmarks: Any = "rare",
         loss: Any = "smoothed_hinge",
         eps: float = 0.5,
+        loss_params: dict[str, Any] | None = None,
+        penalty: str = "l2",
+        feature_scaling: str | None = None,
         tol: float = 1e-6,
         max_iter: int = 200,
         memory: int | str = "2GiB",
@@ -160,6 +176,9 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
         self.landmarks = landmarks
         self.loss = loss
         self.eps = eps
+        self.loss_params = loss_params
+        self.penalty = penalty
+        self.feature_scaling = feature_scaling
         self.tol = tol
         self.max_iter = max_iter
         self.memory = memory
@@ -293,6 +312,9 @@ class RankSVM(RankRC):
         landmarks: Any = "all",
         loss: Any = "smoothed_hinge",
         eps: float = 0.5,
+        loss_params: dict[str, Any] | None = None,
+        penalty: str = "l2",
+        feature_scaling: str | None = None,
         tol: float = 1e-6,
         max_iter: int = 200,
         memory: int | str = "2GiB",
@@ -308,6 +330,9 @@ class RankSVM(RankRC):
             landmarks=landmarks,
             loss=loss,
             eps=eps,
+            loss_params=loss_params,
+            penalty=penalty,
+            feature_scaling=feature_scaling,
             tol=tol,
             max_iter=max_iter,
             memory=memory,
@@ -366,6 +391,9 @@ def check_solver_parameters(estimator: Any, lams: Sequence[float]) -> None:
         raise ValueError(f"tol={estimator.tol!r} must be above 0.")
     if not _is_positive(estimator.max_iter) or estimator.max_iter % 1:
         raise ValueError(f"max_iter={estimator.max_iter!r} must be a whole number above 0.")
+    for name, known in _CHOICES.items():
+        if getattr(estimator, name, known[0]) not in known:
+            raise ValueError(f"{name}={getattr(estimator, name)!r} is not one of {list(known)}.")
 
 
 def _is_positive(value: Any) -> bool:

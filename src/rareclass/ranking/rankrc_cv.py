@@ -2,7 +2,9 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +17,8 @@ from rareclass.decide import balanced_accuracy_threshold
 from rareclass.progress import track
 from rareclass.rank_scorer import RankScorer
 from rareclass.ranking.fitting import fit_path, stopped_short
+from rareclass.ranking.losses import PairLoss, make_loss
+from rareclass.ranking.losses.registry import Candidate, as_candidate
 from rareclass.ranking.newton import Solution, Step
 from rareclass.ranking.path import solve_paths
 from rareclass.ranking.preparation import Prepared, prepare
@@ -45,24 +49,31 @@ class RankRCCV(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Ba
         Fold means decide; among equals the largest lam.
     refit : bool, default=True
         Fit on all rows with the best lam afterwards, which predicting needs.
-    kernel, width, landmarks, loss, eps, tol, max_iter, memory, n_jobs, random_state, pos_label, \
-verbose
+    losses : sequence or None, default=None
+        Losses to choose from together with lam, in place of `loss` and `loss_params`: names,
+        pairs of a name and a dict of its parameters, or PairLoss objects, such as
+        ``["smoothed_hinge", ("pnorm_push", {"power": 4})]``.
+    kernel, width, landmarks, loss, eps, loss_params, penalty, feature_scaling, tol, max_iter, \
+memory, n_jobs, random_state, pos_label, verbose
         As in `RankRC`; `random_state` also shuffles the folds. ``width="mean"`` is taken over all
         rows.
 
     Attributes
     ----------
     best_lam_ : float
+    best_loss_ : str or PairLoss
+    best_loss_params_ : dict or None
+        The loss chosen, as `losses` or `loss` and `loss_params` gave it.
     best_score_ : float
         Mean score over the folds at the best lam. It is the best of many, so a little high.
     best_estimator_ : RankRC
         Fitted on all rows, when `refit`.
     best_index_ : int
-        Position in ``lams``.
+        Position in `cv_results_`: in ``lams`` where there is one loss.
     cv_results_ : dict of ndarray
-        ``lam``, ``split{k}_test_score``, ``mean_test_score``, ``std_test_score``,
+        ``loss``, ``lam``, ``split{k}_test_score``, ``mean_test_score``, ``std_test_score``,
         ``rank_test_score``, ``n_stopped_short`` (folds whose solver did), ``mean_n_iter``,
-        ``mean_passes``, one entry for each lam.
+        ``mean_passes``, one entry for each loss and lam.
     n_splits_ : int
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy over all rows, each
@@ -99,11 +110,15 @@ verbose
         cv: Any = 10,
         scoring: Any = "roc_auc",
         refit: bool = True,
+        losses: Sequence[Any] | None = None,
         kernel: Any = "gaussian",
         width: Any = "mean",
         landmarks: Any = "rare",
         loss: Any = "smoothed_hinge",
         eps: float = 0.5,
+        loss_params: dict[str, Any] | None = None,
+        penalty: str = "l2",
+        feature_scaling: str | None = None,
         tol: float = 1e-6,
         max_iter: int = 200,
         memory: int | str = "2GiB",
@@ -116,11 +131,15 @@ verbose
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
+        self.losses = losses
         self.kernel = kernel
         self.width = width
         self.landmarks = landmarks
         self.loss = loss
         self.eps = eps
+        self.loss_params = loss_params
+        self.penalty = penalty
+        self.feature_scaling = feature_scaling
         self.tol = tol
         self.max_iter = max_iter
         self.memory = memory
@@ -146,14 +165,16 @@ verbose
         if not lams:
             raise ValueError("lams is empty: pass at least one number above 0.")
         check_solver_parameters(self, lams)
+        candidates = self._candidates()
         scoring = as_scoring(self.scoring)
         validate_data(self, header(X), skip_check_array=True)
         prepared = prepare(self, X, y, sample_weight, several=True)
         folds = make_folds(
             self.cv, prepared.labels, prepared.n_rows, self.random_state, "RankRC with a lam"
         )
-        solutions, scores = self._cross_validate(prepared, folds, lams, scoring)
-        self._store_results(lams, solutions, scores)
+        losses = [make_loss(c.loss, self.eps, c.params) for c in candidates]
+        solutions, scores = self._cross_validate(prepared, folds, losses, lams, scoring)
+        self._store_results(candidates, lams, solutions, scores)
         self.n_splits_ = len(folds)
         self.classes_, self.pos_label_ = prepared.labels.classes, prepared.labels.pos_label
         if self.refit:
@@ -196,18 +217,42 @@ verbose
             )
         return self.best_estimator_
 
+    def _candidates(self) -> list[Candidate]:
+        if self.losses is None:
+            return [Candidate(self.loss, self.loss_params)]
+        if isinstance(self.losses, str) or not len(self.losses):
+            raise ValueError(
+                f"losses={self.losses!r} must be a list of at least one loss, or None for `loss`."
+            )
+        if self.loss_params:
+            raise ValueError(
+                "loss_params belongs to `loss`; give those of losses beside their names: "
+                '("pnorm_push", {"power": 4}).'
+            )
+        return [as_candidate(given) for given in self.losses]
+
     def _cross_validate(
-        self, prepared: Prepared, folds: list[Fold], lams: list[float], scoring: Scoring
+        self,
+        prepared: Prepared,
+        folds: list[Fold],
+        losses: list[PairLoss],
+        lams: list[float],
+        scoring: Scoring,
     ) -> tuple[list[list[Solution]], np.ndarray]:
-        """The path of each fold, and held-out scores of shape (folds, lams)."""
-        total = len(folds) * len(lams)
+        """The solutions of each fold, by loss and lam, and their held-out scores."""
+        total = len(folds) * len(losses) * len(lams)
         with prepared.blas_threads(), track("Choosing lam", total, self.verbose) as advance:
 
-            def report(fold: int, lam: float, step: Step) -> None:
-                advance(0, f"fold {fold + 1}, lam {lam:.3g}, iteration {step.iteration}")
+            def report(number: int, lam: float, step: Step) -> None:
+                fold = number // len(losses) + 1
+                advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
 
-            solutions = solve_paths(
-                [partial(prepared.problem, 1.0, held_out) for held_out, _ in folds],
+            paths = solve_paths(
+                [
+                    partial(prepared.problem, 1.0, held_out, loss)
+                    for held_out, _ in folds
+                    for loss in losses
+                ],
                 lams,
                 self.tol,
                 self.max_iter,
@@ -215,14 +260,20 @@ verbose
                 report,
                 lambda: advance(1),
             )
-            scores = np.empty((len(folds), len(lams)))
+            each = range(0, len(paths), len(losses))
+            solutions = [list(chain(*paths[k : k + len(losses)])) for k in each]
+            scores = np.empty((len(folds), len(losses) * len(lams)))
             for k, (path, (_, tested)) in enumerate(zip(solutions, folds, strict=True)):
                 y, held_out_scores, weight = _held_out(prepared, path, tested)
                 scores[k] = [scoring(y, column, weight) for column in held_out_scores.T]
         return solutions, scores
 
     def _store_results(
-        self, lams: list[float], solutions: list[list[Solution]], scores: np.ndarray
+        self,
+        candidates: list[Candidate],
+        lams: list[float],
+        solutions: list[list[Solution]],
+        scores: np.ndarray,
     ) -> None:
         mean = scores.mean(axis=0)
         short = [[stopped_short(s, self.tol) for s in path] for path in solutions]
@@ -235,11 +286,14 @@ verbose
                 stacklevel=3,
             )
         # Among equal means the largest lam: the smoothest model.
-        best = best_of(mean, -np.array(lams))
-        self.best_index_, self.best_lam_ = best, lams[best]
+        by_entry = np.tile(lams, len(candidates))
+        best = best_of(mean, -by_entry)
+        self.best_index_, self.best_lam_ = best, lams[best % len(lams)]
+        self.best_loss_, self.best_loss_params_ = candidates[best // len(lams)]
         self.best_score_ = float(mean[best])
         self.cv_results_ = {
-            "lam": np.array(lams),
+            "loss": np.repeat([str(candidate) for candidate in candidates], len(lams)),
+            "lam": by_entry,
             **score_table(scores),
             "n_stopped_short": np.sum(short, axis=0),
             "mean_n_iter": np.mean([[s.n_iter for s in path] for path in solutions], axis=0),
@@ -249,11 +303,13 @@ verbose
     def _refit(self, prepared: Prepared, folds: list[Fold], solutions: list[Solution]) -> None:
         own = self.get_params(deep=False)
         names = RankRC().get_params(deep=False)
+        own |= {"loss": self.best_loss_, "loss_params": self.best_loss_params_}
         model = RankRC(lam=self.best_lam_, **{name: own[name] for name in names if name in own})
         model.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
-        fit_path([model], prepared, self.verbose)
+        loss = make_loss(model.loss, model.eps, model.loss_params)
+        fit_path([model], replace(prepared, loss=loss), self.verbose)
         model.offset_ = _held_out_threshold(prepared, folds, solutions)
         self.best_estimator_ = model
 

@@ -1,7 +1,9 @@
-"""Compiled passes of the smoothed hinge over the majority rows of a block.
+"""Compiled passes of the piecewise quadratic losses over the majority rows of a block.
 
-``scores`` of the rare rows are sorted and centred; ``W, S1, S2`` are prefix sums over them of
-w, w s and w s^2 with a leading zero, so that a sum over rare rows lo..hi-1 is a difference.
+``rare`` are the scores of the rare rows, sorted and centred; ``W, S1, S2`` are prefix sums over
+them of w, w s and w s^2 with a leading zero, so that a sum over rare rows lo..hi-1 is a difference.
+Rare rows 0..low-1 are in the linear zone of a majority row, loss steep (knee - (s - t)); rows
+low..high-1 in the quadratic one, loss curve (1 - (s - t))^2 / 2.
 """
 
 import numpy as np
@@ -34,11 +36,45 @@ def _count_below(sorted_scores, scores, shift, counts_out):
 
 
 @njit(cache=True, nogil=True)
-def _block(rare, W, S1, S2, scores, weight, eps, gradient_out, low_out, high_out, sums_out):
-    """Value of the pairs of a block; gradient by row, zones, and additive rare-side sums."""
-    value = 0.0
-    _count_below(rare, scores, 1.0 - 2.0 * eps, low_out)
+def _zones(rare, scores, bound, low_out, high_out):
+    """Where the zones of each majority row end among the sorted rare rows."""
+    if bound == -np.inf:
+        low_out[:] = 0
+    else:
+        _count_below(rare, scores, bound, low_out)
     _count_below(rare, scores, 1.0, high_out)
+
+
+@njit(cache=True, nogil=True)
+def _row(W, S1, S2, t, low, high, knee, steep, curve):
+    """Sum of one majority row over the rare rows, and its slope in t."""
+    total = steep * (W[low] * (knee + t) - S1[low])
+    slope = steep * W[low]
+    if high > low:
+        a = 1.0 + t
+        n, s1, s2 = W[high] - W[low], S1[high] - S1[low], S2[high] - S2[low]
+        total += 0.5 * curve * max(a * a * n - 2.0 * a * s1 + s2, 0.0)
+        slope += curve * (a * n - s1)
+    return total, slope
+
+
+@njit(cache=True, nogil=True)
+def _add_pull(sums_out, low, high, t, w):
+    """What a majority row of weight w adds to the sums that make the rare side's gradient."""
+    sums_out[0, low] += w
+    if high > low:
+        sums_out[1, low] += w
+        sums_out[1, high] -= w
+        sums_out[2, low] += w * (1.0 + t)
+        sums_out[2, high] -= w * (1.0 + t)
+
+
+@njit(cache=True, nogil=True)
+def _block(rare, W, S1, S2, scores, weight, shape, gradient_out, low_out, high_out, sums_out):
+    """Value of the pairs of a block; gradient by row, zones, and additive rare-side sums."""
+    bound, knee, steep, curve = shape
+    value = 0.0
+    _zones(rare, scores, bound, low_out, high_out)
     for j in range(scores.shape[0]):
         w = weight[j]
         if w == 0.0:
@@ -46,29 +82,68 @@ def _block(rare, W, S1, S2, scores, weight, eps, gradient_out, low_out, high_out
             low_out[j] = 0
             high_out[j] = 0
             continue
-        t = scores[j]
         low, high = low_out[j], high_out[j]
-        # Linear zone, rare rows 0..low-1: loss (1 - eps) - (s - t), slope in t of 1.
-        row = W[low] * (1.0 - eps + t) - S1[low]
-        slope = W[low]
-        if high > low:
-            # Quadratic zone, rare rows low..high-1: loss (1 - (s - t))^2 / (4 eps).
-            a = 1.0 + t
-            n, s1, s2 = W[high] - W[low], S1[high] - S1[low], S2[high] - S2[low]
-            row += max(a * a * n - 2.0 * a * s1 + s2, 0.0) / (4.0 * eps)
-            slope += (a * n - s1) / (2.0 * eps)
-            sums_out[1, low] += w
-            sums_out[1, high] -= w
-            sums_out[2, low] += w * a
-            sums_out[2, high] -= w * a
-        sums_out[0, low] += w
-        value += w * row
+        total, slope = _row(W, S1, S2, scores[j], low, high, knee, steep, curve)
+        value += w * total
         gradient_out[j] = w * slope
+        _add_pull(sums_out, low, high, scores[j], w)
     return value
 
 
 @njit(cache=True, nogil=True)
-def _curvature(W, D1, low, high, direction, weight, eps, product_out, sums_out):
+def _rows(rare, W, S1, S2, scores, shape, total_out, slope_out, low_out, high_out):
+    """Each majority row's sum over the rare rows, its slope, its zones."""
+    bound, knee, steep, curve = shape
+    _zones(rare, scores, bound, low_out, high_out)
+    for j in range(scores.shape[0]):
+        total_out[j], slope_out[j] = _row(
+            W, S1, S2, scores[j], low_out[j], high_out[j], knee, steep, curve
+        )
+
+
+@njit(cache=True, nogil=True)
+def _pull(low, high, scores, weight, sums_out):
+    """Additive rare-side sums of weighted majority rows."""
+    for j in range(scores.shape[0]):
+        if weight[j] != 0.0:
+            _add_pull(sums_out, low[j], high[j], scores[j], weight[j])
+
+
+@njit(cache=True, nogil=True)
+def _row_change(W, S1, D, DS, low, high, scores, direction, shape, change_out):
+    """Change of each majority row's sum; D, DS are prefix sums of w d and w s d."""
+    _, _, steep, curve = shape
+    for j in range(scores.shape[0]):
+        lo, hi, d, a = low[j], high[j], direction[j], 1.0 + scores[j]
+        change = steep * (d * W[lo] - D[lo])
+        if hi > lo:
+            n, s1 = W[hi] - W[lo], S1[hi] - S1[lo]
+            change += curve * (d * (a * n - s1) - (a * (D[hi] - D[lo]) - (DS[hi] - DS[lo])))
+        change_out[j] = change
+
+
+@njit(cache=True, nogil=True)
+def _rare_sums(rare, scores, weight, shape, sums_out):
+    """Additive sums of 1, t over the linear zone and 1, 1 + t, (1 + t)^2 over the quadratic."""
+    n = scores.shape[0]
+    low, high = np.empty(n, np.int32), np.empty(n, np.int32)
+    _zones(rare, scores, shape[0], low, high)
+    for j in range(n):
+        w, t, lo, hi = weight[j], scores[j], low[j], high[j]
+        if w == 0.0:
+            continue
+        sums_out[0, lo] += w
+        sums_out[1, lo] += w * t
+        a, term = 1.0 + t, w
+        if hi > lo:
+            for k in range(2, 5):
+                sums_out[k, lo] += term
+                sums_out[k, hi] -= term
+                term *= a
+
+
+@njit(cache=True, nogil=True)
+def _curvature(W, D, low, high, direction, weight, curve, product_out, sums_out):
     """Hessian-vector product of a block: by row, and additive rare-side sums."""
     for j in range(direction.shape[0]):
         lo, hi, w = low[j], high[j], weight[j]
@@ -76,7 +151,7 @@ def _curvature(W, D1, low, high, direction, weight, eps, product_out, sums_out):
             product_out[j] = 0.0
             continue
         d = direction[j]
-        product_out[j] = w * (d * (W[hi] - W[lo]) - (D1[hi] - D1[lo])) / (2.0 * eps)
+        product_out[j] = w * curve * (d * (W[hi] - W[lo]) - (D[hi] - D[lo]))
         sums_out[0, lo] += w
         sums_out[0, hi] -= w
         sums_out[1, lo] += w * d

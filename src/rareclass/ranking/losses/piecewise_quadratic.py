@@ -1,0 +1,256 @@
+"""Losses of pairs in three pieces, linear, quadratic and zero: prefix sums over the rare scores."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rareclass.ranking.losses import _piecewise_quadratic_jit as jit
+from rareclass.ranking.losses.margin_loss import MarginLoss, RowTerms
+from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms
+
+
+class RareSide(NamedTuple):
+    """The rare scores, sorted, with prefix sums: what a block needs to know of them.
+
+    Arrays of m+ numbers in sorted order (``order`` leads there from the caller's order);
+    prefix sums have m+ + 1 entries, the first one zero.
+    """
+
+    order: np.ndarray
+    scores: np.ndarray
+    weight: np.ndarray
+    centre: float
+    weight_sum: np.ndarray
+    score_sum: np.ndarray
+    square_sum: np.ndarray
+
+
+class Zone(NamedTuple):
+    """Rare rows ``low[j]:high[j]`` (sorted) make a pair with curvature with majority row j."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+class PlacedZone(NamedTuple):
+    """A Zone and the centred scores of its rows."""
+
+    low: np.ndarray
+    high: np.ndarray
+    scores: np.ndarray
+
+
+class RareDirection(NamedTuple):
+    """Prefix sums of w d and of w s d over the sorted rare rows."""
+
+    weight_sum: np.ndarray
+    score_sum: np.ndarray
+
+
+class Shape(NamedTuple):
+    r"""The three pieces.
+
+    .. math::
+
+        \ell(z) = \begin{cases} \mathrm{steep} \, (\mathrm{knee} - z) & z < \mathrm{bound} \\
+            \mathrm{curve} \, (1 - z)^2 / 2 & \mathrm{bound} \le z < 1 \\ 0 & z \ge 1 \end{cases}
+    """
+
+    bound: float
+    knee: float
+    steep: float
+    curve: float
+
+
+class PiecewiseQuadratic(MarginLoss):
+    """A loss in three pieces, each pair's zone found by binary search.
+
+    Two binary searches among the rare scores for each majority row, O(log m+); no pair is formed
+    and the majority is never sorted.
+    """
+
+    @property
+    def shape(self) -> Shape:
+        """Where the pieces meet and how steep they are."""
+        raise NotImplementedError
+
+    @property
+    def at_zero(self) -> float:
+        """The loss of a pair with equal scores."""
+        bound, knee, steep, curve = self.shape
+        return steep * knee if bound > 0.0 else 0.5 * curve
+
+    def rare(
+        self, scores: np.ndarray, weight: np.ndarray, levels: np.ndarray = NO_LEVELS
+    ) -> RareSide:
+        """Sort the rare side and sum its prefixes: O(m+ log m+)."""
+        order = np.argsort(scores, kind="stable")
+        w = weight[order]
+        total = w.sum()
+        # Prefix sums of squares lose fewer digits around the middle of the scores.
+        centre = float(scores @ weight / total) if total > 0.0 else 0.0
+        s = scores[order] - centre
+        return RareSide(order, s, w, centre, _prefix(w), _prefix(w * s), _prefix(w * s * s))
+
+    def block(self, rare: RareSide, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
+        """Value, gradient and rare-side sums of a block of majority rows."""
+        n = len(scores)
+        gradient = np.empty(n)
+        low, high = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        sums = np.zeros((3, len(rare.scores) + 1))
+        value = jit._block(
+            rare.scores,
+            rare.weight_sum,
+            rare.score_sum,
+            rare.square_sum,
+            scores - rare.centre,
+            weight,
+            self.shape,
+            gradient,
+            low,
+            high,
+            sums,
+        )
+        return BlockTerms(value, gradient, sums, Zone(low, high))
+
+    def rows(self, rare: RareSide, scores: np.ndarray) -> RowTerms:
+        """Each majority row's own sum over the rare rows, and its slope."""
+        n = len(scores)
+        total, slope = np.empty(n), np.empty(n)
+        low, high = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        t = scores - rare.centre
+        jit._rows(
+            rare.scores,
+            rare.weight_sum,
+            rare.score_sum,
+            rare.square_sum,
+            t,
+            self.shape,
+            total,
+            slope,
+            low,
+            high,
+        )
+        return RowTerms(total, slope, PlacedZone(low, high, t))
+
+    def pull(self, rare: RareSide, zone: tuple, weight: np.ndarray) -> np.ndarray:
+        """Rare-side sums, for `finish`, of majority rows of any weight."""
+        sums = np.zeros((3, len(rare.scores) + 1))
+        jit._pull(*zone, weight, sums)
+        return sums
+
+    def n_pull(self, rare: RareSide) -> int:
+        """How many numbers `pull` adds up."""
+        return 3 * (len(rare.scores) + 1)
+
+    def finish(self, rare: RareSide, sums: np.ndarray) -> RareTerms:
+        """Gradient by rare score, in the caller's order, from the sums of all blocks."""
+        # Majority row j has rare row i in its linear zone when low_j > i.
+        sums = sums.reshape(3, -1)
+        linear = sums[0, ::-1].cumsum()[::-1][1:]
+        count, reach = sums[1:].cumsum(axis=1)[:, :-1]
+        pull = self.shape.steep * linear + self.shape.curve * (reach - rare.scores * count)
+        return RareTerms(0.0, _unsort(rare, -rare.weight * pull))
+
+    def rare_direction(
+        self, rare: RareSide, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
+    ) -> RareDirection:
+        """Prefix sums of w d and w s d over the sorted rare rows, for `curvature`."""
+        change = rare.weight * direction[rare.order]
+        return RareDirection(_prefix(change), _prefix(change * rare.scores))
+
+    def row_change(
+        self, rare: RareSide, prefix: RareDirection, zone: tuple, direction: np.ndarray
+    ) -> np.ndarray:
+        """Change of each majority row's sum along a direction of all scores."""
+        change = np.empty(len(direction))
+        jit._row_change(
+            rare.weight_sum, rare.score_sum, *prefix, *zone, direction, self.shape, change
+        )
+        return change
+
+    def curvature(
+        self,
+        rare: RareSide,
+        prefix: RareDirection,
+        zone: tuple,
+        direction: np.ndarray,
+        weight: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Hessian times direction of a block: by majority row, and rare-side sums."""
+        product = np.empty(len(direction))
+        sums = np.zeros((2, len(rare.scores) + 1))
+        low, high = zone[:2]
+        jit._curvature(
+            rare.weight_sum,
+            prefix.weight_sum,
+            low,
+            high,
+            direction,
+            weight,
+            self.shape.curve,
+            product,
+            sums,
+        )
+        return product, sums
+
+    def finish_curvature(
+        self, rare: RareSide, prefix: RareDirection, direction: np.ndarray, sums: np.ndarray
+    ) -> RareTerms:
+        """Hessian times direction by rare score, from the sums of all blocks."""
+        count, reach = sums.reshape(2, -1).cumsum(axis=1)[:, :-1]
+        d = direction[rare.order]
+        by_rare = rare.weight * (d * count - reach) * self.shape.curve
+        return RareTerms(0.0, _unsort(rare, by_rare))
+
+    def rare_sums(self, rare: RareSide, scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """What a block adds to the sums that `rare_totals` needs."""
+        sums = np.zeros((5, len(rare.scores) + 1))
+        jit._rare_sums(rare.scores, scores - rare.centre, weight, self.shape, sums)
+        return sums
+
+    def rare_totals(self, rare: RareSide, sums: np.ndarray) -> np.ndarray:
+        """Each rare row's own sum over the majority, in the caller's order."""
+        s, shape = rare.scores, self.shape
+        count, reach = sums[:2, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
+        n, s1, s2 = sums[2:].cumsum(axis=1)[:, :-1]
+        total = 0.5 * shape.curve * np.maximum(s2 - 2.0 * s * s1 + s * s * n, 0.0)
+        if shape.steep > 0.0:
+            total += shape.steep * np.maximum((shape.knee - s) * count + reach, 0.0)
+        return _unsort(rare, total)
+
+    def curved(self, zone: tuple) -> np.ndarray:
+        """Which rows of a block have a pair in the quadratic part."""
+        low, high = zone[:2]
+        return high > low
+
+    def pair_curvature(self, rare: RareSide, which: slice, scores: np.ndarray) -> np.ndarray:
+        """Curvature of pairs, times the rare row's weight: not zero in the quadratic part."""
+        z, w = _margins(rare, which, scores)
+        return w * (((z >= self.shape.bound) & (z < 1.0)) * self.shape.curve)
+
+    def pair_slope(self, rare: RareSide, which: slice, scores: np.ndarray) -> np.ndarray:
+        """Minus the slope of pairs, times the rare row's weight."""
+        z, w = _margins(rare, which, scores)
+        _, _, steep, curve = self.shape
+        return w * np.where(z < self.shape.bound, steep, curve * np.maximum(1.0 - z, 0.0))
+
+
+def _margins(rare: RareSide, which: slice, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Margins of some rare rows, in the caller's order, with majority scores; their weights."""
+    s, w = _unsort(rare, rare.scores)[which, None], _unsort(rare, rare.weight)[which, None]
+    return s - (scores - rare.centre), w
+
+
+def _prefix(values: np.ndarray) -> np.ndarray:
+    """Prefix sums with a leading zero."""
+    sums = np.zeros(len(values) + 1)
+    np.cumsum(values, out=sums[1:])
+    return sums
+
+
+def _unsort(rare: RareSide, values: np.ndarray) -> np.ndarray:
+    """Values in sorted order, back in the caller's order."""
+    result = np.empty(len(values))
+    result[rare.order] = values
+    return result

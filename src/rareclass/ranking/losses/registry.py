@@ -1,0 +1,90 @@
+"""Pair losses by name."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from rareclass.ranking.losses.pair_loss import PairLoss
+from rareclass.ranking.losses.pnorm_push import PNormPush
+from rareclass.ranking.losses.smoothed_hinge import SmoothedHinge
+from rareclass.ranking.losses.squared_hinge import SquaredHinge
+
+LOSSES: dict[str, Any] = {
+    "smoothed_hinge": SmoothedHinge,
+    "squared_hinge": SquaredHinge,
+    "pnorm_push": PNormPush,
+}
+
+
+def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) -> PairLoss:
+    """The PairLoss that an estimator's `loss` parameter means.
+
+    Parameters
+    ----------
+    loss : str or PairLoss
+        A name, or the object itself.
+    eps : float
+        Of the hinges.
+    params : mapping or None
+        Further parameters of the loss that is named.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name or parameter.
+    """
+    if hasattr(loss, "block"):
+        if params:
+            raise ValueError(
+                f"loss_params={dict(params)!r} belongs to a loss given by name: set the parameters "
+                f"of {type(loss).__name__} itself."
+            )
+        return loss
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise ValueError(f"loss={loss!r} is not one of {sorted(LOSSES)}.")
+    make = LOSSES[loss]
+    known = [field.name for field in fields(make)]
+    given = {**({"eps": eps} if "eps" in known else {}), **(params or {})}
+    for name in given:
+        if name not in known:
+            raise ValueError(
+                f"loss_params: {loss!r} has no parameter {name!r}; it has {sorted(known)}."
+            )
+    return make(**given)
+
+
+class Candidate(NamedTuple):
+    """A loss to try, as its user named it.
+
+    Attributes
+    ----------
+    loss : str or PairLoss
+    params : dict or None
+    """
+
+    loss: Any
+    params: dict[str, Any] | None
+
+    def __str__(self) -> str:
+        name = self.loss if isinstance(self.loss, str) else repr(self.loss)
+        return ", ".join(
+            [name, *(f"{key}={value!r}" for key, value in (self.params or {}).items())]
+        )
+
+
+def as_candidate(given: Any) -> Candidate:
+    """A candidate from a name, a pair of name and parameters, or a PairLoss.
+
+    Examples
+    --------
+    >>> print(as_candidate("smoothed_hinge"))
+    smoothed_hinge
+    """
+    if isinstance(given, tuple) and not hasattr(given, "block"):
+        if len(given) != 2 or not isinstance(given[1], Mapping):
+            raise ValueError(
+                f"losses holds {given!r}: an entry is a name, a pair of a name and a dict of its "
+                "parameters, or a PairLoss."
+            )
+        return Candidate(given[0], dict(given[1]))
+    return Candidate(given, None)
