@@ -23,6 +23,7 @@ _PACKAGES = (
     "imbalanced-learn",
     "polars",
     "lightgbm",
+    "mord",
     "xgboost-cpu",
     "xgboost",
     "river",

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rareclass.hyperball import RACH, RACHCV
     from rareclass.moments import MIBC, MIBCCV
-    from rareclass.ranking import RankRC, RankRCCV, RankSVM, rankrc_path
+    from rareclass.ranking import (
+        OrdinalRankRC,
+        OrdinalRankRCCV,
+        RankRC,
+        RankRCCV,
+        RankSVM,
+        StochasticRankRC,
+        rankrc_path,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
@@ -21,15 +29,29 @@ __all__ = [
     "MIBCCV",
     "RACH",
     "RACHCV",
+    "OrdinalRankRC",
+    "OrdinalRankRCCV",
     "RankRC",
     "RankRCCV",
     "RankSVM",
+    "StochasticRankRC",
     "__version__",
     "rankrc_path",
 ]
 
 _HOME = {
-    **dict.fromkeys(("RankRC", "RankRCCV", "RankSVM", "rankrc_path"), "rareclass.ranking"),
+    **dict.fromkeys(
+        (
+            "OrdinalRankRC",
+            "OrdinalRankRCCV",
+            "RankRC",
+            "RankRCCV",
+            "RankSVM",
+            "StochasticRankRC",
+            "rankrc_path",
+        ),
+        "rareclass.ranking",
+    ),
     **dict.fromkeys(("MIBC", "MIBCCV"), "rareclass.moments"),
     **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
 }

@@ -34,7 +34,7 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = _temporary_beside(path)
     try:
         yield temporary
-        _flush_to_disk(temporary)
+        flush_to_disk(temporary)
         os.replace(temporary, path)
     except OSError as error:
         raise _unwritable(path, error) from error
@@ -78,6 +78,15 @@ def check_not_input(path: Path, option: str, inputs: Mapping[str, Path]) -> None
             raise InputError(f"{option} {path} is {what}.", "Give another name.")
 
 
+def flush_to_disk(path: Path) -> None:
+    """Return once the file is on the disk and not only in the machine's memory."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _temporary_beside(path: Path) -> Path:
     folder = path.parent
     if not os.path.isdir(folder):
@@ -106,11 +115,3 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _flush_to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

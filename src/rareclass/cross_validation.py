@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from rareclass.labels import Labels
+from rareclass.labels import HeldRows
 from rareclass.metrics import average_precision, roc_auc
 
 Scoring = Callable[[np.ndarray, np.ndarray, Any], float]
@@ -43,7 +43,13 @@ def as_scoring(scoring: Any) -> Scoring:
 
 
 def make_folds(
-    cv: Any, labels: Labels, n_rows: int, random_state: Any, instead: str, stacklevel: int = 4
+    cv: Any,
+    labels: HeldRows,
+    n_rows: int,
+    random_state: Any,
+    instead: str,
+    stacklevel: int = 4,
+    strata: np.ndarray | None = None,
 ) -> list[Fold]:
     """The folds that the parameter `cv` of an estimator means.
 
@@ -51,7 +57,7 @@ def make_folds(
     ----------
     cv : int, splitter or iterable of (train, test)
         An integer makes stratified, shuffled folds, fewer when there are fewer rare rows.
-    labels : Labels
+    labels : Labels or Levels
     n_rows : int
     random_state : int, RandomState or None
         None still gives the same folds from run to run.
@@ -59,6 +65,8 @@ def make_folds(
         What to use where there are too few rows, such as "RankRC with a lam".
     stacklevel : int
         Of the warning about fewer folds.
+    strata : ndarray of shape (n_rows,) or None
+        What folds are stratified by, and splitters are shown as y; None: rare or not.
 
     Raises
     ------
@@ -75,10 +83,16 @@ def make_folds(
     if isinstance(cv, (int, np.integer)):
         seed = 0 if random_state is None else random_state
         splitter = _stratified(int(cv), is_rare, seed, instead, stacklevel)
-        splits, to_rows = splitter.split(kept, is_rare), kept
+        by = is_rare if strata is None else strata[kept]
+        with (
+            warnings.catch_warnings()
+        ):  # a level of few rows is not in every fold: as good as can be
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            splits, to_rows = list(splitter.split(kept, by)), kept
     else:
-        y = np.zeros(n_rows, dtype=bool)
-        y[labels.rare] = True
+        y = np.zeros(n_rows, dtype=bool) if strata is None else strata
+        if strata is None:
+            y[labels.rare] = True
         splits = cv.split(np.empty((n_rows, 0)), y) if hasattr(cv, "split") else cv
         to_rows = np.arange(n_rows)
     folds = []
@@ -138,7 +152,7 @@ def _stratified(
     return StratifiedKFold(min(cv, fewest), shuffle=True, random_state=seed)
 
 
-def _check_fold(number: int, fold: Fold, labels: Labels) -> None:
+def _check_fold(number: int, fold: Fold, labels: HeldRows) -> None:
     for name, rows in (("rare", labels.rare), ("majority", labels.majority)):
         if fold.held_out[rows].all() or not fold.tested[rows].any():
             side = "training" if fold.held_out[rows].all() else "test"

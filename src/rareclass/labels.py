@@ -1,11 +1,35 @@
 """The two classes of a training target, and which of them is rare."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight
+
+
+class HeldRows(Protocol):
+    """Which rows are held and which are summed; `Labels`, or `rareclass.levels.Levels`."""
+
+    @property
+    def rare(self) -> np.ndarray:
+        """Row numbers of those held, increasing, of weight above 0."""
+        ...
+
+    @property
+    def majority(self) -> np.ndarray:
+        """Row numbers of those summed, likewise."""
+        ...
+
+    @property
+    def rare_weight(self) -> np.ndarray:
+        """Weights of those held."""
+        ...
+
+    @property
+    def majority_weight(self) -> np.ndarray | None:
+        """Weights of those summed; None when every row counts once."""
+        ...
 
 
 class Labels(NamedTuple):

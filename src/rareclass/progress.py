@@ -50,10 +50,11 @@ def track(
         TimeElapsedColumn,
     )
 
-    columns = [SpinnerColumn(), TextColumn("{task.description}")]
+    # The name of a file may hold brackets, which are no markup.
+    columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
     if total is not None:
         columns += [BarColumn(), MofNCompleteColumn()]
-    columns += [TimeElapsedColumn(), TextColumn("{task.fields[note]}", style="dim")]
+    columns += [TimeElapsedColumn(), TextColumn("{task.fields[note]}", style="dim", markup=False)]
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(description, total=total, note="")
 

@@ -52,7 +52,7 @@ def test_three_labels_name_the_ways_out(
     path = write(tmp_path / "t.csv", table.with_columns(fraud=pl.int_range(pl.len()) % 3))
     said = fit(rareclass, path)
     assert "3 values" in said
-    assert "OrdinalRankRC" in said
+    assert "--method ordinal-rankrc" in said
     assert "--positive" in said
 
 

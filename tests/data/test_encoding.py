@@ -11,7 +11,7 @@ from scipy import sparse
 from rareclass.data.columns import Column
 from rareclass.data.encoding import SparseEncoder, TableEncoder
 from rareclass.ranking import RankRC
-from rareclass.workflow.model_file import NEEDED_METADATA, ModelFile, load_model, save_model
+from rareclass.workflow.model_file import ModelFile, load_model, needed_metadata, save_model
 
 N = 300
 GENERATOR = np.random.default_rng(0)
@@ -185,7 +185,7 @@ def test_model_file_gives_the_same_scores_back(tmp_path: Path, encoder: TableEnc
     X = encoder.transform(frame)
     model = RankRC(lam=0.1, pos_label=1).fit(X, RARE.astype(np.int8))
     path = tmp_path / "model.skops"
-    metadata = dict.fromkeys(NEEDED_METADATA, "y")
+    metadata = dict.fromkeys(needed_metadata({}), "y")
     save_model(path, ModelFile(encoder, model, metadata))
     opened = load_model(path)
     assert opened.metadata == metadata

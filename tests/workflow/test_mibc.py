@@ -128,7 +128,7 @@ def test_a_ridge_is_told_and_not_warned_of() -> None:
     twice = rows()
     notes: list[str] = []
     method = MIBCMethod(1.0, ridge="auto")
-    model = method.fit(EncodedRows(np.hstack([twice.X, twice.X]), twice.rare, None), TERMS, notes)
+    model = method.fit(EncodedRows(np.hstack([twice.X, twice.X]), twice.y, None), TERMS, notes)
     assert model.ridge_ > 0
     assert f"full, 12 columns, with {model.ridge_:.3g} added" in method.summary(model, TERMS)[0]
     model = method.fit(twice, TERMS, notes)
@@ -145,11 +145,11 @@ def test_a_ridge_is_told_and_not_warned_of() -> None:
 
 def test_no_rare_row_on_the_wrong_side() -> None:
     apart = rows()
-    apart.X[apart.rare] += 6.0
+    apart.X[apart.y] += 6.0
     method = MIBCMethod(np.inf)
     model = method.fit(apart, TERMS, [])
-    scores = apart.X @ model.coef_ - apart.X[~apart.rare].mean(axis=0) @ model.coef_
-    assert scores[apart.rare].min() == pytest.approx(1.0, abs=1e-4)
+    scores = apart.X @ model.coef_ - apart.X[~apart.y].mean(axis=0) @ model.coef_
+    assert scores[apart.y].min() == pytest.approx(1.0, abs=1e-4)
     assert "Cost C = inf, given" in method.summary(model, TERMS)
 
 

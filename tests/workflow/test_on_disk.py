@@ -73,7 +73,7 @@ def test_the_rows_are_the_same(tmp_path: Path, suffix: str) -> None:
     assert isinstance(disk.rows, RowsOnDisk)
     assert disk.columns == memory.columns
     assert {column.kind for column in disk.columns} >= {"number", "text", "date", "id-like"}
-    assert disk.rare_class == memory.rare_class
+    assert disk.target == memory.target
     assert (disk.n_copies, disk.n_unlabelled) == (memory.n_copies, memory.n_unlabelled)
     assert disk.n_copies > 20
     np.testing.assert_array_equal(disk.rare, memory.rare)
@@ -185,7 +185,7 @@ def test_rows_of_the_sample_are_written_as_the_fit_gave_them(tmp_path: Path) -> 
     data = read_training_set(open_table(path), replace(SETTINGS, on_disk=True, most_sampled=120))
     assert isinstance(data.rows, RowsOnDisk)
     encoder, copies = Fake(), np.arange(n) % 3 + 1.0
-    X = encode_on_disk(encoder, data.rows, data.rare, copies, 0).take(slice(None))[:, 0]  # type: ignore[arg-type]
+    X = encode_on_disk(encoder, data.rows, data.y, data.rare, copies, 0).take(slice(None))[:, 0]  # type: ignore[arg-type]
     np.testing.assert_array_equal(abs(X), np.arange(n) + 0.5)
     sample, stands_for = _sample(data.rare, 120, 0)
     np.testing.assert_array_equal(np.flatnonzero(X < 0), sample)

@@ -44,7 +44,7 @@ def test_copied_rare_rows_do_not_flatter_the_estimate(tmp_path: Path, suffix: st
     # Fewer than a tenth of the rows.
     assert data.n_copies == 40
     assert data.rare.sum() == 20
-    assert data.n_rare == 60
+    assert data.target.n_rare == 60
     assert data.weight is not None
     np.testing.assert_array_equal(data.weight, np.where(data.rare, 3, 1))
     trained = train(data, FitSettings(target="y", method=RankRCMethod(0.01)))
@@ -74,14 +74,14 @@ def test_labels_are_told_apart_by_case(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + "".join(f"{k}.5,{'aAb'[k % 3]}\n" for k in range(30)))
     data = read(path, positive="a")
-    assert data.rare.sum() == data.n_rare == 10
+    assert data.rare.sum() == data.target.n_rare == 10
 
 
 def test_parquet_categories_keep_the_label_none(tmp_path: Path) -> None:
     labels = pl.Series("y", ["none", "x", "x"] * 10, dtype=pl.Categorical)
     pl.DataFrame({"x": np.arange(30) + 0.5, "y": labels}).write_parquet(tmp_path / "t.parquet")
     data = read(tmp_path / "t.parquet")
-    assert (data.rare_class.label, data.n_rare, data.n_unlabelled) == ("none", 10, 0)
+    assert (data.target.rare_class.label, data.target.n_rare, data.n_unlabelled) == ("none", 10, 0)
 
 
 def test_too_little_kernel_memory_is_refused(tmp_path: Path) -> None:

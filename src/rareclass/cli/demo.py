@@ -79,7 +79,7 @@ def _run(
         values["AUC"],
         values["average precision"],
         seconds,
-        estimate.n_rare,
+        estimate.n_rare or 0.0,
     )
 
 

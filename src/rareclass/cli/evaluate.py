@@ -5,10 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from rareclass.cli.faults import exit_codes_for_faults
-from rareclass.cli.screen import file_text, output, print_estimate, print_notes, print_seen
+from rareclass.cli.screen import (
+    file_text,
+    output,
+    print_confusion,
+    print_estimate,
+    print_notes,
+    print_seen,
+)
 from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 
 if TYPE_CHECKING:
@@ -51,44 +57,16 @@ def evaluate_and_report(
     print_notes(console, content.notices)
     evaluation = evaluate_file(content, data, separator)
     estimate = evaluation.estimate
-    console.print(
-        f"{data.name}: {estimate.n_rows:,.0f} rows, {estimate.n_rare:,.0f} of them rare",
-        style="bold",
-    )
+    console.print(f"{data.name}: {estimate.rows_text()}", style="bold")
     print_estimate(console, estimate)
     console.print()
-    _print_counts(console, content, evaluation)
+    print_confusion(console, evaluation.confusion)
     if evaluation.n_unlabelled:
         print_notes(
             console, [f"{evaluation.n_unlabelled:,} rows have no target and were left out."]
         )
     print_seen(console, evaluation.seen)
     return evaluation
-
-
-def _print_counts(console: Console, content: "ModelFile", evaluation: "Evaluation") -> None:
-    metadata = content.metadata
-    console.print("At the model's threshold", style="bold")
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    table.add_column("called rare", justify="right")
-    table.add_column("called rest", justify="right")
-    table.add_row(
-        f"is {metadata['rare_label']}",
-        f"{evaluation.true_rare:,}",
-        f"{evaluation.missed_rare:,}",
-    )
-    table.add_row(
-        f"is {metadata['rest_label']}",
-        f"{evaluation.false_rare:,}",
-        f"{evaluation.true_rest:,}",
-    )
-    console.print(table)
-    precision = "none called" if evaluation.precision != evaluation.precision else ""
-    console.print(
-        f"Precision {precision or format(evaluation.precision, '.3f')}, "
-        f"recall {evaluation.recall:.3f}"
-    )
 
 
 def _write_json(path: Path, evaluation: "Evaluation") -> None:

@@ -12,8 +12,10 @@ from rareclass.cli.method import (
     COST_OPTION,
     COVARIANCE_OPTION,
     LAM_OPTION,
+    LEVELS_OPTION,
     METHOD_OPTION,
     Covariance,
+    Given,
     MethodName,
     method_from,
 )
@@ -66,6 +68,7 @@ def fit(
     lam: Annotated[str | None, LAM_OPTION] = None,
     cost: Annotated[str | None, COST_OPTION] = None,
     covariance: Annotated[Covariance | None, COVARIANCE_OPTION] = None,
+    levels: Annotated[str | None, LEVELS_OPTION] = None,
     copies: Annotated[
         Copies,
         typer.Option(help="Rows that are copies of another: weigh counts them all, drop once."),
@@ -92,11 +95,12 @@ def fit(
         typer.Option(help="Folder for tables too large for memory. By default TMPDIR or /var/tmp."),
     ] = None,
 ) -> None:
-    """Learn to rank the rare rows of TRAIN first, and save the model.
+    """Learn to rank the rare rows of TRAIN, or its highest levels, first, and save the model.
 
     Rows are held out to say how good the ranking is; the saved model learns from all of them.
     """
-    learner, character = method_from(method, lam, cost, covariance), parse_separator(separator)
+    learner = method_from(method, Given(lam, cost, covariance, levels, positive))
+    character = parse_separator(separator)
     from rareclass.atomic_file import check_not_input, check_writable
     from rareclass.data.tables import open_table
     from rareclass.rows.scratch import scratch_folder
@@ -147,7 +151,7 @@ def fit_and_save(
     with track(f"Reading {train.name}"):
         data = read_training_set(open_table(train, separator), settings)
     _print_data(console, train, data, settings)
-    outlook = settings.method.outlook(data.size, terms_of(data.rare, settings))
+    outlook = settings.method.outlook(data.size, terms_of(data.y, settings))
     print_notes(console, [outlook] if outlook else [])
     trained = train_model(data, settings)
     _print_trained(console, trained, settings)
@@ -169,32 +173,25 @@ def _memory_limit(memory: str | None) -> int:
 
 
 def _print_data(console: Console, path: Path, data: "TrainingSet", settings: "FitSettings") -> None:
-    rare = data.rare_class
     console.print(
         f"{path.name}: {data.n_rows:,} rows, {data.rows.shape[1]:,} columns to learn from",
         style="bold",
     )
-    console.print(
-        f"Rare class: {data.target} = {rare.label}, {data.n_rare:,} rows "
-        f"({data.n_rare / data.n_rows:.2%})",
-        markup=False,
-    )
-    others = [f"{label} ({rare.counts[label]:,})" for label in rare.others[:5]]
-    more = f" and {len(rare.others) - 5} more" if len(rare.others) > 5 else ""
-    console.print(f"Rest: {', '.join(others)}{more}", markup=False)
+    for line in data.target.description():
+        console.print(line)
     if data.columns:
         console.print()
         print_columns(console, data.columns)
     notes = []
     if settings.on_disk:
-        fitted_on = min(len(data.rare), settings.most_sampled)
+        fitted_on = min(len(data.y), settings.most_sampled)
         notes.append(
             "the table is larger than a quarter of the memory that may be used: it was read from "
             f"disk in pieces. Its encoder is fitted on {fitted_on:,} rows at most, all rare ones "
             "first; counts of distinct values above 16,384 are estimates."
         )
     if data.n_unlabelled:
-        notes.append(f"{data.n_unlabelled:,} rows have no {data.target} and were left out.")
+        notes.append(f"{data.n_unlabelled:,} rows have no {data.target.column} and were left out.")
     if data.n_copies:
         counted = "counts as many" if data.weight is not None else "counts once (--copies drop)"
         notes.append(
@@ -202,8 +199,7 @@ def _print_data(console: Console, path: Path, data: "TrainingSet", settings: "Fi
             f"group became one row that {counted}, so that no copy of a training row is held out. "
             "Rows equal in the columns but of the other class may still be."
         )
-    if 2 * data.n_rare > data.n_rows:
-        notes.append(f"{rare.label} is more than half of the rows: is it the rare class?")
+    notes += data.target.notes()
     if notes:
         console.print()
         print_notes(console, notes)
@@ -213,11 +209,10 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
     estimate = trained.estimate
     console.print()
     if estimate is not None:
-        console.print(
-            f"On {estimate.n_rows:,.0f} held-out rows, {estimate.n_rare:,.0f} of them rare",
-            style="bold",
-        )
+        console.print(f"On {estimate.rows_text('held-out ')}", style="bold")
         print_estimate(console, estimate)
+        for line in trained.decided:
+            console.print(line)
         console.print()
     for line in trained.summary:
         console.print(line, markup=False)

@@ -150,8 +150,6 @@ def _hunt_and_report(
     """Hunt in a file, print what is found on the way, and write the folder."""
     from dataclasses import asdict
 
-    from rich.markup import escape
-
     from rareclass.memory_limit import available_memory
     from rareclass.progress import track
     from rareclass.workflow.hunt_files import write_hunt
@@ -160,7 +158,7 @@ def _hunt_and_report(
     from rareclass.workflow.hunting import hunt as hunt_in
 
     console = output()
-    with track(f"Reading {escape(data.name)}"):
+    with track(f"Reading {data.name}"):
         table = read_hunt_table(
             data, target, asked, separator=separator, memory=available_memory(), **columns
         )

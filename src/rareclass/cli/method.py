@@ -1,9 +1,11 @@
 """The options of ``rareclass fit`` that say how to learn, and what belongs to which method."""
 
+import csv
 import re
+from collections.abc import Callable
 from enum import StrEnum
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -18,6 +20,7 @@ class MethodName(StrEnum):
 
     rankrc = "rankrc"
     mibc = "mibc"
+    ordinal_rankrc = "ordinal-rankrc"
 
 
 class Covariance(StrEnum):
@@ -32,10 +35,12 @@ class Covariance(StrEnum):
 
 METHOD_OPTION = typer.Option(
     help="How to learn: rankrc, a kernel machine on the rare rows; mibc, a linear model of the "
-    "rare rows and the mean and covariance of the rest, for tables that are wide or huge."
+    "rare rows and the mean and covariance of the rest, for tables that are wide or huge; "
+    "ordinal-rankrc, a kernel machine for ordered levels, such as grades, of which one is frequent."
 )
 LAM_OPTION = typer.Option(
-    help="Regulariser of rankrc: a number such as 0.01 or 2^-8; auto cross-validates.",
+    help="Regulariser of rankrc and ordinal-rankrc: a number such as 0.01 or 2^-8; auto "
+    "cross-validates.",
     show_default="auto",
 )
 COST_OPTION = typer.Option(
@@ -47,37 +52,115 @@ COVARIANCE_OPTION = typer.Option(
     help="Covariance that mibc keeps of the majority.",
     show_default="full; diagonal for svmlight and above 1,000 encoded columns",
 )
+LEVELS_OPTION = typer.Option(
+    help="Values of the target of ordinal-rankrc from the lowest to the highest, as in "
+    "low,medium,high. Those ranked first come last.",
+    show_default="numbers by size",
+)
 
 
-def method_from(
-    method: MethodName, lam: str | None, cost: str | None, covariance: Covariance | None
-) -> "Method":
+class Given(NamedTuple):
+    """What the user said of the method; None where nothing.
+
+    Attributes
+    ----------
+    lam, cost, covariance, levels, positive : str or None
+        The options of these names.
+    """
+
+    lam: str | None = None
+    cost: str | None = None
+    covariance: Covariance | None = None
+    levels: str | None = None
+    positive: str | None = None
+
+
+# For each method the options of others: whose they are, and what there is instead.
+_FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
+    MethodName.rankrc: {
+        "cost": ("mibc", "the parameter of rankrc is --lam"),
+        "covariance": ("mibc", "rankrc has none"),
+        "levels": ("ordinal-rankrc", "rankrc ranks one rare class, which --positive names"),
+    },
+    MethodName.mibc: {
+        "lam": ("rankrc", "the parameter of mibc is --cost"),
+        "levels": ("ordinal-rankrc", "mibc ranks one rare class, which --positive names"),
+    },
+    MethodName.ordinal_rankrc: {
+        "cost": ("mibc", "the parameter of ordinal-rankrc is --lam"),
+        "covariance": ("mibc", "ordinal-rankrc has none"),
+        "positive": ("rankrc", "ordinal-rankrc ranks all levels, in the order of --levels"),
+    },
+}
+
+
+def method_from(method: MethodName, given: Given) -> "Method":
     """Return the method that the options describe.
 
     Raises
     ------
     InputError
-        When an option is no number, or belongs to another method.
+        When an option is no number or no list of levels, or belongs to another method.
     """
-    if method is MethodName.mibc:
-        _refuse("--lam", lam, "rankrc", "the parameter of mibc is --cost")
-        from rareclass.workflow.mibc_method import MIBCMethod
+    for name, (owner, instead) in _FOREIGN[method].items():
+        value = getattr(given, name)
+        if value is not None:
+            raise InputError(
+                f"--{name} {value} belongs to --method {owner}; {instead}.",
+                f"Leave --{name} out, or give --method {owner}.",
+            )
+    return _MAKERS[method](given)
 
-        kept = None if covariance is None else covariance.value.replace("-", "_")
-        return MIBCMethod(parse_strength("--cost", cost, may_be_infinite=True), kept)
-    _refuse("--cost", cost, "mibc", "the parameter of rankrc is --lam")
-    _refuse("--covariance", covariance, "mibc", "rankrc has none")
+
+def _rankrc(given: Given) -> "Method":
     from rareclass.workflow.rankrc_method import RankRCMethod
 
-    return RankRCMethod(parse_strength("--lam", lam))
+    return RankRCMethod(parse_strength("--lam", given.lam))
 
 
-def _refuse(option: str, given: str | None, owner: str, instead: str) -> None:
-    if given is not None:
+def _mibc(given: Given) -> "Method":
+    from rareclass.workflow.mibc_method import MIBCMethod
+
+    kept = None if given.covariance is None else given.covariance.value.replace("-", "_")
+    return MIBCMethod(parse_strength("--cost", given.cost, may_be_infinite=True), kept)
+
+
+def _ordinal_rankrc(given: Given) -> "Method":
+    from rareclass.workflow.ordinal_method import OrdinalMethod
+
+    return OrdinalMethod(parse_strength("--lam", given.lam), parse_levels(given.levels))
+
+
+_MAKERS: dict[MethodName, Callable[[Given], "Method"]] = {
+    MethodName.rankrc: _rankrc,
+    MethodName.mibc: _mibc,
+    MethodName.ordinal_rankrc: _ordinal_rankrc,
+}
+
+
+def parse_levels(text: str | None) -> tuple[str, ...] | None:
+    """Return the levels that ``--levels`` names, None for none given.
+
+    A level that holds a comma stands in double quotes.
+
+    Examples
+    --------
+    >>> parse_levels("low, medium,high"), parse_levels('"1, or less",more')
+    (('low', 'medium', 'high'), ('1, or less', 'more'))
+    """
+    if text is None:
+        return None
+    levels = tuple(cell.strip() for cell in next(csv.reader([text], skipinitialspace=True), []))
+    twice = [level for k, level in enumerate(levels) if level in levels[:k]]
+    if len(levels) < 2 or not all(levels) or twice:
+        wrong = f"names {twice[0]!r} twice" if twice else "has an empty name"
+        wrong = "names fewer than two levels" if len(levels) < 2 else wrong
         raise InputError(
-            f"{option} {given} belongs to --method {owner}; {instead}.",
-            f"Leave {option} out, or give --method {owner}.",
+            f"--levels {text} {wrong}.",
+            "Give every value of the target once, from the lowest to the highest, with commas "
+            "between them: --levels low,medium,high.",
         )
+    return levels
 
 
 def parse_strength(option: str, text: str | None, may_be_infinite: bool = False) -> float | None:

@@ -31,6 +31,8 @@ def score(
     """Score every row of DATA, in its order, reading a batch at a time.
 
     Writes row number (or --id), score (higher: rarer), called_rare (above threshold), percentile.
+
+    For a model of levels: score (higher: a higher level), level, and percentile of all rows.
     """
     from rareclass.atomic_file import check_not_input
     from rareclass.workflow.opening import open_model
@@ -56,11 +58,6 @@ def score_and_report(
 
     print_notes(console, content.notices)
     scoring = score_file(content, data, out, id_column, separator)
-    label = content.metadata["rare_label"]
-    console.print(
-        f"Scored {scoring.n_rows:,} rows; {scoring.n_called_rare:,} "
-        f"({scoring.n_called_rare / scoring.n_rows:.2%}) are above the threshold for {label}.",
-        markup=False,
-    )
+    console.print(scoring.sentence)
     print_seen(console, scoring.seen)
     console.print(f"Saved {file_text(out)}")

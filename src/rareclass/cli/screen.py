@@ -5,22 +5,27 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
     from rareclass.data.columns import Column
+    from rareclass.workflow.decision import Confusion
     from rareclass.workflow.held_out import Estimate
     from rareclass.workflow.scoring import Seen
 
 MOST_COLUMNS_SHOWN = 40
 _NARROW = 72
+# Least width for the names of rows, which may be folded.
+_LEAST_CORNER = 14
 
 
 def output() -> Console:
     """Return the console on standard output."""
-    return Console(highlight=False, soft_wrap=False)
+    # Brackets in the name of a file or a label are no markup.
+    return Console(highlight=False, soft_wrap=False, markup=False)
 
 
 def print_fault(message: str, remedy: str) -> None:
@@ -86,6 +91,31 @@ def print_estimate(console: Console, estimate: "Estimate") -> None:
         table.add_row(
             measure.name, f"{measure.value:.3f}", f"{measure.low:.3f} to {measure.high:.3f}"
         )
+    console.print(table)
+
+
+def print_confusion(console: Console, confusion: "Confusion") -> None:
+    """Print rows by what they are and what they are called; where there is no room, the gist."""
+    console.print(confusion.title, style="bold")
+    names = confusion.called_names
+    long = [f"called {name}" for name in names]
+    for corner, heads in (("", long), ("called", names)):
+        if _LEAST_CORNER + sum(cell_len(head) + 2 for head in heads) <= console.width:
+            _print_counts(console, confusion, corner, heads)
+            break
+    for line in confusion.lines:
+        console.print(line)
+
+
+def _print_counts(
+    console: Console, confusion: "Confusion", corner: str, heads: Sequence[str]
+) -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(corner)
+    for head in heads:
+        table.add_column(Text(head), justify="right", no_wrap=True)
+    for name, counts in zip(confusion.is_names, confusion.counts, strict=True):
+        table.add_row(Text(f"is {name}"), *(f"{count:,.0f}" for count in counts))
     console.print(table)
 
 

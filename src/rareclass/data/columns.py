@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import polars as pl
@@ -38,9 +38,10 @@ _ID_NAME = re.compile(
     r"(^|[\s_.-])(id|uid|uuid|guid|key|pk|index|idx|rowid|row|row_?(no|num|number)|serial)$",
     re.IGNORECASE,
 )
+_MEAN_OF_TARGET = "rare share"
 _MANY_VALUED: tuple[Kind, str] = (
     "high-cardinality category",
-    "rare share of each value, out of fold",
+    f"{_MEAN_OF_TARGET} of each value, out of fold",
 )
 _CAMEL_ID_NAME = re.compile(r"[a-z](Id|ID|Key)$")
 
@@ -164,6 +165,13 @@ def describe_column(
     return Column(
         facts.name, kind, treatment, reads_as, facts.n_missing, facts.n_distinct, date_format
     )
+
+
+def mean_of_target_named(column: Column, name: str) -> Column:
+    """Return the column with the mean of a target that has no rare class called `name`."""
+    if column.kind != "high-cardinality category":
+        return column
+    return replace(column, treatment=column.treatment.replace(_MEAN_OF_TARGET, name))
 
 
 def _reading_of(dtype: pl.DataType) -> Reading:

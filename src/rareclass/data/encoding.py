@@ -39,12 +39,13 @@ class TableEncoder(BaseEstimator):
     """Turns typed columns into standardised numbers.
 
     Numbers are centred in float64; strings with few values get one column for each value; strings
-    with many values get the rare class's share, estimated out of fold (section 6.3 of the RankRC
-    paper); dates get year, month, day, hour and total seconds; text gets letter groups. Then empty
-    numbers become the median, with a marker column, and everything is standardised.
+    with many values get the mean of the target, which is the rare class's share where rare rows
+    are 1 and others 0, estimated out of fold (section 6.3 of the RankRC paper); dates get year,
+    month, day, hour and total seconds; text gets letter groups. Then empty numbers become the
+    median, with a marker column, and everything is standardised.
 
     A weight counts as copies in the means and deviations of the standardisation only: medians,
-    rare shares and letter groups are those of the rows given, each taken once.
+    means of the target and letter groups are those of the rows given, each taken once.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class TableEncoder(BaseEstimator):
     def fit_transform(
         self,
         frame: pl.DataFrame,
-        rare: NDArray[np.bool_],
+        y: NDArray[Any],
         sample_weight: NDArray[np.float64] | None = None,
         n_rows: int | None = None,
     ) -> NDArray[Any]:
@@ -86,8 +87,8 @@ class TableEncoder(BaseEstimator):
         ----------
         frame : DataFrame
             The columns as `read_as_trained` gives them.
-        rare : ndarray of bool
-            Which rows are rare.
+        y : ndarray of bool or int
+            Which rows are rare, or the position of each row's level.
         sample_weight : ndarray, optional
             Weights for the means and deviations of the standardisation.
         n_rows : int, optional
@@ -99,14 +100,14 @@ class TableEncoder(BaseEstimator):
         centred = [_centre_and_spread(cells) for cells in numbers]
         self.centre_ = np.array([centre for centre, _ in centred])
         self.spread_ = np.array([spread for _, spread in centred])
-        self.vectorizer_ = self._vectorizer(rare) if others.width else None
+        self.vectorizer_ = self._vectorizer(y) if others.width else None
         self.imputer_ = SimpleImputer(
             strategy="median", add_indicator=True, keep_empty_features=True
         )
         self.scaler_ = StandardScaler(copy=False)
         with _expected_warnings_silenced():
             if self.vectorizer_ is not None:
-                others = self.vectorizer_.fit_transform(others, rare.astype(int))
+                others = self.vectorizer_.fit_transform(others, y.astype(int))
             X = self.imputer_.fit_transform(self._join(numbers, others))
             X = self.scaler_.fit_transform(X, sample_weight=sample_weight)
         names = self.imputer_.get_feature_names_out([*numbers.columns, *others.columns])
@@ -161,26 +162,28 @@ class TableEncoder(BaseEstimator):
             X[:, position] = cells.to_numpy()
         return X
 
-    def _vectorizer(self, rare: NDArray[np.bool_]) -> TableVectorizer:
+    def _vectorizer(self, y: NDArray[Any]) -> TableVectorizer:
         texts = [column.name for column in self.columns if column.kind == "text"]
         text_encoder = StringEncoder(n_components=TEXT_COMPONENTS, random_state=self.random_state)
+        target_type = "binary" if len(np.unique(y)) <= 2 else "continuous"
         return TableVectorizer(
             cardinality_threshold=HIGH_CARDINALITY,
             low_cardinality=OneHotEncoder(
                 drop="if_binary", dtype="float32", handle_unknown="ignore", sparse_output=False
             ),
-            high_cardinality=TargetEncoder(target_type="binary", cv=self._folds(rare)),
+            high_cardinality=TargetEncoder(target_type=target_type, cv=self._folds(y)),
             # Its total seconds are rounded to float32: minutes apart become equal.
             datetime=DatetimeEncoder(add_total_seconds=False),
             specific_transformers=[(text_encoder, texts)] if texts else (),
             drop_null_fraction=None,
         )
 
-    def _folds(self, rare: NDArray[np.bool_]) -> StratifiedKFold | KFold:
-        fewest = int(min(rare.sum(), (~rare).sum()))
-        if fewest < 2:
+    def _folds(self, y: NDArray[Any]) -> StratifiedKFold | KFold:
+        """Folds that all hold rows of the two most frequent labels."""
+        second = int(np.sort(np.bincount(y.astype(int), minlength=2))[-2])
+        if second < 2:
             return KFold(2, shuffle=True, random_state=self.random_state)
-        return StratifiedKFold(min(5, fewest), shuffle=True, random_state=self.random_state)
+        return StratifiedKFold(min(5, second), shuffle=True, random_state=self.random_state)
 
 
 def encoded_width(column: Column) -> int:
@@ -221,7 +224,7 @@ class SparseEncoder(BaseEstimator):
     def fit_transform(
         self,
         X: sparse.csr_matrix,
-        rare: NDArray[np.bool_],
+        y: NDArray[Any],
         sample_weight: NDArray[np.float64] | None = None,
     ) -> sparse.csr_matrix:
         """Fit on sparse rows and return them scaled; classes and weights do not matter."""
@@ -260,4 +263,6 @@ def _expected_warnings_silenced() -> Iterator[None]:
         warnings.filterwarnings("ignore", message="Found unknown categories")
         # A column that is empty in a part of the rows is marked by the imputer.
         warnings.filterwarnings("ignore", message="Skipping features without any observed")
+        # A level of few rows is not in every fold.
+        warnings.filterwarnings("ignore", message="The least populated class in y has only")
         yield

@@ -67,8 +67,19 @@ def find_rare_class(labels: pl.Series, positive: str | None) -> RareClass:
         With one label only, with more than two and none asked for, or when no row has the one
         asked for.
     """
+    return rare_class_among(label_counts(labels), positive)
+
+
+def label_counts(labels: pl.Series) -> dict[str, int]:
+    """Return the rows of every label, the most frequent first.
+
+    Examples
+    --------
+    >>> label_counts(pl.Series(["b", "a", "b"]))
+    {'b': 2, 'a': 1}
+    """
     table = labels.value_counts(sort=True)
-    return rare_class_among(dict(zip(table[labels.name], table["count"], strict=True)), positive)
+    return dict(zip(table[labels.name], table["count"], strict=True))
 
 
 def rare_class_among(counts: dict[str, int], positive: str | None) -> RareClass:
@@ -128,8 +139,8 @@ def _rarest(counts: dict[str, int]) -> str:
         shown = ", ".join(f"{label} ({count})" for label, count in list(counts.items())[:6])
         raise InputError(
             f"The target has {len(counts)} values: {shown}{' ...' if len(counts) > 6 else ''}.",
-            f"--positive {list(counts)[-1]} ranks one against the rest; for ordered grades use "
-            "OrdinalRankRC from Python.",
+            f"--positive {list(counts)[-1]} ranks one against the rest; for ordered grades give "
+            "--method ordinal-rankrc.",
         )
     # Of two labels with as many rows the greater one: 1 of 0 and 1, True of False and True.
     return min(counts, key=lambda label: (counts[label], _descending(label)))

@@ -69,7 +69,7 @@ def threshold_between(split: ScoredClasses) -> float:
     with np.errstate(over="ignore"):
         width = upper - lower
     widest = np.flatnonzero(width == width.max())[-1]
-    return _between(float(lower[widest]), float(upper[widest]))
+    return between(float(lower[widest]), float(upper[widest]))
 
 
 def threshold_between_few(rare: FloatArray, majority: FloatArray) -> float:
@@ -97,7 +97,7 @@ def threshold_between_few(rare: FloatArray, majority: FloatArray) -> float:
         return max(rare_scores[0], majority_scores[0])
     best = [(lower, upper) for gain, lower, upper in gaps if gain >= greatest - _EQUAL]
     # The first of equally wide ones is the highest: the gaps come from the top.
-    return _between(*max(best, key=lambda gap: gap[1] - gap[0]))
+    return between(*max(best, key=lambda gap: gap[1] - gap[0]))
 
 
 def _next_below(cells: RareCells, which: np.ndarray, majority: FloatArray) -> FloatArray:
@@ -111,7 +111,7 @@ def _next_below(cells: RareCells, which: np.ndarray, majority: FloatArray) -> Fl
     return lower
 
 
-def _between(low: float, high: float) -> float:
+def between(low: float, high: float) -> float:
     """A number t with ``low <= t < high``, the midpoint where floats have one."""
     middle = low / 2 + high / 2
     return middle if low <= middle < high else low

@@ -3,6 +3,7 @@
 from rareclass.metrics.auc import roc_auc, roc_auc_interval
 from rareclass.metrics.average_precision import average_precision, average_precision_interval
 from rareclass.metrics.interval import Interval
+from rareclass.metrics.mauc import mauc, mauc_interval
 from rareclass.metrics.optroc import accuracy_at_optroc
 from rareclass.metrics.precision_at_k import precision_at_k, precision_at_k_interval
 
@@ -11,6 +12,8 @@ __all__ = [
     "accuracy_at_optroc",
     "average_precision",
     "average_precision_interval",
+    "mauc",
+    "mauc_interval",
     "precision_at_k",
     "precision_at_k_interval",
     "roc_auc",

@@ -42,6 +42,9 @@ class KernelExpansion:
         remembered.
         """
         kernel, landmarks = self.kernel, self.landmarks
+        if not self.n_landmarks:  # a sparse model may have none, and kernels need not expect that
+            n_rows = block.stop - block.start if chosen is None else np.count_nonzero(chosen)
+            return np.empty((n_rows, 0))
         if chosen is None and block.keeps_arrays:
             return block.memo.array(KERNEL, self, lambda: kernel.block(block.X, landmarks))
         if chosen is None:

@@ -12,8 +12,12 @@ from rareclass.decide.threshold import threshold_between
 from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.progress import track
 from rareclass.ranking.newton import Solution, Step
-from rareclass.ranking.path import solve_path
+from rareclass.ranking.penalties import PENALTIES
 from rareclass.ranking.preparation import Prepared
+from rareclass.ranking.problem import RankingProblem
+from rareclass.ranking.sparsity import duality_gap
+from rareclass.ranking.stability import outside_landmarks
+from rareclass.ranking.whitening import whiten
 from rareclass.solver_status import Status
 
 if TYPE_CHECKING:
@@ -25,23 +29,38 @@ ROUNDING_TOL = 1e-5
 
 def fit_path(models: Sequence["RankRC"], prepared: Prepared, verbose: bool | str) -> None:
     """Fit models that differ in lam alone, on prepared rows."""
-    labels, lams = prepared.labels, [model.lam for model in models]
-    title = f"RankRC, {len(labels.rare)} rare rows"
+    penalty, lams = PENALTIES[models[0].penalty], [model.lam for model in models]
+    problem = prepared.problem(1.0, coordinates=penalty.coordinates)
+    problem = replace(problem, keeps_values=len(lams) == 1)
+    title = f"RankRC, {len(prepared.labels.rare)} rare rows"
     with prepared.blas_threads(), track(title, None, verbose) as advance:
 
-        def report(lam: float, step: Step) -> None:
+        def report(_: int, lam: float, step: Step) -> None:
             note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"
             advance(1, f"{note}, {step.in_memory:.0%} of the kernel in memory")
 
-        problem = replace(prepared.problem(1.0), keeps_values=len(lams) == 1)
-        solutions = solve_path(
-            problem, lams, models[0].tol, models[0].max_iter, prepared.at_once, report
+        (solutions,) = penalty.solve_paths(
+            [lambda: problem], lams, models[0].tol, models[0].max_iter, prepared.at_once, report
         )
-        offsets = training_thresholds(prepared, solutions)
+        store_solutions(models, prepared, problem, solutions)
+
+
+def store_solutions(
+    models: Sequence["RankRC"],
+    prepared: Prepared,
+    problem: RankingProblem,
+    solutions: Sequence[Solution],
+) -> None:
+    """Make fitted models of the solutions of a problem on all rows, one for each."""
+    offsets = training_thresholds(prepared, solutions)
     for model, solution, offset in zip(models, solutions, offsets, strict=True):
         model.offset_ = offset
-        model.whitener_ = problem.whitener
         _store(model, prepared, solution)
+        if PENALTIES[model.penalty].drops_landmarks:
+            _drop_landmarks(model, prepared, problem, solution)
+        else:
+            model.whitener_ = problem.whitener
+        warn_if_short(solution, model.lam, model.tol)
 
 
 def training_thresholds(prepared: Prepared, solutions: Sequence[Solution]) -> list[float]:
@@ -73,14 +92,36 @@ def _store(model: "RankRC", prepared: Prepared, solution: Solution) -> None:
     model.pos_label_ = prepared.labels.pos_label
     model.landmarks_ = prepared.landmarks.points
     model.landmark_rows_ = prepared.landmarks.first_rows
+    model._outside = outside_landmarks(prepared)
     model.coef_ = solution.at.coefficients
+    model.n_landmarks_ = int(np.count_nonzero(model.coef_))
     model.width_ = prepared.width
+    model.feature_scales_ = prepared.scales
     model.objective_ = solution.at.value
     model.optimality_ = solution.optimality
     model.n_iter_ = solution.n_iter
     model.status_ = str(solution.status)
     model.history_ = solution.history
-    warn_if_short(solution, model.lam, model.tol)
+
+
+def _drop_landmarks(
+    model: "RankRC", prepared: Prepared, problem: RankingProblem, solution: Solution
+) -> None:
+    """Keep only the landmarks that are in use."""
+    used = np.flatnonzero(model.coef_)
+    model.landmarks_ = model.landmarks_[used]
+    model.coef_ = model.coef_[used]
+    if model.landmark_rows_ is not None:
+        model.landmark_rows_ = model.landmark_rows_[used]
+    model.whitener_ = whiten(prepared.landmark_kernel[np.ix_(used, used)], prepared.dtype)
+    model.duality_gap_ = duality_gap(solution.at, problem, model.lam)
+    if not len(used):
+        warnings.warn(
+            f"lam={model.lam:.3g} leaves no landmark, and every row gets the score 0. Lower it: "
+            f"the first landmark comes in below {np.abs(solution.at.gradient).max():.3g}.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def stopped_short(solution: Solution, tol: float) -> bool:

@@ -60,6 +60,19 @@ class Solution(NamedTuple):
     history: list[Step]
     inverse: Preconditioner | None
 
+    def followed_by(self, later: "Solution", passes: float = 0.0) -> "Solution":
+        """`later`, with the history and the cost of both and of so many `passes` between."""
+        cost = self.passes + passes
+        history = [
+            step._replace(iteration=step.iteration + self.n_iter, passes=step.passes + cost)
+            for step in later.history
+        ]
+        return later._replace(
+            n_iter=self.n_iter + later.n_iter,
+            passes=cost + later.passes,
+            history=[*self.history, *history],
+        )
+
     def lightened(self) -> "Solution":
         """Without what only solvers need: a matrix of landmarks, and the rare side."""
         return self._replace(inverse=None, at=self.at._replace(rare=None))

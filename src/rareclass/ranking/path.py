@@ -12,6 +12,7 @@ from rareclass.ranking.part import PartDirection, part_stride
 from rareclass.ranking.preconditioner import SampledHessian
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.questions import Solver, solve, solve_in_step
+from rareclass.ranking.reweighting import reweighted
 
 Report = Callable[[int, float, Step], None]
 
@@ -155,7 +156,17 @@ def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
             inverse=inverse,
             passes=passes,
         )
-        run.keep(k, solution)
+
+        def again(tangent: RankingProblem, at: Evaluation, last: Solution) -> Solver[Solution]:
+            return run.minimize(
+                tangent,
+                at,
+                reference,
+                precondition=SampledHessian(tangent),
+                inverse=last.inverse,
+            )
+
+        run.keep(k, (yield from reweighted(problem, solution, again)))
         start, inverse, passes = solution.at, solution.inverse, 0.0
 
 
@@ -183,7 +194,19 @@ def _from_part(
         shortcut=PartDirection(part, ends.share, solution.inverse),
         passes=1.0 + ends.share * solution.passes,
     )
-    run.keep(k, solution)
+
+    def again(tangent: RankingProblem, at: Evaluation, last: Solution) -> Solver[Solution]:
+        part_of_it = replace(part, rare_weight=tangent.rare_weight)
+        return run.minimize(
+            tangent,
+            at,
+            ends.reference,
+            precondition=SampledHessian(tangent, part_of_it),
+            inverse=last.inverse,
+            shortcut=PartDirection(part_of_it, ends.share, last.inverse),
+        )
+
+    run.keep(k, (yield from reweighted(problem, solution, again)))
 
 
 class _PartEnds:

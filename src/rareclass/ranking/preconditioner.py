@@ -7,6 +7,7 @@ import numpy as np
 from scipy import linalg
 
 from rareclass.ranking.expansion import expand
+from rareclass.ranking.losses.majority_outer import MajorityOuterLoss
 from rareclass.ranking.newton import Preconditioner
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.rows import ArrayRows, Block, Budget, as_source
@@ -30,6 +31,8 @@ class SampledHessian:
 
         H_S = \frac{a}{s W_+ W_-} \bigl( F_+' \mathrm{diag}(C 1) F_+ + F_s' \mathrm{diag}(C' 1)
         F_s - F_+' C F_s - F_s' C' F_+ \bigr) + \lambda I .
+
+    A `MajorityOuterLoss` adds its curvature in the mean of each sampled row.
 
     Parameters
     ----------
@@ -80,25 +83,23 @@ class SampledHessian:
             n_jobs=p.rows.n_threads,
             blocks_a_thread=1,
         )
-        H = np.zeros((p.rank, p.rank))
+        H = np.zeros((p.size, p.size))
+        of_pairs = H[: p.rank, : p.rank]
         for start in range(0, len(p.rare_weight), _RARE_ROWS):
             rare = slice(start, start + _RARE_ROWS)
             features = expand(p.rare_kernel[rare], p.whitener)
             half, by_rare = sample.sum(_half_hessian, p, at, rare, features)
-            H += half + 0.5 * (features * by_rare[:, None]).T @ features
-        H += H.T
-        H[np.diag_indices_from(H)] += p.lam
+            of_pairs += half + 0.5 * (features * by_rare[:, None]).T @ features
+        of_pairs += of_pairs.T
+        if isinstance(p.loss, MajorityOuterLoss):
+            H += sample.sum(_outer_hessian, p, p.loss, at)[0]
+        H[np.diag_indices(p.rank)] += p.lam
         try:
             factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
         except linalg.LinAlgError:
             # lam is below the rounding error of H: plain conjugate gradients go on.
             return None
-
-        def solve(r: np.ndarray) -> np.ndarray:
-            weights, levels = p.split(r)
-            return np.concatenate([linalg.cho_solve(factor, weights, check_finite=False), levels])
-
-        return solve
+        return lambda r: linalg.cho_solve(factor, r, check_finite=False)
 
 
 def _sample(block: Block, p: RankingProblem, at: Evaluation) -> np.ndarray:
@@ -121,3 +122,25 @@ def _half_hessian(
     C *= block.weight[None, :]
     half = 0.5 * features * C.sum(axis=0)[:, None] - C.T @ rare_features
     return features.T @ half, C.sum(axis=1)
+
+
+def _outer_hessian(
+    block: Block, p: RankingProblem, loss: MajorityOuterLoss, at: Evaluation
+) -> tuple[np.ndarray]:
+    """What the curvature in each sampled row's own sum adds, over coordinates and own unknowns."""
+    sample = block.memo.array("sample", p, partial(_sample, block, p, at))
+    scores, features = sample[:, 0], sample[:, 1:]
+    pull = np.zeros(features.shape)
+    for start in range(0, len(p.rare_weight), _RARE_ROWS):
+        rare = slice(start, start + _RARE_ROWS)
+        slope = loss.pair_slope(at.rare, rare, scores)
+        pull += slope.sum(axis=0)[:, None] * features
+        pull -= slope.T @ expand(p.rare_kernel[rare], p.whitener)
+    H = np.zeros((p.size, p.size))
+    for k, curvature in enumerate(loss.row_curvatures(at.rare, scores).T):
+        # Part k is a function of the mean less own unknown k.
+        levels = np.zeros((len(scores), p.size - p.rank))
+        levels[:, k : k + 1] = -1.0
+        by_unknown = np.hstack([pull, levels])
+        H += (by_unknown * (curvature * block.weight)[:, None]).T @ by_unknown
+    return (H,)

@@ -7,21 +7,22 @@ other lams, other weights (zero takes a row out), other landmarks (zero rows of 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from rareclass.byte_sizes import parse_bytes, size_text
-from rareclass.labels import Labels, read_labels
+from rareclass.labels import HeldRows, Labels, read_labels
 from rareclass.ranking.expansion import KernelExpansion, block_scores, expand
+from rareclass.ranking.feature_scales import FeatureScaled
 from rareclass.ranking.kernels import KERNELS, Kernel, make_kernel, mean_width, needs_width
 from rareclass.ranking.landmarks import LandmarkRule, Landmarks, distinct_landmarks
 from rareclass.ranking.losses import PairLoss, make_loss
 from rareclass.ranking.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.problem import RankingProblem
-from rareclass.ranking.whitening import whiten
+from rareclass.ranking.whitening import Coordinates, whiten
 from rareclass.rows import ArrayRows, Budget, RowSource, as_source
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
@@ -35,12 +36,15 @@ _MOST_AT_ONCE = 16
 _FEW_LANDMARKS = 1024
 
 
+Held = TypeVar("Held", bound=HeldRows)
+
+
 @dataclass(frozen=True)
-class Prepared:
+class Prepared(Generic[Held]):
     """Everything that does not depend on lam or on the fold."""
 
     n_rows: int
-    labels: Labels
+    labels: Held
     rows: ArrayRows
     expansion: KernelExpansion
     landmarks: Landmarks
@@ -51,6 +55,7 @@ class Prepared:
     dtype: np.dtype
     at_once: int
     columns_at_once: int
+    scales: np.ndarray | None = None
 
     def blas_threads(self) -> AbstractContextManager:
         """BLAS threads for the matrices of landmarks: one while they are small.
@@ -62,7 +67,11 @@ class Prepared:
         return threadpool_limits(1 if small else self.rows.n_threads, user_api="blas")
 
     def problem(
-        self, lam: float, held_out: np.ndarray | None = None, loss: PairLoss | None = None
+        self,
+        lam: float,
+        held_out: np.ndarray | None = None,
+        loss: PairLoss | None = None,
+        coordinates: Coordinates = whiten,
     ) -> RankingProblem:
         """The ranking problem on all rows, or without those held out.
 
@@ -73,6 +82,8 @@ class Prepared:
             Rows that are neither summed, nor held, nor landmarks.
         loss : PairLoss or None
             In place of the one prepared for.
+        coordinates : callable
+            Makes the matrix from unknowns to coefficients out of the landmarks' kernel.
         """
         labels, loss = self.labels, loss or self.loss
         rare_weight, kept = labels.rare_weight, None
@@ -85,11 +96,11 @@ class Prepared:
                     "a fold holds out every row that is a landmark: use more landmarks, or folds "
                     "that leave some of them in the training part."
                 )
-            part = whiten(self.landmark_kernel[np.ix_(use, use)], self.dtype)
+            part = coordinates(self.landmark_kernel[np.ix_(use, use)], self.dtype)
             whitener = np.zeros((len(use), part.shape[1]))
             whitener[use] = part
         else:
-            whitener = whiten(self.landmark_kernel, self.dtype)
+            whitener = coordinates(self.landmark_kernel, self.dtype)
         if labels.majority_weight is not None:
             majority = float(labels.majority_weight[slice(None) if kept is None else kept].sum())
         else:
@@ -130,7 +141,9 @@ class Prepared:
         return expand(rare, coefficients), majority
 
 
-def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any, several: bool = False) -> Prepared:
+def prepare(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, several: bool = False
+) -> Prepared[Labels]:
     """Read the rows and labels with the parameters of a RankRC or RankRCCV `estimator`.
 
     `several` solutions, for lams or folds, or one alone are wanted from them.
@@ -138,22 +151,40 @@ def prepare(estimator: Any, X: Any, y: Any, sample_weight: Any, several: bool = 
     source = as_source(X, getattr(estimator, "feature_names_in_", None))
     labels = read_labels(y, sample_weight, estimator.pos_label, source.n_rows)
     loss = make_loss(estimator.loss, estimator.eps, estimator.loss_params)
-    return prepare_rows(estimator, source, labels, loss, several)
+    scales = None
+    if estimator.feature_scaling == "learned":
+        # Learning prepares rows itself.
+        from rareclass.ranking.feature_scales.learning import learn_feature_scales
+
+        width = _width(estimator, source, labels)
+        scales = learn_feature_scales(estimator, source, labels, width).scales
+    return prepare_rows(estimator, source, labels, loss, several, scales)
 
 
 def prepare_rows(
-    estimator: Any, source: RowSource, labels: Labels, loss: PairLoss, several: bool
-) -> Prepared:
-    """Prepare rows whose labels are read: those held are ``labels.rare``."""
+    estimator: Any,
+    source: RowSource,
+    labels: Held,
+    loss: PairLoss,
+    several: bool,
+    scales: np.ndarray | None = None,
+) -> Prepared[Held]:
+    """Prepare rows whose labels are read: those held are ``labels.rare``.
+
+    `scales` are those of the features inside the kernel, if there are any.
+    """
     width = _width(estimator, source, labels)
     kernel = make_kernel(estimator.kernel, width)
+    is_known = type(kernel) in KERNELS.values()
+    if scales is not None:
+        kernel = FeatureScaled(kernel, scales)
     landmarks = _landmarks(estimator, kernel, labels, source)
     points = landmarks.points
     memory = parse_bytes(estimator.memory)
     at_once, for_kernel = _share_out(memory, points.shape[0], len(labels.rare), source.dtype)
     remembered = _remembered_bytes(len(labels.majority), points.shape[0], at_once)
     # What a kernel of somebody's own costs is not known, and sparse products cost more.
-    is_cheap = type(kernel) in KERNELS.values() and not source.is_sparse
+    is_cheap = is_known and not source.is_sparse
     keeps = not is_cheap or kernel_is_worth_keeping(
         len(labels.majority), points.shape[0], source.n_features, several
     )
@@ -179,6 +210,7 @@ def prepare_rows(
         dtype=source.dtype,
         at_once=at_once,
         columns_at_once=max(1, memory // 4 // (8 * len(labels.majority))),
+        scales=scales,
     )
 
 
@@ -188,7 +220,7 @@ def block_rows(n_landmarks: int, dtype: np.dtype) -> int:
     return int(min(max(fitting, _LEAST_BLOCK_ROWS), _MOST_BLOCK_ROWS))
 
 
-def _landmarks(estimator: Any, kernel: Kernel, labels: Labels, source: RowSource) -> Landmarks:
+def _landmarks(estimator: Any, kernel: Kernel, labels: HeldRows, source: RowSource) -> Landmarks:
     rule = LandmarkRule(estimator.landmarks)
     if rule.points is not None:
         points = as_source(rule.points)
@@ -207,7 +239,7 @@ def _landmarks(estimator: Any, kernel: Kernel, labels: Labels, source: RowSource
     return distinct_landmarks(source.take(rows), rows)
 
 
-def _width(estimator: Any, source: RowSource, labels: Labels) -> float:
+def _width(estimator: Any, source: RowSource, labels: HeldRows) -> float:
     width = estimator.width
     if isinstance(width, str):
         if width != "mean":

@@ -167,7 +167,7 @@ class RankingProblem:
         return zone
 
 
-class _AboutProblem:
+class AboutProblem:
     """What questions about a problem have in common."""
 
     n_sums: ClassVar[int]
@@ -190,7 +190,7 @@ class _AboutProblem:
         return self.problem.expansion
 
 
-class ValueQuestion(_AboutProblem):
+class ValueQuestion(AboutProblem):
     """Value and gradient of a problem at w; the answer is an `Evaluation`."""
 
     n_sums = 2
@@ -224,7 +224,7 @@ class ValueQuestion(_AboutProblem):
         return Evaluation(w, float(value), gradient, self.coefficients, self.rare, self.token)
 
 
-class ProductQuestion(_AboutProblem):
+class ProductQuestion(AboutProblem):
     """Hessian of a problem at a point times v; the answer is an ndarray of shape (rank,)."""
 
     n_sums = 1

@@ -5,19 +5,15 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rareclass.rank_scorer import RankScorer
-from rareclass.ranking.expansion import KernelExpansion, block_scores
 from rareclass.ranking.fitting import fit_path
-from rareclass.ranking.kernels import make_kernel
-from rareclass.ranking.preparation import block_rows, prepare
-from rareclass.rows import ArrayRows, LabelledRows, as_source, header
+from rareclass.ranking.kernel_model import KernelModel
+from rareclass.ranking.preparation import prepare
+from rareclass.ranking.stability import model_bound
+from rareclass.rows import LabelledRows, header
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "penalty": ("l2", "l1"),
@@ -25,7 +21,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 }
 
 
-class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, BaseEstimator):
+class RankRC(KernelModel, RankScorer, BaseEstimator):
     r"""Kernel ranking machine that maximises the AUC, carried by the rare rows.
 
     .. math::
@@ -55,21 +51,32 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
         handful of rare rows. "all" is kernel RankSVM (time and memory grow with the square of the
         rows); "random" is as many rows drawn from all as there are rare ones; an integer is
         that many; an array holds row numbers, or points as a matrix.
-    loss : "smoothed_hinge" or PairLoss
-        Loss of the score difference of a pair.
+    loss : {"smoothed_hinge", "squared_hinge", "logistic", "exponential", "pnorm_push", \
+"partial_auc", "top"} or PairLoss, default="smoothed_hinge"
+        The first four are losses of the score difference of a pair. The others look at the top of
+        the list, for precision and average precision: "pnorm_push" pushes down majority rows that
+        stand above many rare ones (`PNormPush`, "power"); "partial_auc" sees only the share of
+        the majority that stands highest (`PartialAUC`, "beta"); "top" counts places near the top
+        of every rare row for more (`Top`, "depth"), and alone is not convex. The classes are in
+        `rareclass.ranking.losses`.
     eps : float, default=0.5
         Half the width of the quadratic part of the loss, in (0, 0.5]. Smaller is nearer to the
         hinge.
     loss_params : dict or None, default=None
         Further parameters of a loss given by name, such as ``{"power": 4}``.
     penalty : {"l2", "l1"}, default="l2"
-        "l2" is the formula above. "l1" puts lam times the sum of absolute coefficients in its
-        place: most landmarks drop out, and scoring costs as much less.
+        "l2" is the formula above. With "l1" the regulariser is
+        :math:`\lambda \sum_r k(x_r, x_r)^{1/2} |\beta_r|`: most landmarks drop out, the more the
+        larger lam, and scoring costs as much less. From a :math:`\lambda_{\max}` on, which depends
+        on the data and is below 1 where k(x, x) = 1, no landmark is left; see `RankRCCV`.
     feature_scaling : {None, "learned"}, default=None
         "learned" finds a scale for every feature inside the kernel, zero for those that do not
-        help to rank.
+        help to rank, on at most 500 rare and 5,000 other distinct rows, by cross-validation with
+        lams, folds and a smoothed hinge of its own: it does not depend on `lam` or `loss`. For
+        kernels given by name. See ``feature_scales_``.
     tol : float, default=1e-6
-        Wanted norm of the gradient, relative to its norm at zero. Smaller is more exact.
+        Wanted norm of the gradient, relative to its norm at zero; with "l1" the largest violation
+        of the conditions of the minimum, relative to :math:`\lambda_{\max}`. Smaller is more exact.
     max_iter : int, default=200
         Most Newton iterations.
     memory : str or int, default="2GiB"
@@ -92,7 +99,10 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
     pos_label_ : label
         The rare class.
     landmarks_ : ndarray or CSR of shape (n_landmarks, n_features)
-        The distinct rows that carry the model: equal rows are one landmark.
+        The distinct rows that carry the model: equal rows are one landmark. With "l1" those that
+        dropped out are left out here, in ``landmark_rows_``, ``coef_`` and ``whitener_``.
+    n_landmarks_ : int
+        Landmarks in use, with a coefficient that is not zero: what a row's score costs.
     landmark_rows_ : ndarray of int or None
         A training row for each; None when points were given.
     coef_ : ndarray of shape (n_landmarks,)
@@ -102,6 +112,11 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
         eigenvalues come out otherwise on another machine.
     width_ : float
         Sigma.
+    feature_scales_ : ndarray of shape (n_features,) or None
+        What every feature is multiplied by inside the kernel, with ``feature_scaling="learned"``:
+        0 drops it, larger looks at it more closely. They keep the mean squared distance of rows,
+        so on standardised features the mean of their squares is 1. All are 1 where none were
+        better on held-out rows. ``landmarks_`` stay in the units of X.
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy on the training rows.
         With rare landmarks those scores are optimistic for the rare rows; choose the threshold
@@ -109,7 +124,10 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
     objective_ : float
         The minimum found.
     optimality_ : float
-        Norm of the gradient there, relative to its norm at zero.
+        What `tol` is about, there.
+    duality_gap_ : float
+        With "l1": no model has an objective lower than ``objective_`` by more than this. nan
+        where no bound is known (losses that are not convex, or have unknowns of their own).
     n_iter_ : int
         Newton iterations.
     status_ : str
@@ -251,43 +269,54 @@ class RankRC(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Base
         check_is_fitted(self)
         return self._map(X, self.coef_)
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Nyström features of every row: the paper's linearisation, section 5.1.
+    def stability_bound(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, *, kappa: float | None = None
+    ) -> float:
+        r"""How far a score can be from the one that all rows as landmarks would give.
 
-        Coordinates of the rows in the span of the landmarks, such that a linear model on them
-        with a ridge penalty is the kernel model: inner products of features are the kernel
-        projected on the landmarks, and the score is ``transform(X) @ w`` for some w.
+        Corollary 4 of the bounds paper: for every x with :math:`k(x, x) \le \kappa`,
+        :math:`|f_R(x) - f(x)|` is at most what this returns, f being the `RankSVM` of the same
+        parameters and :math:`f_R` this model. See `rareclass.theory.subset_bound`.
 
         Parameters
         ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
+        X, y, sample_weight
+            The training rows, as in `fit`, for a tighter bound: it then takes how much of each
+            row the landmarks cannot express. Without them every row that is no landmark counts
+            in full.
+        kappa : float or None, default=None
+            Largest k(x, x) of the rows that are asked about, and of the training rows. None is
+            that of the training rows: 1 for the Gaussian and the Laplace kernel.
 
         Returns
         -------
-        ndarray of shape (n_rows, rank)
-            rank is at most the number of landmarks: duplicates add no direction.
+        float
+            In units of the score. It is for the worst of all data and grows as 1 / lam: scores
+            themselves are at most 2 kappa / lam. Use it to compare choices of landmarks and lam.
+
+        Raises
+        ------
+        ValueError
+            When `penalty` is not "l2", the loss is not one of single pairs with slopes of at most
+            1 (smoothed hinge, logistic), or kappa is needed.
 
         Notes
         -----
-        Cost: O(n_landmarks (n_features + rank)) a row.
+        Cost: with X, one pass of the rows; none without. A row that equals a landmark counts as
+        one; without X only the chosen ones do, and none where points were given as landmarks. The
+        models are taken as solved exactly.
+
+        Examples
+        --------
+        >>> X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) < 5
+        >>> model = RankRC(lam=0.5).fit(X, y)
+        >>> model.stability_bound()
+        4.0
+        >>> model.stability_bound(X, y) < 4.0
+        True
         """
         check_is_fitted(self)
-        return self._map(X, self.whitener_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.whitener_.shape[1]
-
-    def _expansion(self) -> KernelExpansion:
-        return KernelExpansion(make_kernel(self.kernel, self.width_), self.landmarks_)
-
-    def _map(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
-        source = as_source(X, getattr(self, "feature_names_in_", None))
-        validate_data(self, header(X), reset=False, skip_check_array=True)
-        expansion = self._expansion()
-        size = block_rows(expansion.n_landmarks, source.dtype)
-        rows = ArrayRows(source, block_rows=size, n_jobs=self.n_jobs)
-        return rows.map(block_scores, expansion, coefficients)
+        return model_bound(self, X, y, sample_weight, kappa)
 
 
 class RankSVM(RankRC):

@@ -1,7 +1,7 @@
 """RankRCCV: the paper's selection of lam by cross-validation, on one kernel."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -16,19 +16,25 @@ from rareclass.cross_validation import Fold, Scoring, as_scoring, best_of, make_
 from rareclass.decide import balanced_accuracy_threshold
 from rareclass.progress import track
 from rareclass.rank_scorer import RankScorer
-from rareclass.ranking.fitting import fit_path, stopped_short
+from rareclass.ranking.fitting import fit_path, stopped_short, store_solutions
 from rareclass.ranking.losses import PairLoss, make_loss
 from rareclass.ranking.losses.registry import Candidate, as_candidate
 from rareclass.ranking.newton import Solution, Step
-from rareclass.ranking.path import solve_paths
+from rareclass.ranking.penalties import PAPER_LAMS, PENALTIES
 from rareclass.ranking.preparation import Prepared, prepare
+from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.rankrc import (
     RankRC,
     check_solver_parameters,
 )
 from rareclass.rows import LabelledRows, header
 
-PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
+# Lams that are solved together on all rows, before it is known whether smaller ones are of use.
+_LAMS_AT_ONCE = 8
+
+Make = Callable[[], RankingProblem]
+
+__all__ = ["PAPER_LAMS", "RankRCCV"]
 
 
 class RankRCCV(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, BaseEstimator):
@@ -39,8 +45,10 @@ class RankRCCV(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Ba
 
     Parameters
     ----------
-    lams : sequence of float, default=2**10, 2**8, ..., 2**-20
-        Regularisations to try: the paper's grid.
+    lams : sequence of float or None, default=None
+        Regularisations to try. None is the paper's grid, 2**10, 2**8, ..., 2**-20; with
+        ``penalty="l1"`` it begins where the first landmark comes in, as the data have it:
+        :math:`\\lambda_{\\max} 2^{-k/2}` for k = 1/32, 1/16, ..., 1, 2, 3, ..., 32.
     cv : int, splitter or iterable of (train, test), default=10
         Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare
         rows, so that every fold holds some.
@@ -49,6 +57,9 @@ class RankRCCV(ClassNamePrefixFeaturesOutMixin, RankScorer, TransformerMixin, Ba
         Fold means decide; among equals the largest lam.
     refit : bool, default=True
         Fit on all rows with the best lam afterwards, which predicting needs.
+    max_landmarks : int or None, default=None
+        With ``penalty="l1"``: only lams whose model of all rows uses at most so many landmarks,
+        and one at least, are tried. Fewer score faster, and too few rank worse.
     losses : sequence or None, default=None
         Losses to choose from together with lam, in place of `loss` and `loss_params`: names,
         pairs of a name and a dict of its parameters, or PairLoss objects, such as
@@ -73,13 +84,15 @@ memory, n_jobs, random_state, pos_label, verbose
     cv_results_ : dict of ndarray
         ``loss``, ``lam``, ``split{k}_test_score``, ``mean_test_score``, ``std_test_score``,
         ``rank_test_score``, ``n_stopped_short`` (folds whose solver did), ``mean_n_iter``,
-        ``mean_passes``, one entry for each loss and lam.
+        ``mean_passes``, ``mean_n_landmarks`` (in use, over the folds), and with `max_landmarks`
+        ``n_landmarks`` (in use by the model of all rows), one entry for each loss and lam.
     n_splits_ : int
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy over all rows, each
         scored by the model of the fold that held it out.
-    classes_, pos_label_, n_iter_, n_features_in_, feature_names_in_
-        As in `RankRC`.
+    classes_, pos_label_, n_iter_, feature_scales_, n_features_in_, feature_names_in_
+        As in `RankRC`. Learned scales serve all folds: they are found before, on all rows, which
+        makes ``best_score_`` a little higher still.
 
     Raises
     ------
@@ -102,14 +115,21 @@ memory, n_jobs, random_state, pos_label, verbose
     >>> model = RankRCCV(lams=[1.0, 0.01], cv=3).fit(X, y)
     >>> model.best_lam_ in (1.0, 0.01)
     True
+
+    At most three landmarks:
+
+    >>> sparse = RankRCCV(penalty="l1", max_landmarks=3, cv=3).fit(X, y)
+    >>> sparse.best_estimator_.n_landmarks_ <= 3
+    True
     """
 
     def __init__(
         self,
-        lams: Sequence[float] = PAPER_LAMS,
+        lams: Sequence[float] | None = None,
         cv: Any = 10,
         scoring: Any = "roc_auc",
         refit: bool = True,
+        max_landmarks: int | None = None,
         losses: Sequence[Any] | None = None,
         kernel: Any = "gaussian",
         width: Any = "mean",
@@ -131,6 +151,7 @@ memory, n_jobs, random_state, pos_label, verbose
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
+        self.max_landmarks = max_landmarks
         self.losses = losses
         self.kernel = kernel
         self.width = width
@@ -161,10 +182,7 @@ memory, n_jobs, random_state, pos_label, verbose
         RankRCCV
             This estimator.
         """
-        lams = [float(lam) for lam in np.ravel(self.lams)]
-        if not lams:
-            raise ValueError("lams is empty: pass at least one number above 0.")
-        check_solver_parameters(self, lams)
+        self._check_parameters()
         candidates = self._candidates()
         scoring = as_scoring(self.scoring)
         validate_data(self, header(X), skip_check_array=True)
@@ -173,12 +191,30 @@ memory, n_jobs, random_state, pos_label, verbose
             self.cv, prepared.labels, prepared.n_rows, self.random_state, "RankRC with a lam"
         )
         losses = [make_loss(c.loss, self.eps, c.params) for c in candidates]
+        penalty = PENALTIES[self.penalty]
+        on_all_rows = [
+            partial(prepared.problem, 1.0, None, loss, penalty.coordinates) for loss in losses
+        ]
+        given = penalty.lams(on_all_rows) if self.lams is None else np.ravel(self.lams)
+        lams = [float(lam) for lam in given]
+        whole: list[Solution] | None = None
+        if self.max_landmarks is not None:
+            lams, whole = self._small_enough(prepared, on_all_rows, lams)
         solutions, scores = self._cross_validate(prepared, folds, losses, lams, scoring)
-        self._store_results(candidates, lams, solutions, scores)
+        self._store_results(candidates, lams, solutions, scores, whole)
         self.n_splits_ = len(folds)
+        self.feature_scales_ = prepared.scales
         self.classes_, self.pos_label_ = prepared.labels.classes, prepared.labels.pos_label
         if self.refit:
-            self._refit(prepared, folds, [path[self.best_index_] for path in solutions])
+            best, loss = self.best_index_, losses[self.best_index_ // len(lams)]
+            model = self._best_model()
+            if whole is None:
+                fit_path([model], replace(prepared, loss=loss), self.verbose)
+            else:
+                problem = on_all_rows[best // len(lams)]()
+                store_solutions([model], prepared, problem, [whole[best]])
+            model.offset_ = _held_out_threshold(prepared, folds, [path[best] for path in solutions])
+            self.best_estimator_ = model
         return self
 
     def fit_rows(self, rows: LabelledRows) -> Self:
@@ -217,6 +253,22 @@ memory, n_jobs, random_state, pos_label, verbose
             )
         return self.best_estimator_
 
+    def _check_parameters(self) -> None:
+        lams = [] if self.lams is None else [float(lam) for lam in np.ravel(self.lams)]
+        if self.lams is not None and not lams:
+            raise ValueError("lams is empty: pass at least one number above 0.")
+        check_solver_parameters(self, lams)
+        most = self.max_landmarks
+        if most is None:
+            return
+        if not isinstance(most, (int, np.integer)) or isinstance(most, bool) or most < 1:
+            raise ValueError(f"max_landmarks={most!r} must be a whole number above 0, or None.")
+        if not PENALTIES[self.penalty].drops_landmarks:
+            raise ValueError(
+                f"max_landmarks={most} needs penalty='l1': with {self.penalty!r} every landmark is "
+                f"used. Pass landmarks=('rare', {most}) for as many of them."
+            )
+
     def _candidates(self) -> list[Candidate]:
         if self.losses is None:
             return [Candidate(self.loss, self.loss_params)]
@@ -247,9 +299,10 @@ memory, n_jobs, random_state, pos_label, verbose
                 fold = number // len(losses) + 1
                 advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
 
-            paths = solve_paths(
+            penalty = PENALTIES[self.penalty]
+            paths = penalty.solve_paths(
                 [
-                    partial(prepared.problem, 1.0, held_out, loss)
+                    partial(prepared.problem, 1.0, held_out, loss, penalty.coordinates)
                     for held_out, _ in folds
                     for loss in losses
                 ],
@@ -268,12 +321,51 @@ memory, n_jobs, random_state, pos_label, verbose
                 scores[k] = [scoring(y, column, weight) for column in held_out_scores.T]
         return solutions, scores
 
+    def _small_enough(
+        self, prepared: Prepared, on_all_rows: Sequence[Make], lams: list[float]
+    ) -> tuple[list[float], list[Solution]]:
+        """The lams with which some loss uses few enough landmarks on all rows.
+
+        And the solutions there, by loss and lam.
+        """
+        lams = sorted(lams, reverse=True)
+        paths: list[list[Solution]] = [[] for _ in on_all_rows]
+        with prepared.blas_threads(), track("Counting landmarks", None, self.verbose) as advance:
+            for start in range(0, len(lams), _LAMS_AT_ONCE):
+                more = PENALTIES[self.penalty].solve_paths(
+                    on_all_rows,
+                    lams[start : start + _LAMS_AT_ONCE],
+                    self.tol,
+                    self.max_iter,
+                    prepared.at_once,
+                    lambda _, lam, step: advance(1, f"lam {lam:.3g}, iteration {step.iteration}"),
+                )
+                paths = [path + solutions for path, solutions in zip(paths, more, strict=True)]
+                # From here on there are only more of them.
+                if all((_sizes(solutions) > self.max_landmarks).all() for solutions in more):
+                    break
+        sizes = np.array([_sizes(path) for path in paths])
+        kept = np.flatnonzero(self._is_allowed(sizes).any(axis=0))
+        if not len(kept):
+            used = np.where(sizes > 0, sizes, np.iinfo(int).max).min(axis=0)
+            fewest = int(used.argmin())
+            raise ValueError(
+                f"no lam leaves 1 to {self.max_landmarks} landmarks: lam={lams[fewest]:.3g} uses "
+                f"{used[fewest]}, the fewest. Raise max_landmarks, or pass more lams around it."
+            )
+        return [lams[k] for k in kept], [path[k] for path in paths for k in kept]
+
+    def _is_allowed(self, sizes: np.ndarray) -> np.ndarray:
+        """Whether models that use so many landmarks may be chosen."""
+        return (sizes > 0) & (sizes <= self.max_landmarks)
+
     def _store_results(
         self,
         candidates: list[Candidate],
         lams: list[float],
         solutions: list[list[Solution]],
         scores: np.ndarray,
+        whole: list[Solution] | None,
     ) -> None:
         mean = scores.mean(axis=0)
         short = [[stopped_short(s, self.tol) for s in path] for path in solutions]
@@ -287,7 +379,9 @@ memory, n_jobs, random_state, pos_label, verbose
             )
         # Among equal means the largest lam: the smoothest model.
         by_entry = np.tile(lams, len(candidates))
-        best = best_of(mean, -by_entry)
+        sizes = None if whole is None else _sizes(whole)
+        allowed = np.arange(len(mean)) if sizes is None else np.flatnonzero(self._is_allowed(sizes))
+        best = int(allowed[best_of(mean[allowed], -by_entry[allowed])])
         self.best_index_, self.best_lam_ = best, lams[best % len(lams)]
         self.best_loss_, self.best_loss_params_ = candidates[best // len(lams)]
         self.best_score_ = float(mean[best])
@@ -298,9 +392,13 @@ memory, n_jobs, random_state, pos_label, verbose
             "n_stopped_short": np.sum(short, axis=0),
             "mean_n_iter": np.mean([[s.n_iter for s in path] for path in solutions], axis=0),
             "mean_passes": np.mean([[s.passes for s in path] for path in solutions], axis=0),
+            "mean_n_landmarks": np.mean([_sizes(path) for path in solutions], axis=0),
         }
+        if sizes is not None:
+            self.cv_results_["n_landmarks"] = sizes
 
-    def _refit(self, prepared: Prepared, folds: list[Fold], solutions: list[Solution]) -> None:
+    def _best_model(self) -> RankRC:
+        """A model that is still to be fitted."""
         own = self.get_params(deep=False)
         names = RankRC().get_params(deep=False)
         own |= {"loss": self.best_loss_, "loss_params": self.best_loss_params_}
@@ -308,10 +406,12 @@ memory, n_jobs, random_state, pos_label, verbose
         model.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
-        loss = make_loss(model.loss, model.eps, model.loss_params)
-        fit_path([model], replace(prepared, loss=loss), self.verbose)
-        model.offset_ = _held_out_threshold(prepared, folds, solutions)
-        self.best_estimator_ = model
+        return model
+
+
+def _sizes(solutions: Sequence[Solution]) -> np.ndarray:
+    """How many landmarks each of the solutions uses."""
+    return np.array([np.count_nonzero(solution.at.coefficients) for solution in solutions])
 
 
 def _held_out(

@@ -1,7 +1,12 @@
 """Whitened landmark coordinates: equation (14) of the paper, with its pseudo-inverse."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import linalg
+
+Coordinates = Callable[[np.ndarray, np.dtype], np.ndarray]
+"""Makes T in beta = T w from the kernel between the landmarks and the dtype of kernel blocks."""
 
 # Rounding errors of eigenvalues were seen at a few times n eps max(Lambda) on repeated landmarks.
 _SAFETY = 16.0
@@ -36,6 +41,8 @@ def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
     -----
     Cost: O(n_landmarks^3) time, three matrices of that size.
     """
+    if not len(K):
+        return np.empty((0, 0))
     values, vectors = linalg.eigh(K, check_finite=False)
     values, vectors = values[::-1], vectors[:, ::-1]
     scale = max(float(np.trace(K)) / len(K), 0.0)

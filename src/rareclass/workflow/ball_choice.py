@@ -1,14 +1,13 @@
 """The balls of a hunt: their prices and shape chosen on held-out rows where there are any."""
 
 import re
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rareclass.rows import LabelledRows
 from rareclass.workflow.hunt_table import HuntLabels
+from rareclass.workflow.warning_notes import warnings_as
 
 # Fewer labelled rows of a kind, and there are none to hold out.
 LEAST_TO_HOLD_OUT = 2
@@ -274,15 +273,3 @@ def _in_options(text: str) -> str:
         for pattern, option in _OPTIONS:
             parts[k] = re.sub(pattern, option, parts[k])
     return "".join(parts)
-
-
-@contextmanager
-def warnings_as(notes: list[str]) -> Iterator[None]:
-    """Collect warnings as notes, each once, so that none is printed raw."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        text = str(warning.message)
-        if text not in notes:
-            notes.append(text)

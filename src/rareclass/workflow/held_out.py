@@ -42,20 +42,28 @@ class Estimate:
     Attributes
     ----------
     measures : list of Measure
-        AUC, average precision, precision at k.
-    n_rows, n_rare : float
-        Number of rows, and of rare ones, copies included.
+        Such as AUC, average precision, precision at k.
+    n_rows : float
+        Number of rows, copies included.
+    n_rare : float or None
+        Rare ones of them, where there is a rare class.
     """
 
     measures: list[Measure]
     n_rows: float
-    n_rare: float
+    n_rare: float | None = None
+
+    def rows_text(self, which: str = "") -> str:
+        """Return the rows in words, such as 1,200 rows, 24 of them rare."""
+        of_them = "" if self.n_rare is None else f", {self.n_rare:,.0f} of them rare"
+        return f"{self.n_rows:,.0f} {which}rows{of_them}"
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the estimate as dictionaries and numbers."""
+        rare = {} if self.n_rare is None else {"n_rare": self.n_rare}
         return {
             "n_rows": self.n_rows,
-            "n_rare": self.n_rare,
+            **rare,
             "measures": {
                 measure.name: {"value": measure.value, "low": measure.low, "high": measure.high}
                 for measure in self.measures
@@ -63,7 +71,7 @@ class Estimate:
         }
 
 
-def estimate(
+def estimate_rare(
     rare: NDArray[np.bool_],
     scores: NDArray[np.float64],
     weight: NDArray[np.float64] | None = None,
@@ -82,14 +90,14 @@ def estimate(
     counts = np.ones(len(rare)) if weight is None else weight
     n_rows, n_rare = float(counts.sum()), float(counts[rare].sum())
     measures = [
-        _measure("AUC", roc_auc_interval(rare, scores, sample_weight=weight)),
-        _measure(
+        as_measure("AUC", roc_auc_interval(rare, scores, sample_weight=weight)),
+        as_measure(
             "average precision", average_precision_interval(rare, scores, sample_weight=weight)
         ),
     ]
     for k in _tops(n_rows, n_rare):
         interval = precision_at_k_interval(rare, scores, k, sample_weight=weight)
-        measures.append(_measure(f"precision at {k}", interval))
+        measures.append(as_measure(f"precision at {k}", interval))
     return Estimate(measures, n_rows, n_rare)
 
 
@@ -98,6 +106,7 @@ def _tops(n_rows: float, n_rare: float) -> list[int]:
     return sorted({first, SECOND_TOP}) if n_rows >= 10 * SECOND_TOP else [first]
 
 
-def _measure(name: str, interval: Sequence[float]) -> Measure:
+def as_measure(name: str, interval: Sequence[float]) -> Measure:
+    """Return an interval (value, low, high) under a name."""
     value, low, high = (float(number) for number in interval)
     return Measure(name, value, low, high)

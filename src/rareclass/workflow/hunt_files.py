@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from rareclass.atomic_file import flush_to_disk
 from rareclass.data.tables import TableFile, batch_rows_for
 from rareclass.errors import InputError
 from rareclass.workflow.ball_choice import HuntSettings
@@ -119,7 +120,7 @@ def write_hunt(
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         names.append(SUMMARY)
         for name in names:
-            _flush_to_disk(folder / name)
+            flush_to_disk(folder / name)
     return [out / name for name in names]
 
 
@@ -301,11 +302,3 @@ def _replacing_folder(out: Path) -> Iterator[Path]:
                 os.replace(former, target)
         shutil.rmtree(aside, ignore_errors=True)
         shutil.rmtree(former, ignore_errors=True)
-
-
-def _flush_to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from rareclass.progress import track
 from rareclass.rows import LabelledRows, as_source
-from rareclass.workflow.ball_choice import Estimate, HuntSettings, fit_balls, warnings_as
+from rareclass.workflow.ball_choice import Estimate, HuntSettings, fit_balls
 from rareclass.workflow.hunt_encoding import HuntEncoder
 from rareclass.workflow.hunt_table import HuntLabels, HuntTable
+from rareclass.workflow.warning_notes import warnings_as
 
 # Where no row was found, or no row could be held out, so many of the nearest are written.
 LEAST_WRITTEN = 100

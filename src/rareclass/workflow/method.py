@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.rows import LabelledRows, RowSource
+from rareclass.workflow.target import FoundLabels, Target
 
 
 class EncodedRows(NamedTuple):
@@ -15,15 +16,19 @@ class EncodedRows(NamedTuple):
     ----------
     X : ndarray, csr_matrix or RowSource
         In memory, or on disk.
-    rare : ndarray of bool
-        Which are rare.
+    y : ndarray of int
+        The code of each row's label; what it means the method knows (see
+        `rareclass.workflow.target.Target`).
     weight : ndarray or None
         How many copies each stands for.
+    n_codes : int
+        Codes there are; these rows may lack some.
     """
 
     X: Any
-    rare: NDArray[np.bool_]
+    y: NDArray[np.int16]
     weight: NDArray[np.float64] | None
+    n_codes: int = 2
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -34,15 +39,14 @@ class EncodedRows(NamedTuple):
         return n_rows, n_features
 
     def fit(self, estimator: Any) -> Any:
-        """Fit an estimator, whose rare label is 1, on these rows.
+        """Fit an estimator on these rows and their codes.
 
         Rows on disk are closed then: they have no other use, and the next training wants the room.
         """
-        y = self.rare.astype(np.int8)
         if isinstance(self.X, RowSource):
-            with LabelledRows(self.X, y, self.weight) as rows:
+            with LabelledRows(self.X, self.y, self.weight) as rows:
                 return estimator.fit_rows(rows)
-        return estimator.fit(self.X, y, sample_weight=self.weight)
+        return estimator.fit(self.X, self.y, sample_weight=self.weight)
 
 
 class Terms(NamedTuple):
@@ -101,7 +105,8 @@ class Method(Protocol):
     """A way to learn a ranking, with what the user said about its parameters.
 
     A method that was not told its parameter chooses it by cross-validation. The model that it
-    fits has ``score_samples`` and ``offset_``, the threshold of scores of rows held out.
+    fits has ``score_samples``, and what its target's `Decision` asks for: ``offset_`` or
+    ``thresholds_``, found on scores of rows held out.
 
     Attributes
     ----------
@@ -113,6 +118,18 @@ class Method(Protocol):
 
     name: ClassVar[str]
     parameter: ClassVar[str]
+
+    def read_target(self, found: FoundLabels, positive: str | None) -> Target:
+        """Return what the labels of a file mean to this method.
+
+        `positive` is the label that the user named as the rare class.
+
+        Raises
+        ------
+        InputError
+            When it cannot learn from these labels, with the remedy.
+        """
+        ...
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """Return what to tell the user before it starts; nothing when it will be quick."""

@@ -12,6 +12,8 @@ from rareclass.errors import InputError
 from rareclass.moments import MIBC, MIBCCV
 from rareclass.moments.mibc_cv import PAPER_CS
 from rareclass.workflow.method import EncodedRows, TableSize, Terms, how_chosen
+from rareclass.workflow.rare_target import RareTarget, rare_target
+from rareclass.workflow.target import FoundLabels
 
 DEFAULT_COST = 1.0
 # Up to so many columns the whole covariance is kept: factorising it takes a fraction of a second.
@@ -46,6 +48,10 @@ class MIBCMethod:
     cost: float | None = None
     covariance: str | None = None
     ridge: Any = None
+
+    def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
+        """Return one label against the rest."""
+        return rare_target(found, positive)
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """Nothing: it is the method for what takes others long."""
@@ -99,6 +105,7 @@ class MIBCMethod:
             "ridge": float(model.ridge_),
             "ridge_chosen_by_cross_validation": chose_ridge and has_folds,
             "specificity_bound": float(model.specificity_bound_),
+            "threshold": float(model.offset_),
             "solver": {
                 "status": model.status_,
                 "iterations": int(model.n_iter_),

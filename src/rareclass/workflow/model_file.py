@@ -14,11 +14,12 @@ from rareclass.atomic_file import replacing
 from rareclass.data.encoding import SparseEncoder, TableEncoder
 from rareclass.errors import InputError
 from rareclass.moments import MIBC
-from rareclass.ranking import RankRC
+from rareclass.ranking import OrdinalRankRC, RankRC
+from rareclass.workflow.decisions import needed_for_decisions
 
 FORMAT = 1
-# What scoring and evaluating look up in the metadata.
-NEEDED_METADATA = {"format", "target", "rare_label", "rest_label", "majority_quantiles", "columns"}
+# What scoring and evaluating look up in the metadata, besides what decisions do.
+_NEEDED_METADATA = {"format", "target", "columns"}
 
 # Every type that a model file may hold besides numpy's dense arrays and scikit-learn's estimators,
 # which skops knows. A type is named here only after a look at what building one does: nothing
@@ -32,6 +33,7 @@ TRUSTED_TYPES = (
     "rareclass.moments.mibc.MIBC",
     "rareclass.moments.solution.Solved",
     "rareclass.ranking.newton.Step",
+    "rareclass.ranking.ordinal_rankrc.OrdinalRankRC",
     "rareclass.ranking.rankrc.RankRC",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
@@ -73,11 +75,11 @@ class ModelFile:
     ----------
     encoder : TableEncoder or SparseEncoder
         Turns rows of a file into numbers.
-    model : RankRC or MIBC
+    model : RankRC, OrdinalRankRC or MIBC
         Scores the numbers.
     metadata : dict
-        Plain data: target, rare label, columns, counts, method and its choice, metrics, versions,
-        date.
+        Plain data: target, its rare label or levels, columns, counts, method and its choice,
+        metrics, versions, date.
     notices : list of str
         What is odd about the file but did not keep it from opening.
     """
@@ -148,17 +150,22 @@ def load_model(path: Path) -> ModelFile:
     content = ModelFile(parts["encoder"], parts["model"], parts["metadata"], notices)
     if not (
         isinstance(content.encoder, TableEncoder | SparseEncoder)
-        and isinstance(content.model, RankRC | MIBC)
+        and isinstance(content.model, RankRC | OrdinalRankRC | MIBC)
         and isinstance(content.metadata, dict)
     ):
         raise InputError(f"{path} does not hold what a rareclass model does.", "Fit again.")
-    absent = sorted(NEEDED_METADATA - content.metadata.keys())
+    absent = sorted(needed_metadata(content.metadata) - content.metadata.keys())
     if absent:
         raise InputError(
             f"{path} is damaged or not a rareclass model: its metadata lack {', '.join(absent)}.",
             "Copy it again, or fit again.",
         )
     return content
+
+
+def needed_metadata(metadata: dict[str, Any]) -> set[str]:
+    """Return what the metadata of a model file with this kind of target must hold."""
+    return _NEEDED_METADATA | needed_for_decisions(metadata)
 
 
 def _check_whole(path: Path) -> None:

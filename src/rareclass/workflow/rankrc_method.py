@@ -4,19 +4,15 @@ from dataclasses import dataclass, replace
 from math import log2
 from typing import Any, ClassVar
 
-from rareclass.byte_sizes import size_text
-from rareclass.errors import InputError
 from rareclass.ranking import RankRC, RankRCCV
-from rareclass.ranking.preparation import held_whole_bytes
 from rareclass.ranking.rankrc_cv import PAPER_LAMS
 from rareclass.workflow.duration import LONG_SECONDS, duration_text, rankrc_seconds
+from rareclass.workflow.landmark_choice import check_kernel_memory, choose_landmarks, n_landmarks
 from rareclass.workflow.method import EncodedRows, TableSize, Terms, how_chosen
+from rareclass.workflow.rare_target import RareTarget, rare_target
+from rareclass.workflow.target import FoundLabels
 
 DEFAULT_LAM = 2.0**-8
-# More rare rows than this are thinned to well-spread ones; fewer are joined by some majority
-# rows, which costs little and helps most where rare rows are few (docs/decisions/0006).
-MOST_RARE_LANDMARKS = 1000
-MAJORITY_LANDMARKS = 200
 
 
 @dataclass(frozen=True)
@@ -34,11 +30,15 @@ class RankRCMethod:
 
     lam: float | None = None
 
+    def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
+        """Return one label against the rest."""
+        return rare_target(found, positive)
+
     def outlook(self, size: TableSize, terms: Terms) -> str:
         """Say so when it will take long: another method needs one pass of the rows."""
         n_lams = len(PAPER_LAMS) if self.lam is None else 1
         seconds = rankrc_seconds(
-            size, _n_landmarks(size.n_rare), terms.folds * n_lams + terms.folds, terms.memory
+            size, n_landmarks(size.n_rare), terms.folds * n_lams + terms.folds, terms.memory
         )
         if seconds < LONG_SECONDS:
             return ""
@@ -50,10 +50,15 @@ class RankRCMethod:
 
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> RankRC:
         """Fit with cross-validation where there are rows for it."""
-        n_rare = int(rows.rare.sum())
-        _check_memory(n_rare, rows.X.dtype.itemsize, terms.memory)
+        n_rare = int((rows.y == 1).sum())
+        check_kernel_memory(
+            n_rare,
+            rows.X.dtype.itemsize,
+            terms.memory,
+            instead="give --method mibc, which has no kernel",
+        )
         shared: dict[str, Any] = {
-            "landmarks": _landmarks(n_rare),
+            "landmarks": choose_landmarks(n_rare),
             "pos_label": 1,
             "random_state": terms.seed,
             "memory": terms.memory,
@@ -80,6 +85,7 @@ class RankRCMethod:
             "lam_chosen_by_cross_validation": self.lam is None and terms.folds >= 2,
             "width": float(model.width_),
             "n_landmarks": int(model.coef_.shape[0]),
+            "threshold": float(model.offset_),
             "solver": {"status": model.status_, "iterations": int(model.n_iter_)},
         }
 
@@ -94,27 +100,3 @@ class RankRCMethod:
     def lighten(self, model: RankRC) -> None:
         """Drop the whitener: only `transform` needs it, and it would be most of the file."""
         del model.whitener_
-
-
-def _landmarks(n_rare: int) -> tuple[str, int]:
-    """Return which rows carry a model of so many rare rows."""
-    if n_rare > MOST_RARE_LANDMARKS:
-        return "rare", MOST_RARE_LANDMARKS
-    return "rare+majority", MAJORITY_LANDMARKS
-
-
-def _n_landmarks(n_rare: int) -> int:
-    rule, count = _landmarks(n_rare)
-    return n_rare + count if rule == "rare+majority" else count
-
-
-def _check_memory(n_rare: int, item: int, allowed: int) -> None:
-    """Raise `InputError` when what the solver holds whole does not fit: kernel and factors."""
-    needed = sum(held_whole_bytes(_n_landmarks(n_rare), n_rare, item))
-    if needed > allowed:
-        raise InputError(
-            f"The kernel of {n_rare:,} distinct rare rows with their landmarks takes "
-            f"{size_text(needed)}; {size_text(allowed)} are left for it.",
-            "Raise --memory, fit on a sample of the rows, or give --method mibc, which has no "
-            "kernel.",
-        )

@@ -63,16 +63,16 @@ class RowsOnDisk:
 
 
 def distinct_on_disk(
-    rows: RowsOnDisk, rare: NDArray[np.bool_]
+    rows: RowsOnDisk, y: NDArray[np.int16]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """Return the first row of each group of copies, and how many each has, None without copies.
 
     Rows are compared by 128 bits of hash: 16 bytes a row, and as many again while they are
     sorted.
     """
-    hashes = np.empty((len(_HASH_SEEDS), len(rare)), dtype=np.uint64)
+    hashes = np.empty((len(_HASH_SEEDS), len(y)), dtype=np.uint64)
     for place, frame in rows.frames():
-        marked = frame.with_columns(pl.Series("\0rare", rare[place]))
+        marked = frame.with_columns(pl.Series("\0code", y[place]))
         for k, seed in enumerate(_HASH_SEEDS):
             hashes[k, place] = marked.hash_rows(seed).to_numpy()
     order = np.lexsort(hashes)  # equal rows stay in their order
@@ -92,6 +92,7 @@ def distinct_on_disk(
 def encode_on_disk(
     encoder: TableEncoder,
     rows: RowsOnDisk,
+    y: NDArray[np.int16],
     rare: NDArray[np.bool_],
     weight: NDArray[np.float64] | None,
     seed: int,
@@ -99,7 +100,7 @@ def encode_on_disk(
     """Fit an encoder on a sample, and encode all rows into a scratch file.
 
     The sample is all rare rows and random others, as many as `rows.most_sampled` allows. Rows of
-    the sample are written as the encoder's fit gives them (rare shares out of fold), so that a
+    the sample are written as the encoder's fit gives them (means of codes out of fold), so that a
     sample of everything gives what encoding in memory gives.
 
     Parameters
@@ -107,6 +108,8 @@ def encode_on_disk(
     encoder : TableEncoder
         Not fitted yet.
     rows : RowsOnDisk
+    y : ndarray of int
+        Their codes.
     rare : ndarray of bool
         Which are rare.
     weight : ndarray or None
@@ -118,7 +121,7 @@ def encode_on_disk(
     share = None if weight is None else weight[sample]
     if stands_for is not None:
         share = stands_for if share is None else stands_for * share
-    sampled = encoder.fit_transform(rows[sample].frame(), rare[sample], share, len(rare))
+    sampled = encoder.fit_transform(rows[sample].frame(), y[sample], share, len(rare))
     encoded = ScratchRows(sampled.shape[1], sampled.dtype, rows.scratch, len(rare))
     if len(sample) == len(rare):
         encoded.append(sampled)

@@ -17,12 +17,14 @@ from rareclass.atomic_file import check_not_input, check_writable, replacing
 from rareclass.data.columns import Column
 from rareclass.data.svmlight_file import SvmlightFile
 from rareclass.data.tables import TableFile, batch_rows_for, open_table
-from rareclass.data.target import is_rare, labels_as_text
+from rareclass.data.target import labels_as_text
 from rareclass.data.training_table import read_as_trained
 from rareclass.errors import InputError, nearest_name
 from rareclass.progress import track
 from rareclass.streams.json_table import JsonLinesTable, is_json_lines
-from rareclass.workflow.held_out import Estimate, estimate
+from rareclass.workflow.decision import Confusion
+from rareclass.workflow.decisions import decision_of
+from rareclass.workflow.held_out import Estimate
 from rareclass.workflow.model_file import ModelFile
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
@@ -69,27 +71,29 @@ class Scoring:
 
     Attributes
     ----------
-    n_rows, n_called_rare : int
-        Rows scored, and those above the threshold.
+    n_rows : int
+        Rows scored.
+    sentence : str
+        How many of them were called what.
     seen : Seen
         What was new in the file.
     """
 
     n_rows: int
-    n_called_rare: int
+    sentence: str
     seen: Seen
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Measures of a model on a file with labels, and counts at its threshold.
+    """Measures of a model on a file with labels, and its decisions.
 
     Attributes
     ----------
     estimate : Estimate
-        AUC, average precision, precision at k with intervals.
-    true_rare, false_rare, missed_rare, true_rest : int
-        Rows called rare that are, that are not; rows called rest that are rare, that are not.
+        Measures of the ranking with intervals.
+    confusion : Confusion
+        Rows by what they are and what they are called.
     n_unlabelled : int
         Rows left out because their target is empty.
     seen : Seen
@@ -97,36 +101,15 @@ class Evaluation:
     """
 
     estimate: Estimate
-    true_rare: int
-    false_rare: int
-    missed_rare: int
-    true_rest: int
+    confusion: Confusion
     n_unlabelled: int
     seen: Seen
 
-    @property
-    def precision(self) -> float:
-        """Share of the rows called rare that are; nan when none is called so."""
-        called = self.true_rare + self.false_rare
-        return self.true_rare / called if called else float("nan")
-
-    @property
-    def recall(self) -> float:
-        """Share of the rare rows that are called rare."""
-        return self.true_rare / (self.true_rare + self.missed_rare)
-
     def as_plain_data(self) -> dict[str, Any]:
         """Return the evaluation as dictionaries and numbers."""
-        called = self.true_rare + self.false_rare
-        return self.estimate.as_plain_data() | {
-            "at_threshold": {
-                "true_rare": self.true_rare,
-                "false_rare": self.false_rare,
-                "missed_rare": self.missed_rare,
-                "true_rest": self.true_rest,
-                "precision": self.precision if called else None,
-                "recall": self.recall,
-            },
+        return {
+            **self.estimate.as_plain_data(),
+            **self.confusion.numbers,
             "n_rows_without_target": self.n_unlabelled,
             "unseen_values": dict(self.seen.unseen_values),
         }
@@ -149,8 +132,9 @@ def score_file(
         The rows.
     out : Path
         Parquet or CSV by its suffix. Columns: the identifier (or ``row``, counted from 1),
-        ``score`` (higher is rarer), ``called_rare`` and ``percentile`` (the share of the training
-        majority with a lower score, in percent).
+        ``score`` (higher is rarer, or a higher level), what each row is called (``called_rare``,
+        or ``level``) and ``percentile`` (the share of the training majority, or of all training
+        rows where the target has levels, with a lower score, in percent).
     id_column : str or None
         A column of `data` to carry over.
     separator : str, optional
@@ -163,31 +147,32 @@ def score_file(
     """
     check_score_path(out, data)
     file, seen = _open(data, separator), Seen()
+    decision = decision_of(content.model, content.metadata)
     if id_column is not None:
-        _check_id(file, id_column, out)
-    quantiles = np.asarray(content.metadata["majority_quantiles"])
+        _check_id(file, id_column, out, decision.column)
+    quantiles = np.asarray(content.metadata[decision.quantiles])
     percents = np.linspace(0.0, 100.0, len(quantiles))
-    threshold, n_rare = content.model.offset_, 0
+    n_called = np.zeros(decision.n_codes, dtype=np.intp)
     with replacing(out) as temporary, _writer(temporary) as writer:
         first_row = 1
         for batch in _scored(content, file, id_column, seen):
-            called = batch.scores > threshold
+            called = decision.decide(batch.scores)
             rows = pl.Series("row", np.arange(first_row, first_row + len(called)))
             writer.write(
                 pl.DataFrame(
                     [
                         rows if batch.kept is None else batch.kept,
                         pl.Series("score", batch.scores),
-                        pl.Series("called_rare", called),
+                        decision.cells(called),
                         pl.Series("percentile", np.interp(batch.scores, quantiles, percents)),
                     ]
                 )
             )
-            n_rare += int(called.sum())
+            n_called += np.bincount(called, minlength=decision.n_codes)
             first_row += len(called)
         if first_row == 1:
             raise InputError(f"{data} has no rows.", "Give a file with rows.")
-    return Scoring(first_row - 1, n_rare, seen)
+    return Scoring(first_row - 1, decision.sentence(n_called), seen)
 
 
 def check_score_path(out: Path, data: Path) -> None:
@@ -224,23 +209,13 @@ def evaluate_file(content: ModelFile, data: Path, separator: str | None = None) 
         raise InputError(f"{data} has no rows.", "Give a file with rows.")
     labels = pl.concat([labels_as_text(batch.kept) for batch in batches if batch.kept is not None])
     scores = np.concatenate([batch.scores for batch in batches])
-    labelled = labels.is_not_null().to_numpy()
-    labels, scores = labels.filter(pl.Series(labelled)), scores[labelled]
-    rare_label = content.metadata["rare_label"]
-    rare = is_rare(labels, rare_label, content.metadata.get("label_counts", ()))
-    if not rare.any() or rare.all():
-        share = "every" if len(rare) and rare.all() else "no"
-        raise InputError(
-            f"{data}: {share} row has the target value {rare_label!r}.",
-            "Both classes are needed to measure a ranking.",
-        )
-    called = scores > content.model.offset_
+    decision = decision_of(content.model, content.metadata)
+    y = decision.codes(labels, str(data))
+    labelled = y >= 0
+    y, scores = y[labelled], scores[labelled]
     return Evaluation(
-        estimate(rare, scores),
-        int((called & rare).sum()),
-        int((called & ~rare).sum()),
-        int((~called & rare).sum()),
-        int((~called & ~rare).sum()),
+        decision.estimate(y, scores),
+        decision.confusion(y, scores),
         int((~labelled).sum()),
         seen,
     )
@@ -317,14 +292,14 @@ def _check_columns(
     seen.extra_columns = [name for name in file.columns if name not in trained]
 
 
-def _check_id(file: TableFile | SvmlightFile, id_column: str, out: Path) -> None:
+def _check_id(file: TableFile | SvmlightFile, id_column: str, out: Path, decided: str) -> None:
     if isinstance(file, SvmlightFile):
         raise InputError("--id: an svmlight file has no named columns.")
     if id_column not in file.columns:
         raise InputError(
             f"--id: there is no column {id_column!r}.", nearest_name(id_column, file.columns)
         )
-    if id_column in ("score", "called_rare", "percentile"):
+    if id_column in ("score", decided, "percentile"):
         raise InputError(f"--id {id_column}: a column of the scores has that name.")
     if out.suffix.lower() == ".csv":
         for first in islice(file.batches([id_column], batch_rows=1), 1):
@@ -350,8 +325,10 @@ class _CsvWriter:
         self._is_first = True
 
     def write(self, frame: pl.DataFrame) -> None:
-        flag = pl.col("called_rare").cast(pl.Int8)
-        frame.with_columns(flag).write_csv(self._file, include_header=self._is_first)
+        # The first column is the user's own; truth values of ours are 1 and 0.
+        ours = frame.columns[1:]
+        flags = [pl.col(name).cast(pl.Int8) for name in ours if frame[name].dtype == pl.Boolean]
+        frame.with_columns(flags).write_csv(self._file, include_header=self._is_first)
         self._is_first = False
 
     def __enter__(self) -> "_CsvWriter":

@@ -1,7 +1,7 @@
-"""The rows to learn from: read, rare class found, copies collapsed; in memory or on disk."""
+"""The rows to learn from: read, labels understood, copies collapsed; in memory or on disk."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -10,17 +10,18 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.data.columns import Column
+from rareclass.data.columns import Column, mean_of_target_named
 from rareclass.data.encoding import SparseEncoder, TableEncoder, encoded_width
 from rareclass.data.streamed_table import stream_training_table
 from rareclass.data.svmlight_file import SvmlightFile
 from rareclass.data.tables import TableFile
-from rareclass.data.target import RareClass, find_rare_class, labels_as_text, rare_class_among
+from rareclass.data.target import label_counts, labels_as_text
 from rareclass.data.training_table import read_training_table
 from rareclass.errors import InputError, nearest_name
 from rareclass.workflow.method import Method, TableSize
 from rareclass.workflow.rankrc_method import RankRCMethod
 from rareclass.workflow.rows_on_disk import RowsOnDisk, distinct_on_disk
+from rareclass.workflow.target import FoundLabels, Target
 
 Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
 
@@ -85,14 +86,12 @@ class TrainingSet:
     ----------
     rows : DataFrame, csr_matrix or RowsOnDisk
         Typed columns, or sparse features.
-    rare : ndarray of bool
-        Which rows are rare.
+    y : ndarray of int
+        The code of each row's label.
     weight : ndarray or None
         How many copies each row stands for, when there were copies and they count.
-    target : str
-        Name of the target.
-    rare_class : RareClass
-        The labels and their counts.
+    target : Target
+        The labels, their counts, and what their codes mean.
     columns : list of Column
         What each column holds; empty for svmlight.
     n_unlabelled, n_copies : int
@@ -103,29 +102,28 @@ class TrainingSet:
     """
 
     rows: Rows
-    rare: NDArray[np.bool_]
+    y: NDArray[np.int16]
     weight: NDArray[np.float64] | None
-    target: str
-    rare_class: RareClass
+    target: Target
     columns: list[Column]
     n_unlabelled: int = 0
     n_copies: int = 0
     zero_based: bool = True
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows with a target, copies included."""
-        return sum(self.rare_class.counts.values())
+    def rare(self) -> NDArray[np.bool_]:
+        """Which rows are not of the majority."""
+        return self.y != self.target.majority
 
     @property
-    def n_rare(self) -> int:
-        """Number of rare rows, copies included."""
-        return self.rare_class.counts[self.rare_class.label]
+    def n_rows(self) -> int:
+        """Number of rows with a target, copies included."""
+        return sum(self.target.counts.values())
 
     @property
     def size(self) -> TableSize:
         """The numbers that say how long a method will take."""
-        n_rows, is_sparse = len(self.rare), sparse.issparse(self.rows)
+        n_rows, is_sparse = len(self.y), sparse.issparse(self.rows)
         n_columns: float = sum(map(encoded_width, self.columns))
         if is_sparse:
             n_columns = self.rows.nnz / max(1, n_rows)  # type: ignore[union-attr]
@@ -140,19 +138,18 @@ class TrainingSet:
     def take(self, chosen: NDArray[np.int64]) -> "TrainingSet":
         """Return the chosen rows."""
         weight = None if self.weight is None else self.weight[chosen]
-        return TrainingSet(
-            self.rows[chosen],
-            self.rare[chosen],
-            weight,
-            self.target,
-            self.rare_class,
-            self.columns,
-            zero_based=self.zero_based,
+        return replace(
+            self,
+            rows=self.rows[chosen],
+            y=self.y[chosen],
+            weight=weight,
+            n_unlabelled=0,
+            n_copies=0,
         )
 
 
 def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> TrainingSet:
-    """Read a file for training, find its rare class, and collapse copies.
+    """Read a file for training, understand its labels, and collapse copies.
 
     Raises
     ------
@@ -170,19 +167,53 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
     table = read_training_table(
         file, settings.target, settings.drop, settings.categories, settings.keep
     )
-    rare_class = find_rare_class(table.labels, settings.positive)
-    rare = (table.labels == rare_class.label).to_numpy()
-    distinct, copies = _distinct_rows(table.frame, rare)
+    target = _target(file, settings.target, label_counts(table.labels), settings)
+    y = _codes(table.labels, target)
+    distinct, copies = _distinct_rows(table.frame, y)
     return TrainingSet(
         table.frame if copies is None else table.frame[distinct],
-        rare[distinct],
+        y[distinct],
         copies if settings.weigh_copies else None,
-        settings.target,
-        rare_class,
-        table.columns,
+        target,
+        _named_by(target, table.columns),
         table.n_unlabelled,
-        len(rare) - len(distinct),
+        len(y) - len(distinct),
     )
+
+
+def _target(
+    file: TableFile | SvmlightFile, column: str, counts: dict[str, int], settings: FitSettings
+) -> Target:
+    """Return what the labels mean to the method."""
+    found = FoundLabels(column, counts, lambda label: _first_row(file, column, label))
+    return settings.method.read_target(found, settings.positive)
+
+
+def _first_row(file: TableFile | SvmlightFile, column: str, label: str) -> int:
+    """Return the first row of a file that has a label, counted from 1."""
+    first = 1
+    if isinstance(file, SvmlightFile):
+        parts = (pl.Series("label", batch.labels) for batch in file.batches(zero_based=True))
+    else:
+        parts = (batch[column] for batch in file.batches([column]))
+    for cells in parts:
+        found = (labels_as_text(cells) == label).arg_max()
+        if found is not None and labels_as_text(cells)[found] == label:
+            return first + found
+        first += len(cells)
+    raise ValueError(f"no row has the label {label!r}")
+
+
+def _codes(labels: pl.Series, target: Target) -> NDArray[np.int16]:
+    codes: NDArray[np.int16] = labels.replace_strict(
+        target.code_of, return_dtype=pl.Int16
+    ).to_numpy()
+    return codes
+
+
+def _named_by(target: Target, columns: list[Column]) -> list[Column]:
+    """Return columns whose treatment says what the mean of this target is."""
+    return [mean_of_target_named(column, target.share) for column in columns]
 
 
 def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> TrainingSet:
@@ -190,21 +221,21 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
     table = stream_training_table(
         file, target, settings.drop, settings.categories, settings.keep, settings.scratch
     )
-    rare_class = rare_class_among(table.counts, settings.positive)
+    meaning = _target(file, target, table.counts, settings)
     labelled = np.flatnonzero(table.codes >= 0)
-    rare = table.codes[labelled] == table.labels.index(rare_class.label)
+    code_of = np.array([meaning.code_of[label] for label in table.labels], dtype=np.int16)
+    y = code_of[table.codes[labelled]]
     used = [column.name for column in table.columns if column.is_used]
     rows = RowsOnDisk(table.cells, used, labelled, settings.most_sampled, settings.scratch)
-    distinct, copies = distinct_on_disk(rows, rare)
+    distinct, copies = distinct_on_disk(rows, y)
     return TrainingSet(
         rows if copies is None else rows[distinct],
-        rare[distinct],
+        y[distinct],
         copies if settings.weigh_copies else None,
-        target,
-        rare_class,
-        table.columns,
+        meaning,
+        _named_by(meaning, table.columns),
         len(table.codes) - len(labelled),
-        len(rare) - len(distinct),
+        len(y) - len(distinct),
     )
 
 
@@ -217,44 +248,43 @@ def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
     if not len(batch.labels):
         raise InputError(f"{file.path} has no rows.", "Give a file with rows.")
     labels = labels_as_text(pl.Series("label", batch.labels))
-    rare_class = find_rare_class(labels, settings.positive)
-    rare = (labels == rare_class.label).to_numpy()
-    distinct, copies = _distinct_sparse_rows(batch.X, rare)
+    target = _target(file, "label", label_counts(labels), settings)
+    y = _codes(labels, target)
+    distinct, copies = _distinct_sparse_rows(batch.X, y)
     return TrainingSet(
         batch.X if copies is None else batch.X[distinct],
-        rare[distinct],
+        y[distinct],
         copies if settings.weigh_copies else None,
-        "label",
-        rare_class,
+        target,
         [],
-        n_copies=len(rare) - len(distinct),
+        n_copies=len(y) - len(distinct),
         zero_based=zero_based,
     )
 
 
 def _distinct_rows(
-    rows: pl.DataFrame, rare: NDArray[np.bool_]
+    rows: pl.DataFrame, y: NDArray[np.int16]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """Return the first row of each group of copies, and how many each has, None without copies.
 
-    Copies are equal in every column and in class: a copy of a training row that is held out, or
+    Copies are equal in every column and in code: a copy of a training row that is held out, or
     in another fold, would flatter the model.
     """
-    mark, position, count = "\0rare", "\0row", "\0count"
-    marked = rows.with_columns(pl.Series(mark, rare))
+    mark, position, count = "\0code", "\0row", "\0count"
+    marked = rows.with_columns(pl.Series(mark, y))
     groups = (
         marked.with_row_index(position)
         .group_by(marked.columns, maintain_order=True)
         .agg(pl.col(position).first(), pl.len().alias(count))
     )
     distinct = groups[position].cast(pl.Int64).to_numpy()
-    if len(distinct) == len(rare):
+    if len(distinct) == len(y):
         return distinct, None
     return distinct, groups[count].cast(pl.Float64).to_numpy()
 
 
 def _distinct_sparse_rows(
-    X: sparse.csr_matrix, rare: NDArray[np.bool_]
+    X: sparse.csr_matrix, y: NDArray[np.int16]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """Return the same for sparse rows, which are brought into one way of writing them."""
     X.sum_duplicates()
@@ -265,7 +295,7 @@ def _distinct_sparse_rows(
         stored = slice(X.indptr[row], X.indptr[row + 1])
         digest = hashlib.blake2b(X.indices[stored].tobytes(), digest_size=16)
         digest.update(X.data[stored].tobytes())
-        digest.update(rare[row].tobytes())
+        digest.update(y[row].tobytes())
         count[first.setdefault(digest.digest(), row)] += 1
     distinct = np.flatnonzero(count)
-    return distinct, None if len(distinct) == len(rare) else count[distinct]
+    return distinct, None if len(distinct) == len(y) else count[distinct]

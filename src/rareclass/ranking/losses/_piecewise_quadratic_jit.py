@@ -46,16 +46,17 @@ def _zones(rare, scores, bound, low_out, high_out):
 
 
 @njit(cache=True, nogil=True)
-def _row(W, S1, S2, t, low, high, knee, steep, curve):
-    """Sum of one majority row over the rare rows, and its slope in t."""
-    total = steep * (W[low] * (knee + t) - S1[low])
-    slope = steep * W[low]
-    if high > low:
-        a = 1.0 + t
-        n, s1, s2 = W[high] - W[low], S1[high] - S1[low], S2[high] - S2[low]
-        total += 0.5 * curve * max(a * a * n - 2.0 * a * s1 + s2, 0.0)
-        slope += curve * (a * n - s1)
-    return total, slope
+def _row(t, w, s, n, s1, s2, shape):
+    """Sum of one majority row over the rare rows, and its slope in t.
+
+    w and s are sums over its linear zone, n, s1 and s2 over its quadratic one. Numbers only: a call
+    with arrays takes 40 ns, fifteen times as long as all of this.
+    """
+    _, knee, steep, curve = shape
+    a = 1.0 + t
+    square = max(a * a * n - 2.0 * a * s1 + s2, 0.0)
+    total = steep * (w * (knee + t) - s) + 0.5 * curve * square
+    return total, steep * w + curve * (a * n - s1)
 
 
 @njit(cache=True, nogil=True)
@@ -72,9 +73,8 @@ def _add_pull(sums_out, low, high, t, w):
 @njit(cache=True, nogil=True)
 def _block(rare, W, S1, S2, scores, weight, shape, gradient_out, low_out, high_out, sums_out):
     """Value of the pairs of a block; gradient by row, zones, and additive rare-side sums."""
-    bound, knee, steep, curve = shape
     value = 0.0
-    _zones(rare, scores, bound, low_out, high_out)
+    _zones(rare, scores, shape[0], low_out, high_out)
     for j in range(scores.shape[0]):
         w = weight[j]
         if w == 0.0:
@@ -82,23 +82,23 @@ def _block(rare, W, S1, S2, scores, weight, shape, gradient_out, low_out, high_o
             low_out[j] = 0
             high_out[j] = 0
             continue
-        low, high = low_out[j], high_out[j]
-        total, slope = _row(W, S1, S2, scores[j], low, high, knee, steep, curve)
+        t, lo, hi = scores[j], low_out[j], high_out[j]
+        n, s1, s2 = W[hi] - W[lo], S1[hi] - S1[lo], S2[hi] - S2[lo]
+        total, slope = _row(t, W[lo], S1[lo], n, s1, s2, shape)
         value += w * total
         gradient_out[j] = w * slope
-        _add_pull(sums_out, low, high, scores[j], w)
+        _add_pull(sums_out, lo, hi, t, w)
     return value
 
 
 @njit(cache=True, nogil=True)
 def _rows(rare, W, S1, S2, scores, shape, total_out, slope_out, low_out, high_out):
     """Each majority row's sum over the rare rows, its slope, its zones."""
-    bound, knee, steep, curve = shape
-    _zones(rare, scores, bound, low_out, high_out)
+    _zones(rare, scores, shape[0], low_out, high_out)
     for j in range(scores.shape[0]):
-        total_out[j], slope_out[j] = _row(
-            W, S1, S2, scores[j], low_out[j], high_out[j], knee, steep, curve
-        )
+        lo, hi = low_out[j], high_out[j]
+        n, s1, s2 = W[hi] - W[lo], S1[hi] - S1[lo], S2[hi] - S2[lo]
+        total_out[j], slope_out[j] = _row(scores[j], W[lo], S1[lo], n, s1, s2, shape)
 
 
 @njit(cache=True, nogil=True)

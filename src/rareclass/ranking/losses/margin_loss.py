@@ -80,21 +80,18 @@ class MarginLoss(PairLoss):
     def block(self, rare: Any, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and rare-side sums of a block of majority rows."""
         terms = self.rows(rare, scores)
-        return BlockTerms(
-            float(weighted(weight, terms.total).sum()),
-            weighted(weight, terms.slope),
-            self.pull(rare, terms.zone, weight),
-            terms.zone,
-        )
+        there = weight > 0.0
+        gradient = np.multiply(weight, terms.slope, out=np.zeros(len(scores)), where=there)
+        value = float(weight[there] @ terms.total[there])
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return too_far(gradient, self.n_pull(rare), terms.zone)
+        return BlockTerms(value, gradient, self.pull(rare, terms.zone, weight), terms.zone)
 
     def finish(self, rare: Any, sums: np.ndarray) -> RareTerms:
         """Gradient by rare score, in the caller's order, from the sums of all blocks."""
         raise NotImplementedError
 
 
-def weighted(weight: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """``weight * values``, where a weight of zero is absence even of what is not finite."""
-    if np.isfinite(values).all():
-        return weight * values
-    with np.errstate(over="ignore"):
-        return np.multiply(weight, values, out=np.zeros(len(values)), where=weight > 0.0)
+def too_far(gradient: np.ndarray, n_sums: int, zone: Any) -> BlockTerms:
+    """The answer where a loss overflows: the line search comes back from there."""
+    return BlockTerms(np.inf, np.full(len(gradient), np.nan), np.full(n_sums, np.nan), zone)

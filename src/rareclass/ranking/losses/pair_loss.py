@@ -73,6 +73,11 @@ class PairLoss(Protocol):
         """How many unknowns the loss has of its own."""
         return 0
 
+    @property
+    def rare_share(self) -> float:
+        """Share of the rare rows that count: below 1, the loss is that of the lowest ones."""
+        return 1.0
+
     def pair_weight(self, rare_weight: np.ndarray, majority: float) -> float:
         """Total weight of all pairs, from the weights of the rare rows and the majority's sum."""
         return float(rare_weight.sum() * majority)

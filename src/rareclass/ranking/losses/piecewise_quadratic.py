@@ -136,7 +136,8 @@ class PiecewiseQuadratic(MarginLoss):
     def pull(self, rare: RareSide, zone: tuple, weight: np.ndarray) -> np.ndarray:
         """Rare-side sums, for `finish`, of majority rows of any weight."""
         sums = np.zeros((3, len(rare.scores) + 1))
-        jit._pull(*zone, weight, sums)
+        low, high, t = zone
+        jit._pull(low, high, t, weight, sums)
         return sums
 
     def n_pull(self, rare: RareSide) -> int:
@@ -164,8 +165,18 @@ class PiecewiseQuadratic(MarginLoss):
     ) -> np.ndarray:
         """Change of each majority row's sum along a direction of all scores."""
         change = np.empty(len(direction))
+        low, high, t = zone
         jit._row_change(
-            rare.weight_sum, rare.score_sum, *prefix, *zone, direction, self.shape, change
+            rare.weight_sum,
+            rare.score_sum,
+            prefix.weight_sum,
+            prefix.score_sum,
+            low,
+            high,
+            t,
+            direction,
+            self.shape,
+            change,
         )
         return change
 

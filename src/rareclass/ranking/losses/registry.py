@@ -4,15 +4,23 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+from rareclass.ranking.losses.exponential import Exponential
+from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.losses.pair_loss import PairLoss
+from rareclass.ranking.losses.partial_auc import PartialAUC
 from rareclass.ranking.losses.pnorm_push import PNormPush
 from rareclass.ranking.losses.smoothed_hinge import SmoothedHinge
 from rareclass.ranking.losses.squared_hinge import SquaredHinge
+from rareclass.ranking.losses.top import Top
 
 LOSSES: dict[str, Any] = {
     "smoothed_hinge": SmoothedHinge,
     "squared_hinge": SquaredHinge,
+    "logistic": Logistic,
+    "exponential": Exponential,
     "pnorm_push": PNormPush,
+    "partial_auc": PartialAUC,
+    "top": Top,
 }
 
 

@@ -1,0 +1,127 @@
+"""From fits to figures: means, and paired tests against OrdinalRankRC.
+
+Where there are several random splits, differences on the same split are tested by the corrected
+resampled t-test (Nadeau, Bengio, "Inference for the generalization error", 2003): splits share
+rows, so the variance of the mean is ``(1/n + test rows / training rows) s^2`` in place of
+``s^2 / n``. Where there is one split, the differences are those of disjoint parts of its test rows,
+which share none: a plain t-test, about this fit and not about others of its kind. p < 0.05 counts.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.ordinal.methods import OURS
+from benchmarks.paper_tables.protocol import mean_and_error
+
+P = 0.05
+Fit = dict[str, Any]
+
+
+class Against(NamedTuple):
+    """A method minus OrdinalRankRC.
+
+    Attributes
+    ----------
+    difference : float
+        Mean, in percent of MAUC.
+    p : float
+        Two-sided.
+    """
+
+    difference: float
+    p: float
+
+    @property
+    def verdict(self) -> str:
+        """ "above", "below" or "level"."""
+        if self.p >= P:
+            return "level"
+        return "above" if self.difference > 0.0 else "below"
+
+
+class Line(NamedTuple):
+    """A method on one set, or on one part of it.
+
+    Attributes
+    ----------
+    method : str
+    mauc : (float, float or None)
+        Percent: mean and standard error over the splits, or over the parts of the test rows.
+    against : Against or None
+        None for OrdinalRankRC itself, and where there is nothing to compare.
+    fit_seconds, choice_seconds : float
+        Means.
+    size : float or None
+        Mean number of rows that carry the model.
+    splits : int
+    parameter : str
+        The choice, where there is one split.
+    """
+
+    method: str
+    mauc: tuple[float, float | None]
+    against: Against | None
+    fit_seconds: float
+    choice_seconds: float
+    size: float | None
+    splits: int
+    parameter: str
+
+
+def lines(fits: Sequence[Fit], test_share: float) -> list[Line]:
+    """One line a method, in the order of the fits; `test_share` is test rows / training rows."""
+    by_method: dict[str, dict[int, Fit]] = {}
+    for fit in fits:
+        by_method.setdefault(fit["method"], {})[fit["split"]] = fit
+    base = by_method.get(OURS, {})
+    return [_line(name, own, base, test_share) for name, own in by_method.items()]
+
+
+def _line(name: str, own: dict[int, Fit], base: dict[int, Fit], test_share: float) -> Line:
+    values = list(own.values())
+    sizes = [fit["size"] for fit in values if fit["size"] is not None]
+    error = (
+        mean_and_error(values[0]["parts"])[1] if len(values) == 1 and values[0]["parts"] else None
+    )
+    if len(values) > 1:
+        error = mean_and_error([fit["mauc"] for fit in values])[1]
+    return Line(
+        name,
+        (100.0 * mean(values, "mauc"), None if error is None else 100.0 * error),
+        None if name == OURS else against(own, base, test_share),
+        mean(values, "fit_seconds"),
+        mean(values, "choice_seconds"),
+        float(np.mean(sizes)) if sizes else None,
+        len(values),
+        values[0]["parameter"] if len(values) == 1 else "",
+    )
+
+
+def against(own: dict[int, Fit], base: dict[int, Fit], test_share: float) -> Against | None:
+    """The paired test on the splits that both have; None where there is nothing to test."""
+    shared = sorted(own.keys() & base.keys())
+    if len(shared) > 1:
+        return paired([own[k]["mauc"] - base[k]["mauc"] for k in shared], test_share)
+    if not shared:
+        return None
+    parts = own[shared[0]]["parts"], base[shared[0]]["parts"]
+    return paired(np.subtract(*parts)) if all(map(len, parts)) else None
+
+
+def paired(differences: Iterable[float], test_share: float = 0.0) -> Against:
+    """t-test that the differences have a mean of 0, corrected for rows that splits share."""
+    sample = 100.0 * np.asarray(list(differences), dtype=float)
+    average = float(sample.mean())
+    variance = float(sample.var(ddof=1)) * (1.0 / len(sample) + test_share)
+    if variance == 0.0:
+        return Against(average, 1.0 if average == 0.0 else 0.0)
+    t = average / np.sqrt(variance)
+    return Against(average, float(2.0 * stats.t.sf(abs(t), len(sample) - 1)))
+
+
+def mean(fits: Sequence[Fit], key: str) -> float:
+    """Mean of one figure."""
+    return float(np.mean([fit[key] for fit in fits]))

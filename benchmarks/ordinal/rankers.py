@@ -1,0 +1,74 @@
+"""OrdinalRankRC with the rare levels' rows, random rows or all rows as landmarks.
+
+lam (and the width, where it is chosen too) is chosen by the library's own OrdinalRankRCCV with the
+one split that every method gets.
+"""
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.ordinal.choice import Chosen, Task
+from benchmarks.paper_tables.protocol import LAMS
+
+WIDTHS = (0.25, 0.5, 1.0, 2.0)  # of the mean width
+
+
+def rare(task: Task) -> Chosen:
+    """OrdinalRankRC: rows of all levels but the most frequent one carry the model."""
+    return _choose(task, _rare(task), (1.0,))
+
+
+def rare_any_width(task: Task) -> Chosen:
+    """The same with the width chosen among a quarter to twice the mean width."""
+    return _choose(task, _rare(task), WIDTHS)
+
+
+def random(task: Task) -> Chosen:
+    """RANK-RND: as many random rows."""
+    return _choose(task, "random" if task.landmarks is None else task.landmarks, (1.0,))
+
+
+def everything(task: Task) -> Chosen:
+    """Ordinal RankSVM, problem (47): every row."""
+    return _choose(task, "all", (1.0,))
+
+
+def _rare(task: Task) -> Any:
+    return "rare" if task.landmarks is None else ("rare", task.landmarks)
+
+
+def _choose(task: Task, landmarks: Any, widths: Sequence[float]) -> Chosen:
+    """lam and width by MAUC on the validation rows, then a fit on the final rows."""
+    from rareclass import OrdinalRankRC, OrdinalRankRCCV
+
+    own = {"landmarks": landmarks, "random_state": task.seed, "n_jobs": 1, "verbose": False}
+    mean_width = float(np.sqrt(2.0 * task.X[task.fitting].var(axis=0, dtype=np.float64).sum()))
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        searches = [
+            OrdinalRankRCCV(
+                lams=LAMS,
+                cv=[(task.fitting, task.validation)],
+                refit=False,
+                width=factor * mean_width,
+                **own,
+            ).fit(task.X, task.y)
+            for factor in widths
+        ]
+        best = max(range(len(widths)), key=lambda k: searches[k].best_score_)
+        lam = searches[best].best_lam_
+        middle = time.perf_counter()
+        model = OrdinalRankRC(lam=lam, width=widths[best] * mean_width, **own)
+        model.fit(task.X[task.final], task.y[task.final])
+        end = time.perf_counter()
+    parameter = f"lam 2^{np.log2(lam):.0f}"
+    if len(widths) > 1:
+        parameter += f", width x {widths[best]:g}"
+    size = int(np.count_nonzero(model.coef_))
+    return Chosen(model.score_samples, parameter, middle - start, end - middle, size, len(caught))

@@ -1,0 +1,107 @@
+"""The rows that scales are learned from: distinct ones, in an order of their own, never too many.
+
+A row is known by a hash of its values. Copies are one row with their summed weight, and rows come
+in the order of their hashes, which is as good as drawn: folds and parts that are taken by position
+depend on neither the order of the rows nor on whether a row is repeated or weighted.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rareclass.labels import Labels
+from rareclass.rows import RowSource
+from rareclass.rows.source import consecutive
+
+_BLOCK_BYTES = 2**24
+# Odd multipliers of a mixing step that spreads every bit (MurmurHash3's finaliser).
+_FIRST, _SECOND = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+_SHIFT = np.uint64(33)
+
+
+def row_hashes(X: Any) -> np.ndarray:
+    """A number for each row that depends on its values alone: uint64 of shape (n_rows,).
+
+    float32 and float64, dense and CSR rows of equal values have equal numbers.
+    """
+    # The bits of small whole numbers are nearly all zero: they are mixed before columns tell them
+    # apart, and again so that sums do not cancel.
+    rng = np.random.default_rng(0)
+    columns = rng.integers(1, 2**63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    if not sparse.issparse(X):
+        return _mixed(_mixed(_bits(X)) * columns).sum(axis=1, dtype=np.uint64)
+    X = sparse.csr_array(X)
+    values = _mixed(_mixed(_bits(X.data)) * columns[X.indices])
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)])
+    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    # Adding zero makes -0.0 the 0.0 that it equals, whose bits are all zero.
+    return (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    """Zero stays zero, so that a CSR row need not list its zeros."""
+    numbers = (numbers ^ (numbers >> _SHIFT)) * _FIRST
+    numbers = (numbers ^ (numbers >> _SHIFT)) * _SECOND
+    return numbers ^ (numbers >> _SHIFT)
+
+
+def distinct_rows(
+    source: RowSource, labels: Labels, most_rare: int, most_majority: Callable[[int], int]
+) -> tuple[RowSource, Labels]:
+    """Distinct rows in memory, in float64, with the summed weights of their copies.
+
+    Parameters
+    ----------
+    source : RowSource
+    labels : Labels
+    most_rare : int
+        No more rare rows than this: those of the smallest hashes.
+    most_majority : callable
+        The same for the majority, from the number of rare rows that are kept.
+
+    Returns
+    -------
+    (RowSource, Labels)
+        Rare rows first; row numbers are those of the new source.
+
+    Notes
+    -----
+    Cost: one reading of the rows, in order, and one of those that are kept.
+    """
+    hashes = np.empty(source.n_rows, dtype=np.uint64)
+    size = max(1, _BLOCK_BYTES // (8 * source.n_features))
+    for first, stretch in consecutive(source):
+        for start in range(0, stretch.n_rows, size):
+            block = stretch.take(slice(start, min(start + size, stretch.n_rows)))
+            hashes[first + start : first + start + block.shape[0]] = row_hashes(block)
+    rare, rare_weight = _merged(hashes, labels.rare, labels.rare_weight, most_rare)
+    most = most_majority(len(rare))
+    rest, rest_weight = _merged(hashes, labels.majority, labels.majority_weight, most)
+    chosen = np.concatenate([rare, rest])
+    in_order = np.argsort(chosen)
+    back = np.empty(len(chosen), dtype=np.int64)
+    back[in_order] = np.arange(len(chosen))
+    X = source.take(chosen[in_order])[back].astype(np.float64)
+    kept = Labels(
+        labels.classes,
+        labels.pos_label,
+        np.arange(len(rare)),
+        np.arange(len(rare), len(chosen)),
+        rare_weight,
+        rest_weight,
+    )
+    return RowSource(X.shape, X.dtype, lambda rows: X[rows], source.is_sparse), kept
+
+
+def _merged(
+    hashes: np.ndarray, rows: np.ndarray, weight: np.ndarray | None, most: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """One row of each hash, in the order of the hashes, and the weight of all of its copies."""
+    _, first, which = np.unique(hashes[rows], return_index=True, return_inverse=True)
+    summed = np.bincount(which, weight, minlength=len(first)).astype(np.float64)
+    return rows[first[:most]], summed[:most]

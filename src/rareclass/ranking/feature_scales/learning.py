@@ -1,0 +1,243 @@
+r"""Scales of the features, learned by descent on the cross-validated loss and then thinned out.
+
+1. Rounds. From equal scales: choose lam by the held-out AUC, take the derivative of each fold's
+   held-out loss by the squared scales :math:`s_d` (see `held_out_gradient`), along the scales that
+   keep the mean distance of rows. A feature's scale grows when the folds agree that it should and
+   shrinks when they agree on that: the step of :math:`\log s_d` is the mean over the folds by
+   its standard error, cut at :math:`\pm 1`, times a rate. It does not know how large the loss or
+   the gradient is. Every round has other folds, and the rate falls: what is a matter of the folds
+   averages out.
+2. Selection. The features in the order of their scales; models of equal scales on the first
+   1, 2, 3, ... of them, on fresh folds. The smallest number is taken whose AUC is within
+   the spread of the best one's.
+3. Choice. Equal scales on these features, the roots of the learned scales and the learned scales
+   are compared with no scales at all. These AUCs flatter what was learned from the same rows.
+   Equal scales that gain much beside the spread of the gain are taken; where nothing is as good
+   as the best but no scales, there are none. In between, step 1 is repeated in each fold without
+   the rows that it holds out, and the AUCs of those decide.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from rareclass.byte_sizes import parse_bytes
+from rareclass.labels import Labels
+from rareclass.progress import Advance, track
+from rareclass.ranking.feature_scales.distinct_rows import distinct_rows
+from rareclass.ranking.feature_scales.kernel_slopes import has_slopes
+from rareclass.ranking.feature_scales.selection import (
+    UNSEEN_FOLDS,
+    equal_squares,
+    held_out_scores,
+    smallest_as_good,
+    try_sizes,
+)
+from rareclass.ranking.feature_scales.trial import N_FOLDS, Study, Trial
+from rareclass.ranking.kernels import make_kernel
+from rareclass.rows import RowSource
+
+# More rows cost time and say little more: how certain an AUC is depends on the rare rows, and ten
+# majority rows for each are nearly as good as all.
+_MOST_RARE, _MAJORITY_A_RARE_ROW, _LEAST_MAJORITY = 500, 10, 2_000
+_LEAST_ROWS = 2 * N_FOLDS
+_LAMS = 2.0 ** np.arange(2, -15, -4)
+_N_ROUNDS, _FULL_RATE_ROUNDS, _RATE_DECAY = 8, 4, 0.7
+# Below this share of the largest squared scale a feature is not tried alone.
+_NEGLIGIBLE = 0.01
+# A gain of so many standard deviations of the folds' gains is beyond flattery.
+_CLEAR = 2.0
+# Standard errors at which the folds agree: from there on a step is a full one.
+_AGREEMENT = 3.0
+
+
+class LearnedScales(NamedTuple):
+    """Scales of the features, and how they came about.
+
+    Attributes
+    ----------
+    scales : ndarray of shape (n_features,)
+        All ones where no scales were better; else rows are as far apart in the mean as without.
+    rounds : list of (float, float)
+        Held-out AUC and lam, relative to the mean of k(z, z), of each round.
+    candidates : dict of ndarray
+        Held-out AUCs of what was compared at the end, by name; empty when nothing was learned.
+    unseen : dict of ndarray
+        The same on rows that nothing was learned from; empty when the gain was clear without.
+    """
+
+    scales: np.ndarray
+    rounds: list[tuple[float, float]]
+    candidates: dict[str, np.ndarray]
+    unseen: dict[str, np.ndarray]
+
+
+def learn_feature_scales(
+    estimator: Any, source: RowSource, labels: Labels, width: float
+) -> LearnedScales:
+    """Learn the scales for the kernel of an estimator on its training rows.
+
+    Parameters
+    ----------
+    estimator : RankRC or RankRCCV
+        Its kernel, eps, memory, n_jobs, random_state and verbose are used.
+    source : RowSource
+    labels : Labels
+    width : float
+        Sigma.
+
+    Raises
+    ------
+    ValueError
+        When the kernel is not one whose derivative by the scales is known.
+
+    Notes
+    -----
+    Cost: one reading of the rows; then 30 to 80 cross-validated paths of a few lams on at most 500
+    rare and 5,000 other rows, in memory.
+    """
+    kernel = make_kernel(estimator.kernel, width)
+    if not has_slopes(kernel):
+        raise ValueError(
+            f"feature_scaling='learned' needs the derivative of the kernel, and that of "
+            f"{type(kernel).__name__} is not known: pass kernel='gaussian', 'laplace', "
+            "'polynomial' or 'linear', or feature_scaling=None."
+        )
+    fitting = _fitting_rows(estimator.memory, source)
+
+    def most_majority(n_rare: int) -> int:
+        return min(max(_LEAST_MAJORITY, _MAJORITY_A_RARE_ROW * n_rare), fitting)
+
+    rows, distinct = distinct_rows(source, labels, min(_MOST_RARE, fitting), most_majority)
+    plain = np.ones(source.n_features)
+    if min(len(distinct.rare), len(distinct.majority)) < _LEAST_ROWS:
+        warnings.warn(
+            f"feature_scaling='learned' needs {_LEAST_ROWS} distinct rows of each class; there are "
+            f"{len(distinct.rare)} rare and {len(distinct.majority)} others. All scales are 1.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return LearnedScales(plain, [], {}, {})
+    state = estimator.random_state
+    seed = 0 if state is None else int(check_random_state(state).randint(2**31))
+    study = Study(
+        rows, distinct, kernel, width, estimator.eps, estimator.memory, estimator.n_jobs, seed
+    )
+    if not study.variance.any():
+        return LearnedScales(plain, [], {}, {})
+    with track("Learning feature scales", None, estimator.verbose) as advance:
+        squares, rounds = descend(study, advance)
+        return choose(study, squares, rounds, advance)
+
+
+def _fitting_rows(memory: int | str, source: RowSource) -> int:
+    """Dense rows of a class that take an eighth of the memory; never fewer than are needed."""
+    if source.is_sparse:
+        return _MOST_RARE * _MAJORITY_A_RARE_ROW
+    return max(_LEAST_ROWS, parse_bytes(memory) // 8 // (8 * source.n_features))
+
+
+def descend(study: Study, advance: Advance) -> tuple[np.ndarray, list[tuple[float, float]]]:
+    """Squared scales after the rounds, and the (AUC, relative lam) of each."""
+    squares = study.normalised((study.variance > 0.0).astype(np.float64))
+    found: list[tuple[float, float]] = []
+    for number in range(_N_ROUNDS):
+        lams = _LAMS if not found else near(found[-1][1])
+        if number >= _FULL_RATE_ROUNDS:
+            lams = np.array([found[-1][1]])
+        trial = study.attempt(squares, lams, study.folds(number))
+        best = trial.best
+        auc = float(trial.scores[:, best].mean())
+        found.append((auc, float(trial.lams[best])))
+        advance(1, f"round {number + 1}, held-out AUC {auc:.3f}")
+        rate = _RATE_DECAY ** max(0, number + 1 - _FULL_RATE_ROUNDS)
+        squares = study.normalised(squares * np.exp(rate * _step(study, squares, trial)))
+    return squares, found
+
+
+def near(lam: float) -> np.ndarray:
+    """A lam of the grid and its neighbours."""
+    k = int(np.argmin(np.abs(np.log(_LAMS / lam))))
+    return _LAMS[max(k - 1, 0) : k + 2]
+
+
+def _step(study: Study, squares: np.ndarray, trial: Trial) -> np.ndarray:
+    """By feature from -1 to 1: how far the folds agree that its scale should grow or shrink."""
+    gradients = study.gradients(trial)
+    mean = gradients.mean(axis=0)
+    # What all scales together would gain is the width's business: along the constraint only.
+    common = (squares @ mean) / (squares @ study.variance)
+    descent = common * study.variance - gradients
+    error = descent.std(axis=0, ddof=1) / np.sqrt(len(descent))
+    agreement = np.divide(descent.mean(axis=0), error, out=np.zeros(len(error)), where=error > 0.0)
+    return np.clip(agreement / _AGREEMENT, -1.0, 1.0)
+
+
+def choose(
+    study: Study, squares: np.ndarray, rounds: list[tuple[float, float]], advance: Advance
+) -> LearnedScales:
+    """The simplest scales that are as good as the best, with none at all as the simplest."""
+    lams = near(rounds[-1][1])
+    by_size = try_sizes(study, _in_order(squares), np.array([rounds[-1][1]]), advance)
+    size = list(by_size)[smallest_as_good(list(by_size.values()))]
+    candidates = _candidates(study, squares, size)
+    scores = {}
+    for name, candidate in candidates.items():
+        scores[name] = held_out_scores(study, candidate, _LAMS if name == "plain" else lams)
+        advance(1, f"{name}, held-out AUC {scores[name].mean():.3f}")
+    unseen: dict[str, np.ndarray] = {}
+    if _clearly_better(scores["selected"], scores["plain"]) and not any(
+        _clearly_better(scores[name], scores["selected"]) for name in ("roots", "learned")
+    ):
+        chosen = "selected"
+    else:
+        chosen = _simplest(scores)
+        if chosen != "plain":
+            unseen = _on_unseen_rows(study, size, advance)
+            chosen = _simplest(unseen)
+    return LearnedScales(np.sqrt(candidates[chosen]), rounds, scores, unseen)
+
+
+def _clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:
+    gain = scores - than
+    return bool(gain.mean() > _CLEAR * gain.std(ddof=1))
+
+
+def _in_order(squares: np.ndarray) -> np.ndarray:
+    """The features that are not negligible, the largest scales first."""
+    order = np.argsort(-squares, kind="stable")
+    return order[squares[order] >= _NEGLIGIBLE * squares.max()]
+
+
+def _candidates(study: Study, squares: np.ndarray, size: int) -> dict[str, np.ndarray]:
+    """Squared scales to choose from, the simplest first."""
+    order = _in_order(squares)
+    learned = np.zeros(len(squares))
+    learned[order] = squares[order]
+    return {
+        "plain": np.ones(len(squares)),
+        "selected": equal_squares(study, order[:size]),
+        "roots": study.normalised(np.sqrt(learned)),
+        "learned": study.normalised(learned),
+    }
+
+
+def _simplest(scores: dict[str, np.ndarray]) -> str:
+    return list(scores)[smallest_as_good(list(scores.values()))]
+
+
+def _on_unseen_rows(study: Study, size: int, advance: Advance) -> dict[str, np.ndarray]:
+    """AUC of each candidate on every fold's rows, learned without them."""
+    found: dict[str, list[float]] = {}
+    for fold in study.folds(UNSEEN_FOLDS):
+        inner = study.without(fold.held_out)
+        squares, rounds = descend(inner, advance)
+        for name, candidate in _candidates(inner, squares, size).items():
+            lams = _LAMS if name == "plain" else near(rounds[-1][1])
+            trial = inner.attempt(candidate, lams, inner.folds(UNSEEN_FOLDS))
+            lam = trial.lams[[trial.best]]
+            auc = study.attempt(candidate, lam, [fold]).scores[0, 0]
+            found.setdefault(name, []).append(float(auc))
+    return {name: np.array(aucs) for name, aucs in found.items()}

@@ -1,0 +1,97 @@
+"""Which of some scales to take: the simplest whose held-out AUC is as good as the best."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from rareclass.ranking.feature_scales.trial import Study
+
+# Every number of features up to the first, then in steps of the second.
+_EVERY, _FACTOR = 8, 1.3
+_MOST_WORSE = 3
+# Sets of folds that a comparison takes its scores from.
+_FOLD_SETS = (1001, 1002)
+UNSEEN_FOLDS = 1003
+"""Number of the folds for a last comparison."""
+# Differences of fold scores, in their standard deviations, that are a matter of the folds. The
+# training parts overlap, so the mean of ten of them is out by sqrt(1 / 10 + 1 / 4) of these and
+# not by sqrt(1 / 10) (Nadeau and Bengio, "Inference for the generalization error", 2003).
+AS_GOOD = 0.6
+
+
+def sizes(n_features: int) -> list[int]:
+    """Numbers of features to try, increasing, the last one `n_features`.
+
+    Examples
+    --------
+    >>> sizes(12)
+    [1, 2, 3, 4, 5, 6, 7, 8, 11, 12]
+    """
+    numbers = list(range(1, min(n_features, _EVERY) + 1))
+    while numbers[-1] < n_features:
+        numbers.append(min(int(np.ceil(numbers[-1] * _FACTOR)), n_features))
+    return numbers
+
+
+def held_out_scores(study: Study, squares: np.ndarray, lams: np.ndarray) -> np.ndarray:
+    """AUC of every held-out part of some sets of folds, at the lam that is best for all."""
+    trials = [study.attempt(squares, lams, study.folds(number)) for number in _FOLD_SETS]
+    scores = np.concatenate([trial.scores for trial in trials])
+    return scores[:, int(np.argmax(scores.mean(axis=0)))]
+
+
+def try_sizes(
+    study: Study,
+    order: np.ndarray,
+    lams: np.ndarray,
+    advance: Callable[..., None],
+) -> dict[int, np.ndarray]:
+    """Held-out scores of equal scales on the first features of an order, by their number.
+
+    It ends early when several numbers in a row were no better.
+    """
+    found: dict[int, np.ndarray] = {}
+    best, n_worse = -np.inf, 0
+    for size in sizes(len(order)):
+        squares = equal_squares(study, order[:size])
+        found[size] = held_out_scores(study, squares, lams)
+        auc = float(found[size].mean())
+        advance(1, f"{size} features, held-out AUC {auc:.3f}")
+        n_worse = 0 if auc > best else n_worse + 1
+        best = max(best, auc)
+        if n_worse == _MOST_WORSE:
+            break
+    return found
+
+
+def equal_squares(study: Study, features: np.ndarray) -> np.ndarray:
+    """Equal squared scales of some features, zero for the others."""
+    squares = np.zeros(study.source.n_features)
+    squares[features] = 1.0
+    return study.normalised(squares)
+
+
+def smallest_as_good(scores: Sequence[np.ndarray], as_good: float = AS_GOOD) -> int:
+    """Position of the first candidate that is as good as the best.
+
+    Parameters
+    ----------
+    scores : sequence of ndarray of shape (n_held_out_parts,)
+        Of the candidates, the simplest first, on the same parts.
+    as_good : float
+        Mean difference from the best, in standard deviations of the differences, up to which a
+        candidate counts as good.
+
+    Examples
+    --------
+    >>> smallest_as_good([np.array([0.7, 0.6]), np.array([0.9, 0.8]), np.array([0.9, 0.81])])
+    2
+    >>> smallest_as_good([np.array([0.7, 0.6]), np.array([0.9, 0.8]), np.array([0.91, 0.79])])
+    1
+    """
+    best = max(scores, key=lambda column: float(column.mean()))
+    for k, column in enumerate(scores):
+        gap = best - column
+        if gap.mean() <= as_good * gap.std(ddof=1):
+            return k
+    raise ValueError("no candidates.")

@@ -1,0 +1,194 @@
+r"""Losses that are an outer function of each majority row's own mean pair loss.
+
+With the mean pair loss :math:`r_j = \frac{1}{W_+} \sum_i w_i \, \ell(s_i - t_j)` of majority row j,
+a growing, convex :math:`\varphi` lets the rows that stand above many rare ones count for more:
+
+.. math:: L = W_+ \sum_{j \in N} w_j \, \varphi(r_j, \eta) + W_+ W_- \, \omega' \eta .
+
+The row's own sum is known when its block is read, so there is no extra pass, and the rows stay a
+sum. What reaches the rare side is the pair loss's, with majority weights
+:math:`w_j \varphi'(r_j)`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rareclass.ranking.losses.margin_loss import MarginLoss, too_far
+from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, PairLoss, RareTerms
+
+
+class Outer(NamedTuple):
+    r"""The outer function at the rows of a block.
+
+    A sum of convex parts :math:`\varphi = \sum_k \varphi_k`; in a loss with own unknowns, part k is
+    a function of :math:`r - \eta_k`.
+
+    Attributes
+    ----------
+    value : ndarray of shape (n,)
+        Of all parts together.
+    slopes, curvatures : ndarray of shape (n, n_parts)
+        First and second derivative of every part.
+    plain : float
+        Slope of a further part: a multiple of r itself.
+    """
+
+    value: np.ndarray
+    slopes: np.ndarray
+    curvatures: np.ndarray
+    plain: float = 0.0
+
+    @property
+    def slope(self) -> np.ndarray:
+        """Of all parts together."""
+        return np.asarray(self.slopes.sum(axis=1) + self.plain)
+
+
+class OuterRare(NamedTuple):
+    """The rare side of the pair loss, its total weight, and the loss's own unknowns."""
+
+    pairs: Any
+    total: float
+    levels: np.ndarray
+
+
+class OuterDirection(NamedTuple):
+    """A direction of the rare scores, as the pair loss wants it, and of the own unknowns."""
+
+    pairs: Any
+    levels: np.ndarray
+
+
+class MajorityOuterLoss(PairLoss):
+    """An outer function of each majority row's own mean pair loss.
+
+    Convex where the outer function is convex and never falls, as the pair loss is convex.
+
+    Attributes
+    ----------
+    pair : MarginLoss
+        The loss of a pair.
+    """
+
+    @property
+    def pair(self) -> MarginLoss:
+        """The loss of a pair."""
+        raise NotImplementedError
+
+    @property
+    def level_weight(self) -> np.ndarray:
+        """What every own unknown adds to the loss itself: omega."""
+        return np.zeros(self.n_levels)
+
+    def thresholds(self, levels: np.ndarray) -> np.ndarray:
+        """What the parts compare with, from the own unknowns as they are counted."""
+        return levels
+
+    def outer(self, mean: np.ndarray, levels: np.ndarray) -> Outer:
+        """The outer function at mean pair losses."""
+        raise NotImplementedError
+
+    def rare(
+        self, scores: np.ndarray, weight: np.ndarray, levels: np.ndarray = NO_LEVELS
+    ) -> OuterRare:
+        """The rare side of the pair loss, and the own unknowns."""
+        return OuterRare(self.pair.rare(scores, weight), float(weight.sum()) or 1.0, levels)
+
+    def block(self, rare: OuterRare, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
+        """Value, gradient and rare-side sums of a block of majority rows."""
+        terms = self.pair.rows(rare.pairs, scores)
+        there = weight > 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            outer = self.outer(terms.total / rare.total, rare.levels)
+            # A row without weight has no part in anything, not even in zones.
+            slope = np.where(there, outer.slope, 0.0)
+            curvatures = np.where(there[:, None], outer.curvatures, 0.0)
+            value = rare.total * float(weight[there] @ outer.value[there])
+            gradient = weight * slope * terms.slope
+        zone = (slope, terms.slope, curvatures, *terms.zone)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return too_far(gradient, self.n_levels + 1 + self.pair.n_pull(rare.pairs), zone)
+        of_levels = np.append(weight.sum(), weight @ outer.slopes)[: self.n_levels + 1]
+        sums = np.concatenate(
+            [of_levels, self.pair.pull(rare.pairs, terms.zone, weight * slope).ravel()]
+        )
+        return BlockTerms(value, gradient, sums, zone)
+
+    def finish(self, rare: OuterRare, sums: np.ndarray) -> RareTerms:
+        """Gradient by rare score and own unknown, from the sums of all blocks."""
+        majority, slopes = sums[0], sums[1 : self.n_levels + 1]
+        levels = rare.total * (majority * self.level_weight - slopes)
+        thresholds = self.thresholds(rare.levels)
+        value = rare.total * majority * float(self.level_weight @ thresholds)
+        of_pairs = self.pair.finish(rare.pairs, sums[self.n_levels + 1 :])
+        return RareTerms(value, of_pairs.gradient, levels)
+
+    def rare_direction(
+        self, rare: OuterRare, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
+    ) -> OuterDirection:
+        """What `curvature` needs of a direction."""
+        return OuterDirection(self.pair.rare_direction(rare.pairs, direction), levels)
+
+    def curvature(
+        self,
+        rare: OuterRare,
+        prefix: OuterDirection,
+        zone: tuple,
+        direction: np.ndarray,
+        weight: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Hessian times direction of a block: by majority row, and rare-side sums."""
+        slope, row_slope, curvatures, *zone_of_pairs = zone
+        change = self.pair.row_change(rare.pairs, prefix.pairs, zone_of_pairs, direction)
+        inner = (change / rare.total)[:, None] - (prefix.levels if self.n_levels else 0.0)
+        # How much the slope of every part changes.
+        turn = weight[:, None] * curvatures * inner
+        by_row, sums = self.pair.curvature(
+            rare.pairs, prefix.pairs, zone_of_pairs, direction, weight * slope
+        )
+        turned = turn.sum(axis=1)
+        pull = self.pair.pull(rare.pairs, zone_of_pairs, turned)
+        of_levels = turn.sum(axis=0)[: self.n_levels]
+        return (
+            by_row + turned * row_slope,
+            np.concatenate([of_levels, pull.ravel(), sums.ravel()]),
+        )
+
+    def finish_curvature(
+        self, rare: OuterRare, prefix: OuterDirection, direction: np.ndarray, sums: np.ndarray
+    ) -> RareTerms:
+        """Hessian times direction by rare score and own unknown."""
+        of_levels, sums = np.split(sums, [self.n_levels])
+        pull, sums = np.split(sums, [self.pair.n_pull(rare.pairs)])
+        by_rare = self.pair.finish(rare.pairs, pull).gradient
+        of_pairs = self.pair.finish_curvature(rare.pairs, prefix.pairs, direction, sums)
+        return RareTerms(0.0, by_rare + of_pairs.gradient, -rare.total * of_levels)
+
+    def curved(self, zone: tuple) -> np.ndarray:
+        """Which rows of a block have curvature, of a pair or of the outer function."""
+        slope, row_slope, curvatures, *zone_of_pairs = zone
+        outer = (curvatures * row_slope[:, None] != 0.0).any(axis=1)
+        if self.n_levels:
+            outer |= (curvatures > 0.0).any(axis=1)
+        return outer | ((slope > 0.0) & self.pair.curved(tuple(zone_of_pairs)))
+
+    def pair_curvature(self, rare: OuterRare, which: slice, scores: np.ndarray) -> np.ndarray:
+        """Curvature of the pairs; that of the outer function is in `row_curvatures`."""
+        slope = self._outer_at(rare, scores).slope
+        return self.pair.pair_curvature(rare.pairs, which, scores) * slope
+
+    def pair_slope(self, rare: OuterRare, which: slice, scores: np.ndarray) -> np.ndarray:
+        """Minus the slope of the majority row's mean in each pair's margin: shape as above."""
+        return self.pair.pair_slope(rare.pairs, which, scores) / rare.total
+
+    def row_curvatures(self, rare: OuterRare, scores: np.ndarray) -> np.ndarray:
+        """Curvature of every part of the outer function in the row's mean: shape (n, parts).
+
+        Part k is a function of the mean less own unknown k, where there are some.
+        """
+        return rare.total * self._outer_at(rare, scores).curvatures
+
+    def _outer_at(self, rare: OuterRare, scores: np.ndarray) -> Outer:
+        total = self.pair.rows(rare.pairs, scores).total
+        return self.outer(total / rare.total, rare.levels)

@@ -1,0 +1,391 @@
+r"""A pair loss over rows of several ordered levels, made of any pair loss of two.
+
+Pairs of a held row and a majority row are the two-class loss itself where the held row stands
+higher, and the two-class loss of negated scores where it stands lower. Pairs of held rows are
+worked out with the held side, once for all blocks: each level in turn is the majority of those
+above it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, PairLoss, RareTerms
+from rareclass.ranking.losses.rare_outer import RareOuterLoss
+
+_NOTHING = np.empty(0)
+
+Shape = tuple[int, ...]
+
+
+class OrdinalZone(tuple):
+    """The zones of a block on both sides, as one flat tuple of arrays; None where a side is not."""
+
+    sides: Sequence[Any]
+    n_rows: int
+
+    def __new__(cls, sides: Sequence[Any], n_rows: int) -> "OrdinalZone":
+        """Lay the arrays of both sides one after the other."""
+        zone = super().__new__(cls, [array for side in sides for array in side or ()])
+        zone.sides, zone.n_rows = tuple(sides), n_rows
+        return zone
+
+
+class Crossing(NamedTuple):
+    """The held rows on one side of the majority level.
+
+    Attributes
+    ----------
+    sign : float
+        -1 where they stand lower: the loss then sees negated scores.
+    rows : ndarray of int
+        Which held rows, increasing.
+    cost : ndarray
+        Of a pair of each with a majority row.
+    """
+
+    sign: float
+    rows: np.ndarray
+    cost: np.ndarray
+
+
+class Within(NamedTuple):
+    """One level of the held rows against those above it, at some scores.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of int
+        Which held rows; ``upper`` in increasing order of score, which makes sorting them again
+        quick.
+    rare : object
+        What the loss made of ``upper``.
+    terms : BlockTerms
+        Of ``lower`` as a block of the majority.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    rare: Any
+    terms: BlockTerms
+
+
+class OrdinalSide(NamedTuple):
+    """What blocks need to know of the held rows, and what those add of their own.
+
+    ``sides`` holds what the loss made of each of `OrdinalLoss.crossing` and ``shapes`` the shape of
+    its sums; ``within`` the terms of each of `OrdinalLoss.bases`. None where there is no weight.
+    """
+
+    sides: list[Any]
+    shapes: list[Shape]
+    within: list[Within | None]
+    weight: np.ndarray
+
+
+class OrdinalDirection(NamedTuple):
+    """The same for a direction of the held scores."""
+
+    sides: list[Any]
+    shapes: list[Shape]
+    within: list[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class OrdinalLoss(PairLoss):
+    r"""A pair loss summed over all pairs of different levels.
+
+    .. math:: L(s) = \sum_{r < t} c_{rt} \sum_{i \in t} \sum_{j \in r} w_i w_j \,
+        \ell(s_i - s_j)
+
+    Parameters
+    ----------
+    pair_loss : PairLoss
+        l: any loss of two classes. One that is no plain sum over pairs, such as a p-norm push,
+        is taken of every group of pairs as a two-class problem of its own: the majority against
+        the held rows above it; the same with negated scores against those below it; each held
+        level against the held levels above it.
+    codes : ndarray of int of shape (m+,)
+        Level of each held row: its position in the order.
+    majority_level : int
+        Level of the rows that are summed.
+    costs : ndarray of shape (n_levels, n_levels)
+        c: ``costs[r, t]`` for r < t, at or above 0; other entries are not read.
+
+    Notes
+    -----
+    Cost: for each majority row two binary searches among the held rows, whatever the number of
+    levels. An evaluation takes O(m+ log m+) once, and O(m+ + m_r log m+) for each held level r
+    besides; memory O(m+) for each level. No pair is formed. With two levels it is `pair_loss`
+    itself, of negated scores where the majority is the higher one.
+
+    References
+    ----------
+    .. [1] Tayal, Coleman, Li, "Bounding the difference between RankRC and RankSVM and application
+       to multi-level rare class kernel ranking", 2014: the loss of problems (47) and (48).
+
+    Examples
+    --------
+    Ten majority rows at the bottom, one row of each of two levels above: 21 pairs.
+
+    >>> from rareclass.ranking.losses import SmoothedHinge
+    >>> loss = OrdinalLoss(SmoothedHinge(), np.array([1, 2]), 0, np.ones((3, 3)))
+    >>> loss.pair_weight(np.ones(2), 10.0)
+    21.0
+    """
+
+    pair_loss: PairLoss
+    codes: np.ndarray
+    majority_level: int
+    costs: np.ndarray
+
+    def __post_init__(self) -> None:
+        if isinstance(self.pair_loss, RareOuterLoss) or self.pair_loss.rare_share < 1.0:
+            raise ValueError(
+                f"{self.pair_loss!r} picks among the rows of one rare class, and has no meaning "
+                "between levels: use a loss of all pairs, or 'pnorm_push'."
+            )
+
+    @cached_property
+    def crossing(self) -> list[Crossing]:
+        """The held rows above the majority, and those below it, where pairs with it cost."""
+        middle = self.majority_level
+        above, below = np.flatnonzero(self.codes > middle), np.flatnonzero(self.codes < middle)
+        both = [
+            Crossing(1.0, above, self.costs[middle, self.codes[above]]),
+            Crossing(-1.0, below, self.costs[self.codes[below], middle]),
+        ]
+        return [side for side in both if side.cost.any()]
+
+    @cached_property
+    def bases(self) -> list[int]:
+        """Held levels with held levels above them, pairs with which cost."""
+        held = np.unique(self.codes)
+        return [int(level) for level in held if self.costs[level, held[held > level]].any()]
+
+    @property
+    def n_levels(self) -> int:
+        """Own unknowns of the pair loss, for each two-class problem that this is made of."""
+        return self.pair_loss.n_levels * (len(self.crossing) + len(self.bases))
+
+    def pair_weight(self, rare_weight: np.ndarray, majority: float) -> float:
+        r"""Total weight of all pairs, :math:`\sum_{r<t} c_{rt} W_r W_t` for plain pair losses."""
+        total = 0.0
+        for side in self.crossing:
+            weight = rare_weight[side.rows] * side.cost
+            total += self.pair_loss.pair_weight(weight, majority) if weight.any() else 0.0
+        everything = np.arange(len(self.codes))
+        for level in self.bases:
+            lower, _, weight = self._split_at(level, everything, self.codes, rare_weight)
+            below = float(rare_weight[lower].sum())
+            if below > 0.0 and weight.any():
+                total += self.pair_loss.pair_weight(weight, below)
+        if not total > 0.0:
+            raise ValueError(
+                "no two levels that have rows make pairs that cost: give pair_cost above 0 for "
+                "some of them, or folds that leave rows of both."
+            )
+        return total
+
+    def rare(
+        self, scores: np.ndarray, weight: np.ndarray, levels: np.ndarray = NO_LEVELS
+    ) -> OrdinalSide:
+        """Sort the held rows, sum prefixes, and work out the pairs among them."""
+        unknowns = self._unknowns(levels)
+        sides: list[Any] = []
+        shapes: list[Shape] = []
+        for crossing in self.crossing:
+            own, of_pairs = next(unknowns), weight[crossing.rows] * crossing.cost
+            side = None
+            if of_pairs.any():
+                side = self.pair_loss.rare(crossing.sign * scores[crossing.rows], of_pairs, own)
+            sides.append(side)
+            shapes.append(self._shape_of_sums(side))
+        by_score = np.argsort(scores, kind="stable")
+        codes = self.codes[by_score]
+        within: list[Within | None] = []
+        for level in self.bases:
+            own = next(unknowns)
+            lower, upper, of_pairs = self._split_at(level, by_score, codes, weight)
+            if not (of_pairs.any() and weight[lower].any()):
+                within.append(None)
+                continue
+            side = self.pair_loss.rare(scores[upper], of_pairs, own)
+            terms = self.pair_loss.block(side, scores[lower], weight[lower])
+            within.append(Within(lower, upper, side, terms))
+        return OrdinalSide(sides, shapes, within, weight)
+
+    def block(self, rare: OrdinalSide, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
+        """Value, gradient and held-side sums of a block of majority rows."""
+        value, gradient = 0.0, np.zeros(len(scores))
+        sums: list[np.ndarray] = []
+        zones: list[Any] = []
+        for crossing, side in zip(self.crossing, rare.sides, strict=True):
+            if side is None:
+                zones.append(None)
+                continue
+            terms = self.pair_loss.block(side, crossing.sign * scores, weight)
+            value += terms.value
+            gradient += crossing.sign * terms.gradient
+            sums.append(terms.sums.ravel())
+            zones.append(terms.zone)
+        return BlockTerms(value, gradient, _joined(sums), OrdinalZone(zones, len(scores)))
+
+    def finish(self, rare: OrdinalSide, sums: np.ndarray) -> RareTerms:
+        """Value of pairs of held rows; gradient by held score, in the caller's order."""
+        total = _Total(len(self.codes))
+        each = _cut(sums, rare.shapes)
+        for crossing, side, own in zip(self.crossing, rare.sides, each, strict=True):
+            terms = None if side is None else self.pair_loss.finish(side, own)
+            total.add(terms, crossing.rows, crossing.sign, self.pair_loss.n_levels)
+        for pairs in rare.within:
+            if pairs is not None:
+                total.value += pairs.terms.value
+                total.gradient[pairs.lower] += pairs.terms.gradient
+            terms = pairs and self.pair_loss.finish(pairs.rare, pairs.terms.sums)
+            total.add(terms, pairs and pairs.upper, 1.0, self.pair_loss.n_levels)
+        return total.terms()
+
+    def rare_direction(
+        self, rare: OrdinalSide, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
+    ) -> OrdinalDirection:
+        """What `curvature` needs of a direction of the held scores."""
+        unknowns, loss = self._unknowns(levels), self.pair_loss
+        sides: list[Any] = []
+        shapes: list[Shape] = []
+        for crossing, side in zip(self.crossing, rare.sides, strict=True):
+            own, prefix, shape = next(unknowns), None, (0,)
+            if side is not None:
+                prefix = loss.rare_direction(side, crossing.sign * direction[crossing.rows], own)
+                none = loss.block(side, _NOTHING, _NOTHING).zone
+                shape = loss.curvature(side, prefix, none, _NOTHING, _NOTHING)[1].shape
+            sides.append(prefix)
+            shapes.append(shape)
+        within = []
+        for pairs in rare.within:
+            own = next(unknowns)
+            within.append(pairs and loss.rare_direction(pairs.rare, direction[pairs.upper], own))
+        return OrdinalDirection(sides, shapes, within)
+
+    def curvature(
+        self,
+        rare: OrdinalSide,
+        prefix: OrdinalDirection,
+        zone: OrdinalZone,
+        direction: np.ndarray,
+        weight: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Hessian times direction of a block: by majority row, and held-side sums."""
+        product, sums = np.zeros(len(direction)), []
+        each = zip(self.crossing, rare.sides, prefix.sides, zone.sides, strict=True)
+        for crossing, side, own, part in each:
+            if side is not None:
+                by_row, more = self.pair_loss.curvature(
+                    side, own, part, crossing.sign * direction, weight
+                )
+                product += crossing.sign * by_row
+                sums.append(more.ravel())
+        return product, _joined(sums)
+
+    def finish_curvature(
+        self, rare: OrdinalSide, prefix: OrdinalDirection, direction: np.ndarray, sums: np.ndarray
+    ) -> RareTerms:
+        """Hessian times direction by held score, from the sums of all blocks."""
+        total, loss = _Total(len(self.codes)), self.pair_loss
+        each = zip(self.crossing, rare.sides, prefix.sides, _cut(sums, prefix.shapes), strict=True)
+        for crossing, side, own, more in each:
+            terms = None
+            if side is not None:
+                d = crossing.sign * direction[crossing.rows]
+                terms = loss.finish_curvature(side, own, d, more)
+            total.add(terms, crossing.rows, crossing.sign, loss.n_levels)
+        for pairs, own in zip(rare.within, prefix.within, strict=True):
+            terms = None
+            if pairs is not None:
+                by_row, more = loss.curvature(
+                    pairs.rare,
+                    own,
+                    pairs.terms.zone,
+                    direction[pairs.lower],
+                    rare.weight[pairs.lower],
+                )
+                total.gradient[pairs.lower] += by_row
+                terms = loss.finish_curvature(pairs.rare, own, direction[pairs.upper], more)
+            total.add(terms, pairs and pairs.upper, 1.0, loss.n_levels)
+        return total.terms()
+
+    def curved(self, zone: OrdinalZone) -> np.ndarray:
+        """Which rows of a block have a pair with curvature, on either side."""
+        curved = np.zeros(zone.n_rows, dtype=bool)
+        for side in zone.sides:
+            if side is not None:
+                curved |= self.pair_loss.curved(side)
+        return curved
+
+    def pair_curvature(self, rare: OrdinalSide, which: slice, scores: np.ndarray) -> np.ndarray:
+        """Curvature of pairs of some held rows with majority scores; pairs of held rows are not."""
+        start, stop, _ = which.indices(len(self.codes))
+        found = np.zeros((stop - start, len(scores)))
+        for crossing, side in zip(self.crossing, rare.sides, strict=True):
+            if side is not None:
+                own = slice(*np.searchsorted(crossing.rows, [start, stop]))
+                found[crossing.rows[own] - start] = self.pair_loss.pair_curvature(
+                    side, own, crossing.sign * scores
+                )
+        return found
+
+    def _split_at(
+        self, level: int, order: np.ndarray, codes: np.ndarray, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Held rows of a level, those above it, and what a pair of each weighs.
+
+        In some `order` of the held rows, in which their levels are `codes`.
+        """
+        upper = order[codes > level]
+        return order[codes == level], upper, weight[upper] * self.costs[level, self.codes[upper]]
+
+    def _unknowns(self, levels: np.ndarray) -> Iterator[np.ndarray]:
+        """Own unknowns of each two-class problem."""
+        n = self.pair_loss.n_levels
+        return (levels[k * n : k * n + n] for k in range(len(self.crossing) + len(self.bases)))
+
+    def _shape_of_sums(self, side: Any) -> Shape:
+        if side is None:
+            return (0,)
+        return self.pair_loss.block(side, _NOTHING, _NOTHING).sums.shape
+
+
+class _Total:
+    """Terms of the held side, added up over two-class problems."""
+
+    def __init__(self, n_held: int) -> None:
+        self.value = 0.0
+        self.gradient = np.zeros(n_held)
+        self.levels: list[np.ndarray] = []
+
+    def add(self, terms: RareTerms | None, rows: Any, sign: float, n_levels: int) -> None:
+        """Add the terms of some rows; None has nothing but its place among the unknowns."""
+        if terms is None:
+            self.levels.append(np.zeros(n_levels))
+            return
+        self.value += terms.value
+        self.gradient[rows] += sign * terms.gradient
+        self.levels.append(terms.levels)
+
+    def terms(self) -> RareTerms:
+        return RareTerms(self.value, self.gradient, _joined(self.levels))
+
+
+def _joined(arrays: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(arrays) if arrays else np.empty(0)
+
+
+def _cut(flat: np.ndarray, shapes: Sequence[Shape]) -> Iterator[np.ndarray]:
+    """Sums of each side, as they were before they were laid one after the other."""
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+    return (
+        flat[end - int(np.prod(shape)) : end].reshape(shape)
+        for shape, end in zip(shapes, ends, strict=True)
+    )

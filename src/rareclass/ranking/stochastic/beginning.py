@@ -1,0 +1,120 @@
+"""How learning begins: width, landmarks and the zero function, within a memory budget."""
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from rareclass.ranking.kernels import Matrix, make_kernel, mean_width, needs_width
+from rareclass.ranking.landmarks import LandmarkRule, distinct_landmarks
+from rareclass.ranking.stochastic.landmark_space import SQUARES, check_memory, span
+from rareclass.ranking.stochastic.learner import Learned
+from rareclass.ranking.stochastic.row_parts import WeightedRows
+from rareclass.rows import ArrayRows, RowSource, as_source
+
+
+class Beginning(NamedTuple):
+    """Parameters that say how to begin.
+
+    Attributes
+    ----------
+    kernel, width, landmarks : as in `StochasticRankRC`
+    memory : int
+        Bytes.
+    """
+
+    kernel: Any
+    width: Any
+    landmarks: Any
+    memory: int
+
+    def __call__(
+        self, rare: WeightedRows, majority: WeightedRows, chooser: np.random.RandomState
+    ) -> Learned:
+        """The zero function, with the width of these rows if none is given."""
+        rows = rare.joined(majority)
+        X: Any = rows.X
+        source = RowSource(X.shape, X.dtype, lambda which: X[which], sparse.issparse(X))
+        width = width_of(self, source, rows.weight, X[:1])
+        return self.with_width(width, rare, chooser)
+
+    def with_width(
+        self, width: float, rare: WeightedRows, chooser: np.random.RandomState
+    ) -> Learned:
+        """The zero function in the span of the landmarks."""
+        kernel = make_kernel(self.kernel, width)
+        rule, X = LandmarkRule(self.landmarks), rare.X
+        if rule.points is not None:
+            points = as_source(rule.points)
+            if points.n_features != X.shape[1]:
+                raise ValueError(f"landmarks has {points.n_features} columns, X has {X.shape[1]}.")
+            landmarks = distinct_landmarks(points.take(slice(None)), None).points
+        else:
+            rule.check_memory(len(rare), self.memory)
+            numbers = np.arange(len(rare))
+            chosen = rule.choose(numbers, lambda: numbers, lambda rows: X[rows], chooser, kernel)
+            landmarks = distinct_landmarks(X[chosen], chosen).points
+        check_memory(landmarks.shape[0], len(rare), self.memory)
+        return Learned.start(span(kernel, landmarks), width, rare)
+
+
+def width_of(parameters: Any, source: RowSource, weight: np.ndarray | None, near: Matrix) -> float:
+    """Sigma: the number given, or the root mean squared distance between two of the rows.
+
+    Parameters
+    ----------
+    parameters : object
+        With ``kernel`` and ``width``.
+    source : RowSource
+    weight : ndarray of shape (n_rows,) or None
+    near : ndarray or CSR of shape (1, n_features)
+        A row near the others.
+    """
+    width = parameters.width
+    if isinstance(width, str) and width == "mean":
+        if not needs_width(parameters.kernel):
+            return 1.0
+        shift = None if source.is_sparse else np.asarray(near, dtype=np.float64)[0]
+        return mean_width(ArrayRows(source, weight=weight, n_jobs=1), shift)
+    if isinstance(width, Real) and 0.0 < float(width) < np.inf:
+        return float(width)
+    raise ValueError(f"width={width!r} is not 'mean' or a number above 0.")
+
+
+def check_numbers(model: Any) -> None:
+    """Refuse what cannot be worked with, naming the parameter and its range."""
+    for name in ("lam", "tol"):
+        value = getattr(model, name)
+        is_number = isinstance(value, (int, float, np.integer, np.floating))
+        if not (is_number and 0.0 < float(value) < np.inf):
+            raise ValueError(f"{name}={value!r} must be a number above 0.")
+    sizes = ["max_iter", "block_rows"] + (["batch_size"] if model.batch_size != "auto" else [])
+    for name in sizes:
+        value = getattr(model, name)
+        if not (isinstance(value, Integral) and int(value) >= 1):
+            or_auto = " or 'auto'" if name == "batch_size" else ""
+            raise ValueError(f"{name}={value!r} must be a whole number above 0{or_auto}.")
+
+
+def check_landmarks(landmarks: Any) -> None:
+    """Refuse landmarks that are not rare rows or points: the majority is not held."""
+    rule = LandmarkRule(landmarks)
+    if rule.points is not None:
+        return
+    name = landmarks[0] if isinstance(landmarks, tuple) and landmarks else landmarks
+    if not (isinstance(name, str) and name == "rare"):
+        raise ValueError(
+            f"landmarks={landmarks!r} is not 'rare', ('rare', k), ('rare', k, "
+            "'pivoted_cholesky') or a matrix of points."
+        )
+    if isinstance(landmarks, tuple):
+        rule.check_memory(0, 1)  # its form
+
+
+def most_landmarks(landmarks: Any, memory: int) -> float:
+    """How many landmarks there may be, counting rare rows that come later."""
+    if LandmarkRule(landmarks).points is not None:
+        return 0
+    fitting = (memory / (2 * 8 * SQUARES)) ** 0.5
+    return min(landmarks[1], fitting) if isinstance(landmarks, tuple) else fitting

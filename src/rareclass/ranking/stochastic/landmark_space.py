@@ -1,0 +1,128 @@
+"""The span of landmarks in whitened coordinates, to which later landmarks can be added."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from rareclass.byte_sizes import size_text
+from rareclass.ranking.expansion import KernelExpansion, expand
+from rareclass.ranking.kernels import Kernel, Matrix
+from rareclass.ranking.preparation import landmark_kernel
+from rareclass.ranking.stochastic.row_parts import stacked
+from rareclass.ranking.whitening import whiten
+
+# Rows whose kernel is held at a time.
+_BLOCK_ROWS = 4096
+SQUARES = 5
+"""Matrices of landmarks that are held at a time: the running model, a batch's, and their like."""
+
+
+class LandmarkSpace(NamedTuple):
+    """Landmarks, their kernel, and the coordinates in which the regulariser is the identity.
+
+    Attributes
+    ----------
+    expansion : KernelExpansion
+        Kernel and landmarks.
+    whitener : ndarray of shape (n_landmarks, rank)
+        T: coefficients are ``T @ w``, coordinates of rows ``k(x, landmarks) @ T``.
+    """
+
+    expansion: KernelExpansion
+    whitener: np.ndarray
+
+    @property
+    def rank(self) -> int:
+        """Number of coordinates."""
+        return self.whitener.shape[1]
+
+    def kernel(self, X: Matrix) -> np.ndarray:
+        """Kernel of rows against the landmarks: shape (n, n_landmarks)."""
+        return self.expansion.kernel.block(X, self.expansion.landmarks)
+
+    def features(self, X: Matrix) -> np.ndarray:
+        """Whitened coordinates of rows, in float64: shape (n, rank)."""
+        found = np.empty((X.shape[0], self.rank))
+        for start in range(0, len(found), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            found[rows] = expand(self.kernel(X[rows]), self.whitener)
+        return found
+
+
+def span(kernel: Kernel, points: Matrix) -> LandmarkSpace:
+    """The span of the kernel functions of some points: O(n_landmarks^3) time."""
+    expansion = KernelExpansion(kernel, points)
+    return LandmarkSpace(expansion, whiten(landmark_kernel(expansion), points.dtype))
+
+
+def widened(space: LandmarkSpace, rows: Matrix, most: float) -> LandmarkSpace:
+    r"""The same coordinates and further ones, for rows that lie outside the span.
+
+    With coordinates u of the new landmarks z and :math:`k(z, z') - u u' = L L'`, the new
+    coordinates of a row x are :math:`L^{-1} (k(z, x) - u \, T' k(Z, x))`: what is left of the new
+    kernel functions outside the span, orthonormal. Rows are taken by pivoted Cholesky, the one
+    farthest from the span first, while their squared distance can be told from rounding: it exceeds
+    ``max(eps(dtype), sqrt(eps64))`` times the mean of k(z, z).
+
+    Parameters
+    ----------
+    space : LandmarkSpace
+    rows : ndarray or CSR of shape (n, n_features)
+        Candidates.
+    most : float
+        Most landmarks in all.
+
+    Returns
+    -------
+    LandmarkSpace
+        `space` itself when no row is worth a landmark.
+
+    Notes
+    -----
+    Cost: O(n (n_landmarks (n_features + rank) + n new landmarks)).
+    """
+    (kernel, landmarks), T = (space.expansion.kernel, space.expansion.landmarks), space.whitener
+    wide: Any = rows.astype(np.float64)
+    u = kernel.block(wide, landmarks.astype(np.float64)) @ T
+    K = kernel.block(wide, wide)
+    scale = float(np.abs(kernel.diag(wide)).mean())
+    left = 0.5 * (K + K.T) - u @ u.T
+    least = max(np.finfo(landmarks.dtype).eps, np.finfo(np.float64).eps ** 0.5) * scale
+    chosen = _pivots(left, least, most - landmarks.shape[0])
+    if not len(chosen):
+        return space
+    L = linalg.cholesky(left[np.ix_(chosen, chosen)], lower=True)
+    out = linalg.solve_triangular(L, np.eye(len(chosen)), lower=True).T
+    wider = np.block([[T, -T @ (u[chosen].T @ out)], [np.zeros((len(chosen), T.shape[1])), out]])
+    return LandmarkSpace(KernelExpansion(kernel, stacked([landmarks, rows[chosen]])), wider)
+
+
+def _pivots(left: np.ndarray, least: float, most: float) -> np.ndarray:
+    """Rows of a positive semi-definite matrix by pivoted Cholesky, while a pivot is above least."""
+    left = left.copy()
+    chosen: list[int] = []
+    while len(chosen) < min(most, len(left)):
+        pivot = int(left.diagonal().argmax())
+        if left[pivot, pivot] <= least:
+            break
+        column = left[:, pivot] / np.sqrt(left[pivot, pivot])
+        left -= np.outer(column, column)
+        chosen.append(pivot)
+    return np.array(chosen, dtype=np.intp)
+
+
+def check_memory(n_landmarks: int, n_rare: int, memory: int) -> None:
+    """Raise `ValueError` when landmarks and rare rows take more than `memory` bytes."""
+    squares, rare = 8 * SQUARES * n_landmarks**2, 8 * n_rare * n_landmarks
+    if squares + rare <= memory:
+        return
+    most = int(min((memory / (2 * 8 * SQUARES)) ** 0.5, memory / (2 * 8 * n_rare)))
+    remedy = f"Allow at least memory='{-(-(squares + rare) // 1024)}KiB'"
+    if most > 0:
+        remedy += f", or pass landmarks=('rare', k) with k of at most {most:,}"
+    raise ValueError(
+        f"memory= allows {size_text(memory)}; the matrices of {n_landmarks:,} landmarks take "
+        f"{size_text(squares)}, {n_rare:,} rare rows in their coordinates {size_text(rare)}. "
+        f"{remedy}."
+    )

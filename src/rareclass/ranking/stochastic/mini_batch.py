@@ -1,0 +1,190 @@
+"""A mini-batch of majority rows against all rare rows: value, gradient, sampled curvature."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rareclass.ranking.expansion import expand, pull_back
+from rareclass.ranking.losses import PairLoss
+from rareclass.ranking.stochastic.landmark_space import LandmarkSpace
+from rareclass.ranking.stochastic.row_parts import WeightedRows
+from rareclass.ranking.stochastic.running_model import BatchModel
+from rareclass.rows import ArrayRows, Block, RowSource
+
+# Rows a block when the kernel of a batch is worked out.
+_BLOCK_ROWS = 512
+# Rows of either class whose pairs are formed for the curvature: in a batch that stands alone, in
+# the average over many, and at least in one of these.
+_ROWS_ALONE, _ROWS_IN_AVERAGE, _LEAST_MAJORITY, _LEAST_RARE = 4096, 2048, 256, 512
+# Of a line search: trials, and the least share of a step that the next trial keeps.
+_MOST_TRIALS, _LEAST_SHARE = 12, 0.05
+
+
+class HeldRare(NamedTuple):
+    """All rare rows: themselves, their weights and their whitened coordinates."""
+
+    rows: WeightedRows
+    features: np.ndarray
+
+
+class Scores(NamedTuple):
+    """Scores of a function, or their changes along a direction."""
+
+    rare: np.ndarray
+    majority: np.ndarray
+
+
+class Step(NamedTuple):
+    """A step in the coordinates, and what it means for the scores of a batch.
+
+    Attributes
+    ----------
+    w, step : ndarray of shape (rank,)
+    scores, changes : Scores
+        At w, and along the step.
+    """
+
+    w: np.ndarray
+    step: np.ndarray
+    scores: Scores
+    changes: Scores
+
+    def taken(self, t: float) -> tuple[np.ndarray, Scores]:
+        """The point and the scores when `t` of it is taken."""
+        (rare, majority), (by_rare, by_row) = self.scores, self.changes
+        return self.w + t * self.step, Scores(rare + t * by_rare, majority + t * by_row)
+
+
+class MiniBatch:
+    r"""The objective over some majority rows b and all rare rows:
+
+    .. math::
+
+        F_b(w) = \frac{1}{W_+ W_b} \sum_{i \in P} \sum_{j \in b} w_i w_j \,
+        \ell\bigl(w'\phi(x_i) - w'\phi(x_j)\bigr) + \frac{\lambda}{2} \|w\|^2 .
+
+    Parameters
+    ----------
+    loss : PairLoss
+    lam : float
+    space : LandmarkSpace
+    rare : HeldRare
+    rows : WeightedRows
+        Of the majority.
+    n_jobs : int or None
+        Threads that work out the kernel.
+    """
+
+    def __init__(
+        self,
+        loss: PairLoss,
+        lam: float,
+        space: LandmarkSpace,
+        rare: HeldRare,
+        rows: WeightedRows,
+        n_jobs: int | None,
+    ) -> None:
+        self.loss, self.lam, self.space, self.rare = loss, lam, space, rare
+        self.rare_weight = rare.rows.weight / rare.rows.weight.sum()
+        self.weight = rows.weight / rows.weight.sum()
+        self.K = _kernel(space, rows, n_jobs)
+
+    def scores(self, w: np.ndarray) -> Scores:
+        """Scores of the function with weights w; they are linear in w."""
+        return Scores(self.rare.features @ w, expand(self.K, self.space.whitener @ w))
+
+    def step(self, w: np.ndarray, step: np.ndarray) -> Step:
+        """A step from w, as this batch sees it."""
+        return Step(w, step, self.scores(w), self.scores(step))
+
+    def length(self, step: Step, noise: float) -> float:
+        """How much of a step to take: all of it, unless this batch says that it leads up.
+
+        A step comes from batches before this one, which judges it.
+
+        Parameters
+        ----------
+        step : Step
+        noise : float
+            Rise that is taken for noise of the batch, relative to its value.
+        """
+        value, slope = self._along(step, 0.0)
+        t = 1.0
+        for _ in range(_MOST_TRIALS):
+            trial, trial_slope = self._along(step, t)
+            if trial <= (1.0 + noise) * value:
+                return t
+            # The root of the slope, as far as its two ends tell; inf and nan mean far too far.
+            share = -slope / (trial_slope - slope) if np.isfinite(trial_slope) else 0.0
+            t *= min(max(share, _LEAST_SHARE), 0.5)
+        return 0.0
+
+    def _along(self, step: Step, t: float) -> tuple[float, float]:
+        """Value and slope part of the way."""
+        w, at = step.taken(t)
+        value, by_rare, by_row, *_ = self._pairs(at)
+        slope = float(by_rare @ step.changes.rare + by_row @ step.changes.majority)
+        regulariser = 0.5 * self.lam * float(w @ w)
+        return value + regulariser, slope + self.lam * float(w @ step.step)
+
+    def _pairs(self, at: Scores) -> tuple[float, np.ndarray, np.ndarray, Any, Any]:
+        """Value of the pairs, slopes by rare and majority row, the rare side, the zones."""
+        side = self.loss.rare(at.rare, self.rare_weight)
+        terms = self.loss.block(side, at.majority, self.weight)
+        done = self.loss.finish(side, terms.sums)
+        return terms.value + done.value, done.gradient, terms.gradient, side, terms.zone
+
+    def model(self, at: Scores, share: float, rng: np.random.Generator) -> BatchModel:
+        """Value and gradient of the loss, exactly, and its curvature from a sample of the pairs.
+
+        Parameters
+        ----------
+        at : Scores
+            At the point asked for.
+        share : float
+            What the batch will weigh in an average: the more, the larger the sample.
+        rng : Generator
+            One draw a majority row and one more.
+        """
+        value, by_rare, by_row, side, zone = self._pairs(at)
+        pulled = pull_back(self.K, by_row) @ self.space.whitener
+        gradient = by_rare @ self.rare.features + pulled
+        return BatchModel(value, gradient, self._curvature(at, side, zone, share, rng))
+
+    def _curvature(
+        self, at: Scores, side: Any, zone: Any, share: float, rng: np.random.Generator
+    ) -> np.ndarray:
+        r"""An unbiased estimate of :math:`F' C F` for pair curvatures, with sampled rows."""
+        draws, start = rng.random(len(self.weight)), rng.random()
+        curved = np.flatnonzero(self.loss.curved(zone) & (self.weight > 0.0))
+        rank = self.space.rank
+        if not len(curved):
+            return np.zeros((rank, rank))
+        in_average = int(share * _ROWS_IN_AVERAGE) if share < 1.0 else _ROWS_ALONE
+        chosen = curved
+        most = max(_LEAST_MAJORITY, in_average)
+        if len(curved) > most:
+            chosen = np.sort(curved[np.argpartition(draws[curved], most)[:most]])
+        n_rare = len(self.rare_weight)
+        stride = -(-n_rare // max(_LEAST_RARE, in_average))
+        which = slice(int(start * stride), None, stride)
+        rare = self.rare.features[which]
+        majority = expand(self.K[chosen], self.space.whitener)
+        C = self.loss.pair_curvature(side, which, at.majority[chosen])
+        factor = (len(curved) / len(chosen)) * (n_rare / max(len(rare), 1))
+        C *= (factor * self.weight[chosen])[None, :]
+        # The crossing term once, the squares by half: with the transpose added it is all there.
+        half = majority.T @ (0.5 * majority * C.sum(axis=0)[:, None] - C.T @ rare)
+        half += 0.5 * (rare * C.sum(axis=1)[:, None]).T @ rare
+        return half + half.T
+
+
+def _kernel(space: LandmarkSpace, rows: WeightedRows, n_jobs: int | None) -> np.ndarray:
+    X: Any = rows.X
+    source = RowSource(X.shape, X.dtype, lambda which: X[which], not isinstance(X, np.ndarray))
+    blocks = ArrayRows(source, block_rows=_BLOCK_ROWS, n_jobs=n_jobs)
+    return blocks.map(_block_kernel, space)
+
+
+def _block_kernel(block: Block, space: LandmarkSpace) -> np.ndarray:
+    return space.kernel(block.X)

@@ -1,0 +1,522 @@
+"""RankRC by mini-batches of the majority, for tables and streams that do not fit."""
+
+import warnings
+from contextlib import AbstractContextManager
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from rareclass.byte_sizes import parse_bytes
+from rareclass.labels import label_array, missing_labels, read_labels, signs, two_labels
+from rareclass.progress import track
+from rareclass.rank_scorer import RankScorer
+from rareclass.ranking.kernel_model import KernelModel
+from rareclass.ranking.losses import make_loss
+from rareclass.ranking.losses.margin_loss import MarginLoss
+from rareclass.ranking.stochastic.beginning import (
+    Beginning,
+    check_landmarks,
+    check_numbers,
+    most_landmarks,
+    width_of,
+)
+from rareclass.ranking.stochastic.feeding import Feeder, State
+from rareclass.ranking.stochastic.learner import Settings
+from rareclass.ranking.stochastic.published import Progress, Published, publish
+from rareclass.ranking.stochastic.reservoir import Reservoir
+from rareclass.ranking.stochastic.row_order import visits
+from rareclass.ranking.stochastic.row_parts import WeightedRows
+from rareclass.ranking.stochastic.table import Table, weights_of
+from rareclass.rows import LabelledRows, as_source, header
+from rareclass.rows.memory import count_threads
+from rareclass.solver_status import Status
+
+# Majority rows of a mini-batch: at least so many steps a pass, and at most so many rows. Up to
+# there Newton steps on all rows need no more passes, and their end is certain.
+_BATCHES_A_PASS, _MOST_BATCH, _STREAM_BATCH = 16, 4096, 2048
+# Rows that are read at a time, at least.
+_LEAST_READ = 256
+_LEARNING = "learning"
+
+
+class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
+    r"""`RankRC` that sees the majority in mini-batches and holds nothing of it.
+
+    The objective is problem (13), as in `RankRC`; a mini-batch b of majority rows stands for it by
+
+    .. math::
+
+        F_b(w) = \frac{1}{W_+ W_b} \sum_{i \in P} \sum_{j \in b} w_i w_j \,
+        \ell\bigl(f(x_i) - f(x_j)\bigr) + \frac{\lambda}{2} \|w\|^2,
+
+    with all rare rows P in every step, and w in whitened coordinates of the landmarks. Every batch
+    adds its second-order expansion at the point of its time, weighing :math:`a_b`, to a running
+    quadratic model of the objective, and the next point is the minimum of that:
+
+    .. math::
+
+        w_{b+1} = \arg\min_w \; \sum_{t \le b} a_t \bigl( F_t(w_t) + g_t'(w - w_t) +
+        \tfrac12 (w - w_t)' H_t (w - w_t) \bigr)
+
+    That averages gradients, carried to one point along their curvature, in place of iterates. There
+    is no step size: the model gives the step, and the next batch, which had no part in it, shortens
+    it where it leads up.
+
+    Parameters
+    ----------
+    kernel, width, lam, eps, pos_label : as in `RankRC`
+        In a stream ``width="mean"`` is taken from the rows of the first mini-batch.
+    landmarks : "rare", ("rare", int), ("rare", int, str) or matrix, default="rare"
+        Which rows carry the model. "rare": all rare rows that add a direction. ("rare", k): at most
+        k of them, as `RankRC` picks them. A matrix: those points. In a stream the rare rows of the
+        first mini-batch are picked from; rare rows that come later all join the loss, and become
+        landmarks while there are fewer than k and they lie outside the span of the others.
+    loss : {"smoothed_hinge", "squared_hinge", "logistic", "exponential"} or MarginLoss
+        Loss of the score difference of a pair: one that is a plain sum over pairs.
+    loss_params : dict or None, default=None
+        Further parameters of a loss given by name.
+    batch_size : int or "auto", default="auto"
+        Majority rows of a mini-batch. More rows take fewer, less noisy steps. "auto" is a sixteenth
+        of them, 4,096 at most; all of them where there are no more than that, which makes Newton
+        steps; and 2,048 in a stream.
+    shuffle : bool, default=True
+        Whether `fit` visits the rows in an order that is drawn anew in each pass. The order of the
+        rows themselves is only good where it is random.
+    block_rows : int, default=16
+        Rows that stay together in that order. Larger reads a file faster; neighbours that are alike
+        then make mini-batches noisier. 1 shuffles all of them.
+    tol : float, default=1e-2
+        Wanted distance of the objective from its minimum, relative to it, as the running average
+        of the steps estimates it. The estimate knows nothing of rows that were visited before, and
+        so errs on the safe side. Smaller takes more passes.
+    max_iter : int, default=20
+        Most passes of `fit`.
+    memory : str or int, default="2GiB"
+        Bytes that landmarks and rare rows may take. A model that would need more is refused, naming
+        what would fit; in a stream no landmarks join beyond it.
+    n_jobs : int or None, default=None
+        Threads. None and -1 mean all cores.
+    random_state : int, RandomState or None
+        For the order of rows, the pairs whose curvature is looked at, and landmarks.
+    verbose : bool or "auto", default="auto"
+        Progress of `fit` on standard error; "auto" when that is a terminal.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    pos_label_ : label
+        The rare class.
+    landmarks_, coef_, whitener_, width_ : as in `RankRC`
+    n_landmarks_, n_rare_ : int
+        Landmarks, and rare rows held.
+    offset_ : float
+        Score above which a row is called rare: the best balanced accuracy between the rare rows and
+        a uniform sample of up to 8,192 majority rows seen.
+    objective_ : float
+        Estimate of the objective: the running model at its minimum.
+    optimality_ : float
+        Estimate of its distance from the minimum, relative to it.
+    n_iter_ : int
+        Passes begun; 1 in a stream.
+    status_ : str
+        "converged" when `optimality_` is at most `tol`, "reached max_iter", or "learning" in a
+        stream.
+    history_ : list of Progress
+        (passes, batches, objective, optimality): after each pass of `fit`, and in a stream each
+        time the mini-batches have doubled.
+    state_ : State
+        Everything that moves; enough to go on from.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Raises
+    ------
+    ValueError
+        As `RankRC`; on a loss that is no sum over pairs; when landmarks and rare rows do not fit in
+        `memory`.
+
+    Notes
+    -----
+    Memory: O(landmarks^2 + m+ landmarks + batch_size landmarks), whatever the number of rows: with
+    ``landmarks="rare"`` O(m+^2). `fit` holds a number for each `block_rows` rows besides, and for a
+    moment some bytes a row while it reads the labels.
+
+    Time a mini-batch of B rows: O(B landmarks (features + 1)) for the kernel, O((256 + 512)
+    rank (landmarks + rank)) for the curvature of sampled pairs, O(m+ rank) for the rare scores,
+    O(rank^3 / 3) for the step.
+
+    Ctrl-C between two mini-batches: what was learned until then stays, and can be used.
+
+    References
+    ----------
+    .. [1] Tayal, Coleman, Li, "RankRC: Large-Scale Nonlinear Rare Class Ranking", IEEE TKDE
+       27(12), 2015: section 7, "Stochastic learning", which proposes first-order steps.
+    .. [2] Tran, Cutkosky, "Better SGD using second-order momentum", NeurIPS 2022: averages of
+       gradients that are carried along by Hessians.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(2000, weights=[0.95], random_state=0)
+    >>> model = StochasticRankRC(lam=0.01, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    >>> stream = StochasticRankRC(lam=0.01, batch_size=200, random_state=0)
+    >>> for start in range(0, 2000, 100):
+    ...     part = slice(start, start + 100)
+    ...     stream = stream.partial_fit(X[part], y[part], classes=[0, 1])
+    >>> bool(stream.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        width: Any = "mean",
+        lam: float = 2**-8,
+        landmarks: Any = "rare",
+        loss: Any = "smoothed_hinge",
+        eps: float = 0.5,
+        loss_params: dict[str, Any] | None = None,
+        batch_size: int | str = "auto",
+        shuffle: bool = True,
+        block_rows: int = 16,
+        tol: float = 1e-2,
+        max_iter: int = 20,
+        memory: int | str = "2GiB",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        pos_label: Any = None,
+        verbose: bool | str = "auto",
+    ) -> None:
+        self.kernel = kernel
+        self.width = width
+        self.lam = lam
+        self.landmarks = landmarks
+        self.loss = loss
+        self.eps = eps
+        self.loss_params = loss_params
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.block_rows = block_rows
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.pos_label = pos_label
+        self.verbose = verbose
+
+    # -- learning ----------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn to rank the rare rows first, in passes over the rows; what was learned is lost.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+            Numbers, all finite; standardise them first.
+        y : array-like of shape (n_rows,)
+            Two labels of any type. The one with less weight is rare, unless ``pos_label`` says.
+        sample_weight : array-like of shape (n_rows,) or None
+            Weights at or above 0: k counts a row k times in the objective, 0 leaves it out.
+
+        Returns
+        -------
+        StochasticRankRC
+            This estimator.
+        """
+        settings = self._settings()
+        validate_data(self, header(X), skip_check_array=True)
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
+        n_majority, rare = len(labels.majority), labels.rare
+        self.classes_, self.pos_label_ = labels.classes, labels.pos_label
+        del labels
+        table = Table(source, weights_of(sample_weight, source.n_rows), rare)
+        chooser = check_random_state(self.random_state)
+        with self._threads():
+            held = table.rows(rare)
+            width = width_of(self, source, table.weight, held.X[:1])
+            learned = self._beginning().with_width(width, held, chooser)
+            weight = table.majority_weight(float(held.weight.sum()))
+            state = State(
+                learned, (), (), Reservoir(), _generator(chooser), chooser, weight, n_majority
+            )
+            size = self._batch_size(n_majority)
+            self._keep(state)
+            self._visit(Feeder(settings, self._beginning(), size), table)
+        self.status_ = str(Status.CONVERGED if self.optimality_ <= self.tol else Status.MAX_ITER)
+        if self.status_ != Status.CONVERGED:
+            warnings.warn(
+                f"lam={self.lam:.3g}: {self.status_} after {self.n_iter_} passes with an estimated "
+                f"relative gap of {self.optimality_:.1e}, wanted {self.tol:.1e}. Raise max_iter, "
+                "tol or lam, or check the scale of the features.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def fit_rows(self, rows: LabelledRows) -> Self:
+        """Learn from rows that live on disk, or anywhere: the same model as `fit` in memory.
+
+        Parameters
+        ----------
+        rows : LabelledRows
+            What `rareclass.rows.from_parquet`, `from_csv` or `from_arrays` gives. Labels and
+            weights are in memory, and the rare rows; features are read a mini-batch at a time.
+
+        Returns
+        -------
+        StochasticRankRC
+            This estimator.
+        """
+        rows = LabelledRows.to_learn_from(rows)
+        return self.fit(rows, rows.y, rows.sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from the next rows of a stream, in their order.
+
+        Majority rows wait until they are a mini-batch; the model that scores knows those that still
+        wait. The result is the same however the stream is cut, down to one row a call. Rare rows
+        are held. Those that come later join the loss with the mini-batch in which they came, and
+        what was learned before counts less, in proportion to the rare rows it did not know.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; y may hold one class only. The order should be random.
+        classes : sequence of two labels
+            Needed in the first call. The rare one is ``pos_label``, by default the one that sorts
+            last: the first rows of a stream cannot tell.
+
+        Returns
+        -------
+        StochasticRankRC
+            This estimator.
+        """
+        first = not hasattr(self, "state_")
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        feeder = Feeder(self._settings(), self._beginning(), self._batch_size(None))
+        validate_data(self, header(X), reset=first, skip_check_array=True)
+        source = as_source(X, getattr(self, "feature_names_in_", None))
+        if first:
+            self._begin(classes)
+        elif classes is not None and not np.array_equal(two_labels(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} is not {self.classes_.tolist()} as before.")
+        is_rare = self._is_rare(y, source.n_rows)
+        weight = weights_of(sample_weight, source.n_rows)
+        self._keep(self.state_._replace(whole=np.inf, unseen=np.inf))
+        with self._threads():
+            for start in range(0, source.n_rows, _MOST_BATCH):
+                part = np.arange(start, min(start + _MOST_BATCH, source.n_rows))
+                if weight is not None:
+                    part = part[weight[part] > 0.0]
+                rows = WeightedRows(
+                    source.take(part), np.ones(len(part)) if weight is None else weight[part]
+                )
+                for state in feeder.states(self.state_, rows, is_rare[part]):
+                    self._keep(state)
+                    self._note_doubling()
+        return self
+
+    def _visit(self, feeder: Feeder, table: Table) -> None:
+        """Passes over the majority until the model has converged."""
+        self.history_: list[Progress] = []
+        self.status_ = _LEARNING
+        n_rows, rng = table.source.n_rows, self.state_.rng
+        size = min(_MOST_BATCH, max(feeder.batch_size, _LEAST_READ))
+        title = f"StochasticRankRC, {len(table.rare)} rare rows"
+        with track(title, None, self.verbose) as advance:
+            for number in range(1, int(self.max_iter) + 1):
+                self.n_iter_, visited = number, 0
+                order = rng if self.shuffle else None
+                for index in visits(n_rows, size, int(self.block_rows), order):
+                    visited += len(index)
+                    rows = table.majority(index)
+                    is_rare = np.zeros(len(rows), dtype=bool)
+                    for state in feeder.states(self.state_, rows, is_rare):
+                        self._keep(state)
+                    if number > 1 and self._has_converged():
+                        break
+                if self.state_.n_waiting:
+                    self._keep(feeder.absorbed(self.state_))
+                line = self._note(number - 1 + visited / n_rows)
+                advance(1, f"pass {number}, estimated relative gap {line.optimality:.1e}")
+                if self._has_converged():
+                    break
+
+    def _has_converged(self) -> bool:
+        learned = self.state_.learned
+        return learned is not None and learned.relative_gap(self.lam) <= self.tol
+
+    def _keep(self, state: State) -> None:
+        self.state_ = state
+        self._published: Published | None = None
+
+    def _note(self, passes: float) -> Progress:
+        learned = self.state_.learned
+        line = Progress(passes, 0, np.nan, np.inf)
+        if learned is not None:
+            objective, gap = learned.objective(self.lam), learned.relative_gap(self.lam)
+            line = Progress(passes, learned.n_batches, objective, gap)
+        self.history_.append(line)
+        return line
+
+    def _note_doubling(self) -> None:
+        learned = self.state_.learned
+        self.n_iter_, self.status_ = 1, _LEARNING
+        if learned is not None and learned.n_batches:
+            last = self.history_[-1].batches if self.history_ else 0
+            if learned.n_batches >= max(1, 2 * last):
+                self._note(np.nan)
+            if self._has_converged():
+                self.status_ = str(Status.CONVERGED)
+
+    # -- beginnings --------------------------------------------------------------------------
+
+    def _settings(self) -> Settings:
+        """What does not move, checked."""
+        check_numbers(self)
+        check_landmarks(self.landmarks)
+        loss = make_loss(self.loss, self.eps, self.loss_params)
+        if not isinstance(loss, MarginLoss):
+            raise ValueError(
+                f"loss={self.loss!r} is no plain sum over pairs, which mini-batches could stand "
+                "for. Use 'smoothed_hinge', 'squared_hinge', 'logistic' or 'exponential', or "
+                "RankRC, which sees all rows at once."
+            )
+        most = most_landmarks(self.landmarks, parse_bytes(self.memory))
+        return Settings(loss, float(self.lam), self.n_jobs, most, parse_bytes(self.memory))
+
+    def _beginning(self) -> Beginning:
+        return Beginning(self.kernel, self.width, self.landmarks, parse_bytes(self.memory))
+
+    def _begin(self, classes: Any) -> None:
+        labels = two_labels(classes)
+        found = labels[1:] if self.pos_label is None else labels[labels == self.pos_label]
+        if not len(found):
+            raise ValueError(
+                f"pos_label={self.pos_label!r} is not among the labels {labels.tolist()}."
+            )
+        self.classes_, self.pos_label_ = labels, found[0]
+        self.history_ = []
+        chooser = check_random_state(self.random_state)
+        self._keep(State(None, (), (), Reservoir(), _generator(chooser), chooser))
+
+    def _batch_size(self, n_majority: int | None) -> int:
+        if self.batch_size != "auto":
+            return (
+                int(self.batch_size)
+                if n_majority is None
+                else min(int(self.batch_size), n_majority)
+            )
+        if n_majority is None:
+            return _STREAM_BATCH
+        if n_majority <= _MOST_BATCH:
+            return n_majority
+        return min(n_majority // _BATCHES_A_PASS, _MOST_BATCH)
+
+    def _is_rare(self, y: Any, n_rows: int) -> np.ndarray:
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        y = np.ravel(label_array(y))
+        if len(y) != n_rows:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
+            )
+        missing = missing_labels(y)
+        if len(missing):
+            raise ValueError(
+                f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. Drop the "
+                "rows without a label."
+            )
+        return signs(y, self.classes_, self.pos_label_) > 0
+
+    def _threads(self) -> AbstractContextManager:
+        return threadpool_limits(count_threads(self.n_jobs), user_api="blas")
+
+    # -- what was learned --------------------------------------------------------------------
+
+    def _model(self) -> Published:
+        """The model as it stands, with the rows that wait."""
+        if self._published is None:
+            feeder = Feeder(self._settings(), self._beginning(), self._batch_size(None))
+            with self._threads():
+                self._published = publish(feeder, self.state_, self.n_features_in_)
+        return self._published
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Rarity score f(x) of every row: higher is more like the rare class.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            0 everywhere before both classes were seen.
+
+        Notes
+        -----
+        Cost: O(n_landmarks n_features) a row, in blocks. After `partial_fit` the first call takes
+        a step on the rows that wait.
+        """
+        check_is_fitted(self)
+        return self._map(X, self.coef_)
+
+    @property
+    def landmarks_(self) -> Any:
+        """Rows whose kernel functions carry the model."""
+        return self._model().landmarks
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Coefficients of the landmarks."""
+        return self._model().coef
+
+    @property
+    def whitener_(self) -> np.ndarray:
+        """What `transform` multiplies the kernel by."""
+        return self._model().whitener
+
+    @property
+    def width_(self) -> float:
+        """Sigma."""
+        return self._model().width
+
+    @property
+    def n_landmarks_(self) -> int:
+        """Number of landmarks."""
+        return len(self.coef_)
+
+    @property
+    def n_rare_(self) -> int:
+        """Rare rows held."""
+        return self._model().n_rare
+
+    @property
+    def offset_(self) -> float:
+        """Score above which a row is called rare."""
+        return self._model().offset
+
+    @property
+    def objective_(self) -> float:
+        """Estimate of the objective."""
+        return self._model().objective
+
+    @property
+    def optimality_(self) -> float:
+        """Estimate of its relative distance from the minimum."""
+        return self._model().optimality
+
+
+def _generator(chooser: np.random.RandomState) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(chooser.randint(np.iinfo(np.int32).max)))

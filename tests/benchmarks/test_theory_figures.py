@@ -1,0 +1,97 @@
+"""What Figure 3 and the comparison of losses are made of, against plain answers."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmarks import top_losses
+from benchmarks.paper_tables import fig3
+from rareclass.theory import subset_bound
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_spectral_norms_of_nystrom_errors(repeated):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    if repeated:  # equal rows: K_RR is singular
+        X[1:40:2] = X[0:40:2]
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / 6)
+    draws = [np.sort(rng.choice(80, 12, replace=False)) for _ in range(4)]
+    wanted = []
+    for R in draws:
+        inverse = np.linalg.pinv(K[np.ix_(R, R)], rcond=1e-12, hermitian=True)
+        wanted.append(np.linalg.norm(K - K[:, R] @ inverse @ K[R], 2))
+    found, steps = fig3.spectral_norms(fig3.NystromErrors(K, draws), 80, 4, seed=0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-3)
+    assert steps < 30
+
+
+def test_spectral_norms_of_no_difference_are_zero():
+    found, _ = fig3.spectral_norms(lambda V: 0.0 * V, 20, 3, seed=0)
+    assert found.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_draws_do_not_depend_on_how_many_fit_together(monkeypatch):
+    X = np.random.default_rng(1).normal(size=(60, 2))
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / 4)
+    together = fig3.nystrom_distances(K, 6, 5, seed=0)[0]
+    monkeypatch.setattr(fig3, "FACTOR_BYTES", 1)
+    np.testing.assert_allclose(fig3.nystrom_distances(K, 6, 5, seed=0)[0], together, rtol=0.01)
+
+
+def test_rare_rows_go_first():
+    found = fig3.rare_first(np.array([0, 3, 4, 9, 14]), n_rare=4, n_majority=10)
+    shares = [(1, 1), (0.25, 1), (0, 1), (0, 0.5), (0, 0)]
+    np.testing.assert_allclose(found, [subset_bound(a, b, 1.0) for a, b in shares])
+
+
+def test_the_corrected_test_is_the_paired_one_with_a_larger_variance():
+    rng = np.random.default_rng(0)
+    plain = rng.normal(size=12)
+    method = plain + rng.normal(0.5, 1.0, size=12)
+    found = top_losses.compare(method, plain, 1 / 3)
+    paired = stats.ttest_rel(method, plain)
+    assert found.difference == pytest.approx(np.mean(method - plain))
+    assert found.p_paired == pytest.approx(paired.pvalue)
+    t = paired.statistic / np.sqrt(1 + 12 / 3)
+    assert found.p_corrected == pytest.approx(2 * stats.t.sf(abs(t), 11))
+    assert found.p_corrected > found.p_paired
+
+
+def cell(differences):
+    plain = {m: [0.5] * len(differences) for m in top_losses.METRICS}
+    other = {m: [0.5 + d for d in differences] for m in top_losses.METRICS}
+    return {"methods": {"plain": plain, "top": other}, "test_over_train": 1 / 3}
+
+
+def test_what_is_chosen_has_the_highest_inner_score_split_by_split():
+    measured = {
+        name: {"inner_ap": inner, "ap": [k, k + 10]}
+        for k, (name, inner) in enumerate(
+            [
+                ("plain", [0.9, 0.1]),
+                ("pnorm_push", [0.5, 0.5]),
+                ("partial_auc", [0.6, 0.2]),
+                ("top", [0.4, 0.5]),
+            ]
+        )
+    }
+    methods = top_losses.with_choices(measured)
+    assert methods["top-heavy"]["ap"] == [2, 11]
+    assert methods["chosen"]["ap"] == [0, 11]
+    assert "chosen" not in top_losses.with_choices({"plain": measured["plain"]})
+
+
+def test_verdicts_and_page():
+    sets = {
+        "up": cell([0.1, 0.11, 0.12]),
+        "down": cell([-0.1, -0.11, -0.12]),
+        "same": cell([0.0, 0.0, 0.0]),
+        "unsure": cell([0.3, -0.1, 0.0]),
+    }
+    assert top_losses.verdicts(sets) == {"top": (["up"], ["down"])}
+    how = {"splits": 3, "folds": 5, "log2_lam": [0], "candidates": {"plain": ["a"]}}
+    page = top_losses.top_losses_page({"sets": sets, "parameters": how})
+    assert "| up | 50.0 | +11.0* |" in page
+    assert "| unsure | 50.0 | +6.7 |" in page
+    assert "| top | 1: up | 1: down | **no** |" in page

@@ -1,0 +1,328 @@
+"""``rareclass fit --method ordinal-rankrc``, its options, and the verbs on its model files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.conftest import Run, message
+from rareclass.cli.screen import output, print_confusion
+from rareclass.progress import track
+from rareclass.workflow.decision import Confusion
+from rareclass.workflow.model_file import load_model
+from real_data import real_file
+
+METHOD = ("--method", "ordinal-rankrc")
+WORDS = ("low", "medium", "high")
+
+
+def stays(n_rows: int = 300, seed: int = 0) -> pl.DataFrame:
+    """Return rows of which most have stayed 0 days; older and sicker ones stayed longer."""
+    rng = np.random.default_rng(seed)
+    days = np.searchsorted([0.8, 0.9, 0.97], rng.random(n_rows))
+    return pl.DataFrame(
+        {
+            "patient": [f"p-{k * 7919 % 99991}" for k in range(n_rows)],
+            "age": (50 + 8 * days + rng.normal(0, 9, n_rows)).round(1),
+            "visits": rng.poisson(1 + days),
+            "clinic": rng.choice(["north", "south", "west"], n_rows),
+            "days": days,
+        }
+    )
+
+
+def in_words(table: pl.DataFrame) -> pl.DataFrame:
+    names = np.array([*WORDS, "high"])[table["days"].to_numpy()]
+    return table.with_columns(risk=pl.Series(names)).drop("days")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
+    """Return a folder with train.csv, new.csv, model.skops and what fit printed."""
+    folder = tmp_path_factory.mktemp("ordinal")
+    stays().write_csv(folder / "train.csv")
+    stays(seed=1).write_csv(folder / "new.csv")
+    in_words(stays()).write_parquet(folder / "words.parquet")
+    result = rareclass(
+        "fit", folder / "train.csv", "--target", "days", *METHOD, "--folds", "3",
+        "--out", folder / "model.skops",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    (folder / "said.txt").write_text(result.stdout)
+    return folder
+
+
+def test_fit_says_what_it_understood_and_how_good_it_is(folder: Path) -> None:
+    said = " ".join((folder / "said.txt").read_text().split())
+    counts = stays()["days"].value_counts().sort("days")["count"].to_list()
+    named = ", ".join(f"{day} ({n})" for day, n in enumerate(counts))
+    assert f"Levels of days, lowest first: {named}" in said
+    assert f"Majority level: 0, {counts[0]} rows" in said
+    metadata = load_model(folder / "model.skops").metadata
+    for name, measure in metadata["held_out"]["measures"].items():
+        assert f"{name} {measure['value']:.3f} {measure['low']:.3f} to" in said
+    assert list(metadata["held_out"]["measures"]) == [
+        "MAUC", "AUC above 0", "AUC above 1", "AUC above 2",
+    ]  # fmt: skip
+    assert "Called the right level: " in said
+    assert f"Regulariser lam = {metadata['lam']:.4g} (2^" in said
+    assert "chosen by cross-validation" in said
+    assert "Levels by score: 0 up to " in said
+    assert "trained again on all rows with this lam" in said
+    assert "Rare class" not in said
+    assert "of them rare" not in said
+    assert "Next: rareclass score" in said
+
+
+def test_scores_have_a_level(folder: Path, tmp_path: Path, rareclass: Run) -> None:
+    result = rareclass(
+        "score", folder / "model.skops", folder / "new.csv",
+        "--id", "patient", "--out", tmp_path / "s.csv",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    scores = pl.read_csv(tmp_path / "s.csv")
+    assert scores.columns == ["patient", "score", "level", "percentile"]
+    assert scores["level"].dtype == pl.Int64
+    assert set(scores["level"]) <= {0, 1, 2, 3}
+    assert scores["percentile"].is_between(0, 100).all()
+    n_zero = int((scores["level"] == 0).sum())
+    assert f"Scored 300 rows; they are called 0 ({n_zero})" in " ".join(result.stdout.split())
+    days = stays(seed=1)["days"]
+    longest = scores.filter(days == 3)["score"].mean()
+    assert longest > scores.filter(days == 0)["score"].mean()  # type: ignore[operator]
+
+
+def test_evaluate_prints_and_writes_the_same_numbers(
+    folder: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    out = tmp_path / "e.json"
+    result = rareclass("evaluate", folder / "model.skops", folder / "new.csv", "--json", out)
+    assert result.exit_code == 0, result.output
+    numbers, said = json.loads(out.read_text()), " ".join(result.stdout.split())
+    assert numbers["n_rows"] == 300
+    assert numbers["measures"]["MAUC"]["value"] > 0.75
+    for name, measure in numbers["measures"].items():
+        assert f"{name} {measure['value']:.3f} {measure['low']:.3f} to" in said
+    counts = np.array(numbers["confusion"]["is_by_called"])
+    assert counts.sum() == 300
+    assert f"is 0 {' '.join(str(int(n)) for n in counts[0])} is 1" in said
+    assert f"{numbers['right']:.1%} of the rows" in said
+    assert "Precision" not in said
+
+
+def test_words_in_a_given_order(folder: Path, tmp_path: Path, rareclass: Run) -> None:
+    model, out = tmp_path / "m.skops", tmp_path / "s.parquet"
+    fit = ("fit", folder / "words.parquet", "-t", "risk", *METHOD, "--lam", "2^-6", "-o", model)
+    result = rareclass(*fit, "--levels", "low, medium,high")
+    assert result.exit_code == 0, result.output
+    assert "Levels of risk, lowest first: low (" in result.stdout
+    assert "2^-6" in result.stdout
+    assert load_model(model).metadata["levels"] == list(WORDS)
+    assert rareclass("score", model, folder / "words.parquet", "-o", out).exit_code == 0
+    assert set(pl.read_parquet(out)["level"]) <= set(WORDS)
+    turned = tmp_path / "turned.skops"
+    assert rareclass(*fit[:-1], turned, "--levels", "high,medium,low").exit_code == 0
+    one, other = load_model(model), load_model(turned)
+    X = one.encoder.transform(pl.read_parquet(folder / "words.parquet"))
+    ranks, turned_ranks = one.model.score_samples(X), other.model.score_samples(X)
+    assert np.corrcoef(ranks, turned_ranks)[0, 1] < -0.99
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table_on_disk(
+    folder: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    path = tmp_path / f"t{suffix}"
+    stays().write_csv(path) if suffix == ".csv" else stays().write_parquet(path)
+    models = []
+    for share in (4, 1e12):
+        monkeypatch.setattr("rareclass.workflow.fit_memory.LARGE_SHARE", share)
+        out = tmp_path / f"{share}.skops"
+        result = rareclass("fit", path, "-t", "days", *METHOD, "--lam", "0.01", "-o", out)
+        assert result.exit_code == 0, result.output
+        assert ("read from disk in pieces" in " ".join(result.stdout.split())) == (share > 4)
+        models.append(load_model(out).model)
+    np.testing.assert_allclose(models[1].coef_, models[0].coef_, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(models[1].thresholds_, models[0].thresholds_, rtol=1e-7)
+
+
+def test_svmlight(tmp_path: Path, rareclass: Run) -> None:
+    rng = np.random.default_rng(0)
+    lines = []
+    for row in range(240):
+        level = 2 * (row % 8 == 0) + (row % 24 == 0)
+        lines.append(f"{level} 1:{rng.normal() + level:.3f} {3 + row % 5}:1\n")
+    path, model = tmp_path / "t.svmlight", tmp_path / "m.skops"
+    path.write_text("".join(lines))
+    result = rareclass("fit", path, *METHOD, "--lam", "0.1", "--out", model)
+    assert result.exit_code == 0, result.output
+    assert "Levels of label, lowest first: 0 (210), 2 (20), 3 (10)" in result.stdout
+    assert rareclass("evaluate", model, path).exit_code == 0
+    assert rareclass("score", model, path, "-o", tmp_path / "s.csv").exit_code == 0
+
+
+def refused(rareclass: Run, path: Path, *more: object) -> str:
+    out = path.parent / "never.skops"
+    said = message(rareclass("fit", path, "--out", out, *more))
+    assert not out.exists()
+    return said
+
+
+def test_options_of_other_methods(folder: Path, rareclass: Run) -> None:
+    train = (folder / "train.csv", "-t", "days")
+    said = refused(rareclass, *train, *METHOD, "--positive", "3")
+    assert "--positive 3 belongs to --method rankrc" in said
+    assert "Leave --positive out, or give --method rankrc" in said
+    for method in ("rankrc", "mibc"):
+        said = refused(rareclass, *train, "--method", method, "--levels", "0,1")
+        assert "--levels 0,1 belongs to --method ordinal-rankrc" in said
+        assert "Leave --levels out" in said
+    assert "--cost 2 belongs to --method mibc" in refused(rareclass, *train, *METHOD, "--cost", "2")
+    assert "--covariance full belongs to --method mibc" in refused(
+        rareclass, *train, *METHOD, "--covariance", "full"
+    )
+    assert "not a number above zero" in refused(rareclass, *train, *METHOD, "--lam", "0")
+
+
+@pytest.mark.parametrize(
+    ("levels", "wrong"),
+    [
+        ("low", "names fewer than two levels"),
+        ("", "names fewer than two levels"),
+        ("low,,high", "has an empty name"),
+        ("low,high,low", "names 'low' twice"),
+    ],
+)
+def test_levels_that_are_none(folder: Path, rareclass: Run, levels: str, wrong: str) -> None:
+    said = refused(rareclass, folder / "words.parquet", "-t", "risk", *METHOD, "--levels", levels)
+    assert wrong in said
+    assert "--levels low,medium,high" in said
+
+
+def test_labels_that_are_no_levels(folder: Path, tmp_path: Path, rareclass: Run) -> None:
+    words = (folder / "words.parquet", "-t", "risk", *METHOD)
+    said = refused(rareclass, *words)
+    assert "holds text, 'low' at row 1" in said
+    assert "--levels" in said
+    said = refused(rareclass, *words, "--levels", "low,high")
+    assert "'medium' at row" in said
+    assert "not among --levels low,high" in said
+    table = stays()
+    table.with_columns(days=pl.lit(2)).write_csv(tmp_path / "one.csv")
+    assert "one level only: '2' in all 300 rows" in refused(
+        rareclass, tmp_path / "one.csv", "-t", "days", *METHOD
+    )
+    table.with_columns(days=pl.lit(None)).write_csv(tmp_path / "none.csv")
+    assert "No row has a target value" in refused(
+        rareclass, tmp_path / "none.csv", "-t", "days", *METHOD
+    )
+    said = refused(rareclass, folder / "train.csv", "-t", "age", *METHOD)
+    assert "different numbers, a measurement rather than levels" in said
+    assert "Bin them first" in said
+
+
+def test_numbers_as_text_and_rows_without_a_target(tmp_path: Path, rareclass: Run) -> None:
+    table = stays().with_columns(
+        days=pl.when(pl.int_range(300) % 50 == 7).then(None).otherwise(8 + pl.col("days"))
+    )
+    table.with_columns(pl.col("days").cast(pl.String)).write_parquet(tmp_path / "t.parquet")
+    model = tmp_path / "m.skops"
+    result = rareclass(
+        "fit", tmp_path / "t.parquet", "-t", "days", *METHOD, "--lam", "0.1", "-o", model
+    )
+    assert result.exit_code == 0, result.output
+    assert load_model(model).metadata["levels"] == ["8", "9", "10", "11"]
+    assert "6 rows have no days and were left out" in result.stdout
+    result = rareclass("evaluate", model, tmp_path / "t.parquet")
+    assert "6 rows have no target and were left out" in " ".join(result.stdout.split())
+
+
+def test_a_new_file_with_other_levels(folder: Path, tmp_path: Path, rareclass: Run) -> None:
+    new = tmp_path / "new.csv"
+    stays().with_columns(days=pl.int_range(300) % 5).write_csv(new)
+    said = message(rareclass("evaluate", folder / "model.skops", new))
+    assert "'4' at row 5 is not among the levels of the model: 0, 1, 2, 3" in said
+    stays().with_columns(days=0).write_csv(new)
+    assert "holds only '0'" in message(rareclass("evaluate", folder / "model.skops", new))
+    stays().drop("days").write_csv(new)
+    assert "lacks the target column 'days'" in message(
+        rareclass("evaluate", folder / "model.skops", new)
+    )
+
+
+@pytest.mark.parametrize("width", ["40", "60", "80"])
+def test_screens_fit_the_width(
+    folder: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    shown = rareclass(
+        "fit", folder / "train.csv", "-t", "days", *METHOD, "--lam", 1, "-o", tmp_path / "m.skops"
+    ).stdout
+    shown += rareclass("evaluate", tmp_path / "m.skops", folder / "new.csv").stdout
+    too_wide = [line for line in shown.splitlines() if len(line.rstrip()) > int(width)]
+    assert all(line.startswith("  rareclass ") for line in too_wide)
+    assert ("called 3" in shown) == (width != "40")
+    heads = [line.split() for line in shown.splitlines() if line.startswith("called ")]
+    assert (["called", "0", "1", "2", "3"] in heads) == (width == "40")
+    assert "Called the right level" in " ".join(shown.split())
+
+
+def test_counts_of_many_levels_are_left_out_where_there_is_no_room(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"level {k}" for k in range(9)]
+    confusion = Confusion("Counts", names, names, np.ones((9, 9)), ["the gist"], {})
+    for width, fits in ((80, False), (100, True)):
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_confusion(output(), confusion)
+        shown = capsys.readouterr().out
+        assert "the gist" in shown
+        assert ("is level 8" in shown) == fits
+        assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
+
+
+def test_help_explains_the_method(rareclass: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    said = " ".join(rareclass("fit", "--help").stdout.replace("│", " ").split())
+    assert "ordinal-rankrc, a kernel machine for ordered levels" in said
+    assert "--levels" in said
+    assert "from the lowest to the highest" in said
+
+
+def test_brackets_in_a_file_name_are_no_markup(
+    folder: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    path = tmp_path / "[red]t[bold].csv"
+    path.write_bytes((folder / "train.csv").read_bytes())
+    model = tmp_path / "[x]m.skops"
+    result = rareclass("fit", path, "-t", "days", *METHOD, "--lam", 1, "-o", model)
+    assert result.exit_code == 0, result.output
+    assert "[red]t[bold].csv: 300 rows" in result.stdout
+    assert "[x]m.skops" in result.stdout
+    assert "[red]t[bold].csv: 300 rows" in rareclass("evaluate", model, path).stdout
+
+
+def test_brackets_in_a_progress_line_are_no_markup(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    with track("Reading [red]t[bold].csv", enabled=True) as advance:
+        advance(1, "row [2]")
+    shown = capsys.readouterr().err
+    assert "Reading [red]t[bold].csv" in shown
+
+
+def test_wine(tmp_path: Path, rareclass: Run) -> None:
+    table = pl.read_parquet(real_file("wine_quality.parquet")).drop("target")
+    table.sample(700, shuffle=True, seed=0).write_csv(tmp_path / "wine.csv")
+    model = tmp_path / "m.skops"
+    result = rareclass(
+        "fit", tmp_path / "wine.csv", "-t", "quality", *METHOD, "--folds", "2", "-o", model
+    )
+    assert result.exit_code == 0, result.output
+    measures = load_model(model).metadata["held_out"]["measures"]
+    assert measures["MAUC"]["value"] > 0.7
+    assert measures["MAUC"]["low"] > 0.6

@@ -1,0 +1,86 @@
+"""Slow answers for rows of several levels: every pair formed."""
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy import optimize
+
+from oracles import pair_curvature, pair_loss, pair_slope
+
+
+def cost_matrix(n_levels, pair_cost=None):
+    if pair_cost == "distance":
+        return np.abs(np.subtract.outer(np.arange(n_levels), np.arange(n_levels))).astype(float)
+    return np.ones((n_levels, n_levels)) if pair_cost is None else np.asarray(pair_cost, float)
+
+
+def pair_weights(codes, weight, costs):
+    """Weight of every pair (i, j) in which row i has the higher level; zero elsewhere."""
+    higher = codes[:, None] > codes[None, :]
+    return np.where(higher, costs[codes[None, :], codes[:, None]], 0.0) * np.outer(weight, weight)
+
+
+def ordinal_loss(scores, codes, weight, costs, eps):
+    """Value, gradient and Hessian by row of the loss over all pairs; not normalised."""
+    z = scores[:, None] - scores[None, :]
+    w = pair_weights(codes, weight, costs)
+    slope, curvature = w * pair_slope(z, eps), w * pair_curvature(z, eps)
+    both = curvature + curvature.T
+    hessian = np.diag(both.sum(axis=1)) - both
+    return (w * pair_loss(z, eps)).sum(), slope.sum(axis=1) - slope.sum(axis=0), hessian
+
+
+def ordinal_minimum(K, K_landmarks, lam, eps, codes, weight, costs):
+    """The minimum of problem (48) by L-BFGS on all pairs: (value, scores by row)."""
+    values, vectors = np.linalg.eigh(K_landmarks)
+    use = values > 1e-12 * values.max()
+    F = K @ (vectors[:, use] / np.sqrt(values[use]))
+    scale = 1 / pair_weights(codes, weight, costs).sum()
+
+    def objective(w):
+        value, by_row, _ = ordinal_loss(F @ w, codes, weight, costs, eps)
+        return scale * value + 0.5 * lam * w @ w, scale * (F.T @ by_row) + lam * w
+
+    options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-16, "gtol": 1e-12}
+    start = np.zeros(F.shape[1])
+    found = optimize.minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    return found.fun, F @ found.x
+
+
+def mauc_by_pairs(codes, scores, weight):
+    higher = codes[:, None] > codes[None, :]
+    w = higher * np.outer(weight, weight)
+    wins = (scores[:, None] > scores[None, :]) + 0.5 * (scores[:, None] == scores[None, :])
+    return float((w * wins).sum() / w.sum())
+
+
+@st.composite
+def ordinal_samples(draw, max_rows=30, max_levels=5):
+    """Scores with ties, codes of two levels or more, weights with zeros; and their number."""
+    n = draw(st.integers(2, max_rows))
+    n_levels = draw(st.integers(2, max_levels))
+    value = st.one_of(st.integers(-4, 4).map(float), st.floats(-20, 20, allow_subnormal=False))
+    scores = np.array(draw(st.lists(value, min_size=n, max_size=n)))
+    codes = np.array(draw(st.lists(st.integers(0, n_levels - 1), min_size=n, max_size=n)))
+    codes[:2] = draw(st.permutations(range(n_levels)))[:2]
+    one = st.one_of(st.integers(0, 3).map(float), st.floats(1e-3, 1e3))
+    weight = np.array(draw(st.lists(one, min_size=n, max_size=n)))
+    weight[:2] = np.maximum(weight[:2], 0.5)
+    return scores, codes, weight, n_levels
+
+
+@st.composite
+def costs(draw, n_levels):
+    one = st.one_of(st.just(0.0), st.just(1.0), st.floats(0.01, 100))
+    entries = draw(st.lists(one, min_size=n_levels**2, max_size=n_levels**2))
+    return np.array(entries).reshape(n_levels, n_levels)
+
+
+def ordinal_table(n_rows, shares, n_features=3, seed=0):
+    """A table whose levels, numbers from 0, stand one after the other along a bent line."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(shares)), np.round(np.array(shares) * n_rows).astype(int))
+    X = rng.normal(size=(len(y), n_features))
+    X[:, 0] += 0.8 * y
+    X[:, 1] += 0.3 * (y - 1) ** 2
+    order = rng.permutation(len(y))
+    return X[order], y[order]

@@ -1,0 +1,317 @@
+"""Learned scales of features: kernel, derivative, rows, selection, and the estimators."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from oracles import pair_loss
+from rareclass import RankRC, RankRCCV, rankrc_path
+from rareclass.labels import read_labels
+from rareclass.ranking.feature_scales import FeatureScaled
+from rareclass.ranking.feature_scales.distinct_rows import distinct_rows, row_hashes
+from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
+from rareclass.ranking.feature_scales.kernel_slopes import KernelSlopes
+from rareclass.ranking.feature_scales.learning import learn_feature_scales
+from rareclass.ranking.feature_scales.selection import smallest_as_good
+from rareclass.ranking.feature_scales.trial import Study
+from rareclass.ranking.kernels import Gaussian, Laplace, Linear, Polynomial
+from rareclass.rows import as_source, from_arrays, from_parquet
+
+KINDS = [Gaussian(1.7), Laplace(2.0), Linear(), Polynomial(3.0), Polynomial(2.0, 1, 0.5)]
+
+
+def rare_cores(n_rows=500, n_rare=60, n_features=8, seed=0, n_informative=2):
+    """Rare rows lie in the middle of some features; those say nothing in the mean."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features))
+    y = np.arange(n_rows) < n_rare
+    X[:n_rare, :n_informative] *= 0.12
+    order = rng.permutation(n_rows)
+    return X[order], y[order].astype(int)
+
+
+X, Y = rare_cores()
+
+
+@pytest.mark.parametrize("kernel", KINDS, ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_scaled_kernel_is_the_kernel_of_scaled_rows(kernel, dtype):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(20, 6)) * (rng.random((20, 6)) < 0.6)).astype(dtype)
+    scales = np.array([0.0, 1.0, 2.5, 0.0, 0.3, 7.0])
+    scaled = FeatureScaled(kernel, scales)
+    plain = (X * scales).astype(dtype)
+    tolerance = 1e-3 if dtype == np.float32 else 1e-9
+    for rows in (X, sparse.csr_array(X), sparse.csr_matrix(X)):
+        found = scaled.block(rows, rows[:5])
+        assert found.dtype == dtype
+        wanted = kernel.block(plain, plain[:5])
+        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(scaled.diag(rows), kernel.diag(plain), rtol=tolerance)
+
+
+def test_a_feature_of_scale_zero_is_not_read():
+    X = np.array([[1.0, np.nan], [2.0, np.inf]])
+    assert np.isfinite(FeatureScaled(Gaussian(1.0), np.array([1.0, 0.0])).block(X, X)).all()
+    nothing = FeatureScaled(Gaussian(1.0), np.zeros(2)).block(X, X)
+    np.testing.assert_array_equal(nothing, 1.0)
+
+
+@pytest.mark.parametrize("wrong", [[1.0, -1.0], [np.nan, 1.0], [[1.0]], [1.0, np.inf]])
+def test_scales_are_checked(wrong):
+    with pytest.raises(ValueError, match="scales"):
+        FeatureScaled(Linear(), np.array(wrong))
+
+
+def test_scales_must_be_as_many_as_columns():
+    with pytest.raises(ValueError, match="3 columns, scales has 2"):
+        FeatureScaled(Linear(), np.ones(2)).block(np.eye(3), np.eye(3))
+
+
+@pytest.mark.parametrize("kernel", KINDS, ids=repr)
+@pytest.mark.parametrize("is_sparse", [False, True])
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10**6))
+def test_slopes_are_the_derivative_of_the_kernel(kernel, is_sparse, seed):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(9, 4)), rng.normal(size=(5, 4))
+    Z[0] = X[0]  # at distance zero
+    squares = rng.uniform(0.2, 2.0, 4)
+    by_row, by_landmark = rng.normal(size=(9, 2)), rng.normal(size=(5, 2))
+    by_row[3] = 0.0
+
+    def total(squares):
+        K = FeatureScaled(kernel, np.sqrt(squares)).block(X, Z)
+        return np.einsum("ik,ir,rk->k", by_row, K, by_landmark)
+
+    scaled = FeatureScaled(kernel, np.sqrt(squares))
+    rows, points = (sparse.csr_array(X), sparse.csr_array(Z)) if is_sparse else (X, Z)
+    found = KernelSlopes(scaled, points).sums(rows, scaled.block(X, Z), by_row, by_landmark)
+    for d in range(4):
+        e = 1e-5 * (np.arange(4) == d)
+        wanted = (total(squares + e) - total(squares - e)) / 2e-5
+        np.testing.assert_allclose(found[:, d], wanted, rtol=1e-5, atol=1e-6)
+
+
+def study(X, y, kernel="gaussian", width=4.0, weight=None):
+    source = as_source(X)
+    rows, labels = distinct_rows(source, read_labels(y, weight, 1, len(y)), 500, lambda n: 20_000)
+    return Study(rows, labels, kernel, width, 0.5, "1GiB", 1, 3)
+
+
+def held_out_losses(trials, labels):
+    """Mean loss of the held-out pairs of every fold, all of them formed."""
+    losses = []
+    for fold, path in zip(trials.folds, trials.weights, strict=True):
+        problem = trials.prepared.problem(1.0, fold.held_out)
+        rare, rest = trials.prepared.training_scores(problem.whitener @ path[0], tested=fold.tested)
+        u = labels.rare_weight[fold.tested[labels.rare]]
+        v = labels.majority_weight[fold.tested[labels.majority]]
+        losses.append(u @ pair_loss(rare[:, None] - rest, 0.5) @ v / (u.sum() * v.sum()))
+    return np.array(losses)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "polynomial", "linear"])
+def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, monkeypatch):
+    monkeypatch.setattr("rareclass.ranking.feature_scales.trial._TOL", 1e-11)
+    X, y = rare_cores(150, 30, 4, seed=1)
+    X[0] = X[1]
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    made = study(X, y, kernel, weight=weight)
+    squares = np.array([1.5, 0.7, 1.0, 0.4])
+    # Few landmarks for their coordinates: with one for each coordinate K is easily singular.
+    lams = np.array([0.05])
+    trial = made.attempt(squares, lams, made.folds(0))
+    found = held_out_gradients(
+        trial.prepared,
+        made.source.take(made.labels.rare),
+        trial.folds,
+        [path[0] for path in trial.weights],
+        0.05 * trial.unit,
+        residual=1e-10,
+    )
+    for d in range(4):
+        e = 1e-4 * (np.arange(4) == d)
+        ends = []
+        for at in (squares + e, squares - e):
+            moved = made.attempt(at, lams * trial.unit / unit(made, at), made.folds(0))
+            ends.append(held_out_losses(moved, made.labels))
+        wanted = (ends[0] - ends[1]) / 2e-4
+        np.testing.assert_allclose(found[:, d], wanted, rtol=2e-2, atol=2e-5)
+
+
+def unit(made, squares):
+    """What lams are relative to; it depends on the scales for inner products."""
+    return made.attempt(squares, np.array([100.0]), made.folds(0)).unit
+
+
+def test_hashes_depend_on_values_alone():
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(50, 7)) * (rng.random((50, 7)) < 0.5)).astype(np.float32)
+    X[3] = X[40]
+    X[5, 0], X[6] = -0.0, X[5]
+    X[6, 0] = 0.0
+    found = row_hashes(X)
+    for other in (X.astype(np.float64), sparse.csr_array(X), sparse.csr_array(X.astype(float))):
+        np.testing.assert_array_equal(row_hashes(other), found)
+    assert found[3] == found[40]
+    assert found[5] == found[6]
+    assert len(np.unique(found)) == 48
+    assert row_hashes(np.eye(6)).shape == np.unique(row_hashes(np.eye(6))).shape
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_distinct_rows_do_not_depend_on_order_or_copies(seed, is_sparse):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 3, (40, 3)).astype(float), np.arange(40) % 4 == 0
+    weight = rng.integers(1, 4, 40)
+    copies = rng.permutation(np.repeat(np.arange(40), weight))
+    first = distinct_rows(as_source(X), read_labels(y, weight, True, 40), 6, lambda n: 15)
+    rows = sparse.csr_array(X[copies]) if is_sparse else X[copies]
+    second = distinct_rows(
+        as_source(rows), read_labels(y[copies], None, True, len(copies)), 6, lambda n: 15
+    )
+    taken = second[0].take(slice(None))
+    np.testing.assert_array_equal(
+        first[0].take(slice(None)), taken.toarray() if is_sparse else taken
+    )
+    for name in ("rare", "majority", "rare_weight", "majority_weight"):
+        one, other = (getattr(labels, name) for _, labels in (first, second))
+        # Weights are only relative to each other.
+        np.testing.assert_allclose(one / one.sum(), other / other.sum(), rtol=1e-12)
+    assert len(first[1].rare) <= 6
+    assert len(first[1].majority) <= 15
+
+
+def test_the_smallest_within_the_spread_is_taken():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(3, 10))
+    low, near, best = 0.7 + 0.01 * noise[0], 0.9 + 0.02 * noise[1], 0.9 + 0.02 * noise[2]
+    best += 0.003 + near.mean() - best.mean()
+    assert smallest_as_good([low, near, best]) == 1
+    assert smallest_as_good([best]) == 0
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return RankRC(feature_scaling="learned", lam=2**-6, random_state=0).fit(X, Y)
+
+
+def test_the_informative_features_are_found(learned):
+    scales = learned.feature_scales_
+    assert sorted(np.flatnonzero(scales)) == [0, 1]
+    assert scales**2 @ X.var(axis=0) == pytest.approx(X.var(axis=0).sum())
+    rows, y = rare_cores(4000, 400, seed=1)
+    alone = RankRC(lam=2**-6).fit(X[:, :2], Y).score(rows[:, :2], y)
+    plain = RankRC(lam=2**-6).fit(X, Y).score(rows, y)
+    assert learned.score(rows, y) > alone - 0.005
+    assert learned.score(rows, y) > plain + 0.05
+
+
+def test_the_model_is_that_of_scaled_rows(learned):
+    scaled = X * learned.feature_scales_
+    other = RankRC(lam=2**-6, width=learned.width_).fit(scaled, Y)
+    np.testing.assert_allclose(
+        learned.score_samples(X), other.score_samples(scaled), rtol=1e-4, atol=1e-6
+    )
+    assert learned.width_ == RankRC(lam=1.0).fit(X, Y).width_
+    # Landmarks and features stay in the units of X.
+    assert set(map(tuple, learned.landmarks_)) <= set(map(tuple, X))
+    changed = X.copy()
+    changed[:, 2:] = 5.0
+    np.testing.assert_array_equal(learned.score_samples(changed), learned.score_samples(X))
+    kernel = learned.transform(X) @ learned.transform(learned.landmarks_).T
+    np.testing.assert_allclose(
+        kernel, learned._expansion().kernel.block(X, learned.landmarks_), atol=1e-5
+    )
+
+
+def test_without_learning_there_are_no_scales():
+    assert RankRC(lam=1.0).fit(X, Y).feature_scales_ is None
+
+
+def test_containers_and_rows_on_disk_give_the_same_scales(learned, tmp_path):
+    names = [f"column {k}" for k in range(X.shape[1])]
+    table = pd.DataFrame(X, columns=names)
+    settings = {"feature_scaling": "learned", "lam": 2**-6, "random_state": 0}
+    model = RankRC(**settings).fit(table, Y)
+    np.testing.assert_array_equal(model.feature_scales_, learned.feature_scales_)
+    assert list(model.feature_names_in_) == names
+    table.assign(label=Y).to_parquet(tmp_path / "rows.parquet")
+    with from_parquet(tmp_path / "rows.parquet", target="label") as rows:
+        on_disk = RankRC(**settings).fit_rows(rows)
+        np.testing.assert_allclose(on_disk.score_samples(rows), learned.score_samples(X))
+    np.testing.assert_array_equal(on_disk.feature_scales_, learned.feature_scales_)
+    again = RankRC(**settings).fit_rows(from_arrays(sparse.csr_array(X), Y))
+    np.testing.assert_allclose(again.feature_scales_, learned.feature_scales_, rtol=1e-6)
+
+
+def test_weights_are_copies_and_order_does_not_matter():
+    rng = np.random.default_rng(0)
+    few = np.r_[np.flatnonzero(Y), np.flatnonzero(Y == 0)[:200]]
+    weight = rng.integers(0, 4, len(few))
+    copies = rng.permutation(np.repeat(few, weight))
+    settings = {"feature_scaling": "learned", "lam": 2**-6, "pos_label": 1}
+    weighted = RankRC(**settings).fit(X[few], Y[few], weight)
+    repeated = RankRC(**settings).fit(X[copies], Y[copies])
+    np.testing.assert_allclose(weighted.feature_scales_, repeated.feature_scales_, rtol=1e-6)
+    np.testing.assert_allclose(
+        weighted.score_samples(X), repeated.score_samples(X), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_where_nothing_is_to_be_won_scales_are_one():
+    X, y = rare_cores(400, 40, 3, seed=2, n_informative=3)
+    model = RankRC(feature_scaling="learned", lam=2**-6).fit(X, y)
+    np.testing.assert_array_equal(model.feature_scales_, 1.0)
+    plain = RankRC(lam=2**-6).fit(X, y)
+    np.testing.assert_allclose(model.score_samples(X), plain.score_samples(X), atol=1e-5)
+
+
+def test_constant_features_are_dropped_and_few_rows_are_told():
+    X, y = rare_cores(400, 40, 5, seed=3)
+    X[:, 4] = 7.0
+    made = study(X, y)
+    assert made.variance[4] == pytest.approx(0.0, abs=1e-20)
+    with pytest.warns(UserWarning, match="10 distinct rows"):
+        model = RankRC(feature_scaling="learned").fit(X[:80], y[:80] & (np.arange(80) < 40))
+    np.testing.assert_array_equal(model.feature_scales_, 1.0)
+
+
+@pytest.mark.parametrize("kernel", [lambda X, Z: X @ Z.T, FeatureScaled(Linear(), np.ones(8))])
+def test_a_kernel_of_unknown_derivative_is_refused(kernel):
+    with pytest.raises(ValueError, match="feature_scaling=None"):
+        RankRC(kernel=kernel, feature_scaling="learned").fit(X, Y)
+
+
+def test_kernels_by_name_select(learned):
+    for kernel in ("laplace", "polynomial"):
+        model = RankRC(kernel=kernel, lam=2**-6, feature_scaling="learned").fit(X, Y)
+        largest = np.argsort(-model.feature_scales_)[:2]
+        assert sorted(largest) == [0, 1], kernel
+
+
+def test_the_cross_validated_model_and_the_path_learn_too(learned):
+    model = RankRCCV(lams=[2**-6, 1.0], cv=3, feature_scaling="learned", random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(np.flatnonzero(model.feature_scales_), [0, 1])
+    np.testing.assert_array_equal(model.best_estimator_.feature_scales_, model.feature_scales_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, _ = rankrc_path(X, Y, [2**-6, 1.0], feature_scaling="learned", random_state=0)
+    np.testing.assert_array_equal(first.feature_scales_, learned.feature_scales_)
+    np.testing.assert_allclose(first.score_samples(X), learned.score_samples(X), atol=1e-4)
+
+
+def test_learning_tells_what_it_compared():
+    source = as_source(X)
+    labels = read_labels(Y, None, 1, len(Y))
+    found = learn_feature_scales(RankRC(), source, labels, 4.0)
+    assert list(found.candidates) == ["plain", "selected", "roots", "learned"]
+    assert len(found.rounds) == 8
+    assert found.candidates["selected"].mean() > found.candidates["plain"].mean()

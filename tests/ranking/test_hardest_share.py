@@ -1,0 +1,96 @@
+"""Two-way partial AUC: the share of the rare rows that score lowest, and the minimum over it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import linprog
+
+from oracles import pair_loss, rare_mixture
+from rareclass import RankRC
+from rareclass.ranking.hardest_share import lowest_share
+from rareclass.ranking.losses import make_loss
+from rareclass.ranking.path import solve_path
+from rareclass.ranking.preparation import prepare
+from rareclass.solver_status import Status
+
+LAM, SHARE = 2.0**-6, 0.5
+X, Y = rare_mixture(300, 20)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 8), st.floats(0.05, 1.0), st.data())
+def test_lowest_share_is_the_heaviest_loss_under_the_caps(n, share, data):
+    scores = data.draw(arrays(float, n, elements=st.integers(-3, 3).map(float)))
+    weight = data.draw(arrays(float, n, elements=st.integers(0, 3).map(float)))
+    found = lowest_share(scores, weight, share)
+    caps = [(0.0, w / share) for w in weight]
+    best = linprog(scores, A_eq=np.ones((1, n)), b_eq=[weight.sum()], bounds=caps)
+    assert found.sum() == pytest.approx(weight.sum())
+    assert (found <= weight / share * (1 + 1e-12)).all()
+    assert scores @ found == pytest.approx(best.fun, abs=1e-9)
+    # Rows that tie have the same share of their weights.
+    for score in np.unique(scores):
+        tied = (scores == score) & (weight > 0)
+        if tied.any():
+            assert np.ptp(found[tied] / weight[tied]) < 1e-12
+
+
+def solved(loss, params, lam=LAM, weight=None):
+    model = RankRC(loss=loss, loss_params=params, pos_label=1)
+    prepared = prepare(model, X, Y, weight)
+    problem = prepared.problem(lam)
+    return prepared, problem, solve_path(problem, [lam], 1e-8, 200)[0]
+
+
+def loss_at(prepared, problem, w, level):
+    """The two-way objective with every pair formed, from its definition."""
+    labels, loss = prepared.labels, problem.loss
+    K = problem.expansion.kernel.block(X, problem.expansion.landmarks)
+    scores = K @ problem.whitener @ w
+    rare, majority = scores[labels.rare], scores[labels.majority]
+    lowest = np.sort(rare)[: round(SHARE * len(rare))]
+    r = pair_loss(lowest[:, None] - majority, 0.5).mean(axis=0)
+    eta = float(loss.thresholds(np.array([level]))[0])
+    x, delta = r - eta, loss.softness * 0.5
+    excess = ((x + np.sqrt(x**2 + 4 * delta**2)) / 2).mean()
+    return eta + excess / loss.beta + 0.5 * problem.lam * w @ w
+
+
+@pytest.mark.parametrize("lam", [1.0, LAM, 2.0**-10])
+def test_the_minimum_is_within_its_gap_of_every_other_point(lam):
+    prepared, problem, solution = solved("partial_auc", {"rare_share": SHARE}, lam)
+    assert solution.status is Status.CONVERGED
+    assert 0.0 <= solution.optimality <= 2e-3
+    w, levels = problem.split(solution.at.w)
+    value = loss_at(prepared, problem, w, levels[0])
+    assert solution.at.value == pytest.approx(value, rel=1e-9)
+    bound = value * (1 - solution.optimality)
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-2, 0.1, 1.0):
+        for _ in range(20):
+            other = w + size * rng.normal(size=len(w)) * np.abs(w).mean()
+            level = levels[0] + size * rng.normal() * 0.1
+            assert loss_at(prepared, problem, other, level) >= bound
+    one_way = solved("partial_auc", {}, lam)[2].at.w
+    assert value < loss_at(prepared, problem, *(problem.split(one_way)[0], one_way[-1]))
+
+
+def test_weights_are_copies():
+    few = np.r_[0:100, np.flatnonzero(Y)[-8:]]
+    weight = np.random.default_rng(0).integers(0, 4, len(few))
+    copies = np.repeat(few, weight)
+    params = {"loss": "partial_auc", "loss_params": {"rare_share": SHARE}, "lam": LAM}
+    weighted = RankRC(**params, tol=1e-9, pos_label=1).fit(X[few], Y[few], weight)
+    repeated = RankRC(**params, tol=1e-9, pos_label=1).fit(X[copies], Y[copies])
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
+    np.testing.assert_allclose(
+        weighted.score_samples(X), repeated.score_samples(X), rtol=1e-3, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 1.5])
+def test_a_share_out_of_range_is_refused(share):
+    with pytest.raises(ValueError, match="rare_share"):
+        make_loss("partial_auc", 0.5, {"rare_share": share})

@@ -1,0 +1,128 @@
+"""Every loss by name through the estimator: weights are copies, rows in parts, the whole path."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from oracles import rare_mixture
+from rareclass import RankRC, RankRCCV, rankrc_path
+from rareclass.ranking import preconditioner
+from rareclass.ranking.losses import LOSSES, make_loss
+from rareclass.ranking.newton import _search
+from rareclass.ranking.preparation import prepare
+from rareclass.ranking.questions import solve
+
+X, Y = rare_mixture(400, 30)
+NAMES = sorted(set(LOSSES) - {"smoothed_hinge"})
+every_loss = pytest.mark.parametrize("loss", NAMES)
+
+
+def model(loss, **parameters):
+    return RankRC(**{"loss": loss, "lam": 2.0**-6, "tol": 1e-9, "pos_label": 1, **parameters})
+
+
+@every_loss
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_weights_are_copies(loss, seed):
+    rng = np.random.default_rng(seed)
+    few = np.r_[0:80, np.flatnonzero(Y)[-8:]]
+    weight = rng.integers(0, 4, len(few))
+    weight[-2:] = 1
+    weight[0:2] = 2
+    copies = np.repeat(few, weight)
+    weighted = model(loss).fit(X[few], Y[few], weight)
+    repeated = model(loss).fit(X[copies], Y[copies])
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
+    np.testing.assert_allclose(
+        weighted.score_samples(X), repeated.score_samples(X), rtol=1e-4, atol=1e-5
+    )
+
+
+@every_loss
+def test_threads_blocks_and_the_order_of_rows_do_not_matter(loss):
+    shuffle = np.random.default_rng(0).permutation(len(X))
+    wanted = model(loss).fit(X, Y).score_samples(X)
+    found = model(loss, memory="40 kB", n_jobs=2).fit(X[shuffle], Y[shuffle]).score_samples(X)
+    np.testing.assert_allclose(found, wanted, atol=1e-6 * np.abs(wanted).max())
+
+
+@every_loss
+def test_the_whole_path_converges(loss):
+    lams = 2.0 ** np.arange(10, -21, -2)
+    for fitted in rankrc_path(X, Y, lams, loss=loss, pos_label=1):
+        assert fitted.status_ == "converged"
+        assert fitted.optimality_ <= 1e-6
+
+
+@every_loss
+def test_a_tiny_lam_from_zero_converges(loss):
+    fitted = model(loss, lam=2.0**-20, tol=1e-6).fit(1e3 * X, Y)
+    assert fitted.status_ == "converged"
+
+
+@pytest.mark.parametrize("loss", ["exponential", "pnorm_push", "logistic", "partial_auc"])
+def test_the_line_search_comes_back_from_where_the_loss_overflows(loss):
+    params = {"pair_loss": "exponential"} if loss in ("pnorm_push", "partial_auc") else {}
+    problem = prepare(model(loss, loss_params=params), X, Y, None).problem(2.0**-6)
+    at = problem.evaluate(np.zeros(problem.size))
+    direction = -1e6 * at.gradient
+    assert not problem.evaluate(direction).value < 1e6
+    length, trial, _ = solve(_search(problem, at, direction))
+    assert 0.0 < length < 1.0
+    assert trial.value < at.value
+
+
+@every_loss
+def test_the_rows_are_ranked_about_as_the_plain_loss_ranks_them(loss):
+    plain, other = (model(name).fit(X, Y).score(X, Y) for name in ("smoothed_hinge", loss))
+    assert other > plain - 0.05
+
+
+@every_loss
+@pytest.mark.parametrize("rare_rows", [7, 4096])
+def test_the_sampled_hessian_of_all_rows_is_the_hessian(loss, rare_rows, monkeypatch):
+    monkeypatch.setattr(preconditioner, "_RARE_ROWS", rare_rows)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(Y))
+    problem = prepare(model(loss), X, Y, weight).problem(0.01)
+    rng = np.random.default_rng(1)
+    at = problem.evaluate(0.3 * rng.normal(size=problem.size))
+    inverse = preconditioner.SampledHessian(problem)(at)
+    v = rng.normal(size=problem.size)
+    if loss == "logistic":  # rows of next to no curvature are left out
+        assert np.linalg.norm(inverse(problem.hessian_product(at, v)) - v) < 0.1 * np.sqrt(len(v))
+        return
+    found = inverse(problem.hessian_product(at, v))
+    np.testing.assert_allclose(found, v, atol=1e-6 * np.abs(v).max())
+
+
+@pytest.mark.filterwarnings("ignore:only .* rows of the smaller class:UserWarning")
+@parametrize_with_checks([RankRC(loss=loss) for loss in ("partial_auc", "top")])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def test_losses_are_candidates_of_cross_validation():
+    candidates = ["smoothed_hinge", ("pnorm_push", {"power": 8.0}), "top", "partial_auc"]
+    chosen = RankRCCV(lams=[0.1, 0.01], cv=3, losses=candidates, pos_label=1).fit(X, Y)
+    assert len(chosen.cv_results_["mean_test_score"]) == 2 * len(candidates)
+
+
+@pytest.mark.parametrize(
+    ("loss", "params", "message"),
+    [
+        ("pnorm_push", {"power": 0.5}, "power"),
+        ("pnorm_push", {"pair_loss": "top"}, "pair_loss"),
+        ("partial_auc", {"beta": 0.0}, "beta"),
+        ("partial_auc", {"beta": (0.1, 1.0)}, "beta"),
+        ("partial_auc", {"beta": (0.1, 0.2), "share": 0.5}, "share"),
+        ("partial_auc", {"beta": 0.1, "share": 1.5}, "share"),
+        ("partial_auc", {"softness": 0.0}, "softness"),
+        ("pnorm_push", {"eps": 0.7}, "eps"),
+    ],
+)
+def test_parameters_out_of_range_are_refused_by_name(loss, params, message):
+    with pytest.raises(ValueError, match=message):
+        make_loss(loss, 0.5, params)

@@ -1,0 +1,226 @@
+"""The loss over several levels against all pairs, and against the loss of two classes."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ranking.ordinal_oracles import costs, ordinal_loss, ordinal_samples, pair_weights
+from rareclass.ranking.losses import LOSSES, SmoothedHinge, make_loss
+from rareclass.ranking.losses.ordinal import OrdinalLoss
+
+
+class Split:
+    """A sample cut into held rows and a majority, which comes in blocks."""
+
+    def __init__(self, sample, majority_level, cost, eps=0.5, n_blocks=2):
+        self.scores, self.codes, self.weight, _ = sample
+        self.held = np.flatnonzero(self.codes != majority_level)
+        self.majority = np.flatnonzero(self.codes == majority_level)
+        self.loss = OrdinalLoss(SmoothedHinge(eps), self.codes[self.held], majority_level, cost)
+        self.blocks = np.array_split(self.majority, n_blocks)
+        self.side = self.loss.rare(self.scores[self.held], self.weight[self.held])
+        self.terms = [
+            self.loss.block(self.side, self.scores[b], self.weight[b]) for b in self.blocks
+        ]
+
+    def value_and_gradient(self):
+        of_held = self.loss.finish(self.side, sum(terms.sums for terms in self.terms))
+        gradient = np.zeros(len(self.scores))
+        gradient[self.held] = of_held.gradient
+        for block, terms in zip(self.blocks, self.terms, strict=True):
+            gradient[block] = terms.gradient
+        return of_held.value + sum(terms.value for terms in self.terms), gradient
+
+    def product(self, d):
+        prefix = self.loss.rare_direction(self.side, d[self.held])
+        found, sums = np.zeros(len(d)), 0.0
+        for block, terms in zip(self.blocks, self.terms, strict=True):
+            found[block], more = self.loss.curvature(
+                self.side, prefix, terms.zone, d[block], self.weight[block]
+            )
+            sums = sums + more
+        found[self.held] = self.loss.finish_curvature(
+            self.side, prefix, d[self.held], sums
+        ).gradient
+        return found
+
+    @property
+    def pair_weight(self):
+        if not pair_weights(self.codes, self.weight, self.loss.costs).any():
+            with pytest.raises(ValueError, match="no two levels"):
+                self.loss.pair_weight(self.weight[self.held], 1.0)
+            return 0.0
+        return self.loss.pair_weight(
+            self.weight[self.held], float(self.weight[self.majority].sum())
+        )
+
+
+@st.composite
+def splits(draw, off_the_corners=False):
+    scores, codes, weight, n_levels = draw(ordinal_samples())
+    eps = draw(st.sampled_from([0.5, 0.25, 0.125]))
+    if off_the_corners:  # differences are multiples of 0.097: never 0.4 or 1, where zones meet
+        scores, eps = np.round(scores / 0.097) * 0.097, 0.3
+    cost = draw(st.one_of(st.just(np.ones((n_levels, n_levels))), costs(n_levels)))
+    majority_level = draw(st.integers(0, n_levels - 1))
+    assume((codes != majority_level).any())
+    return (
+        Split(
+            (scores, codes, weight, n_levels), majority_level, cost, eps, draw(st.integers(1, 3))
+        ),
+        cost,
+        eps,
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(splits())
+def test_value_gradient_and_pair_weight_equal_all_pairs(data):
+    split, cost, eps = data
+    value, gradient = split.value_and_gradient()
+    wanted, by_row, _ = ordinal_loss(split.scores, split.codes, split.weight, cost, eps)
+    total = pair_weights(split.codes, split.weight, cost).sum()
+    scale = total * (1 + 2 * np.abs(split.scores).max())
+    np.testing.assert_allclose(value, wanted, rtol=1e-10, atol=1e-10 * scale)
+    np.testing.assert_allclose(gradient, by_row, rtol=1e-10, atol=1e-10 * scale)
+    np.testing.assert_allclose(split.pair_weight, total, rtol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(splits(off_the_corners=True), st.integers(0, 2**32 - 1))
+def test_hessian_product_equals_all_pairs(data, seed):
+    split, cost, eps = data
+    d = np.random.default_rng(seed).normal(size=len(split.scores))
+    hessian = ordinal_loss(split.scores, split.codes, split.weight, cost, eps)[2]
+    scale = pair_weights(split.codes, split.weight, cost).sum() * 10 / eps
+    np.testing.assert_allclose(split.product(d), hessian @ d, rtol=1e-10, atol=1e-10 * scale)
+
+
+@settings(max_examples=100, deadline=None)
+@given(splits(off_the_corners=True))
+def test_curvature_of_pairs_and_curved_rows_are_those_of_all_pairs(data):
+    split, cost, eps = data
+    hessian = -ordinal_loss(split.scores, split.codes, split.weight, cost, eps)[2]
+    wanted = hessian[np.ix_(split.held, split.majority)]
+    found = split.loss.pair_curvature(split.side, slice(0, 4096), split.scores[split.majority])
+    np.testing.assert_allclose(found * split.weight[split.majority], wanted, rtol=1e-9, atol=1e-9)
+    some = split.loss.pair_curvature(split.side, slice(1, 3), split.scores[split.majority])
+    np.testing.assert_array_equal(some, found[1:3])
+    curved = [split.loss.curved(terms.zone) for terms in split.terms]
+    # A held row of weight zero may lie in a zone, too; a majority row of weight zero has none.
+    has_curvature = (found > 0).any(axis=0) & (split.weight[split.majority] > 0)
+    assert np.concatenate(curved)[has_curvature].all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(splits())
+def test_the_majority_level_changes_nothing(data):
+    split, cost, eps = data
+    value, gradient = split.value_and_gradient()
+    scale = pair_weights(split.codes, split.weight, cost).sum() * (
+        1 + 2 * np.abs(split.scores).max()
+    )
+    for level in np.unique(split.codes):
+        sample = split.scores, split.codes, split.weight, len(cost)
+        other = Split(sample, level, cost, eps)
+        other_value, other_gradient = other.value_and_gradient()
+        assert other_value == pytest.approx(value, rel=1e-10, abs=1e-10 * scale)
+        np.testing.assert_allclose(other_gradient, gradient, rtol=1e-10, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_two_levels_are_the_two_class_loss(sign):
+    rng = np.random.default_rng(0)
+    rare, majority = sign * rng.normal(1, 1, 20), sign * rng.normal(0, 1, 50)
+    w_rare, w_majority = rng.uniform(0, 2, 20), rng.uniform(0, 2, 50)
+    plain, level = SmoothedHinge(), int(sign > 0)
+    loss = OrdinalLoss(plain, np.full(20, level), 1 - level, np.ones((2, 2)))
+    side, of_two = loss.rare(rare, w_rare), plain.rare(sign * rare, w_rare)
+    terms = loss.block(side, majority, w_majority)
+    wanted = plain.block(of_two, sign * majority, w_majority)
+    assert terms.value == wanted.value
+    np.testing.assert_array_equal(terms.gradient, sign * wanted.gradient)
+    of_held, of_rare = loss.finish(side, terms.sums), plain.finish(of_two, wanted.sums)
+    np.testing.assert_array_equal(of_held.gradient, sign * of_rare.gradient)
+    assert of_held.value == 0.0
+    assert loss.pair_weight(w_rare, 7.0) == plain.pair_weight(w_rare, 7.0)
+
+
+class Losses:
+    """Any pair loss over rows of four levels, the second the majority; own unknowns included."""
+
+    def __init__(self, name):
+        rng = np.random.default_rng(0)
+        self.base = make_loss(name, 0.3)
+        self.codes = rng.choice(4, 60, p=[0.15, 0.6, 0.15, 0.1])
+        self.held, self.majority = self.codes != 1, self.codes == 1
+        self.weight = rng.uniform(0.2, 2, 60)
+        self.costs = rng.uniform(0.5, 2, (4, 4))
+        self.loss = OrdinalLoss(self.base, self.codes[self.held], 1, self.costs)
+        # One level below the majority, two above it, which make a pair of their own, as 0 and 2, 3.
+        self.n_problems = 4
+        levels = rng.normal(size=self.loss.n_levels)
+        self.point = np.concatenate([rng.normal(size=60) + 0.3 * self.codes, levels])
+        self.direction = rng.normal(size=len(self.point))
+
+    def terms(self, point):
+        """Value, gradient, and what a Hessian product needs."""
+        scores, levels = point[:60], point[60:]
+        side = self.loss.rare(scores[self.held], self.weight[self.held], levels)
+        terms = self.loss.block(side, scores[self.majority], self.weight[self.majority])
+        of_held = self.loss.finish(side, terms.sums)
+        gradient = np.empty(len(point))
+        gradient[:60][self.held], gradient[:60][self.majority] = of_held.gradient, terms.gradient
+        gradient[60:] = of_held.levels
+        return terms.value + of_held.value, gradient, side, terms.zone
+
+    def product(self, point, d):
+        _, _, side, zone = self.terms(point)
+        prefix = self.loss.rare_direction(side, d[:60][self.held], d[60:])
+        product = np.empty(len(point))
+        by_row, sums = self.loss.curvature(
+            side, prefix, zone, d[:60][self.majority], self.weight[self.majority]
+        )
+        of_held = self.loss.finish_curvature(side, prefix, d[:60][self.held], sums)
+        product[:60][self.held], product[:60][self.majority] = of_held.gradient, by_row
+        product[60:] = of_held.levels
+        return product
+
+    def by_problems(self, point):
+        """The value as a sum over two-class problems, each put together by hand."""
+        scores, n, total = point[:60], self.base.n_levels, 0.0
+        problems = [(1, 2, 3), (1, 0), (0, 2, 3), (2, 3)]
+        for k, (summed, *held) in enumerate(problems):
+            sign = 1.0 if held[0] > summed else -1.0
+            rows, others = np.isin(self.codes, held), self.codes == summed
+            low = np.minimum(self.codes[rows], summed)
+            cost = self.costs[low, np.maximum(self.codes[rows], summed)]
+            own = point[60 + k * n : 60 + k * n + n]
+            side = self.base.rare(sign * scores[rows], self.weight[rows] * cost, own)
+            terms = self.base.block(side, sign * scores[others], self.weight[others])
+            total += terms.value + self.base.finish(side, terms.sums).value
+        return total
+
+
+@pytest.mark.parametrize("name", sorted({*LOSSES} - {"top"}))
+def test_any_pair_loss_is_taken_of_every_two_class_problem(name):
+    of = Losses(name)
+    assert of.loss.n_levels == of.n_problems * of.base.n_levels
+    value, gradient, _, _ = of.terms(of.point)
+    assert value == pytest.approx(of.by_problems(of.point), rel=1e-10)
+    h = 1e-5
+    forward, back = of.terms(of.point + h * of.direction), of.terms(of.point - h * of.direction)
+    slope = gradient @ of.direction
+    assert slope == pytest.approx((forward[0] - back[0]) / (2 * h), rel=1e-4, abs=1e-6 * abs(value))
+    change, product = (forward[1] - back[1]) / (2 * h), of.product(of.point, of.direction)
+    np.testing.assert_allclose(product, change, rtol=2e-2, atol=2e-3 * np.abs(change).max())
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"), [("top", {}), ("partial_auc", {"rare_share": 0.5})]
+)
+def test_losses_that_pick_rows_of_one_rare_class_are_refused(name, parameters):
+    loss = make_loss(name, 0.5, parameters)
+    with pytest.raises(ValueError, match="picks among the rows of one rare class"):
+        OrdinalLoss(loss, np.array([1]), 0, np.ones((2, 2)))

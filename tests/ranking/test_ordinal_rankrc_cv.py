@@ -1,0 +1,139 @@
+"""OrdinalRankRCCV against fits of its own folds."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
+
+from ranking.ordinal_oracles import mauc_by_pairs, ordinal_table
+from rareclass import OrdinalRankRC, OrdinalRankRCCV
+from rareclass.decide import level_thresholds
+from rareclass.rows import from_arrays
+
+X, Y = ordinal_table(300, [0.1, 0.75, 0.1, 0.05])
+LAMS = [1.0, 0.03, 0.001]
+
+
+@pytest.fixture(scope="module")
+def selected():
+    return OrdinalRankRCCV(lams=LAMS, cv=3, random_state=0, tol=1e-9).fit(X, Y)
+
+
+def folds():
+    return list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, Y))
+
+
+def test_fold_scores_are_those_of_models_that_never_saw_the_held_out_rows(selected):
+    width = OrdinalRankRC(max_iter=1, tol=1.0).fit(X, Y).width_  # of all rows
+    held_out = {lam: np.empty(300) for lam in LAMS}
+    for k, (train, test) in enumerate(folds()):
+        for i, lam in enumerate(LAMS):
+            model = OrdinalRankRC(lam=lam, width=width, tol=1e-9).fit(X[train], Y[train])
+            scores = held_out[lam][test] = model.score_samples(X[test])
+            wanted = mauc_by_pairs(Y[test], scores, np.ones(len(test)))
+            found = selected.cv_results_[f"split{k}_test_score"][i]
+            assert found == pytest.approx(wanted, abs=1e-6)
+    np.testing.assert_allclose(
+        selected.thresholds_, level_thresholds(Y, held_out[selected.best_lam_]), atol=1e-5
+    )
+
+
+def test_the_best_lam_is_refitted_on_all_rows(selected):
+    results = selected.cv_results_
+    assert selected.best_lam_ == LAMS[int(np.argmax(results["mean_test_score"]))]
+    assert selected.best_score_ == results["mean_test_score"].max()
+    wanted = OrdinalRankRC(lam=selected.best_lam_, tol=1e-9).fit(X, Y)
+    np.testing.assert_allclose(selected.score_samples(X), wanted.score_samples(X), atol=1e-9)
+    np.testing.assert_allclose(selected.transform(X), wanted.transform(X), atol=1e-9)
+    assert selected.score(X, Y) == pytest.approx(wanted.score(X, Y))
+    assert selected.majority_level_ == 1
+    assert selected.classes_.tolist() == [0, 1, 2, 3]
+    assert selected.n_splits_ == 3
+    scores = selected.score_samples(X)
+    np.testing.assert_array_equal(
+        selected.predict(X), np.searchsorted(selected.thresholds_, scores)
+    )
+
+
+def test_splitters_and_lists_of_folds_do_as_integers(selected):
+    splitter = StratifiedKFold(3, shuffle=True, random_state=0)
+    for cv in (splitter, folds()):
+        model = OrdinalRankRCCV(lams=LAMS, cv=cv, tol=1e-9).fit(X, Y)
+        np.testing.assert_allclose(
+            model.cv_results_["mean_test_score"], selected.cv_results_["mean_test_score"]
+        )
+
+
+def test_every_fold_holds_its_share_of_every_level():
+    seen = []
+
+    def scoring(y, scores, weight):
+        seen.append(np.bincount(y, weight, minlength=4))
+        return -seen[-1].sum()
+
+    names = np.array(["a", "b", "c", "d"])
+    model = OrdinalRankRCCV(lams=[1.0], cv=5, scoring=scoring, levels=names)
+    model.fit(X, names[Y], np.ones(300))
+    assert np.ptp(np.array(seen), axis=0).max() <= 1.0
+    np.testing.assert_array_equal(np.sum(seen, axis=0), np.bincount(Y))
+    assert model.best_score_ == -60.0
+
+
+def test_levels_of_fewer_rows_than_folds_are_no_trouble():
+    few = np.r_[np.flatnonzero(Y != 3), np.flatnonzero(Y == 3)[:2]]
+    model = OrdinalRankRCCV(lams=[1.0, 0.01], cv=5).fit(X[few], Y[few])
+    assert model.n_splits_ == 5
+    assert len(model.thresholds_) == 3
+
+
+def test_weights_are_copies(selected):
+    copies = np.random.default_rng(0).integers(1, 4, 300)
+    repeated = np.repeat(np.arange(300), copies)
+    fold_of_row = np.empty(300, dtype=int)
+    for k, (_, test) in enumerate(folds()):
+        fold_of_row[test] = k
+    models = []
+    for rows, weight in ((np.arange(300), copies), (repeated, None)):
+        fold = fold_of_row[rows]
+        cv = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+        models.append(OrdinalRankRCCV(lams=LAMS, cv=cv, tol=1e-9).fit(X[rows], Y[rows], weight))
+    weighted, plain = models
+    np.testing.assert_allclose(
+        weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], atol=1e-9
+    )
+    np.testing.assert_allclose(weighted.thresholds_, plain.thresholds_, atol=1e-8)
+
+
+def test_rows_that_live_elsewhere(selected):
+    model = OrdinalRankRCCV(lams=LAMS, cv=3, random_state=0, tol=1e-9)
+    model.fit_rows(from_arrays(X, Y))
+    np.testing.assert_allclose(model.score_samples(X), selected.score_samples(X), atol=1e-12)
+
+
+def test_without_refit_only_the_choice_is_made():
+    model = OrdinalRankRCCV(lams=[1.0, 0.1], cv=3, refit=False).fit(X, Y)
+    assert model.best_lam_ in (1.0, 0.1)
+    with pytest.raises(AttributeError, match="refit=True"):
+        model.predict(X)
+
+
+def test_folds_that_stop_short_are_counted():
+    model = OrdinalRankRCCV(lams=[1e-6], cv=3, max_iter=1, refit=False)
+    with pytest.warns(ConvergenceWarning, match="3 of 3 solutions"):
+        model.fit(X, Y)
+    assert model.cv_results_["n_stopped_short"].tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"lams": []}, "lams is empty"),
+        ({"lams": [1.0, -1.0]}, r"lam=-1.0 must be a number above 0"),
+        ({"scoring": "roc_auc"}, "scoring='roc_auc' is not 'mauc'"),
+        ({"cv": 1}, "needs at least 2 folds"),
+        ({"cv": [(np.flatnonzero(Y == 1), np.flatnonzero(Y != 1))]}, "fold 1 has no rare row"),
+    ],
+)
+def test_parameters_out_of_range_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        OrdinalRankRCCV(**parameters).fit(X, Y)

@@ -1,0 +1,434 @@
+"""penalty="l1" against all pairs, its certificate, and what a sparse model promises."""
+
+import pickle
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from oracles import ranking_loss, rare_mixture
+from rareclass import RankRC, RankRCCV, RankSVM, rankrc_path
+from rareclass.metrics import roc_auc
+from rareclass.ranking.losses import LOSSES
+from rareclass.ranking.losses.rare_outer import RareOuterLoss
+from rareclass.ranking.preparation import prepare
+from rareclass.ranking.questions import answer
+from rareclass.ranking.sparsity import (
+    default_lams,
+    duality_gap,
+    largest_lam,
+    solve_paths,
+    unit_norm,
+)
+from rareclass.ranking.sparsity.active_hessian import ActiveHessian
+from rareclass.ranking.sparsity.certificate import violations
+from rareclass.ranking.sparsity.proximal_newton import Penalized
+from rareclass.ranking.sparsity.quadratic_model import QuadraticModel
+from rareclass.rows import from_arrays
+
+X, Y = rare_mixture(400, 30)
+SMOOTH = sorted(name for name, loss in LOSSES.items() if not issubclass(loss, RareOuterLoss))
+
+
+def problem_of(X, y, weight=None, held_out=None, **parameters):
+    prepared = prepare(RankRC(**parameters), X, y, weight)
+    return replace(prepared.problem(1.0, held_out, coordinates=unit_norm), lam=0.0)
+
+
+def lam_max(problem):
+    at = problem.evaluate(np.zeros(problem.size))
+    return largest_lam(at.gradient, np.arange(problem.size) < problem.rank)
+
+
+def all_pairs(K, y, weight, eps, sizes, lam):
+    """The whole objective and its smooth gradient, every pair formed."""
+    rare, majority = np.flatnonzero(y), np.flatnonzero(y == 0)
+    scale = 1 / (weight[rare].sum() * weight[majority].sum())
+
+    def objective(beta):
+        f = K @ beta
+        value, by_rare, by_majority, _ = ranking_loss(
+            f[rare], f[majority], weight[rare], weight[majority], eps
+        )
+        gradient = scale * (K[rare].T @ by_rare + K[majority].T @ by_majority)
+        return scale * value + lam * sizes @ np.abs(beta), gradient
+
+    return objective
+
+
+def split_minimum(objective, thresholds, n):
+    """The minimum by L-BFGS-B over beta = u - v with u and v at or above zero."""
+    free = thresholds == 0.0
+
+    def split(uv):
+        beta = uv[:n] - uv[n:]
+        value, gradient = objective(beta)
+        value += thresholds @ (uv[:n] + uv[n:] - np.abs(beta))
+        return value, np.concatenate([gradient + thresholds, thresholds - gradient])
+
+    bounds = [(None if one else 0.0, None) for one in free] * 2
+    options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-16, "gtol": 1e-11}
+    found = optimize.minimize(
+        split, np.zeros(2 * n), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    return found.fun
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    eps=st.sampled_from([0.5, 0.25, 0.02]),
+    share=st.sampled_from([0.9, 0.3, 0.05, 0.003]),
+    kernel=st.sampled_from(["gaussian", "linear", "polynomial"]),
+    landmarks=st.sampled_from(["rare", "all"]),
+    rounded=st.booleans(),
+    weighted=st.booleans(),
+)
+def test_the_model_is_the_minimum_over_all_pairs(
+    seed, eps, share, kernel, landmarks, rounded, weighted
+):
+    rng = np.random.default_rng(seed)
+    y = np.zeros(50, dtype=int)
+    y[rng.choice(50, 9, replace=False)] = 1
+    rows = rng.normal(size=(50, 3)) + 0.8 * y[:, None]
+    rows = np.round(rows) if rounded else rows  # ties and repeated rows
+    weight = rng.integers(1, 5, 50).astype(float) if weighted else np.ones(50)
+    common = {"kernel": kernel, "landmarks": landmarks, "width": 2.0, "eps": eps}
+    lam = share * lam_max(problem_of(rows, y, weight, **common))
+    model = RankRC(penalty="l1", lam=lam, tol=1e-9, **common).fit(rows, y, weight)
+    points = prepare(RankRC(**common), rows, y, weight).landmarks.points
+    k = RankRC(**common).fit(rows, y)._expansion().kernel.block
+    sizes = np.sqrt(np.diag(k(points, points)))
+    objective = all_pairs(k(rows, points), y, weight, eps, sizes, lam)
+    wanted = split_minimum(objective, lam * sizes, len(points))
+    assert model.objective_ <= wanted + 1e-7 * abs(wanted)
+    # What the model says of itself is so.
+    beta = np.zeros(len(points))
+    for point, coefficient in zip(model.landmarks_, model.coef_, strict=True):
+        beta[np.flatnonzero((points == point).all(axis=1))] = coefficient
+    value, gradient = objective(beta)
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
+    worst = violations(beta * sizes, gradient / np.where(sizes > 0, sizes, 1), lam * (sizes > 0))
+    assert worst.max() <= 1e-8 * lam / share
+    assert model.duality_gap_ >= value - wanted - 1e-9 * abs(value)
+    assert model.duality_gap_ < 1e-5 * value / share
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_every_smooth_loss_is_minimised(name):
+    few = np.r_[0:60, np.flatnonzero(Y)[-6:]]
+    problem = problem_of(X[few], Y[few], loss=name)
+    lam = 0.1 * lam_max(problem)
+    ((solution,),) = solve_paths([lambda: problem], [lam], 1e-8, 300)
+    objective = Penalized(problem, lam, np.arange(problem.size) < problem.rank)
+
+    def everywhere(w):
+        at = problem.evaluate(w)
+        return objective.value(at), at.gradient
+
+    wanted = split_minimum(everywhere, objective.thresholds, problem.size)
+    assert solution.status == "converged"
+    assert 0 < np.count_nonzero(solution.at.w) < problem.size
+    assert solution.at.value <= wanted + 1e-6 * abs(wanted)
+    at = problem.evaluate(solution.at.w)
+    assert objective.value(at) == pytest.approx(solution.at.value, rel=1e-10)
+    assert objective.violations(at).max() <= 1.01e-8 * lam / 0.1
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_hessian_of_a_few_unknowns_is_part_of_the_whole(name, dtype):
+    weight = np.random.default_rng(0).integers(0, 4, len(Y)).astype(float)
+    problem = problem_of(X.astype(dtype), Y, weight, np.arange(len(Y)) % 5 == 0, loss=name)
+    at = problem.evaluate(0.5 * np.random.default_rng(1).normal(size=problem.size))
+    active = np.r_[1, 4, 7, problem.size - 1]
+    H = answer([ActiveHessian(problem, at, active)])[0]
+    columns = [problem.hessian_product(at, e) for e in np.eye(problem.size)[active]]
+    np.testing.assert_allclose(H, np.array(columns)[:, active], rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([1e-9, 1e-4, 1.0]))
+def test_the_model_of_a_step_is_minimised(seed, n, alike):
+    rng = np.random.default_rng(seed)
+    F = rng.normal(size=(20, 1)) + alike * rng.normal(size=(20, n))
+    H = F.T @ F + 1e-8 * np.eye(n)
+    w, thresholds = rng.normal(size=n) * (rng.random(n) < 0.5), rng.random(n)
+    thresholds[rng.random(n) < 0.2] = 0.0
+    model = QuadraticModel(w, F.T @ rng.normal(size=20), H, thresholds)
+    v = model.minimum(1e-8)
+    slope = model.gradient + H @ (v - w)
+    assert violations(v, slope, thresholds).max() <= 1.1e-8
+    assert model.decrease(v) >= 0.0
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.01, 2.0))
+def test_no_point_is_lower_by_more_than_the_gap(seed, share):
+    problem = problem_of(X[:150], Y[:150])
+    rng = np.random.default_rng(seed)
+    lam = share * lam_max(problem)
+    ((best,),) = solve_paths([lambda: problem], [lam], 1e-9, 100)
+    w = rng.normal(size=problem.size) * rng.choice([0.0, 0.1, 3.0])
+    near = best.at.w * (1 + 0.1 * rng.normal())
+    for point in (w, near, best.at.w):
+        at = problem.evaluate(point)
+        at = at._replace(value=at.value + lam * np.abs(point).sum())
+        gap = duality_gap(at, problem, lam)
+        assert gap >= at.value - best.at.value - 1e-12
+    assert gap <= 1e-6 * at.value / min(share, 1.0)
+
+
+def test_a_gap_is_unknown_where_no_bound_is():
+    problem = problem_of(X, Y, loss="partial_auc")
+    at = problem.evaluate(np.zeros(problem.size))
+    assert np.isnan(duality_gap(at, problem, 0.1)) == bool(problem.loss.n_levels)
+
+
+def test_from_the_largest_lam_on_no_landmark_is_used():
+    largest = lam_max(problem_of(X, Y))
+    K = RankRC().fit(X, Y)._expansion()
+    K = K.kernel.block(X, K.landmarks)
+    # The slope of the loss at zero is -1: means of the kernel over both classes differ by it.
+    closed_form = np.abs(K[Y == 1].mean(axis=0) - K[Y == 0].mean(axis=0)).max()
+    assert largest == pytest.approx(closed_form, rel=1e-12)
+    with pytest.warns(UserWarning, match=f"below {largest:.3g}"):
+        none = RankRC(penalty="l1", lam=1.0001 * largest).fit(X, Y)
+    assert (none.n_landmarks_, none.landmarks_.shape, none.coef_.shape) == (0, (0, 4), (0,))
+    assert not none.score_samples(X).any()
+    assert none.transform(X).shape == (400, 0)
+    assert none.n_iter_ == 0
+    one = RankRC(penalty="l1", lam=0.9999 * largest).fit(X, Y)
+    assert one.n_landmarks_ >= 1
+
+
+def test_along_the_path_the_loss_falls_and_the_penalty_grows():
+    problem = problem_of(X, Y)
+    lams = [lam_max(problem) * 2.0**-k for k in range(12)]
+    (path,) = solve_paths([lambda: problem], lams, 1e-9, 100)
+    norms = np.array([np.abs(s.at.w).sum() for s in path])
+    values = np.array([s.at.value for s in path])
+    losses = values - lams * norms
+    assert (np.diff(values) < 0).all()
+    assert (np.diff(norms) > -1e-8).all()
+    assert (np.diff(losses) < 1e-8).all()
+    sizes = [np.count_nonzero(s.at.w) for s in path]
+    assert sizes[0] == 0 < sizes[1] < sizes[-1]
+    # The order in which lams are given does not matter, nor does it whether there are others.
+    (again,) = solve_paths([lambda: problem], lams[::-1], 1e-9, 100)
+    for a, b in zip(path, again[::-1], strict=True):
+        assert a.at.value == pytest.approx(b.at.value, rel=1e-9)
+    alone = rankrc_path(X, Y, [lams[7]], penalty="l1", tol=1e-9)[0]
+    assert alone.objective_ == pytest.approx(values[7], rel=1e-9)
+    assert alone.n_landmarks_ == sizes[7]
+    assert alone.history_[-1].passes > alone.n_iter_
+
+
+def test_folds_are_solved_in_step_as_each_alone():
+    problems = []
+    prepared = prepare(RankRC(), X, Y, None, several=True)
+    for k in range(3):
+        problem = prepared.problem(1.0, np.arange(len(Y)) % 3 == k, coordinates=unit_norm)
+        problems.append(problem)
+    lams, told, done = [0.03, 0.001], [], []
+    together = solve_paths(
+        [lambda p=p: p for p in problems],
+        lams,
+        1e-9,
+        100,
+        2,
+        lambda *about: told.append(about[:2]),
+        lambda: done.append(1),
+    )
+    for problem, path in zip(problems, together, strict=True):
+        (alone,) = solve_paths([lambda p=problem: p], lams, 1e-9, 100)
+        for a, b in zip(path, alone, strict=True):
+            np.testing.assert_allclose(a.at.w, b.at.w, rtol=1e-7, atol=1e-9)
+            held_out = problem.whitener.any(axis=1)
+            assert not a.at.coefficients[~held_out].any()
+    assert len(done) == 6
+    assert set(told) == {(k, lam) for k in range(3) for lam in lams}
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_weights_are_copies(seed):
+    rng = np.random.default_rng(seed)
+    few = np.r_[0:80, np.flatnonzero(Y)[-8:]]
+    weight = rng.integers(0, 4, len(few))
+    weight[-8:] = np.maximum(weight[-8:], 1)
+    common = {"penalty": "l1", "lam": 0.01, "width": 2.0, "tol": 1e-9}
+    weighted = RankRC(**common).fit(X[few], Y[few], weight)
+    copies = RankRC(**common).fit(np.repeat(X[few], weight, 0), np.repeat(Y[few], weight))
+    assert weighted.objective_ == pytest.approx(copies.objective_, rel=1e-9)
+    np.testing.assert_array_equal(weighted.landmarks_, copies.landmarks_)
+    np.testing.assert_allclose(weighted.score_samples(X), copies.score_samples(X), atol=1e-6)
+    assert weighted.offset_ == pytest.approx(copies.offset_, abs=1e-6)
+
+
+class Counting:
+    """A kernel that keeps the number of entries it has worked out."""
+
+    def __init__(self):
+        self.entries = 0
+
+    def __call__(self, A, B):
+        self.entries += A.shape[0] * B.shape[0]
+        return np.exp(-((A[:, None] - B[None]) ** 2).sum(-1))
+
+
+def test_scoring_costs_what_the_landmarks_in_use_cost():
+    kernel = Counting()
+    cost = {}
+    for penalty, lam in (("l2", 0.01), ("l1", 0.001), ("l1", 0.03)):
+        model = RankRC(kernel=kernel, penalty=penalty, lam=lam, n_jobs=1).fit(X, Y)
+        kernel.entries = 0
+        scores = model.score_samples(X)
+        cost[penalty, lam] = kernel.entries
+        assert kernel.entries == len(X) * model.n_landmarks_
+        assert model.landmarks_.shape[0] == len(model.coef_) == model.n_landmarks_
+        np.testing.assert_array_equal(X[model.landmark_rows_], model.landmarks_)
+        np.testing.assert_allclose(kernel(X, model.landmarks_) @ model.coef_, scores, rtol=1e-9)
+        features = model.transform(X)
+        assert features.shape == (400, model.whitener_.shape[1])
+        assert model.get_feature_names_out().shape == (features.shape[1],)
+        K = kernel(model.landmarks_, model.landmarks_)
+        at_landmarks = model.transform(model.landmarks_)
+        np.testing.assert_allclose(at_landmarks @ at_landmarks.T, K, atol=1e-6)
+    assert cost["l1", 0.03] < cost["l1", 0.001] < cost["l2", 0.01] == 400 * 30
+
+
+def test_every_container_threads_and_memory_give_the_same_model():
+    common = {"penalty": "l1", "lam": 0.005, "tol": 1e-9}
+    wanted = RankRC(**common).fit(X, Y)
+    assert 0 < wanted.n_landmarks_ < 30
+    scores = wanted.score_samples(X)
+    kinds = {
+        "csr": RankRC(**common).fit(sparse.csr_array(X), Y),
+        "rows": RankRC(**common).fit_rows(from_arrays(X, Y)),
+        "little memory": RankRC(memory="120kB", n_jobs=3, **common).fit(X, Y),
+        "float32": RankRC(**common).fit(X.astype(np.float32), Y),
+        "pickled": pickle.loads(pickle.dumps(wanted)),
+    }
+    for kind, model in kinds.items():
+        tolerance = 1e-3 if kind == "float32" else 1e-7
+        np.testing.assert_allclose(model.score_samples(X), scores, atol=tolerance, err_msg=kind)
+        assert model.n_landmarks_ == wanted.n_landmarks_
+        assert model.duality_gap_ < 1e-6
+
+
+def test_a_solver_cut_short_says_so():
+    with pytest.warns(ConvergenceWarning, match="reached max_iter after 1 iterations"):
+        model = RankRC(penalty="l1", lam=1e-3, max_iter=1).fit(X, Y)
+    best = RankRC(penalty="l1", lam=1e-3).fit(X, Y)
+    assert model.status_ == "reached max_iter"
+    assert model.optimality_ > 1e-6 >= best.optimality_
+    assert model.duality_gap_ >= model.objective_ - best.objective_ > 0.0
+    assert [step.iteration for step in best.history_] == list(range(1, best.n_iter_ + 1))
+    assert best.history_[-1].objective == best.objective_
+    assert (np.diff([step.objective for step in best.history_]) <= 1e-15).all()
+
+
+def test_ranksvm_can_be_sparse_too():
+    few = np.r_[0:90, np.flatnonzero(Y)[-10:]]
+    model = RankSVM(penalty="l1", lam=0.01).fit(X[few], Y[few])
+    assert 0 < model.n_landmarks_ < 60
+    assert roc_auc(Y == 1, model.score_samples(X)) > 0.8
+    assert RankRC(lam=0.01).fit(X, Y).n_landmarks_ == 30
+
+
+def test_cross_validation_goes_from_the_first_landmark_down():
+    model = RankRCCV(penalty="l1", cv=3, random_state=0).fit(X, Y)
+    results = model.cv_results_
+    prepared = prepare(RankRC(), X, Y, None)
+    lams = default_lams([partial(prepared.problem, 1.0, None, None, unit_norm)])
+    np.testing.assert_allclose(results["lam"], lams, rtol=1e-12)
+    exponents = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, *range(1, 33)])
+    np.testing.assert_allclose(lams, lam_max(problem_of(X, Y)) * 2 ** (-exponents / 2), rtol=1e-12)
+    counts = results["mean_n_landmarks"]
+    assert counts[0] < 10 < counts[-1]
+    assert "n_landmarks" not in results
+    assert model.best_lam_ == lams[model.best_index_]
+    alone = RankRC(penalty="l1", lam=model.best_lam_).fit(X, Y)
+    np.testing.assert_allclose(model.score_samples(X), alone.score_samples(X), atol=1e-5)
+    # The grids of ridge fits are the paper's as before.
+    assert len(RankRCCV(cv=3).fit(X, Y).cv_results_["lam"]) == 16
+
+
+def test_fold_scores_are_those_of_separate_fits():
+    folds = [
+        (np.flatnonzero(np.arange(400) % 3 != k), np.flatnonzero(np.arange(400) % 3 == k))
+        for k in range(3)
+    ]
+    lams = [0.03, 0.003]
+    model = RankRCCV(lams, penalty="l1", cv=folds, tol=1e-9).fit(X, Y)
+    for k, (train, test) in enumerate(folds):
+        for j, lam in enumerate(lams):
+            width = model.best_estimator_.width_
+            alone = RankRC(penalty="l1", lam=lam, width=width, tol=1e-9).fit(X[train], Y[train])
+            wanted = roc_auc(Y[test] == 1, alone.score_samples(X[test]))
+            found = model.cv_results_[f"split{k}_test_score"][j]
+            assert found == pytest.approx(wanted, abs=2e-4)
+
+
+def test_the_most_landmarks_are_kept_to():
+    common = {"lams": [0.08, 0.04, 0.01, 0.002], "penalty": "l1", "cv": 3, "random_state": 0}
+    free = RankRCCV(**common).fit(X, Y)
+    for most in (2, 6, 10):
+        model = RankRCCV(max_landmarks=most, **common).fit(X, Y)
+        best, sizes = model.best_estimator_, model.cv_results_["n_landmarks"]
+        assert best.n_landmarks_ == sizes[model.best_index_] <= most
+        assert ((sizes > 0) & (sizes <= most)).all()
+        means = model.cv_results_["mean_test_score"]
+        tried = np.isin(free.cv_results_["lam"], model.cv_results_["lam"])
+        assert tried.sum() == len(sizes) == {2: 1, 6: 2, 10: 3}[most]
+        found = free.cv_results_["mean_test_score"][tried]
+        np.testing.assert_allclose(means, found, atol=1e-4)
+        assert model.best_score_ == means.max()
+        alone = RankRC(penalty="l1", lam=model.best_lam_).fit(X, Y)
+        np.testing.assert_allclose(model.score_samples(X), alone.score_samples(X), atol=1e-5)
+    # The grid begins with models of one landmark or two.
+    tiny = RankRCCV(penalty="l1", cv=3, max_landmarks=2).fit(X, Y)
+    assert 1 <= tiny.best_estimator_.n_landmarks_ <= 2
+    several = RankRCCV(max_landmarks=6, losses=["smoothed_hinge", "squared_hinge"], **common).fit(
+        X, Y
+    )
+    assert several.best_estimator_.n_landmarks_ <= 6
+    assert several.best_estimator_.loss == several.best_loss_
+
+
+def test_losses_that_are_reweighted_are_sparse_too():
+    common = {"penalty": "l1", "lam": 0.01, "loss": "top"}
+    model = RankRC(**common).fit(X, Y)
+    assert 0 < model.n_landmarks_ < 20
+    assert np.isnan(model.duality_gap_)
+    # The rounds of weights do something, to the list's top, and lower the objective.
+    plain = RankRC(**(common | {"loss": "smoothed_hinge"})).fit(X, Y)
+    assert not np.allclose(model.score_samples(X), plain.score_samples(X), atol=1e-2)
+    assert model.history_[-1].passes > plain.history_[-1].passes
+
+
+def test_what_no_lam_can_do_is_refused():
+    with pytest.raises(ValueError, match=r"lam=0.002 uses \d+, the fewest"):
+        RankRCCV([0.002, 0.001], penalty="l1", cv=3, max_landmarks=1).fit(X, Y)
+    with pytest.raises(ValueError, match=r"landmarks=\('rare', 5\)"):
+        RankRCCV(max_landmarks=5).fit(X, Y)
+    for bad in (0, 2.5, True, "3"):
+        with pytest.raises(ValueError, match="max_landmarks="):
+            RankRCCV(penalty="l1", max_landmarks=bad).fit(X, Y)
+    with pytest.raises(ValueError, match="penalty='l0'"):
+        RankRC(penalty="l0").fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore:only .* rows of the smaller class:UserWarning")
+@parametrize_with_checks(
+    [RankRC(penalty="l1"), RankRCCV(lams=[0.03, 0.001], cv=3, penalty="l1")],
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)

@@ -1,0 +1,118 @@
+"""Ordered targets: their order, their majority, and what is wrong with them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rareclass.levels import encode, read_levels
+
+
+@given(
+    st.lists(st.tuples(st.integers(-3, 3), st.sampled_from([0.0, 0.5, 1.0, 2.0])), min_size=2),
+    st.booleans(),
+)
+def test_rows_are_split_by_the_level_of_greatest_weight(rows, weighted):
+    y, weight = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    kept = weight > 0 if weighted else np.ones(len(y), dtype=bool)
+    if len(np.unique(y[kept])) < 2:
+        return
+    found = read_levels(y, weight if weighted else None)
+    weight = weight if weighted else np.ones(len(y))
+    assert found.levels.tolist() == np.unique(y[kept]).tolist()
+    mass = {level: weight[y == level].sum() for level in found.levels}
+    assert mass[found.majority_label] == max(mass.values())
+    is_majority = y == found.majority_label
+    np.testing.assert_array_equal(found.majority, np.flatnonzero(is_majority & kept))
+    np.testing.assert_array_equal(found.rare, np.flatnonzero(~is_majority & kept))
+    np.testing.assert_array_equal(found.levels[found.rare_codes], y[found.rare])
+    if weighted:
+        np.testing.assert_array_equal(found.rare_weight, weight[found.rare] / weight.max())
+        np.testing.assert_array_equal(found.majority_weight, weight[found.majority] / weight.max())
+    else:
+        assert found.majority_weight is None
+
+
+@pytest.mark.parametrize("majority", ["low", "medium", "high"])
+def test_the_majority_stands_anywhere_in_the_order(majority):
+    order = ["low", "medium", "high"]
+    y = order + [majority] * 5
+    found = read_levels(y, levels=order)
+    assert found.majority_label == majority
+    assert found.levels.tolist() == order
+    assert found.rare_codes.tolist() == [k for k in range(3) if order[k] != majority]
+
+
+def test_equal_weights_are_settled_by_rows_then_by_order():
+    assert read_levels([2, 1]).majority_label == 1
+    assert read_levels([1, 2, 2], [2.0, 1.0, 1.0]).majority_label == 2
+
+
+def test_columns_that_bring_their_order_along():
+    names, y = ["low", "mid", "high"], ["high", "low", "low"]
+    for column in (
+        pd.Categorical(y, names, ordered=True),
+        pd.Series(pd.Categorical(y, names, ordered=True)),
+        pl.Series(y, dtype=pl.Enum(names)),
+    ):
+        levels, codes = encode(column)
+        assert levels.tolist() == names
+        assert codes.tolist() == [2, 0, 0]
+    with pytest.raises(ValueError, match="text, which has no order"):
+        encode(pd.Categorical(y, names))
+
+
+def test_numbers_booleans_and_halves_have_an_order():
+    assert encode([True, False])[1].tolist() == [1, 0]
+    assert encode([2.5, -1.0, 2.5])[0].tolist() == [-1.0, 2.5]
+    assert encode(pd.Series([3, 1], dtype="Int64"))[1].tolist() == [1, 0]
+    assert encode(np.array([3, 1], dtype=object))[1].tolist() == [1, 0]
+    assert encode([1, 2.0], levels=[1, 2])[1].tolist() == [0, 1]  # 2.0 is 2
+    assert encode([1, "many"], levels=[1, "many"])[1].tolist() == [0, 1]
+
+
+def test_levels_without_rows_stay_in_the_order():
+    found = read_levels([0, 5, 5], levels=[0, 3, 5])
+    assert found.levels.tolist() == [0, 3, 5]
+    assert found.majority_level == 2
+
+
+@pytest.mark.parametrize(
+    ("y", "levels", "message"),
+    [
+        (None, None, "requires y to be passed"),
+        ([1, 1], None, "one class only, 1"),
+        ([1, 2, np.nan], None, "row 2"),
+        (["a", None], ["a", "b"], "row 1"),
+        (["low", "high"], None, r"row 0 of y: 'low' is text.*there are 'low', 'high'"),
+        ([1, "high"], None, "row 1 of y: 'high' is text"),
+        (["low", "hihg"], ["low", "high"], r"row 1 of y: 'hihg' is not among.*Did you mean 'high'"),
+        ([1, 2, 7], [1, 2], r"row 2 of y: 7 is not among the levels 1, 2. Add it"),
+        ([1, 2], "12", "must be a sequence of labels"),
+        ([1, 2], {1, 2}, "a set, which has no order"),
+        ([1, 2], [1], "two labels or more"),
+        ([1, 2], [1, 2, 1], "levels holds 1 twice: at 0 and at 2"),
+        ([1, 2], [1, None, 2], r"levels\[1\] is missing"),
+        (np.linspace(0.01, 1, 100), None, "100 different numbers in 100 rows, a measurement"),
+        (np.arange(2000), None, "2,000 different numbers"),
+        ([[1, 2], [2, 1]], None, "1d array"),
+    ],
+)
+def test_what_is_wrong_is_named(y, levels, message):
+    with pytest.raises(ValueError, match=message):
+        read_levels(y, levels=levels)
+
+
+def test_lengths_and_weights_are_checked():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        read_levels([1, 2], n_rows=3)
+    with pytest.raises(ValueError, match=r"is zero|non-zero"):
+        read_levels([1, 2], [0.0, 0.0])
+    with pytest.raises(ValueError, match="one class only, 2"):
+        read_levels([1, 2], [0.0, 1.0])
+    with pytest.raises(ValueError, match="sample_weight"):
+        read_levels([1, 2], [-1.0, 1.0])
+    # A row of weight 0 is absent, whatever its label.
+    assert read_levels([1, 2, np.nan], [1.0, 1.0, 0.0]).levels.tolist() == [1, 2]

@@ -1,0 +1,502 @@
+"""The bounds and equivalences of Tayal, Coleman and Li (2014), against slow solvers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, sparse
+from scipy.special import expit, log_expit, softmax
+from sklearn.exceptions import NotFittedError
+
+from oracles import pair_curvature, pair_loss, pair_slope, ranking_loss, rare_mixture
+from rareclass import RankRC, RankSVM
+from rareclass.rows import from_arrays
+from rareclass.theory import kernel_perturbation_bound, nystrom_svm_bound, subset_bound
+
+# --- Losses of all scores at once: value, gradient, Hessian. Rare rows are those with y = 1. ---
+
+
+def squared(s, y):
+    return ((s - y) ** 2).sum() / 2, s - y, np.eye(len(s))
+
+
+def logistic(s, y):
+    t = 2 * y - 1
+    return -log_expit(t * s).sum(), -t * expit(-t * s), np.diag(expit(s) * expit(-s))
+
+
+def pairs_of(y):
+    """One row a (rare, majority) pair: +1 at the rare row, -1 at the other."""
+    rare, rest = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    D = np.zeros((len(rare), len(rest), len(y)))
+    D[np.arange(len(rare)), :, rare] = 1
+    D[:, np.arange(len(rest)), rest] = -1
+    return D.reshape(-1, len(y))
+
+
+def ranking_logistic(s, y):
+    D = pairs_of(y)
+    z = D @ s
+    n = len(z)
+    return (
+        -log_expit(z).sum() / n,
+        -D.T @ expit(-z) / n,
+        D.T @ ((expit(z) * expit(-z))[:, None] * D) / n,
+    )
+
+
+def ranking_squared_hinge(s, y):
+    D = pairs_of(y)
+    short = np.maximum(1 - D @ s, 0)
+    n = len(short)
+    return (short**2).sum() / n, -2 * D.T @ short / n, 2 * D.T @ ((short > 0)[:, None] * D) / n
+
+
+def ranking_smoothed_hinge(s, y):
+    rare, rest = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    value, by_rare, by_rest, hessian = ranking_loss(
+        s[rare], s[rest], np.ones(len(rare)), np.ones(len(rest)), 0.4
+    )
+    order, n = np.argsort(np.concatenate([rare, rest])), len(rare) * len(rest)
+    gradient = np.concatenate([by_rare, by_rest])[order]
+    return value / n, gradient / n, hessian[np.ix_(order, order)] / n
+
+
+def listwise(s, y):
+    """Of no pairs and no rows: minus the mean log share that the rare rows have of exp(s)."""
+    p, target = softmax(s), y / y.sum()
+    return -(target * np.log(p)).sum(), p - target, np.diag(p) - np.outer(p, p)
+
+
+LOSSES = [
+    squared,
+    logistic,
+    ranking_logistic,
+    ranking_squared_hinge,
+    ranking_smoothed_hinge,
+    listwise,
+]
+
+
+def minimise(loss, A, B, lam):
+    """Newton's method on loss(A b) + lam/2 b'Bb from b = 0, with steps of least norm."""
+    b = np.zeros(A.shape[1])
+
+    def value(b):
+        return loss(A @ b)[0] + lam / 2 * b @ B @ b
+
+    for _ in range(200):
+        _, by_score, by_scores = loss(A @ b)
+        gradient = A.T @ by_score + lam * B @ b
+        hessian = A.T @ by_scores @ A + lam * B
+        step = -np.linalg.lstsq(hessian, gradient, rcond=1e-11)[0]
+        size, start = 1.0, value(b)
+        while value(b + size * step) > start and size > 1e-12:
+            size /= 2
+        b = b + size * step
+        if np.linalg.norm(step) < 1e-11 * (1 + np.linalg.norm(b)):
+            break
+    return b
+
+
+def polynomial_map(X):
+    """The features of the kernel (1 + u.v)^2 in two dimensions."""
+    a, b = X.T
+    r = np.sqrt(2)
+    return np.column_stack([np.ones(len(X)), r * a, r * b, a * a, r * a * b, b * b])
+
+
+def small_table(seed, n=14, n_rare=4):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    y = np.zeros(n)
+    y[rng.choice(n, n_rare, replace=False)] = 1
+    X[y == 1] += 0.7
+    return X, y, rng
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.__name__)
+@pytest.mark.parametrize("subset", ["rare", "mixed", "repeated"])
+def test_a_subset_is_the_nystrom_kernel_is_the_projected_map(loss, subset):
+    X, y, rng = small_table(len(subset))
+    R = np.flatnonzero(y == 1) if subset == "rare" else rng.choice(14, 5, replace=False)
+    if subset == "repeated":  # K_RR is singular: the pseudo-inverses are meant
+        X[R[1]] = X[R[0]]
+    new = rng.normal(size=(6, 2))
+    F, F_new, lam = polynomial_map(X), polynomial_map(new), 0.1
+
+    def of_all(s):
+        return loss(s, y)
+
+    K, k_new = F @ F.T, F_new @ F.T
+    b = minimise(of_all, K[:, R], K[np.ix_(R, R)], lam)
+    by_subset = k_new[:, R] @ b  # problem (41)
+    inverse = np.linalg.pinv(K[np.ix_(R, R)], rcond=1e-10, hermitian=True)
+    K_nystrom = K[:, R] @ inverse @ K[R]
+    by_nystrom = k_new[:, R] @ inverse @ K[R] @ minimise(of_all, K_nystrom, K_nystrom, lam)
+    basis = np.linalg.svd(F[R], full_matrices=False)
+    basis = basis[2][basis[1] > 1e-9]
+    P = basis.T @ basis
+    w = minimise(of_all, F @ P, np.eye(6), lam)  # problem (15)
+    np.testing.assert_allclose(by_nystrom, by_subset, atol=1e-7)
+    np.testing.assert_allclose(F_new @ P @ w, by_subset, atol=1e-7)
+    np.testing.assert_allclose(F_new @ w, by_subset, atol=1e-7)  # equation (20): w lies in S_R
+    # It is no trifle: all rows give another function.
+    full = minimise(of_all, F, np.eye(6), lam)
+    assert np.abs(F_new @ full - by_subset).max() > 1e-3
+
+
+EPS = 0.05  # near the hinge; the bounds hold for every convex loss of slopes from -1 to 0
+
+
+def solve(loss, K, lam):
+    """Scores of the rows of K at the minimum, and how far they may be from it.
+
+    The objective is lam-strongly convex in w: |w - best| is at most |gradient| / lam.
+    """
+    values, vectors = np.linalg.eigh(K)
+    F = vectors * np.sqrt(np.maximum(values, 0))
+    w = minimise(loss, F, np.eye(len(K)), lam)
+    gradient = F.T @ loss(F @ w)[1] + lam * w
+    error = np.linalg.norm(gradient) / lam * np.sqrt(K.diagonal().max())
+    assert error <= 1e-4 / min(lam, 1)
+    return F @ w, error
+
+
+def hinge_rank(K, y, lam, rare_weight=None, rest_weight=None):
+    """RankSVM with nearly the hinge, all pairs formed."""
+    rare, rest = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    a = np.ones(len(rare)) if rare_weight is None else rare_weight
+    b = np.ones(len(rest)) if rest_weight is None else rest_weight
+    order, total = np.argsort(np.concatenate([rare, rest])), a.sum() * b.sum()
+
+    def loss(s):
+        value, by_rare, by_rest, hessian = ranking_loss(s[rare], s[rest], a, b, EPS)
+        gradient = np.concatenate([by_rare, by_rest])[order]
+        return value / total, gradient / total, hessian[np.ix_(order, order)] / total
+
+    return solve(loss, K, lam)
+
+
+def hinge_svm(K, y, lam):
+    """The SVM without intercept, problem (44), with nearly the hinge."""
+    t, n = 2 * y - 1, len(y)
+
+    def loss(s):
+        z = t * s
+        slope, curvature = t * pair_slope(z, EPS), pair_curvature(z, EPS)
+        return pair_loss(z, EPS).sum() / n, slope / n, np.diag(curvature) / n
+
+    return solve(loss, K, lam)
+
+
+def largest_difference(one, other):
+    """Of two solutions with errors: what is certain of it, rounding errors of K' left out."""
+    return np.abs(one[0] - other[0]).max() - one[1] - other[1]
+
+
+def hinge_program(A, B, y, lam):
+    """Problem (41) or (40) with the plain hinge, as a quadratic program in (b, slacks)."""
+    D, k = pairs_of(y), A.shape[1]
+    n, rows = len(D), np.hstack([D @ A, np.eye(len(D))])
+    found = optimize.minimize(
+        lambda u: u[k:].sum() / n + lam / 2 * u[:k] @ B @ u[:k],
+        np.concatenate([np.zeros(k), np.ones(n)]),
+        jac=lambda u: np.concatenate([lam * B @ u[:k], np.full(n, 1 / n)]),
+        method="SLSQP",
+        bounds=[(None, None)] * k + [(0, None)] * n,
+        constraints={"type": "ineq", "fun": lambda u: rows @ u - 1, "jac": lambda u: rows},
+        options={"maxiter": 1000, "ftol": 1e-14},
+    )
+    return A @ found.x[:k]
+
+
+def test_the_equivalence_holds_for_the_hinge_itself():
+    X, y, _ = small_table(3, n=9, n_rare=3)
+    F, R, lam = polynomial_map(X), [0, 3, 5], 0.2
+    K = F @ F.T
+    by_subset = hinge_program(K[:, R], K[np.ix_(R, R)], y, lam)
+    basis = np.linalg.qr(F[R].T)[0]
+    projected = F @ basis @ basis.T
+    np.testing.assert_allclose(hinge_program(projected, np.eye(6), y, lam), by_subset, atol=1e-5)
+    K_nystrom = projected @ projected.T
+    np.testing.assert_allclose(hinge_program(K_nystrom, K_nystrom, y, lam), by_subset, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_rankrc_is_ranksvm_on_the_nystrom_features(kernel):
+    X, y = rare_mixture(60, 8)
+    new = rare_mixture(20, 3, seed=1)[0]
+    own = {"lam": 0.01, "tol": 1e-10, "verbose": False}
+    for landmarks in ("rare", [0, 5, 7, 20, 41]):
+        model = RankRC(kernel=kernel, width=2.0, landmarks=landmarks, **own).fit(X, y)
+        # The linear kernel of these features is K'.
+        nystrom = RankSVM(kernel="linear", **own).fit(model.transform(X), y)
+        found = nystrom.score_samples(model.transform(new))
+        np.testing.assert_allclose(found, model.score_samples(new), atol=1e-6)
+        assert nystrom.objective_ == pytest.approx(model.objective_, rel=1e-9)
+
+
+# --- The bounds are never violated ---
+
+
+def gaussian(X, Z):
+    return np.exp(-((X[:, None] - Z[None]) ** 2).sum(-1) / 2)
+
+
+def nystrom(K, R):
+    if not len(R):
+        return np.zeros_like(K)
+    return K[:, R] @ np.linalg.pinv(K[np.ix_(R, R)], rcond=1e-12, hermitian=True) @ K[R]
+
+
+def residual_norms(K, R):
+    squares = np.diag(K) - np.diag(nystrom(K, R))
+    squares[R] = 0  # and not the rounding errors of 1 - 1, whose fourth root is large
+    return np.sqrt(np.maximum(squares, 0))
+
+
+@st.composite
+def cases(draw):
+    """Rows with duplicates, weights, a subset and lam."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_rare, n_rest = draw(st.integers(1, 4)), draw(st.integers(1, 8))
+    n = n_rare + n_rest
+    spread = draw(st.sampled_from([0.3, 1.0, 3.0]))
+    X = rng.normal(scale=spread, size=(n, 2))
+    if draw(st.booleans()):
+        X = np.round(X)
+    y = np.repeat([1.0, 0.0], [n_rare, n_rest])
+    weight = rng.choice([0.25, 1.0, 2.0, 5.0], size=n)
+    R = np.flatnonzero(rng.random(n) < draw(st.sampled_from([0.2, 0.5, 0.8])))
+    return X, y, weight, R, draw(st.sampled_from([0.01, 0.1, 1.0, 10.0]))
+
+
+def outside_of(values, y, weight):
+    return tuple(np.average(values[y == c], weights=weight[y == c]) for c in (1, 0))
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases())
+def test_hinge_ranking_stays_within_theorem_3(case):
+    X, y, weight, R, lam = case
+    K = gaussian(X, X)
+    weights = weight[y == 1], weight[y == 0]
+    difference = largest_difference(
+        hinge_rank(nystrom(K, R), y, lam, *weights), hinge_rank(K, y, lam, *weights)
+    )
+    outside = ~np.isin(np.arange(len(y)), R)
+    by_rows = subset_bound(*outside_of(outside, y, weight), lam)
+    by_residuals = subset_bound(*outside_of(residual_norms(K, R), y, weight), lam, residuals=True)
+    rounding = 1e-4 / min(lam, 1.0)
+    assert difference <= by_residuals + rounding
+    assert by_residuals <= by_rows / np.sqrt(2) + rounding
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.sampled_from([0.05, 0.5]), st.booleans())
+def test_rankrc_stays_within_theorem_3_of_ranksvm(case, eps, is_linear):
+    X, y, weight, R, lam = case
+    R = R if len(R) else np.array([0])
+    own = {"eps": eps, "lam": lam, "kernel": "linear" if is_linear else "gaussian", "width": 1.5,
+           "pos_label": 1, "tol": 1e-8, "n_jobs": 1, "verbose": False}  # fmt: skip
+    full = RankSVM(**own).fit(X, y, weight)
+    part = RankRC(landmarks=R, **own).fit(X, y, weight)
+    new = np.random.default_rng(0).normal(size=(5, 2))
+    squares = (X**2).sum(axis=1), (new**2).sum(axis=1)
+    kappa = max(squares[0].max(), 1e-9) if is_linear else 1.0
+    if is_linear:  # bring new rows within kappa
+        new *= np.sqrt(kappa / max(kappa, squares[1].max()))
+    rows = np.vstack([X, new])
+    difference = np.abs(part.score_samples(rows) - full.score_samples(rows)).max()
+    outside = ~(X[:, None] == X[None, R]).all(axis=2).any(axis=1)
+    bound = subset_bound(*outside_of(outside, y, weight), lam, kappa=kappa)
+    assert difference <= bound + 1e-4 * kappa / min(lam, 1.0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases())
+def test_an_svm_on_the_nystrom_kernel_stays_within_theorem_6(case):
+    X, y, _, R, lam = case
+    K = gaussian(X, X)
+    difference = largest_difference(hinge_svm(nystrom(K, R), y, lam), hinge_svm(K, y, lam))
+    by_rows = nystrom_svm_bound(1 - len(R) / len(y), lam)
+    by_residuals = nystrom_svm_bound(residual_norms(K, R).mean(), lam, residuals=True)
+    assert difference <= by_residuals + 1e-4 / min(lam, 1.0)
+    assert by_residuals <= by_rows / np.sqrt(2) + 1e-4 / min(lam, 1.0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases(), st.sampled_from([None, 1e-3, 0.3]), st.integers(0, 2**16))
+def test_another_kernel_matrix_stays_within_theorem_7(case, size, seed):
+    X, y, weight, R, lam = case
+    K = gaussian(X, X)
+    weights = weight[y == 1], weight[y == 0]
+    if size is None:
+        other = nystrom(K, R)
+    else:
+        A = size * np.random.default_rng(seed).normal(size=K.shape)
+        other = (np.eye(len(K)) + A) @ K @ (np.eye(len(K)) + A).T
+    kappa = max(1.0, other.diagonal().max())
+    difference = largest_difference(
+        hinge_rank(other, y, lam, *weights), hinge_rank(K, y, lam, *weights)
+    )
+    bound = kernel_perturbation_bound(np.linalg.norm(other - K, 2), lam, kappa=kappa)
+    assert difference <= bound + 1e-4 * kappa / min(lam, 1.0)
+
+
+# --- They are no larger than they have to be, and the formulas are the paper's ---
+
+
+@pytest.mark.parametrize("lam", [5.0, 9.0])
+def test_two_opposite_rows_attain_the_bound_of_residuals(lam):
+    K, y = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([1.0, 0.0])
+    difference = np.abs(hinge_rank(K, y, lam)[0]).max()  # R is empty: the other function is 0
+    assert difference == pytest.approx(2 / lam, rel=1e-6)
+    assert subset_bound(1.0, 1.0, lam, residuals=True) == pytest.approx(difference, rel=1e-6)
+    assert subset_bound(1.0, 1.0, lam) == pytest.approx(np.sqrt(2) * difference, rel=1e-6)
+    svm = np.abs(hinge_svm(np.ones((1, 1)), np.ones(1), lam)[0]).max()
+    assert svm == pytest.approx(1 / lam, rel=1e-6)
+    assert nystrom_svm_bound(1.0, lam, residuals=True) == pytest.approx(svm, rel=1e-6)
+    assert nystrom_svm_bound(1.0, lam) == pytest.approx(np.sqrt(2) * svm, rel=1e-6)
+
+
+def test_equation_46_as_printed_is_violated_where_the_kernel_is_small():
+    X, y, _ = small_table(0)
+    K, R = gaussian(X, X), np.arange(2)
+    for c in (1.0, 1e-12):
+        # The same scores whatever c: K and lam are in the same units.
+        other = nystrom(c * K, R)
+        difference = largest_difference(hinge_rank(other / c, y, 0.1), hinge_rank(K, y, 0.1))
+        distance = np.linalg.norm(other - c * K, 2)
+        assert difference <= kernel_perturbation_bound(distance, 0.1 * c, kappa=c)
+    assert difference > kernel_perturbation_bound(distance, 0.1 * c, kappa=c, as_printed=True)
+
+
+def test_the_formulas():
+    assert subset_bound(3 / 4, 1 / 9, 0.5, kappa=2.0) == pytest.approx(
+        2 * 2.0 / 0.5 * np.sqrt(3 / 4 + 1 / 9)
+    )
+    assert nystrom_svm_bound(1 - 3 / 10, 0.5, kappa=2.0) == pytest.approx(
+        np.sqrt(2) * 2.0 / 0.5 * np.sqrt(0.7)
+    )
+    found = kernel_perturbation_bound([0.0, 3.0], 0.5, kappa=2.0)
+    factor = 2 * np.sqrt(2) * 2**0.75 / 0.5
+    np.testing.assert_allclose(found, [0, factor * 3**0.25 * (1 + (3 / 8) ** 0.25)])
+    printed = kernel_perturbation_bound(3.0, 0.5, kappa=2.0, as_printed=True)
+    assert printed == pytest.approx(factor * 3**0.5 * (1 + (3 / 8) ** 0.25))
+    # Units: scores do not change when the kernel and lam are multiplied by the same number.
+    for bound in (
+        lambda c: subset_bound(0.3, 0.9, 0.1 * c, kappa=c),
+        lambda c: subset_bound(0.3 * c**0.5, 0.9 * c**0.5, 0.1 * c, kappa=c, residuals=True),
+        lambda c: nystrom_svm_bound(0.4, 0.1 * c, kappa=c),
+        lambda c: nystrom_svm_bound(0.4 * c**0.5, 0.1 * c, kappa=c, residuals=True),
+        lambda c: kernel_perturbation_bound(0.6 * c, 0.1 * c, kappa=c),
+    ):
+        assert bound(7.0) == pytest.approx(bound(1.0))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: subset_bound(5, 0, 1.0), "rare=5 must be a share"),
+        (lambda: subset_bound(0, -0.1, 1.0), r"majority=-0\.1 must be a share.*Divide the weight"),
+        (lambda: subset_bound(0, np.nan, 1.0), "majority=nan must be a share"),
+        (lambda: subset_bound(0, 1.5, 1.0, residuals=True), r"majority=1\.5 .* Raise kappa"),
+        (lambda: subset_bound(0, 1, 0.0), r"lam=0\.0 must be above 0"),
+        (lambda: subset_bound(0, 1, 1.0, kappa=np.inf), "kappa=inf must be above 0 and finite"),
+        (lambda: subset_bound(0, 1, 1.0, slope=0), "slope=0 must be above 0"),
+        (lambda: nystrom_svm_bound(2.0, 1.0), r"outside=2\.0 must be a share"),
+        (lambda: kernel_perturbation_bound(-1.0, 1.0), r"distance=-1\.0 .*numpy\.linalg\.norm"),
+    ],
+)
+def test_what_is_outside_its_range_is_named_with_a_remedy(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+# --- RankRC.stability_bound ---
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.sampled_from(["gaussian", "linear", "polynomial"]))
+def test_a_fitted_model_stays_within_its_own_bound(case, kernel):
+    X, y, weight, R, lam = case
+    R = R if len(R) else np.array([0])
+    own = {"lam": lam, "kernel": kernel, "width": 1.5, "pos_label": 1, "tol": 1e-8, "n_jobs": 1,
+           "verbose": False}  # fmt: skip
+    full = RankSVM(**own).fit(X, y, weight)
+    part = RankRC(landmarks=R, **own).fit(X, y, weight)
+    k = part._expansion().kernel
+    kappa = float(k.diag(X).max())
+    by_counts = part.stability_bound(kappa=max(kappa, 1e-12))
+    by_rows = part.stability_bound(X, y, weight)
+    assert by_rows <= by_counts * (1 + 1e-9)
+    difference = np.abs(part.score_samples(X) - full.score_samples(X)).max()
+    assert difference <= by_rows + 1e-4 * kappa / min(lam, 1.0)
+    assert full.stability_bound(X, y, weight) == 0.0
+    # The outside, one by one.
+    gram = k.block(X, X)
+    equal = (X[:, None] == X[None, R]).all(axis=2).any(axis=1)
+    shares = outside_of(~equal, y, weight)
+    residuals = outside_of(np.where(equal, 0, residual_norms(gram, R)), y, weight)
+    if kappa > 0:
+        wanted = min(
+            subset_bound(*residuals, lam, kappa=kappa, residuals=True),
+            subset_bound(*shares, lam, kappa=kappa),
+        )
+        assert by_rows == pytest.approx(wanted, abs=1e-3 * kappa / lam)
+
+
+def test_stability_bound_counts_what_is_no_landmark():
+    X, y = rare_mixture(60, 8)
+    own = {"lam": 0.5, "verbose": False}
+    assert RankRC(**own).fit(X, y).stability_bound() == pytest.approx(4.0)
+    assert RankRC(landmarks=X[:3], **own).fit(X, y).stability_bound() == pytest.approx(
+        4 * np.sqrt(2)
+    )
+    logistic_model = RankRC(loss="logistic", **own).fit(X, y)
+    assert logistic_model.stability_bound() == pytest.approx(4.0)
+    rows = np.concatenate([np.flatnonzero(y == 1)[:5], np.flatnonzero(y == 0)[:13]])
+    part = RankRC(landmarks=rows, **own).fit(X, y)
+    assert part.stability_bound() == pytest.approx(4 * np.sqrt(3 / 8 + 39 / 52))
+    assert part.stability_bound(kappa=3.0) == pytest.approx(12 * np.sqrt(3 / 8 + 39 / 52))
+    # A weight of 0 is absence, a weight of 2 two copies.
+    weight = np.ones(60)
+    weight[rows[0]] = 2.0
+    weight[np.flatnonzero(y == 0)[-9:]] = 0.0
+    weighted = RankRC(landmarks=rows, **own).fit(X, y, weight)
+    assert weighted.stability_bound() == pytest.approx(4 * np.sqrt(3 / 9 + 30 / 43))
+    copies = np.repeat(np.arange(60), weight.astype(int))
+    for data in (X, sparse.csr_array(X)):
+        assert weighted.stability_bound(data[copies], y[copies]) == pytest.approx(
+            weighted.stability_bound(data, y, weight), rel=1e-6
+        )
+    assert weighted.stability_bound(X, y, weight) < weighted.stability_bound()
+    assert weighted.stability_bound(from_arrays(X, y, weight)) == pytest.approx(
+        weighted.stability_bound(X, y, weight)
+    )
+    narrow = RankRC(landmarks=rows, **own).fit(X.astype(np.float32), y)
+    found = narrow.stability_bound(X.astype(np.float32), y)
+    assert found == pytest.approx(part.stability_bound(X, y), rel=1e-3)
+
+
+def test_stability_bound_says_what_it_lacks():
+    X, y = rare_mixture(60, 8)
+    model = RankRC(kernel="linear", verbose=False).fit(X, y)
+    with pytest.raises(ValueError, match=r"largest k\(x, x\) of the kernel Linear .* pass the"):
+        model.stability_bound()
+    with pytest.raises(ValueError, match="X is missing"):
+        model.stability_bound(y=y)
+    with pytest.raises(ValueError, match=r"kappa=0\.1 is below the largest k\(x, x\)"):
+        model.stability_bound(X, y, kappa=0.1)
+    with pytest.raises(ValueError, match="features"):
+        model.stability_bound(X[:, :2], y)
+    with pytest.raises(NotFittedError):
+        RankRC().stability_bound()
+    steep = RankRC(loss="squared_hinge", verbose=False).fit(X, y)
+    with pytest.raises(ValueError, match=r"loss='squared_hinge': .* Use loss='smoothed_hinge'"):
+        steep.stability_bound()
+    sparse_model = RankRC(penalty="l1", lam=1e-3, verbose=False).fit(X, y)
+    with pytest.raises(ValueError, match=r"penalty='l1': .* Refit with penalty='l2'"):
+        sparse_model.stability_bound()
