@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import mibc_page, online_page, rach_page, record
+from benchmarks.feature_scales import feature_scales_page
 from benchmarks.markdown import table
+from benchmarks.ordinal import page as ordinal_page
+from benchmarks.paper_tables.fig3 import fig3_page
+from benchmarks.sparse_landmarks import sparse_landmarks_page
+from benchmarks.stochastic import stochastic_page
+from benchmarks.top_losses import top_losses_page
 
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 Result = dict[str, Any]
@@ -237,6 +243,12 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     "table5": ("Landmarks and support vectors (Table 5)", _TABLE5, table5),
     "fig5": ("Loss along lam (Figure 5)", "paper_tables fig5", fig5),
     "fig6": ("KDD Cup 99 (Figure 6)", "paper_tables fig6 --limit 240", fig6),
+    "fig3": ("Stability bounds (bounds paper, Figure 3)", "paper_tables fig3", fig3_page),
+    **ordinal_page.SECTIONS,
+    "top_losses": ("Losses that look at the top", "top_losses", top_losses_page),
+    "sparse_landmarks": ("Few landmarks", "sparse_landmarks", sparse_landmarks_page),
+    "stochastic": ("Mini-batches beside the exact solver", "stochastic", stochastic_page),
+    "feature_scales": ("Learned scales of the features", "feature_scales", feature_scales_page),
     "kernel_pass": ("A fit in kernel passes", "kernel_pass", kernel_pass),
     "solver": ("The solver", "solver --many 500000", solver),
     "auc_speed": ("The AUC of ten million rows", "auc_speed", auc_speed),

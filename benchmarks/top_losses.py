@@ -48,9 +48,9 @@ NAMES = {"ap": "AP", "precision_at_k": "precision at k", "auc": "AUC"}
 Candidate = tuple[str, dict[str, Any]]
 CANDIDATES: dict[str, list[Candidate]] = {
     "plain": [("smoothed_hinge", {})],
-    "pnorm_push": [("pnorm_push", {"power": p}) for p in (2.0, 4.0, 8.0)],
-    "partial_auc": [("partial_auc", {"beta": b}) for b in (0.05, 0.2)],
-    "top": [("top", {"depth": d}) for d in (1.0, 4.0)],
+    "pnorm_push": [("pnorm_push", {"power": p}) for p in (2.0, 4.0)],
+    "partial_auc": [("partial_auc", {"beta": b}) for b in (0.05, 0.1, 0.2)],
+    "top": [("top", {"depth": d}) for d in (0.1, 1.0)],
 }
 TOP_HEAVY = ("pnorm_push", "partial_auc", "top")
 # Method -> those among which it takes, split by split, the one of the highest inner AP.

@@ -27,7 +27,9 @@ def page(result: Result) -> str:
         f"Bengio). {verdict(result)}",
         table(*overview(result)),
         "Bold: significantly above OrdinalRankRC; in brackets: significantly below (p < "
-        f"{figures.P:g}). Empty: not run on so many rows (`benchmarks/ordinal/methods.py` has the "
+        f"{figures.P:g}). \\*: on fewer splits, so only the paired "
+        "difference below says how it compares. "
+        "Empty: not measured, or not run on so many rows (`benchmarks/ordinal/methods.py` has the "
         "limits).",
     ]
     for name, found in measured.items():
@@ -62,7 +64,9 @@ def overview(result: Result) -> tuple[list[str], list[list[str]]]:
     cells = [{line.method: line for line in lines_of(found, pc)} for _, found, pc in columns]
     header = ["method", *(name + _percent(percent) for name, _, percent in columns)]
     names = [name for name in METHODS if any(name in column for column in cells)]
-    return header, [[name, *(_cell(column.get(name)) for column in cells)] for name in names]
+    return header, [
+        [name, *(_cell(column.get(name), column.get(OURS)) for column in cells)] for name in names
+    ]
 
 
 def set_lines(found: Result, percent: float | None) -> list[list[str]]:
@@ -132,10 +136,12 @@ def _p(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _cell(line: Line | None) -> str:
+def _cell(line: Line | None, ours: Line | None) -> str:
     if line is None:
         return ""
     value = f"{line.mauc[0]:.1f}"
+    if ours is not None and line.splits < ours.splits:
+        value += "\\*"
     verdict = line.against.verdict if line.against else "level"
     return {"above": f"**{value}**", "below": f"({value})", "level": value}[verdict]
 

@@ -54,6 +54,13 @@ def test_a_batch_is_what_all_pairs_say(seed):
     np.testing.assert_allclose(found.curvature, H, rtol=1e-8, atol=1e-12)
 
 
+def test_the_curvature_does_not_depend_on_how_many_rare_rows_are_taken_at_a_time(monkeypatch):
+    batch, F, weights, w = a_batch()
+    monkeypatch.setattr(mini_batch, "_LEAST_RARE", 7)
+    found = batch.model(batch.scores(w), 1.0, np.random.default_rng(0)).curvature
+    np.testing.assert_allclose(found, dense_model(F, weights, w)[2], rtol=1e-8, atol=1e-12)
+
+
 def test_the_sampled_curvature_is_right_on_average(monkeypatch):
     batch, F, weights, w = a_batch(n_rare=40, n=200)
     H = dense_model(F, weights, w)[2]

@@ -11,10 +11,10 @@ r"""Scales of the features, learned by descent on the cross-validated loss and t
    1, 2, 3, ... of them, on fresh folds. The smallest number is taken whose AUC is within
    the spread of the best one's.
 3. Choice. Equal scales on these features, the roots of the learned scales and the learned scales
-   are compared with no scales at all. These AUCs flatter what was learned from the same rows.
-   Equal scales that gain much beside the spread of the gain are taken; where nothing is as good
-   as the best but no scales, there are none. In between, step 1 is repeated in each fold without
-   the rows that it holds out, and the AUCs of those decide.
+   are compared with no scales at all. These AUCs flatter what was learned from the same rows:
+   where nothing is as good as the best but no scales, there are none. Else steps 1 and 2 are
+   repeated in each fold without the rows that it holds out, and the AUCs of those decide: scales
+   are taken only where their gain is clear, by a one-sided test.
 """
 
 import warnings
@@ -30,6 +30,7 @@ from rareclass.ranking.feature_scales.distinct_rows import distinct_rows
 from rareclass.ranking.feature_scales.kernel_slopes import has_slopes
 from rareclass.ranking.feature_scales.selection import (
     UNSEEN_FOLDS,
+    clearly_better,
     equal_squares,
     held_out_scores,
     smallest_as_good,
@@ -47,8 +48,6 @@ _LAMS = 2.0 ** np.arange(2, -15, -4)
 _N_ROUNDS, _FULL_RATE_ROUNDS, _RATE_DECAY = 8, 4, 0.7
 # Below this share of the largest squared scale a feature is not tried alone.
 _NEGLIGIBLE = 0.01
-# A gain of so many standard deviations of the folds' gains is beyond flattery.
-_CLEAR = 2.0
 # Standard errors at which the folds agree: from there on a step is a full one.
 _AGREEMENT = 3.0
 
@@ -65,7 +64,8 @@ class LearnedScales(NamedTuple):
     candidates : dict of ndarray
         Held-out AUCs of what was compared at the end, by name; empty when nothing was learned.
     unseen : dict of ndarray
-        The same on rows that nothing was learned from; empty when the gain was clear without.
+        The same on rows that nothing was learned from; empty when nothing was as good as plain
+        even on the others.
     """
 
     scales: np.ndarray
@@ -178,31 +178,26 @@ def _step(study: Study, squares: np.ndarray, trial: Trial) -> np.ndarray:
 def choose(
     study: Study, squares: np.ndarray, rounds: list[tuple[float, float]], advance: Advance
 ) -> LearnedScales:
-    """The simplest scales that are as good as the best, with none at all as the simplest."""
+    """The simplest scales that are as good as the best; none at all unless these clearly gain."""
+    candidates = _candidates(study, squares, rounds, advance)
     lams = near(rounds[-1][1])
-    by_size = try_sizes(study, _in_order(squares), np.array([rounds[-1][1]]), advance)
-    size = list(by_size)[smallest_as_good(list(by_size.values()))]
-    candidates = _candidates(study, squares, size)
     scores = {}
     for name, candidate in candidates.items():
         scores[name] = held_out_scores(study, candidate, _LAMS if name == "plain" else lams)
         advance(1, f"{name}, held-out AUC {scores[name].mean():.3f}")
-    unseen: dict[str, np.ndarray] = {}
-    if _clearly_better(scores["selected"], scores["plain"]) and not any(
-        _clearly_better(scores[name], scores["selected"]) for name in ("roots", "learned")
-    ):
-        chosen = "selected"
-    else:
-        chosen = _simplest(scores)
-        if chosen != "plain":
-            unseen = _on_unseen_rows(study, size, advance)
-            chosen = _simplest(unseen)
+    chosen, unseen = "plain", {}
+    if smallest_as_good(list(scores.values())) > 0:
+        unseen = _on_unseen_rows(study, advance)
+        chosen = _clear_gain(unseen)
     return LearnedScales(np.sqrt(candidates[chosen]), rounds, scores, unseen)
 
 
-def _clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:
-    gain = scores - than
-    return bool(gain.mean() > _CLEAR * gain.std(ddof=1))
+def _clear_gain(unseen: dict[str, np.ndarray]) -> str:
+    """Of what is clearly better than plain the simplest that is as good as the best, or plain."""
+    better = [name for name in unseen if clearly_better(unseen[name], unseen["plain"])]
+    if not better:
+        return "plain"
+    return better[smallest_as_good([unseen[name] for name in better])]
 
 
 def _in_order(squares: np.ndarray) -> np.ndarray:
@@ -211,9 +206,13 @@ def _in_order(squares: np.ndarray) -> np.ndarray:
     return order[squares[order] >= _NEGLIGIBLE * squares.max()]
 
 
-def _candidates(study: Study, squares: np.ndarray, size: int) -> dict[str, np.ndarray]:
+def _candidates(
+    study: Study, squares: np.ndarray, rounds: list[tuple[float, float]], advance: Advance
+) -> dict[str, np.ndarray]:
     """Squared scales to choose from, the simplest first."""
     order = _in_order(squares)
+    by_size = try_sizes(study, order, np.array([rounds[-1][1]]), advance)
+    size = list(by_size)[smallest_as_good(list(by_size.values()))]
     learned = np.zeros(len(squares))
     learned[order] = squares[order]
     return {
@@ -224,17 +223,13 @@ def _candidates(study: Study, squares: np.ndarray, size: int) -> dict[str, np.nd
     }
 
 
-def _simplest(scores: dict[str, np.ndarray]) -> str:
-    return list(scores)[smallest_as_good(list(scores.values()))]
-
-
-def _on_unseen_rows(study: Study, size: int, advance: Advance) -> dict[str, np.ndarray]:
+def _on_unseen_rows(study: Study, advance: Advance) -> dict[str, np.ndarray]:
     """AUC of each candidate on every fold's rows, learned without them."""
     found: dict[str, list[float]] = {}
     for fold in study.folds(UNSEEN_FOLDS):
         inner = study.without(fold.held_out)
         squares, rounds = descend(inner, advance)
-        for name, candidate in _candidates(inner, squares, size).items():
+        for name, candidate in _candidates(inner, squares, rounds, advance).items():
             lams = _LAMS if name == "plain" else near(rounds[-1][1])
             trial = inner.attempt(candidate, lams, inner.folds(UNSEEN_FOLDS))
             lam = trial.lams[[trial.best]]

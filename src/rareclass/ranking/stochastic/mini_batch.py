@@ -167,15 +167,24 @@ class MiniBatch:
             chosen = np.sort(curved[np.argpartition(draws[curved], most)[:most]])
         n_rare = len(self.rare_weight)
         stride = -(-n_rare // max(_LEAST_RARE, in_average))
-        which = slice(int(start * stride), None, stride)
-        rare = self.rare.features[which]
+        first = int(start * stride)
+        n_chosen = len(range(first, n_rare, stride))
+        factor = (len(curved) / len(chosen)) * (n_rare / max(n_chosen, 1))
+        weight = factor * self.weight[chosen]
         majority = expand(self.K[chosen], self.space.whitener)
-        C = self.loss.pair_curvature(side, which, at.majority[chosen])
-        factor = (len(curved) / len(chosen)) * (n_rare / max(len(rare), 1))
-        C *= (factor * self.weight[chosen])[None, :]
+        by_row, crossing = np.zeros(len(chosen)), np.zeros((len(chosen), rank))
+        half = np.zeros((rank, rank))
+        # All pairs with some of the rare rows are formed at a time.
+        n_parts = -(-n_chosen // _LEAST_RARE)
+        for part in range(n_parts):
+            which = slice(first + part * stride, None, n_parts * stride)
+            rare = self.rare.features[which]
+            C = self.loss.pair_curvature(side, which, at.majority[chosen]) * weight
+            by_row += C.sum(axis=0)
+            crossing += C.T @ rare
+            half += 0.5 * (rare * C.sum(axis=1)[:, None]).T @ rare
         # The crossing term once, the squares by half: with the transpose added it is all there.
-        half = majority.T @ (0.5 * majority * C.sum(axis=0)[:, None] - C.T @ rare)
-        half += 0.5 * (rare * C.sum(axis=1)[:, None]).T @ rare
+        half += majority.T @ (0.5 * majority * by_row[:, None] - crossing)
         return half + half.T
 
 
