@@ -432,3 +432,9 @@ def test_what_no_lam_can_do_is_refused():
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+def test_a_fit_with_another_penalty_leaves_no_gap_behind():
+    model = RankRC(penalty="l1", lam=0.01).fit(X, Y)
+    assert np.isfinite(model.duality_gap_)
+    assert not hasattr(model.set_params(penalty="l2").fit(X, Y), "duality_gap_")

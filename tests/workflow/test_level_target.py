@@ -122,3 +122,12 @@ def test_levels_are_written_as_numbers_where_they_are() -> None:
     assert as_numbers(["1", "2.0"]) == [1, 2]
     assert as_numbers(["1", "2.5"]) == [1.0, 2.5]
     assert as_numbers(["1", "two"]) is None
+
+
+def test_numbers_in_an_order_that_is_not_their_size_are_noted() -> None:
+    assert read("3", "4", "5", levels=("5", "3", "4")).notes() == [
+        "the levels are numbers that --levels puts in another order than their size: 5, 3, 4, the "
+        "last ranked first."
+    ]
+    for levels in (("3", "4", "5"), ("5", "4", "3")):
+        assert read("3", "4", "5", levels=levels).notes() == []

@@ -60,6 +60,7 @@ def store_solutions(
             _drop_landmarks(model, prepared, problem, solution)
         else:
             model.whitener_ = problem.whitener
+            vars(model).pop("duality_gap_", None)  # of a fit with another penalty
         warn_if_short(solution, model.lam, model.tol)
 
 

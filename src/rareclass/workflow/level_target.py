@@ -87,6 +87,12 @@ class LevelTarget:
         ]
         if others:
             notes.append(f"labels written otherwise were taken as the level: {_some(others)}.")
+        numbers = as_numbers(self.levels)
+        if numbers and numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
+            notes.append(
+                "the levels are numbers that --levels puts in another order than their size: "
+                f"{', '.join(self.levels)}, the last ranked first."
+            )
         return notes
 
     def notes_on_held_out(self, y: NDArray[np.int16], estimate: Estimate) -> list[str]:
