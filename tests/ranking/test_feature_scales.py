@@ -7,17 +7,17 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
+from scipy import sparse, stats
 
 from oracles import pair_loss
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.labels import read_labels
-from rareclass.ranking.feature_scales import FeatureScaled
+from rareclass.ranking.feature_scales import FeatureScaled, learning, selection
 from rareclass.ranking.feature_scales.distinct_rows import distinct_rows, row_hashes
 from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
 from rareclass.ranking.feature_scales.kernel_slopes import KernelSlopes
 from rareclass.ranking.feature_scales.learning import learn_feature_scales
-from rareclass.ranking.feature_scales.selection import smallest_as_good
+from rareclass.ranking.feature_scales.selection import clearly_better, smallest_as_good
 from rareclass.ranking.feature_scales.trial import Study
 from rareclass.ranking.kernels import Gaussian, Laplace, Linear, Polynomial
 from rareclass.rows import as_source, from_arrays, from_parquet
@@ -36,6 +36,17 @@ def rare_cores(n_rows=500, n_rare=60, n_features=8, seed=0, n_informative=2):
 
 
 X, Y = rare_cores()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """Fewer rounds, lams and folds: enough for these data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning, "_N_ROUNDS", 3)
+        patch.setattr(learning, "_FULL_RATE_ROUNDS", 1)
+        patch.setattr(learning, "_LAMS", np.array([2.0**-2, 2.0**-6]))
+        patch.setattr(selection, "_FOLD_SETS", (1001,))
+        yield
 
 
 @pytest.mark.parametrize("kernel", KINDS, ids=repr)
@@ -185,6 +196,9 @@ def test_distinct_rows_do_not_depend_on_order_or_copies(seed, is_sparse):
         one, other = (getattr(labels, name) for _, labels in (first, second))
         # Weights are only relative to each other.
         np.testing.assert_allclose(one / one.sum(), other / other.sum(), rtol=1e-12)
+        # The rows that are kept weigh what their whole class does.
+        kept = first[1].rare_weight.sum() / first[1].majority_weight.sum()
+        assert kept == pytest.approx(weight[y].sum() / weight[~y].sum(), rel=1e-12)
     assert len(first[1].rare) <= 6
     assert len(first[1].majority) <= 15
 
@@ -312,6 +326,43 @@ def test_learning_tells_what_it_compared():
     source = as_source(X)
     labels = read_labels(Y, None, 1, len(Y))
     found = learn_feature_scales(RankRC(), source, labels, 4.0)
-    assert list(found.candidates) == ["plain", "selected", "roots", "learned"]
-    assert len(found.rounds) == 8
-    assert found.candidates["selected"].mean() > found.candidates["plain"].mean()
+    assert list(found.candidates) == list(found.unseen) == ["plain", "selected", "roots", "learned"]
+    assert len(found.rounds) == learning._N_ROUNDS
+    assert found.unseen["selected"].mean() > found.unseen["plain"].mean() + 0.05
+
+
+def test_rows_that_nothing_was_learned_from_decide():
+    # Many features of noise and few rare rows: folds that chose the scales are sure of a gain.
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(300, 25)), np.arange(300) < 25
+    labels = read_labels(y, None, True, len(y))
+    found = learn_feature_scales(RankRC(), as_source(X), labels, 7.0)
+    assert found.candidates["selected"].mean() > found.candidates["plain"].mean() + 0.1
+    np.testing.assert_array_equal(found.scales, 1.0)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 4))
+def test_a_clear_gain_is_that_of_the_corrected_paired_test(seed, n_compared):
+    rng = np.random.default_rng(seed)
+    gain = rng.normal(1.0, 1.0, 5)
+    plain = rng.normal(size=5)
+    # The paired t test has the error sd / sqrt(n); the correction is sqrt(1 + n / 4) times that.
+    t = stats.ttest_rel(plain + gain, plain).statistic / np.sqrt(1.0 + 5 / 4)
+    wanted = stats.t.sf(t, 4) < 0.05 / n_compared
+    assert clearly_better(plain + gain, plain, n_compared) == wanted
+
+
+def test_equal_scores_are_no_gain():
+    assert not clearly_better(np.full(5, 0.7), np.full(5, 0.7))
+    assert clearly_better(np.full(5, 0.75), np.full(5, 0.5))
+
+
+def test_only_what_clearly_gains_is_chosen():
+    plain = np.array([0.70, 0.74, 0.70, 0.72, 0.75])
+    noisy = plain + np.array([0.09, -0.05, 0.08, -0.04, 0.05])
+    steady = plain + np.array([0.03, 0.04, 0.03, 0.04, 0.03])
+    # The noisy one is simpler and as good as the best, but may be worse than plain.
+    assert learning._clear_gain({"plain": plain, "selected": noisy}) == "plain"
+    three = {"plain": plain, "selected": noisy, "roots": steady}
+    assert learning._clear_gain(three) == "roots"

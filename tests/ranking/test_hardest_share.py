@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
 
 from oracles import pair_loss, rare_mixture
 from rareclass import RankRC
+from rareclass.ranking import hardest_share
 from rareclass.ranking.hardest_share import lowest_share
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.path import solve_path
@@ -94,3 +96,29 @@ def test_weights_are_copies():
 def test_a_share_out_of_range_is_refused(share):
     with pytest.raises(ValueError, match="rare_share"):
         make_loss("partial_auc", 0.5, {"rare_share": share})
+
+
+def overlapping(seed):
+    """300 rows, 8 percent rare, shifted by one; some weights are zero."""
+    rng = np.random.default_rng(seed)
+    rare = (rng.random(300) < 0.08).astype(int)
+    return rng.normal(size=(300, 4)) + rare[:, None], rare, rng.integers(0, 4, 300)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("share", "beta", "lam"), [(0.3, 0.1, 0.01), (0.2, 0.1, 1e-4)])
+def test_the_gap_is_reached_where_classes_overlap(share, beta, lam, seed):
+    rows, rare, weight = overlapping(seed)
+    params = {"rare_share": share, "beta": beta}
+    model = RankRC(loss="partial_auc", loss_params=params, lam=lam, width=2.0)
+    model.fit(rows, rare, sample_weight=weight)
+    assert model.optimality_ <= 2e-3
+    assert model.status_ == str(Status.CONVERGED)
+
+
+def test_a_gap_that_is_not_reached_is_told_with_its_goal_and_a_remedy(monkeypatch):
+    monkeypatch.setattr(hardest_share, "_ROUNDS", 3)
+    rows, rare, _ = overlapping(0)
+    model = RankRC(loss="partial_auc", loss_params={"rare_share": 0.3}, lam=1e-4, width=2.0)
+    with pytest.warns(ConvergenceWarning, match=r"wanted 0\.20%\. Raise lam or rare_share"):
+        model.fit(rows, rare)

@@ -3,7 +3,6 @@
 import copy
 import itertools
 import pickle
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import balanced_accuracy_score
 
 from oracles import pair_loss, rare_mixture
@@ -289,74 +288,6 @@ def test_float32_agrees():
     assert narrow.objective_ == pytest.approx(wanted.objective_, rel=1e-3)
 
 
-# -- memory ----------------------------------------------------------------------------------
-
-
-def held_bytes(state):
-    """Bytes of all arrays that a state holds, however deep."""
-    if isinstance(state, np.ndarray):
-        return state.nbytes
-    parts = state if isinstance(state, tuple) else getattr(state, "__dict__", {}).values()
-    return sum(held_bytes(part) for part in parts)
-
-
-def test_a_stream_of_any_length_takes_the_same_memory():
-    rng = np.random.default_rng(0)
-    rare = rng.normal(size=(40, 6)) + 1.0
-
-    def parts(n):
-        for _ in range(n):
-            yield rng.normal(size=(2000, 6)), np.zeros(2000, int)
-
-    def run(n):
-        model = StochasticRankRC(batch_size=1000, n_jobs=1, width=3.0, random_state=0)
-        model.partial_fit(rare, np.ones(40, int), classes=[0, 1])
-        for rows, y in parts(n):
-            model.partial_fit(rows, y)
-        model.coef_  # noqa: B018 - what waits is learned
-        return model
-
-    run(1)  # compiled and imported
-    peaks, sizes = [], []
-    for n in (6, 48):
-        tracemalloc.start()
-        sizes.append(held_bytes(run(n).state_))
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert sizes[1] == sizes[0] < 2e6
-    assert peaks[1] < 1.05 * peaks[0]
-
-
-@quiet
-def test_fit_holds_nothing_of_the_majority():
-    rng = np.random.default_rng(0)
-    peaks, sizes = [], []
-    for n in (20_000, 20_000, 80_000):
-        rows, y = rng.normal(size=(n, 6)), np.zeros(n, dtype=np.int8)
-        rows[:40] += 1.0
-        y[:40] = 1
-        tracemalloc.start()
-        model = StochasticRankRC(
-            batch_size=1000, n_jobs=1, width=3.0, max_iter=1, random_state=0
-        ).fit(rows, y)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        sizes.append(held_bytes(model.state_))
-        tracemalloc.stop()
-    # Some bytes a row while labels are looked at; the rows themselves have 48.
-    assert peaks[2] - peaks[1] < 12 * 60_000
-    assert sizes[2] == sizes[1]
-
-
-def test_what_does_not_fit_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"30 landmarks .*or pass landmarks=\('rare', k\) with k"):
-        StochasticRankRC(memory="20KiB").fit(X, Y)
-    model = StochasticRankRC(memory="60KiB", width=WIDTH, batch_size=50)
-    model.partial_fit(X[RARE_FIRST[:100]], Y[RARE_FIRST[:100]], classes=[0, 1])
-    many = np.tile(X[RARE_FIRST], (20, 1)), np.tile(Y[RARE_FIRST], 20)
-    with pytest.raises(ValueError, match="rare rows in their coordinates"):
-        model.partial_fit(*many)
-
-
 # -- interruption and errors -----------------------------------------------------------------
 
 
@@ -385,7 +316,7 @@ def test_ctrl_c_leaves_what_was_learned():
         ({"max_iter": 0}, "max_iter=0 must be a whole number above 0"),
         ({"block_rows": 1.5}, "block_rows=1.5 must be a whole number"),
         ({"batch_size": -1}, "batch_size=-1 must be a whole number above 0 or 'auto'"),
-        ({"landmarks": "all"}, "landmarks='all' is not 'rare'"),
+        ({"landmarks": "all"}, "landmarks='all' .* majority, which is not held.* RankRC takes"),
         ({"landmarks": ("rare", 0)}, "with k a whole number of at least 1"),
         ({"landmarks": ("rare+majority", 3)}, "is not 'rare'"),
         ({"landmarks": np.ones((2, 9))}, "landmarks has 9 columns, X has 4"),
@@ -413,6 +344,66 @@ def test_bad_streams_are_refused():
         model.partial_fit(X[:2], [0.0, np.nan])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.partial_fit(X, Y[:-1])
+
+
+def one_bad_row():
+    rows = X.copy()
+    rows[-1, 0] = np.nan
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("parameters", "call"),
+    [
+        ({}, lambda: (X, np.full(400, 7), [0, 1])),
+        ({}, lambda: (X, Y[:-1], [0, 1])),
+        ({}, lambda: (X, Y, [0, 1], np.full(400, -1.0))),
+        ({}, lambda: (one_bad_row(), Y, [0, 1])),
+        ({"pos_label": 2}, lambda: (X, Y, [0, 1])),
+        ({"width": "wide"}, lambda: (X, Y, [0, 1])),
+        ({"memory": "1KiB"}, lambda: (X, Y, [0, 1])),
+        ({"landmarks": np.ones((2, 9))}, lambda: (X, Y, [0, 1])),
+    ],
+)
+def test_a_first_call_that_fails_leaves_no_trace(parameters, call):
+    model = StochasticRankRC(**parameters, batch_size=100)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=r"\w"):
+        model.partial_fit(*call())
+    assert vars(model) == before
+    with pytest.raises(NotFittedError):
+        model.score_samples(X)
+    model.set_params(**{name: getattr(StochasticRankRC(), name) for name in parameters})
+    model.partial_fit(X[:, :3], Y + 6, classes=[6, 7])
+    assert (model.n_features_in_, model.classes_.tolist()) == (3, [6, 7])
+
+
+@pytest.mark.parametrize("bad", [{"width": "wide"}, {"memory": "1KiB"}])
+def test_a_later_call_that_fails_can_be_made_again(bad):
+    # The rows of the first 4,096 are read, and wait, when the mini-batch that they are in fails.
+    good = {"batch_size": 5000, "random_state": 0, "width": WIDTH, "memory": "2GiB"}
+    model = streamed(StochasticRankRC(**good), WIDE[:300], WIDE_Y[:300], [])
+    rest, y = WIDE[300:], WIDE_Y[300:]
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        model.set_params(**bad).partial_fit(rest, y)
+    assert model.state_.n_waiting == np.count_nonzero(WIDE_Y[:300] == 0)
+    fresh = streamed(StochasticRankRC(**good), WIDE[:300], WIDE_Y[:300], [])
+    assert model.state_.rng.bit_generator.state == fresh.state_.rng.bit_generator.state
+    again = model.set_params(**good).partial_fit(rest, y)
+    assert_same(again, streamed(StochasticRankRC(**good), WIDE, WIDE_Y, [300]))
+
+
+def test_a_fit_that_fails_leaves_what_was_there():
+    model = StochasticRankRC(width="wide")
+    with pytest.raises(ValueError, match="width="):
+        model.fit(X, Y)
+    assert not [name for name in vars(model) if name.endswith("_")]
+    model.set_params(width=WIDTH).fit(X, Y)
+    scores = model.score_samples(X)
+    with pytest.raises(ValueError, match="width="):
+        model.set_params(width="wide").fit(X[:, :3], Y + 6)
+    np.testing.assert_array_equal(model.set_params(width=WIDTH).score_samples(X), scores)
+    assert model.classes_.tolist() == [0, 1]
 
 
 @quiet

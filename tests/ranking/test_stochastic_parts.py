@@ -192,6 +192,23 @@ def test_a_widened_space_spans_all_its_landmarks(convert):
     assert widened(space, convert(more), 20) is space
 
 
+def test_a_space_without_room_asks_nothing_of_the_kernel():
+    class Counting(Gaussian):
+        def block(self, A, B):
+            calls.append(len(A))
+            return super().block(A, B)
+
+    calls: list[int] = []
+    rng = np.random.default_rng(0)
+    space, more = span(Counting(2.0), rng.normal(size=(20, 3))), rng.normal(size=(30, 3))
+    calls.clear()
+    for most in (0, 20, 20.9):
+        assert widened(space, more, most) is space
+    assert not calls
+    assert widened(space, more, 22.5).expansion.n_landmarks == 22
+    assert calls
+
+
 def test_a_reservoir_is_a_uniform_sample_however_rows_come(monkeypatch):
     monkeypatch.setattr("rareclass.ranking.stochastic.reservoir.CAPACITY", 20)
     rows = WeightedRows(np.arange(100.0)[:, None], np.ones(100))

@@ -60,7 +60,7 @@ def store_solutions(
             _drop_landmarks(model, prepared, problem, solution)
         else:
             model.whitener_ = problem.whitener
-            vars(model).pop("duality_gap_", None)  # of a fit with another penalty
+            model.__dict__.pop("duality_gap_", None)  # of a fit with another penalty
         warn_if_short(solution, model.lam, model.tol)
 
 
@@ -136,11 +136,17 @@ def stopped_short(solution: Solution, tol: float) -> bool:
 
 def warn_if_short(solution: Solution, lam: float, tol: float) -> None:
     """Warn when the solver stopped far from the minimum."""
-    if stopped_short(solution, tol):
-        warnings.warn(
-            f"lam={lam:.3g}: {solution.status} after {solution.n_iter} iterations with "
-            f"optimality {solution.optimality:.1e}, wanted {tol:.1e}. Raise max_iter, tol or "
-            "lam, or check the scale of the features.",
-            ConvergenceWarning,
-            stacklevel=3,
+    if not stopped_short(solution, tol):
+        return
+    if solution.gap_goal is not None:
+        told = (
+            f"the two-way loss is within {solution.optimality:.2%} of a lower bound, wanted "
+            f"{solution.gap_goal:.2%}. Raise lam or rare_share."
         )
+    else:
+        told = (
+            f"{solution.status} after {solution.n_iter} iterations with optimality "
+            f"{solution.optimality:.1e}, wanted {tol:.1e}. Raise max_iter, tol or lam, or check "
+            "the scale of the features."
+        )
+    warnings.warn(f"lam={lam:.3g}: {told}", ConvergenceWarning, stacklevel=3)

@@ -50,7 +50,10 @@ class Step(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Where the solver stopped, how well, at what cost; the last preconditioner that it built."""
+    """Where the solver stopped, how well, at what cost; the last preconditioner that it built.
+
+    ``gap_goal`` is what `optimality` was to reach where it is a gap to a lower bound.
+    """
 
     at: Evaluation
     optimality: float
@@ -59,6 +62,7 @@ class Solution(NamedTuple):
     passes: float
     history: list[Step]
     inverse: Preconditioner | None
+    gap_goal: float | None = None
 
     def followed_by(self, later: "Solution", passes: float = 0.0) -> "Solution":
         """`later`, with the history and the cost of both and of so many `passes` between."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.ranking.expansion import expand
 from rareclass.ranking.newton import Preconditioner, Solution, Step, minimize
 from rareclass.ranking.part import PartDirection, part_stride
 from rareclass.ranking.preconditioner import SampledHessian
@@ -20,6 +21,10 @@ Report = Callable[[int, float, Step], None]
 # is no use in finding it more exactly.
 _START_TOL = 1e-3
 _START_ITER = 50
+
+# Rounding errors of a sum over pairs, in units of the last place of its terms.
+_ROUNDING = 64.0
+_SOME_ROWS = 256
 
 
 def solve_paths(
@@ -143,7 +148,7 @@ def _starts(
 def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
     """Every lam from the solution for the one before."""
     start = yield problem.value_at(np.zeros(problem.size))
-    reference = float(np.linalg.norm(start.gradient))
+    reference = reference_norm(problem, start)
     inverse, passes = None, 1.0
     for k, lam in path:
         start = _shifted(problem, start, lam)
@@ -182,7 +187,7 @@ def _from_part(
         # The reference comes with the first pass; the other lams that ask in it are told later.
         zero = replace(problem, keeps_values=False).value_at(np.zeros(problem.size))
         at_zero, at = yield zero, problem.value_at(solution.at.w)
-        ends.reference = float(np.linalg.norm(at_zero.gradient))
+        ends.reference = reference_norm(problem, at_zero)
     else:
         at = yield problem.value_at(solution.at.w)
     solution = yield from run.minimize(
@@ -218,7 +223,7 @@ class _PartEnds:
         self.first: Solution | None = None
         self.reference = np.nan
         self._at = self.part.evaluate(np.zeros(problem.size))
-        self._norm_at_zero = float(np.linalg.norm(self._at.gradient))
+        self._norm_at_zero = reference_norm(self.part, self._at)
         self._lam = self.part.lam
         self._inverse: Preconditioner | None = None
 
@@ -239,6 +244,21 @@ class _PartEnds:
         self._at, self._lam, self._inverse = solution.at, lam, solution.inverse
         self.first = self.first or solution
         return solution
+
+
+def reference_norm(problem: RankingProblem, at_zero: Evaluation) -> float:
+    """Norm of the gradient at w = 0; zero where that is rounding error of what it sums up.
+
+    There is nothing to learn then, and w = 0 is the minimum.
+    """
+    norm = float(np.linalg.norm(at_zero.gradient))
+    # The mean pull on the rare rows has about the norm of a row; the majority's balances it. Some
+    # rows tell its size.
+    some = problem.rare_kernel[:: max(1, len(problem.rare_kernel) // _SOME_ROWS)]
+    features = expand(some, problem.whitener)
+    of_a_row = float(np.sqrt((features * features).sum(axis=1).max(initial=0.0)))
+    eps = float(np.finfo(problem.rare_kernel.dtype).eps)
+    return norm if norm > _ROUNDING * eps * max(of_a_row, 1e-300) else 0.0
 
 
 def _shifted(problem: RankingProblem, at: Evaluation, to: float) -> Evaluation:

@@ -1,5 +1,7 @@
 """Rows that span the others best under a kernel, picked greedily."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rareclass.ranking.kernels import Kernel, Matrix
@@ -43,19 +45,43 @@ def pivoted_cholesky(kernel: Kernel, X: Matrix, n_most: int) -> np.ndarray:
     .. [1] Fine, Scheinberg, "Efficient SVM training using low-rank kernel representations",
        JMLR 2, 2001.
     """
-    residual = np.array(kernel.diag(X), dtype=np.float64)
+    diagonal = np.asarray(kernel.diag(X), dtype=np.float64)
     eps = np.finfo(kernel.block(X[:1], X[:1]).dtype).eps
-    noise = _SAFETY * np.sqrt(n_most) * eps * residual.max(initial=0.0)
-    factor = np.empty((X.shape[0], min(n_most, X.shape[0])))
+    noise = float(_SAFETY * np.sqrt(n_most) * eps * diagonal.max(initial=0.0))
+    return pivots_of(diagonal, lambda p: kernel.block(X, X[p : p + 1])[:, 0], n_most, noise)
+
+
+def pivots_of(
+    diagonal: np.ndarray, column_of: Callable[[int], np.ndarray], n_most: int, least: float
+) -> np.ndarray:
+    """Pivots of a positive semi-definite matrix of which only columns are asked for.
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n,)
+    column_of : callable
+        Column p of the matrix; asked for pivots only.
+    n_most : int
+        Most pivots.
+    least : float
+        Residuals up to this are rounding errors, and no pivots.
+
+    Returns
+    -------
+    ndarray of int
+        In the order in which they were picked.
+    """
+    residual = np.array(diagonal, dtype=np.float64)
+    factor = np.empty((len(residual), min(n_most, len(residual))))
     pivots: list[int] = []
     for k in range(factor.shape[1]):
         # 1.
         p = int(residual.argmax())
-        if residual[p] <= noise:
+        if residual[p] <= least:
             break
         pivots.append(p)
         # 2.
-        column = kernel.block(X, X[p : p + 1])[:, 0].astype(np.float64)
+        column = column_of(p).astype(np.float64)
         column = (column - factor[:, :k] @ factor[p, :k]) / np.sqrt(residual[p])
         factor[:, k] = column
         # 3.

@@ -32,7 +32,8 @@ class SampledHessian:
         H_S = \frac{a}{s W_+ W_-} \bigl( F_+' \mathrm{diag}(C 1) F_+ + F_s' \mathrm{diag}(C' 1)
         F_s - F_+' C F_s - F_s' C' F_+ \bigr) + \lambda I .
 
-    A `MajorityOuterLoss` adds its curvature in the mean of each sampled row.
+    A `MajorityOuterLoss` adds its curvature in the mean of each sampled row. Own unknowns whose
+    curvature is not known here have a diagonal entry alone.
 
     Parameters
     ----------
@@ -94,6 +95,10 @@ class SampledHessian:
         if isinstance(p.loss, MajorityOuterLoss):
             H += sample.sum(_outer_hessian, p, p.loss, at)[0]
         H[np.diag_indices(p.rank)] += p.lam
+        # Own unknowns that H knows nothing of, as those of losses between levels: of the size of
+        # the rest, so that H stays definite.
+        diagonal = np.einsum("ii->i", H)
+        diagonal[diagonal <= 0.0] = diagonal.max()
         try:
             factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
         except linalg.LinAlgError:

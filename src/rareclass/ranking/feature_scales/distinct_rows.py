@@ -53,7 +53,7 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
 def distinct_rows(
     source: RowSource, labels: Labels, most_rare: int, most_majority: Callable[[int], int]
 ) -> tuple[RowSource, Labels]:
-    """Distinct rows in memory, in float64, with the summed weights of their copies.
+    """Distinct rows in memory, in float64, weighted so that each class weighs what it did.
 
     Parameters
     ----------
@@ -101,7 +101,10 @@ def distinct_rows(
 def _merged(
     hashes: np.ndarray, rows: np.ndarray, weight: np.ndarray | None, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One row of each hash, in the order of the hashes, and the weight of all of its copies."""
+    """One row of each hash, in the order of the hashes, and the weight of all of its copies.
+
+    Those that are kept stand for the class: together they weigh what all of its rows do.
+    """
     _, first, which = np.unique(hashes[rows], return_index=True, return_inverse=True)
     summed = np.bincount(which, weight, minlength=len(first)).astype(np.float64)
-    return rows[first[:most]], summed[:most]
+    return rows[first[:most]], summed[:most] * (summed.sum() / summed[:most].sum())

@@ -18,7 +18,7 @@ UNSEEN_FOLDS = 1003
 # training parts overlap, so the mean of ten of them is out by sqrt(1 / 10 + 1 / 4) of these and
 # not by sqrt(1 / 10) (Nadeau and Bengio, "Inference for the generalization error", 2003).
 AS_GOOD = 0.6
-# Chance at which a gain over no scales that is none passes for one.
+# Chance that any of the candidates passes for a gain over no scales where none is one.
 _LEVEL = 0.05
 
 
@@ -100,13 +100,16 @@ def smallest_as_good(scores: Sequence[np.ndarray], as_good: float = AS_GOOD) -> 
     raise ValueError("no candidates.")
 
 
-def clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:
+def clearly_better(scores: np.ndarray, than: np.ndarray, n_compared: int = 1) -> bool:
     """Whether a gain is more than a matter of the folds: a one-sided paired t test at 5 per cent.
 
     Parameters
     ----------
     scores, than : ndarray of shape (n_held_out_parts,)
         AUCs on the same parts, of models that were learned without them.
+    n_compared : int
+        Candidates that are tested against the same scores: each at its share of the 5 per cent
+        (Bonferroni).
 
     Notes
     -----
@@ -123,4 +126,4 @@ def clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:
     """
     gain = scores - than
     error = gain.std(ddof=1) * np.sqrt(1.0 / len(gain) + 1.0 / (N_FOLDS - 1))
-    return bool(gain.mean() > stats.t.ppf(1.0 - _LEVEL, len(gain) - 1) * error)
+    return bool(gain.mean() > stats.t.ppf(1.0 - _LEVEL / n_compared, len(gain) - 1) * error)

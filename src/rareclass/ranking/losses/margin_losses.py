@@ -30,6 +30,6 @@ def make_margin_loss(name: str, eps: float) -> MarginLoss:
     ValueError
         On an unknown name.
     """
-    if name not in MARGIN_LOSSES:
+    if not isinstance(name, str) or name not in MARGIN_LOSSES:
         raise ValueError(f"pair_loss={name!r} is not one of {sorted(MARGIN_LOSSES)}.")
     return SmoothedHinge(eps) if name == "smoothed_hinge" else MARGIN_LOSSES[name]()

@@ -144,8 +144,9 @@ class OrdinalLoss(PairLoss):
     def __post_init__(self) -> None:
         if isinstance(self.pair_loss, RareOuterLoss) or self.pair_loss.rare_share < 1.0:
             raise ValueError(
-                f"{self.pair_loss!r} picks among the rows of one rare class, and has no meaning "
-                "between levels: use a loss of all pairs, or 'pnorm_push'."
+                f"{type(self.pair_loss).__name__} picks among the rows of one rare class, and has "
+                "no meaning between levels: use a loss of all pairs, 'pnorm_push', or "
+                "'partial_auc' with rare_share=1."
             )
 
     @cached_property

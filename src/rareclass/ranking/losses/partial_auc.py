@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rareclass.ranking.losses.checks import check_number
 from rareclass.ranking.losses.majority_outer import MajorityOuterLoss, Outer
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.losses.margin_losses import make_margin_loss
@@ -54,7 +55,7 @@ default="smoothed_hinge"
     Cost: that of the pair loss and its Hessian product twice over; no sort of the majority and
     no extra pass. The unknown is counted from where it is best when all scores are equal.
     The two-way loss is a maximum over weights of the rare rows, convex still; it is solved by up
-    to 100 such problems until it is within 0.2 percent of a lower bound: ``optimality_`` is that
+    to 200 such problems until it is within 0.2 percent of a lower bound: ``optimality_`` is that
     gap (see `hardest_share`).
 
     References
@@ -79,18 +80,20 @@ default="smoothed_hinge"
     eps: float = 0.5
 
     def __post_init__(self) -> None:
+        for value in _each(self.beta):
+            check_number("beta", value, "above 0 and below 1", 0.0, 1.0, "()")
+        for value in () if self.share is None else _each(self.share):
+            check_number("share", value, "above 0 and at most 1", 0.0, np.inf, "()")
         betas, shares = self._betas, self.level_weight
-        if not len(betas) or not ((betas > 0.0) & (betas < 1.0)).all():
-            raise ValueError(f"beta={self.beta!r} must be above 0 and below 1.")
+        if not len(betas):
+            raise ValueError(f"beta={self.beta!r} must hold a number above 0 and below 1.")
         if len(shares) != len(betas) or not (shares > 0.0).all() or shares.sum() > 1.0 + 1e-12:
             raise ValueError(
                 f"share={self.share!r} must hold one number above 0 for each beta, at most 1 in "
                 "all."
             )
-        if not 0.0 < self.softness < np.inf:
-            raise ValueError(f"softness={self.softness!r} must be a number above 0.")
-        if not 0.0 < self.rare_share <= 1.0:
-            raise ValueError(f"rare_share={self.rare_share!r} must be above 0 and at most 1.")
+        check_number("softness", self.softness, "a number above 0", 0.0, np.inf, "()")
+        check_number("rare_share", self.rare_share, "above 0 and at most 1", 0.0, 1.0, "(]")
         make_margin_loss(self.pair_loss, self.eps)
 
     @property
@@ -135,3 +138,10 @@ default="smoothed_hinge"
             force * 2.0 * delta**2 / root**3,
             plain,
         )
+
+
+def _each(given: object) -> Sequence[object]:
+    """The entries of a sequence, or the one value itself."""
+    if isinstance(given, np.ndarray):
+        return list(given.ravel())
+    return given if isinstance(given, list | tuple) else (given,)

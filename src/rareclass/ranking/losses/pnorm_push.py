@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rareclass.ranking.losses.checks import check_number
 from rareclass.ranking.losses.majority_outer import MajorityOuterLoss, Outer
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.losses.margin_losses import make_margin_loss
@@ -56,8 +57,7 @@ default="smoothed_hinge"
     eps: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 1.0 <= self.power < np.inf:
-            raise ValueError(f"power={self.power!r} must be a number of at least 1.")
+        check_number("power", self.power, "a number of at least 1", 1.0, np.inf)
         make_margin_loss(self.pair_loss, self.eps)
 
     @property

@@ -41,6 +41,16 @@ def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) ->
     ValueError
         On an unknown name or parameter.
     """
+    if isinstance(loss, type):
+        raise ValueError(
+            f"loss={loss.__name__} is the class itself: give an object, {loss.__name__}(...), or "
+            f"a name, one of {sorted(LOSSES)}."
+        )
+    if params is not None and not isinstance(params, Mapping):
+        raise ValueError(
+            f"loss_params={params!r} must be a dict of the loss's parameters by name, such as "
+            "{'power': 4}, or None."
+        )
     if hasattr(loss, "block"):
         if params:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rareclass.ranking.losses.checks import check_number
 from rareclass.ranking.losses.piecewise_quadratic import PiecewiseQuadratic, Shape
 
 
@@ -43,8 +44,7 @@ class SmoothedHinge(PiecewiseQuadratic):
     eps: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.eps <= 0.5:
-            raise ValueError(f"eps={self.eps!r} must be above 0 and at most 0.5.")
+        check_number("eps", self.eps, "a number above 0 and at most 0.5", 0.0, 0.5, "(]")
 
     @property
     def shape(self) -> Shape:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rareclass.ranking.losses.checks import check_number
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.losses.margin_losses import make_margin_loss
 from rareclass.ranking.losses.rare_outer import RareOuter, RareOuterLoss
@@ -70,10 +71,11 @@ default="smoothed_hinge"
     eps: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.depth < np.inf:
-            raise ValueError(f"depth={self.depth!r} must be a number above 0.")
-        if self.rounds < 1 or self.rounds % 1:
-            raise ValueError(f"rounds={self.rounds!r} must be a whole number of at least 1.")
+        check_number("depth", self.depth, "a number above 0", 0.0, np.inf, "()")
+        whole = "a whole number of at least 1"
+        check_number("rounds", self.rounds, whole, 1.0, np.inf)
+        if self.rounds % 1:
+            raise ValueError(f"rounds={self.rounds!r} must be {whole}.")
         make_margin_loss(self.pair_loss, self.eps)
 
     @property

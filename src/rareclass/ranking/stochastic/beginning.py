@@ -8,6 +8,8 @@ from scipy import sparse
 
 from rareclass.ranking.kernels import Matrix, make_kernel, mean_width, needs_width
 from rareclass.ranking.landmarks import LandmarkRule, distinct_landmarks
+from rareclass.ranking.losses import make_loss
+from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.stochastic.landmark_space import SQUARES, check_memory, span
 from rareclass.ranking.stochastic.learner import Learned
 from rareclass.ranking.stochastic.row_parts import WeightedRows
@@ -55,7 +57,7 @@ class Beginning(NamedTuple):
             numbers = np.arange(len(rare))
             chosen = rule.choose(numbers, lambda: numbers, lambda rows: X[rows], chooser, kernel)
             landmarks = distinct_landmarks(X[chosen], chosen).points
-        check_memory(landmarks.shape[0], len(rare), self.memory)
+        check_memory(landmarks, len(rare), self.memory)
         return Learned.start(span(kernel, landmarks), width, rare)
 
 
@@ -97,6 +99,18 @@ def check_numbers(model: Any) -> None:
             raise ValueError(f"{name}={value!r} must be a whole number above 0{or_auto}.")
 
 
+def plain_loss(model: Any) -> MarginLoss:
+    """The loss of the parameters, which mini-batches can stand for: a plain sum over pairs."""
+    loss = make_loss(model.loss, model.eps, model.loss_params)
+    if not isinstance(loss, MarginLoss):
+        raise ValueError(
+            f"loss={model.loss!r} is no plain sum over pairs, which mini-batches could stand "
+            "for. Use 'smoothed_hinge', 'squared_hinge', 'logistic' or 'exponential', or "
+            "RankRC, which sees all rows at once."
+        )
+    return loss
+
+
 def check_landmarks(landmarks: Any) -> None:
     """Refuse landmarks that are not rare rows or points: the majority is not held."""
     rule = LandmarkRule(landmarks)
@@ -106,7 +120,8 @@ def check_landmarks(landmarks: Any) -> None:
     if not (isinstance(name, str) and name == "rare"):
         raise ValueError(
             f"landmarks={landmarks!r} is not 'rare', ('rare', k), ('rare', k, "
-            "'pivoted_cholesky') or a matrix of points."
+            "'pivoted_cholesky') or a matrix of points: rows of the majority, which is not held, "
+            "cannot be picked. RankRC takes them as landmarks."
         )
     if isinstance(landmarks, tuple):
         rule.check_memory(0, 1)  # its form

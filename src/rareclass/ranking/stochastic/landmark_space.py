@@ -8,12 +8,13 @@ from scipy import linalg
 from rareclass.byte_sizes import size_text
 from rareclass.ranking.expansion import KernelExpansion, expand
 from rareclass.ranking.kernels import Kernel, Matrix
+from rareclass.ranking.pivoted_cholesky import pivots_of
 from rareclass.ranking.preparation import landmark_kernel
 from rareclass.ranking.stochastic.row_parts import stacked
 from rareclass.ranking.whitening import whiten
 
 # Rows whose kernel is held at a time.
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS = 1024
 SQUARES = 5
 """Matrices of landmarks that are held at a time: the running model, a batch's, and their like."""
 
@@ -42,8 +43,12 @@ class LandmarkSpace(NamedTuple):
         return self.expansion.kernel.block(X, self.expansion.landmarks)
 
     def features(self, X: Matrix) -> np.ndarray:
-        """Whitened coordinates of rows, in float64: shape (n, rank)."""
-        found = np.empty((X.shape[0], self.rank))
+        """Whitened coordinates of rows, in the dtype of the landmarks: shape (n, rank).
+
+        Where landmarks are float32 so is the kernel: rounding its coordinates loses no more than
+        that did.
+        """
+        found = np.empty((X.shape[0], self.rank), dtype=self.expansion.landmarks.dtype)
         for start in range(0, len(found), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
             found[rows] = expand(self.kernel(X[rows]), self.whitener)
@@ -80,44 +85,40 @@ def widened(space: LandmarkSpace, rows: Matrix, most: float) -> LandmarkSpace:
 
     Notes
     -----
-    Cost: O(n (n_landmarks (n_features + rank) + n new landmarks)).
+    Cost: O(n (n_landmarks + new landmarks) (n_features + rank + new landmarks)) time and O(n
+    (n_landmarks + new landmarks)) memory; nothing where `most` leaves no room.
     """
+    room = int(min(most - space.expansion.n_landmarks, rows.shape[0]))
+    if room < 1:
+        return space
     (kernel, landmarks), T = (space.expansion.kernel, space.expansion.landmarks), space.whitener
     wide: Any = rows.astype(np.float64)
     u = kernel.block(wide, landmarks.astype(np.float64)) @ T
-    K = kernel.block(wide, wide)
-    scale = float(np.abs(kernel.diag(wide)).mean())
-    left = 0.5 * (K + K.T) - u @ u.T
+    diagonal = np.asarray(kernel.diag(wide), dtype=np.float64)
+    scale = float(np.abs(diagonal).mean())
     least = max(np.finfo(landmarks.dtype).eps, np.finfo(np.float64).eps ** 0.5) * scale
-    chosen = _pivots(left, least, most - landmarks.shape[0])
+    chosen = pivots_of(
+        diagonal - (u * u).sum(axis=1),
+        lambda p: kernel.block(wide, wide[p : p + 1])[:, 0] - u @ u[p],
+        room,
+        least,
+    )
     if not len(chosen):
         return space
-    L = linalg.cholesky(left[np.ix_(chosen, chosen)], lower=True)
+    K = kernel.block(wide[chosen], wide[chosen])
+    L = linalg.cholesky(0.5 * (K + K.T) - u[chosen] @ u[chosen].T, lower=True)
     out = linalg.solve_triangular(L, np.eye(len(chosen)), lower=True).T
     wider = np.block([[T, -T @ (u[chosen].T @ out)], [np.zeros((len(chosen), T.shape[1])), out]])
     return LandmarkSpace(KernelExpansion(kernel, stacked([landmarks, rows[chosen]])), wider)
 
 
-def _pivots(left: np.ndarray, least: float, most: float) -> np.ndarray:
-    """Rows of a positive semi-definite matrix by pivoted Cholesky, while a pivot is above least."""
-    left = left.copy()
-    chosen: list[int] = []
-    while len(chosen) < min(most, len(left)):
-        pivot = int(left.diagonal().argmax())
-        if left[pivot, pivot] <= least:
-            break
-        column = left[:, pivot] / np.sqrt(left[pivot, pivot])
-        left -= np.outer(column, column)
-        chosen.append(pivot)
-    return np.array(chosen, dtype=np.intp)
-
-
-def check_memory(n_landmarks: int, n_rare: int, memory: int) -> None:
+def check_memory(landmarks: Matrix, n_rare: int, memory: int) -> None:
     """Raise `ValueError` when landmarks and rare rows take more than `memory` bytes."""
-    squares, rare = 8 * SQUARES * n_landmarks**2, 8 * n_rare * n_landmarks
+    n_landmarks, size = landmarks.shape[0], landmarks.dtype.itemsize
+    squares, rare = 8 * SQUARES * n_landmarks**2, size * n_rare * n_landmarks
     if squares + rare <= memory:
         return
-    most = int(min((memory / (2 * 8 * SQUARES)) ** 0.5, memory / (2 * 8 * n_rare)))
+    most = int(min((memory / (2 * 8 * SQUARES)) ** 0.5, memory / (2 * size * n_rare)))
     remedy = f"Allow at least memory='{-(-(squares + rare) // 1024)}KiB'"
     if most > 0:
         remedy += f", or pass landmarks=('rare', k) with k of at most {most:,}"

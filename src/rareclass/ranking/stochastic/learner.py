@@ -128,7 +128,7 @@ class Learned(NamedTuple):
     def with_rare(self, more: WeightedRows, settings: Settings) -> Self:
         """With further rare rows: all of them in the loss, some as landmarks."""
         rows = self.rare.rows.joined(more)
-        check_memory(self.space.expansion.n_landmarks, len(rows), settings.memory)
+        check_memory(self.space.expansion.landmarks, len(rows), settings.memory)
         space = widened(self.space, more.X, settings.most_landmarks)
         before = float(self.rare.rows.weight.sum())
         model = self.model.discounted(before / float(rows.weight.sum()))

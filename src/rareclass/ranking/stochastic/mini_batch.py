@@ -26,6 +26,10 @@ class HeldRare(NamedTuple):
     rows: WeightedRows
     features: np.ndarray
 
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """Scores of the function with weights w, in float64."""
+        return expand(self.features, w)
+
 
 class Scores(NamedTuple):
     """Scores of a function, or their changes along a direction."""
@@ -91,7 +95,7 @@ class MiniBatch:
 
     def scores(self, w: np.ndarray) -> Scores:
         """Scores of the function with weights w; they are linear in w."""
-        return Scores(self.rare.features @ w, expand(self.K, self.space.whitener @ w))
+        return Scores(self.rare.scores(w), expand(self.K, self.space.whitener @ w))
 
     def step(self, w: np.ndarray, step: np.ndarray) -> Step:
         """A step from w, as this batch sees it."""
@@ -148,7 +152,7 @@ class MiniBatch:
         """
         value, by_rare, by_row, side, zone = self._pairs(at)
         pulled = pull_back(self.K, by_row) @ self.space.whitener
-        gradient = by_rare @ self.rare.features + pulled
+        gradient = pull_back(self.rare.features, by_rare) + pulled
         return BatchModel(value, gradient, self._curvature(at, side, zone, share, rng))
 
     def _curvature(
@@ -178,7 +182,7 @@ class MiniBatch:
         n_parts = -(-n_chosen // _LEAST_RARE)
         for part in range(n_parts):
             which = slice(first + part * stride, None, n_parts * stride)
-            rare = self.rare.features[which]
+            rare = self.rare.features[which].astype(np.float64)
             C = self.loss.pair_curvature(side, which, at.majority[chosen]) * weight
             by_row += C.sum(axis=0)
             crossing += C.T @ rare

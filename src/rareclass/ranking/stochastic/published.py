@@ -82,7 +82,7 @@ def _threshold(learned: Learned, reservoir: Reservoir) -> float:
     is_weighted = any((weight != 1.0).any() for weight in weights)
     return threshold_between(
         ScoredClasses(
-            rare.features @ learned.weights,
+            rare.scores(learned.weights),
             np.concatenate(parts),
             *(weights if is_weighted else (None, None)),
         )

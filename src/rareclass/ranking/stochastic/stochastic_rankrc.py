@@ -12,17 +12,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from rareclass.byte_sizes import parse_bytes
-from rareclass.labels import label_array, missing_labels, read_labels, signs, two_labels
+from rareclass.labels import read_labels
 from rareclass.progress import track
 from rareclass.rank_scorer import RankScorer
 from rareclass.ranking.kernel_model import KernelModel
-from rareclass.ranking.losses import make_loss
-from rareclass.ranking.losses.margin_loss import MarginLoss
+from rareclass.ranking.stochastic.batch_size import MOST_BATCH, batch_size_of
 from rareclass.ranking.stochastic.beginning import (
     Beginning,
     check_landmarks,
     check_numbers,
     most_landmarks,
+    plain_loss,
     width_of,
 )
 from rareclass.ranking.stochastic.feeding import Feeder, State
@@ -30,15 +30,13 @@ from rareclass.ranking.stochastic.learner import Settings
 from rareclass.ranking.stochastic.published import Progress, Published, publish
 from rareclass.ranking.stochastic.reservoir import Reservoir
 from rareclass.ranking.stochastic.row_order import visits
-from rareclass.ranking.stochastic.row_parts import WeightedRows
+from rareclass.ranking.stochastic.stream_labels import StreamLabels
 from rareclass.ranking.stochastic.table import Table, weights_of
+from rareclass.ranking.stochastic.undoing import undone_unless_learned
 from rareclass.rows import LabelledRows, as_source, header
 from rareclass.rows.memory import count_threads
 from rareclass.solver_status import Status
 
-# Majority rows of a mini-batch: at least so many steps a pass, and at most so many rows. Up to
-# there Newton steps on all rows need no more passes, and their end is certain.
-_BATCHES_A_PASS, _MOST_BATCH, _STREAM_BATCH = 16, 4096, 2048
 # Rows that are read at a time, at least.
 _LEAST_READ = 256
 _LEARNING = "learning"
@@ -143,8 +141,9 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
     Notes
     -----
     Memory: O(landmarks^2 + m+ landmarks + batch_size landmarks), whatever the number of rows: with
-    ``landmarks="rare"`` O(m+^2). `fit` holds a number for each `block_rows` rows besides, and for a
-    moment some bytes a row while it reads the labels.
+    ``landmarks="rare"`` O(m+^2). Rare rows in the coordinates of the landmarks are float32 where
+    the rows are. `fit` holds a number for each `block_rows` rows besides, and for a moment some
+    bytes a row while it reads the labels.
 
     Time a mini-batch of B rows: O(B landmarks (features + 1)) for the kernel, O((256 + 512)
     rank (landmarks + rank)) for the curvature of sampled pairs, O(m+ rank) for the rare scores,
@@ -231,6 +230,23 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
         StochasticRankRC
             This estimator.
         """
+        with undone_unless_learned(self):
+            feeder, table = self._prepare(X, y, sample_weight)
+        with self._threads():
+            self._visit(feeder, table)
+        self.status_ = str(Status.CONVERGED if self.optimality_ <= self.tol else Status.MAX_ITER)
+        if self.status_ != Status.CONVERGED:
+            warnings.warn(
+                f"lam={self.lam:.3g}: {self.status_} after {self.n_iter_} passes with an estimated "
+                f"relative gap of {self.optimality_:.1e}, wanted {self.tol:.1e}. Raise max_iter, "
+                "tol or lam, or check the scale of the features.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Feeder, Table]:
+        """Everything checked, and the zero function."""
         settings = self._settings()
         validate_data(self, header(X), skip_check_array=True)
         source = as_source(X, getattr(self, "feature_names_in_", None))
@@ -248,19 +264,9 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
             state = State(
                 learned, (), (), Reservoir(), _generator(chooser), chooser, weight, n_majority
             )
-            size = self._batch_size(n_majority)
-            self._keep(state)
-            self._visit(Feeder(settings, self._beginning(), size), table)
-        self.status_ = str(Status.CONVERGED if self.optimality_ <= self.tol else Status.MAX_ITER)
-        if self.status_ != Status.CONVERGED:
-            warnings.warn(
-                f"lam={self.lam:.3g}: {self.status_} after {self.n_iter_} passes with an estimated "
-                f"relative gap of {self.optimality_:.1e}, wanted {self.tol:.1e}. Raise max_iter, "
-                "tol or lam, or check the scale of the features.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self
+        self._keep(state)
+        size = batch_size_of(self.batch_size, n_majority)
+        return Feeder(settings, self._beginning(), size), table
 
     def fit_rows(self, rows: LabelledRows) -> Self:
         """Learn from rows that live on disk, or anywhere: the same model as `fit` in memory.
@@ -285,7 +291,8 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
         Majority rows wait until they are a mini-batch; the model that scores knows those that still
         wait. The result is the same however the stream is cut, down to one row a call. Rare rows
         are held. Those that come later join the loss with the mini-batch in which they came, and
-        what was learned before counts less, in proportion to the rare rows it did not know.
+        what was learned before counts less, in proportion to the rare rows it did not know. A call
+        that fails before it has learned a mini-batch leaves the estimator as it was.
 
         Parameters
         ----------
@@ -303,35 +310,40 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
         first = not hasattr(self, "state_")
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        feeder = Feeder(self._settings(), self._beginning(), self._batch_size(None))
-        validate_data(self, header(X), reset=first, skip_check_array=True)
-        source = as_source(X, getattr(self, "feature_names_in_", None))
-        if first:
-            self._begin(classes)
-        elif classes is not None and not np.array_equal(two_labels(classes), self.classes_):
-            raise ValueError(f"classes={classes!r} is not {self.classes_.tolist()} as before.")
-        is_rare = self._is_rare(y, source.n_rows)
-        weight = weights_of(sample_weight, source.n_rows)
-        self._keep(self.state_._replace(whole=np.inf, unseen=np.inf))
+        feeder = self._stream_feeder()
+        with undone_unless_learned(self):
+            validate_data(self, header(X), reset=first, skip_check_array=True)
+            source = as_source(X, getattr(self, "feature_names_in_", None))
+            if first:
+                labels = StreamLabels.named(classes, self.pos_label)
+            else:
+                labels = StreamLabels(self.classes_, self.pos_label_)
+                if classes is not None:
+                    labels.check_same(classes)
+            is_rare = labels.is_rare(y, source.n_rows)
+            table = Table(source, weights_of(sample_weight, source.n_rows), np.flatnonzero(is_rare))
+            if first:
+                self._begin(labels)
+            self._keep(self.state_._replace(whole=np.inf, unseen=np.inf))
+            self._read(feeder, table, is_rare)
+        return self
+
+    def _read(self, feeder: Feeder, table: Table, is_rare: np.ndarray) -> None:
+        """The rows of a stream that count, in their order."""
         with self._threads():
-            for start in range(0, source.n_rows, _MOST_BATCH):
-                part = np.arange(start, min(start + _MOST_BATCH, source.n_rows))
-                if weight is not None:
-                    part = part[weight[part] > 0.0]
-                rows = WeightedRows(
-                    source.take(part), np.ones(len(part)) if weight is None else weight[part]
-                )
-                for state in feeder.states(self.state_, rows, is_rare[part]):
+            for start in range(0, table.source.n_rows, MOST_BATCH):
+                stop = min(start + MOST_BATCH, table.source.n_rows)
+                part = table.counting(np.arange(start, stop))
+                for state in feeder.states(self.state_, table.rows(part), is_rare[part]):
                     self._keep(state)
                     self._note_doubling()
-        return self
 
     def _visit(self, feeder: Feeder, table: Table) -> None:
         """Passes over the majority until the model has converged."""
         self.history_: list[Progress] = []
         self.status_ = _LEARNING
         n_rows, rng = table.source.n_rows, self.state_.rng
-        size = min(_MOST_BATCH, max(feeder.batch_size, _LEAST_READ))
+        size = min(MOST_BATCH, max(feeder.batch_size, _LEAST_READ))
         title = f"StochasticRankRC, {len(table.rare)} rare rows"
         with track(title, None, self.verbose) as advance:
             for number in range(1, int(self.max_iter) + 1):
@@ -385,59 +397,21 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
         """What does not move, checked."""
         check_numbers(self)
         check_landmarks(self.landmarks)
-        loss = make_loss(self.loss, self.eps, self.loss_params)
-        if not isinstance(loss, MarginLoss):
-            raise ValueError(
-                f"loss={self.loss!r} is no plain sum over pairs, which mini-batches could stand "
-                "for. Use 'smoothed_hinge', 'squared_hinge', 'logistic' or 'exponential', or "
-                "RankRC, which sees all rows at once."
-            )
+        loss = plain_loss(self)
         most = most_landmarks(self.landmarks, parse_bytes(self.memory))
         return Settings(loss, float(self.lam), self.n_jobs, most, parse_bytes(self.memory))
+
+    def _stream_feeder(self) -> Feeder:
+        return Feeder(self._settings(), self._beginning(), batch_size_of(self.batch_size, None))
 
     def _beginning(self) -> Beginning:
         return Beginning(self.kernel, self.width, self.landmarks, parse_bytes(self.memory))
 
-    def _begin(self, classes: Any) -> None:
-        labels = two_labels(classes)
-        found = labels[1:] if self.pos_label is None else labels[labels == self.pos_label]
-        if not len(found):
-            raise ValueError(
-                f"pos_label={self.pos_label!r} is not among the labels {labels.tolist()}."
-            )
-        self.classes_, self.pos_label_ = labels, found[0]
+    def _begin(self, labels: StreamLabels) -> None:
+        self.classes_, self.pos_label_ = labels
         self.history_ = []
         chooser = check_random_state(self.random_state)
         self._keep(State(None, (), (), Reservoir(), _generator(chooser), chooser))
-
-    def _batch_size(self, n_majority: int | None) -> int:
-        if self.batch_size != "auto":
-            return (
-                int(self.batch_size)
-                if n_majority is None
-                else min(int(self.batch_size), n_majority)
-            )
-        if n_majority is None:
-            return _STREAM_BATCH
-        if n_majority <= _MOST_BATCH:
-            return n_majority
-        return min(n_majority // _BATCHES_A_PASS, _MOST_BATCH)
-
-    def _is_rare(self, y: Any, n_rows: int) -> np.ndarray:
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        y = np.ravel(label_array(y))
-        if len(y) != n_rows:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
-            )
-        missing = missing_labels(y)
-        if len(missing):
-            raise ValueError(
-                f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. Drop the "
-                "rows without a label."
-            )
-        return signs(y, self.classes_, self.pos_label_) > 0
 
     def _threads(self) -> AbstractContextManager:
         return threadpool_limits(count_threads(self.n_jobs), user_api="blas")
@@ -447,7 +421,7 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
     def _model(self) -> Published:
         """The model as it stands, with the rows that wait."""
         if self._published is None:
-            feeder = Feeder(self._settings(), self._beginning(), self._batch_size(None))
+            feeder = self._stream_feeder()
             with self._threads():
                 self._published = publish(feeder, self.state_, self.n_features_in_)
         return self._published

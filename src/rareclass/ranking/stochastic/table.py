@@ -18,7 +18,7 @@ class Table(NamedTuple):
     weight : ndarray of shape (n_rows,) or None
         None means that every row counts once.
     rare : ndarray of int
-        Numbers of the rare rows that count, increasing.
+        Numbers of the rare rows, increasing.
     """
 
     source: RowSource
@@ -29,6 +29,10 @@ class Table(NamedTuple):
         """Some rows."""
         weight = np.ones(len(index)) if self.weight is None else self.weight[index]
         return WeightedRows(self.source.take(index), weight)
+
+    def counting(self, index: np.ndarray) -> np.ndarray:
+        """Those of some rows whose weight is above 0."""
+        return index if self.weight is None else index[self.weight[index] > 0.0]
 
     def majority(self, index: np.ndarray) -> WeightedRows:
         """Those of some rows that are in the majority and count."""
