@@ -30,8 +30,6 @@ ROUNDING_TOL = 1e-5
 def fit_path(models: Sequence["RankRC"], prepared: Prepared, verbose: bool | str) -> None:
     """Fit models that differ in lam alone, on prepared rows."""
     penalty, lams = PENALTIES[models[0].penalty], [model.lam for model in models]
-    problem = prepared.problem(1.0, coordinates=penalty.coordinates)
-    problem = replace(problem, keeps_values=len(lams) == 1)
     title = f"RankRC, {len(prepared.labels.rare)} rare rows"
     with prepared.blas_threads(), track(title, None, verbose) as advance:
 
@@ -39,6 +37,8 @@ def fit_path(models: Sequence["RankRC"], prepared: Prepared, verbose: bool | str
             note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"
             advance(1, f"{note}, {step.in_memory:.0%} of the kernel in memory")
 
+        problem = prepared.problem(1.0, coordinates=penalty.coordinates)
+        problem = replace(problem, keeps_values=len(lams) == 1)
         (solutions,) = penalty.solve_paths(
             [lambda: problem], lams, models[0].tol, models[0].max_iter, prepared.at_once, report
         )
