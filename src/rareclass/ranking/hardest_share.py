@@ -5,8 +5,8 @@ r"""Losses that only the hardest share of the rare rows counts in: a maximum ove
 
 with :math:`F_q` the objective with rare weights q. The loss of a pair never rises with the rare
 score, so that the maximum stands on the rare rows that score lowest. F is convex with kinks
-where rare scores tie, and at its minimum they do. For fixed q the least F_q is a lower bound: q climbs
-it by projected gradient steps, and w answers.
+where rare scores tie, and at its minimum they do. For fixed q the least F_q is a lower bound:
+q climbs it by projected gradient steps, and w answers.
 """
 
 from collections.abc import Callable
