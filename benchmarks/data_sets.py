@@ -26,7 +26,7 @@ from benchmarks import record
 from benchmarks.cells import Cell
 from benchmarks.paper_tables import intrusion
 from benchmarks.paper_tables.protocol import data_folder
-from rareclass.data.simulated import mixture_centres, rare_mixture
+from benchmarks.simulated import mixture_centres, rare_mixture
 
 OVERLAP = 0.75
 HELD_OUT_ROWS = 500_000

@@ -15,8 +15,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import record
+from benchmarks.simulated import mixture_centres, rare_mixture
 from rareclass import RankRC
-from rareclass.data.simulated import mixture_centres, rare_mixture
 
 GOAL = 15.0
 BLOCK_ROWS = 4096

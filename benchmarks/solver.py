@@ -26,13 +26,13 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks import record
+from benchmarks.simulated import mixture_centres, rare_mixture
 from rareclass import RankRC, rankrc_path
-from rareclass.data.simulated import mixture_centres, rare_mixture
-from rareclass.ranking import path as path_module
-from rareclass.ranking.newton import minimize
-from rareclass.ranking.path import solve_path
 from rareclass.ranking.preparation import prepare
-from rareclass.ranking.questions import solve
+from rareclass.ranking.solvers import path as path_module
+from rareclass.ranking.solvers.newton import minimize
+from rareclass.ranking.solvers.path import solve_path
+from rareclass.ranking.solvers.questions import solve
 
 LAMS = 2.0 ** np.arange(10, -21, -2)
 FEW_TOL, MANY_TOL = 1e-6, 1e-5

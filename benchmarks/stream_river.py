@@ -25,11 +25,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import other_work, record
 from benchmarks.paper_tables.protocol import data_folder
+from rareclass.encoding.schema import Schema
+from rareclass.encoding.streams import TAILS, OnlineEncoder
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.online import CBR
-from rareclass.streams.batch import Batch
-from rareclass.streams.encoder import TAILS, OnlineEncoder
-from rareclass.streams.schema import Schema
+from rareclass.tables.batch import Batch
 
 LEFT_OUT = ("TRANSACTION_ID", "CUSTOMER_ID", "TERMINAL_ID", "datetime")
 TARGET = "target"

@@ -19,11 +19,11 @@ import polars as pl
 from benchmarks import record
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.paper_tables.study import print_table, run_all
+from rareclass.encoding.schema import Schema
+from rareclass.encoding.streams import TAILS, OnlineEncoder
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.online import CBR
-from rareclass.streams.batch import Batch
-from rareclass.streams.encoder import TAILS, OnlineEncoder
-from rareclass.streams.schema import Schema
+from rareclass.tables.batch import Batch
 
 SETS = (
     "kddcup99_10pct_train", "give_me_some_credit", "shuttle", "mammography", "donors", "cod_rna",

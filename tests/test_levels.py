@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rareclass.levels import encode, read_levels
+from rareclass.labels.levels import encode, read_levels
 
 
 @given(

@@ -16,7 +16,7 @@ level has rows in each part of a split:
 - credit: how often a borrower was 30 to 59 days late, from 4 on as 4; 84 percent never were. The
   269 rows with the codes 96 and 98 are left out, and so is the label, which came later.
   Utilisation, debt ratio and income are taken as log(1 + x), for all methods.
-- days: `rareclass.data.hospital_days`, 0 to 15.
+- days: `benchmarks.hospital_days`, 0 to 15.
 
 Missing cells become the mean of the training rows.
 """
@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from benchmarks.hospital_days import hospital_days
 from benchmarks.paper_tables.real_sets import encode
-from rareclass.data.hospital_days import hospital_days
 
 DAYS_SEED = 0
 _CREDIT_TARGET = "NumberOfTime30-59DaysPastDueNotWorse"

@@ -27,8 +27,8 @@ from benchmarks.markdown import table
 from benchmarks.paper_tables import real_sets
 from benchmarks.paper_tables.protocol import Standardiser, data_folder, gaussian_gamma
 from benchmarks.paper_tables.study import options, parameters, print_table
+from rareclass.kernels.kernels import Gaussian
 from rareclass.progress import track
-from rareclass.ranking.kernels import Gaussian
 from rareclass.theory import kernel_perturbation_bound, subset_bound
 
 SETS = ("abalone7", "satellite", "coil", "mammograph")

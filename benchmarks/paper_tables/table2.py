@@ -17,7 +17,7 @@ from benchmarks.paper_tables import paper
 from benchmarks.paper_tables.methods import METHODS, choose_on_validation
 from benchmarks.paper_tables.protocol import Standardiser, auc, mean_and_error
 from benchmarks.paper_tables.study import JOBS, figure, options, parameters, print_table, run_all
-from rareclass.data.simulated import bayes_score, rare_mixture
+from benchmarks.simulated import bayes_score, rare_mixture
 
 OVERLAPS = (0.9, 0.75, 0.6)
 RARE_SHARES = (0.1, 0.2, 0.3, 0.4)

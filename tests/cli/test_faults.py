@@ -16,8 +16,8 @@ import skops.io
 
 from cli.conftest import Run, message, purchases
 from rareclass.errors import InputError
-from rareclass.workflow.demonstration import write_digits
-from rareclass.workflow.model_file import load_model, save_model
+from rareclass.verbs.demo import write_digits
+from rareclass.verbs.model_file import load_model, save_model
 
 
 def fit(rareclass: Run, path: Path, *more: object) -> str:
@@ -180,7 +180,7 @@ def test_unwritable_output_is_found_before_training(
     def never(*_: object) -> None:
         raise AssertionError("trained")
 
-    monkeypatch.setattr("rareclass.workflow.training_set.read_training_set", never)
+    monkeypatch.setattr("rareclass.verbs.fit.training_set.read_training_set", never)
     folder = train_csv.parent
     said = fit(rareclass, train_csv, "--out", folder / "nowhere" / "m.skops")
     assert "does not exist" in said
@@ -270,8 +270,8 @@ def test_fit_says_what_memory_it_needs(train_csv: Path, rareclass: Run) -> None:
 def test_too_many_rare_rows_for_the_memory(
     fitted: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.workflow.fit_memory._LEAST_KERNEL_MEMORY", 1000)
-    monkeypatch.setattr("rareclass.workflow.fit_memory._MOST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.verbs.memory_plan._LEAST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.verbs.memory_plan._MOST_KERNEL_MEMORY", 1000)
     train = write(tmp_path / "t.csv", purchases())
     said = fit(rareclass, train, "--lam", 1)
     assert "18 distinct rare rows" in said
@@ -289,7 +289,7 @@ def test_stopping_leaves_nothing_behind(
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rareclass.workflow.model_file.skops.io.dump", stopped)
+    monkeypatch.setattr("rareclass.verbs.model_file.skops.io.dump", stopped)
     before = set(train_csv.parent.iterdir())
     out = train_csv.parent / "m.skops"
     result = rareclass("fit", train_csv, "--target", "fraud", "--lam", 1, "--out", out)

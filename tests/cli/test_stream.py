@@ -17,13 +17,13 @@ from rich.console import Console
 from cli.conftest import Run, message, purchases
 from rareclass.cli.stream_screen import StreamScreen
 from rareclass.errors import InputError
-from rareclass.streams.checkpoint import checkpoints_in
-from rareclass.streams.folder import LOCK, claimed
-from rareclass.streams.log import read_log, read_scores
-from rareclass.streams.loop import Event, Report
-from rareclass.streams.options import StreamOptions
-from rareclass.streams.state import Counters
-from rareclass.streams.window import WindowMeasures
+from rareclass.verbs.stream.checkpoint import checkpoints_in
+from rareclass.verbs.stream.folder import LOCK, claimed
+from rareclass.verbs.stream.log import read_log, read_scores
+from rareclass.verbs.stream.loop import Event, Report
+from rareclass.verbs.stream.options import StreamOptions
+from rareclass.verbs.stream.state import Counters
+from rareclass.verbs.stream.window import WindowMeasures
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import Run, purchases
-from rareclass.workflow.model_file import load_model
+from rareclass.verbs.model_file import load_model
 
 
 def test_fit_says_what_it_understood_and_saves(fitted: Path, rareclass: Run) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from rareclass.hyperball.partial_labels import UNLABELLED, read_partial_labels
+from rareclass.labels.partial_labels import UNLABELLED, read_partial_labels
 
 NAN = float("nan")
 

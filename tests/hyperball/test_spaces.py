@@ -11,7 +11,7 @@ from rareclass.hyperball import RACH
 from rareclass.hyperball.background import input_spread, spread_of
 from rareclass.hyperball.points import Points
 from rareclass.hyperball.spaces import InputSpace, kernel_space
-from rareclass.ranking.kernels import make_kernel
+from rareclass.kernels.kernels import make_kernel
 
 KERNELS = ["gaussian", "laplace", "polynomial"]
 

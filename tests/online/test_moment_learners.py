@@ -15,7 +15,7 @@ from online.moment_oracles import (
     projected_covariance,
 )
 from oracles import rare_mixture
-from rareclass import memory_check
+from rareclass import memory
 from rareclass.online import OPAUC, AdaOAM
 from rareclass.online._low_rank_jit import _LEAST_FOLD
 from rareclass.online.moments import ClassMoments, equal_error_threshold
@@ -329,7 +329,7 @@ def test_parameters_out_of_range_are_named(learner, message):
 
 
 def test_more_features_than_memory_name_the_remedy(monkeypatch):
-    monkeypatch.setattr(memory_check, "available_memory", lambda: 2**30)
+    monkeypatch.setattr(memory, "available_memory", lambda: 2**30)
     with pytest.raises(ValueError, match=r"6,000 features take 549.3 MiB.*rank=50"):
         OPAUC().start(6000, [0, 1])
     with pytest.raises(ValueError, match="6,000 features"):

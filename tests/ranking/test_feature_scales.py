@@ -11,15 +11,16 @@ from scipy import sparse, stats
 
 from oracles import pair_loss
 from rareclass import RankRC, RankRCCV, rankrc_path
-from rareclass.labels import read_labels
-from rareclass.ranking.feature_scales import FeatureScaled, learning, selection
+from rareclass.kernels.kernels import Gaussian, Laplace, Linear, Polynomial
+from rareclass.kernels.scaled import FeatureScaled
+from rareclass.labels.two_classes import read_labels
+from rareclass.ranking.feature_scales import learning, selection
 from rareclass.ranking.feature_scales.distinct_rows import distinct_rows, row_hashes
 from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
 from rareclass.ranking.feature_scales.kernel_slopes import KernelSlopes
 from rareclass.ranking.feature_scales.learning import learn_feature_scales
 from rareclass.ranking.feature_scales.selection import clearly_better, smallest_as_good
 from rareclass.ranking.feature_scales.trial import Study
-from rareclass.ranking.kernels import Gaussian, Laplace, Linear, Polynomial
 from rareclass.rows import as_source, from_arrays, from_parquet
 
 KINDS = [Gaussian(1.7), Laplace(2.0), Linear(), Polynomial(3.0), Polynomial(2.0, 1, 0.5)]

@@ -10,11 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from oracles import pair_loss, rare_mixture
 from rareclass import RankRC
-from rareclass.ranking import hardest_share
-from rareclass.ranking.hardest_share import lowest_share
 from rareclass.ranking.losses import make_loss
-from rareclass.ranking.path import solve_path
 from rareclass.ranking.preparation import prepare
+from rareclass.ranking.solvers import hardest_share
+from rareclass.ranking.solvers.hardest_share import lowest_share
+from rareclass.ranking.solvers.path import solve_path
 from rareclass.solver_status import Status
 
 LAM, SHARE = 2.0**-6, 0.5

@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from rareclass.ranking.kernels import (
+from rareclass.kernels.kernels import (
     KERNELS,
     CallableKernel,
     Gaussian,
@@ -17,7 +17,7 @@ from rareclass.ranking.kernels import (
     make_kernel,
     mean_width,
 )
-from rareclass.ranking.whitening import whiten
+from rareclass.kernels.whitening import whiten
 from rareclass.rows import ArrayRows, as_source
 
 matrix = arrays(

@@ -8,11 +8,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from oracles import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
-from rareclass.ranking import preconditioner
 from rareclass.ranking.losses import LOSSES, make_loss
-from rareclass.ranking.newton import _search
 from rareclass.ranking.preparation import prepare
-from rareclass.ranking.questions import solve
+from rareclass.ranking.solvers import preconditioner
+from rareclass.ranking.solvers.newton import _search
+from rareclass.ranking.solvers.questions import solve
 
 X, Y = rare_mixture(400, 30)
 NAMES = sorted(set(LOSSES) - {"smoothed_hinge"})

@@ -242,7 +242,7 @@ def test_models_survive_files():
         skops.io.loads(
             skops.io.dumps(model),
             trusted=[
-                "rareclass.ranking.newton.Step",
+                "rareclass.ranking.solvers.newton.Step",
                 "rareclass.ranking.ordinal_rankrc.OrdinalRankRC",
             ],
         ),

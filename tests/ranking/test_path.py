@@ -10,17 +10,17 @@ import pytest
 
 from oracles import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
+from rareclass.kernels.expansion import KernelExpansion
+from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking import fitting, preparation
-from rareclass.ranking import path as module
-from rareclass.ranking.expansion import KernelExpansion
-from rareclass.ranking.kernels import Gaussian
-from rareclass.ranking.newton import minimize
-from rareclass.ranking.part import PartDirection, kernel_is_worth_keeping, part_stride
-from rareclass.ranking.path import solve_path, solve_paths
-from rareclass.ranking.preconditioner import SampledHessian
 from rareclass.ranking.preparation import prepare
 from rareclass.ranking.problem import Evaluation
-from rareclass.ranking.questions import answer, solve, solve_in_step
+from rareclass.ranking.solvers import path as module
+from rareclass.ranking.solvers.newton import minimize
+from rareclass.ranking.solvers.part import PartDirection, kernel_is_worth_keeping, part_stride
+from rareclass.ranking.solvers.path import solve_path, solve_paths
+from rareclass.ranking.solvers.preconditioner import SampledHessian
+from rareclass.ranking.solvers.questions import answer, solve, solve_in_step
 from rareclass.rows import ArrayRows, Budget, as_source
 from rareclass.solver_status import Status
 

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from oracles import rare_mixture
 from rareclass import RankRC
-from rareclass.ranking.kernels import Gaussian, Laplace, Linear, Polynomial
-from rareclass.ranking.pivoted_cholesky import pivoted_cholesky
+from rareclass.kernels.kernels import Gaussian, Laplace, Linear, Polynomial
+from rareclass.kernels.pivoted_cholesky import pivoted_cholesky
 
 
 def greedy(K, n_most):

@@ -8,10 +8,10 @@ from scipy import sparse
 
 from oracles import ranking_loss, ranking_minimum, rare_mixture
 from rareclass import RankRC
-from rareclass.ranking.newton import minimize
-from rareclass.ranking.preconditioner import SampledHessian
 from rareclass.ranking.preparation import prepare
-from rareclass.ranking.questions import solve
+from rareclass.ranking.solvers.newton import minimize
+from rareclass.ranking.solvers.preconditioner import SampledHessian
+from rareclass.ranking.solvers.questions import solve
 from rareclass.rows import ArrayRows, Budget, as_source
 from rareclass.solver_status import Status
 

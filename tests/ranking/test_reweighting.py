@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from oracles import pair_loss, ranking_loss, rare_mixture
 from pair_oracles import PAIRS, rows
 from rareclass import RankRC
-from rareclass.ranking import path as path_module
 from rareclass.ranking.losses import make_loss
-from rareclass.ranking.path import solve_path
 from rareclass.ranking.preparation import prepare
+from rareclass.ranking.solvers import path as path_module
+from rareclass.ranking.solvers.path import solve_path
 from rareclass.solver_status import Status
 
 LAM, EPS = 2.0**-8, 0.5
@@ -98,7 +98,7 @@ def test_the_objective_never_rises_and_is_that_of_all_pairs(weighted):
 
 
 def test_many_rounds_end_where_the_whole_objective_is_flat(monkeypatch):
-    from rareclass.ranking import reweighting
+    from rareclass.ranking.solvers import reweighting
 
     monkeypatch.setattr(reweighting, "_LEAST_FALL", 1e-14)
     prepared, problem = problem_of(400)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from oracles import ranking_loss
-from rareclass.ranking.kernels import Gaussian
+from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.stochastic import mini_batch
 from rareclass.ranking.stochastic.landmark_space import span, widened

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.rows.parts import find_parts
+from rareclass.tables.parts import find_parts
 
 
 def test_parts_below_a_folder_are_found_in_order(tmp_path):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.streams.checkpoint import load_newest
-from rareclass.streams.log import CLOCK_COLUMNS, read_log, read_scores
+from rareclass.verbs.stream.checkpoint import load_newest
+from rareclass.verbs.stream.log import CLOCK_COLUMNS, read_log, read_scores
 
 COLUMNS = ["id", "amount", "items", "country", "fraud"]
 

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from rareclass.streams.batch import Batch
-from rareclass.streams.file_source import FileSource
-from rareclass.streams.folder_source import FolderSource
-from rareclass.streams.sources import Source
+from rareclass.tables.batch import Batch
+from rareclass.tables.file_source import FileSource
+from rareclass.tables.folder_source import FolderSource
+from rareclass.tables.sources import Source
 
 # What a stream came to: (file, line, cells) of good rows, (file, line, reason, text) of bad ones.
 Records = tuple[list[tuple[str, int, tuple[Any, ...]]], list[tuple[str, int, str, str]]]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.streams import checkpoint
-from rareclass.streams.checkpoint import (
+from rareclass.verbs.stream import checkpoint
+from rareclass.verbs.stream.checkpoint import (
     checkpoints_in,
     load_checkpoint,
     load_newest,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rareclass.streams.batch import Batch
-from rareclass.streams.encoder import TAILS, Encoded, OnlineEncoder
-from rareclass.streams.schema import Schema
+from rareclass.encoding.schema import Schema
+from rareclass.encoding.streams import TAILS, Encoded, OnlineEncoder
+from rareclass.tables.batch import Batch
 
 SCHEMA = Schema("y", {"a": "number", "c": "category", "b": "number", "d": "category"})
 NUMBER = Schema("y", {"a": "number"})

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.streams import folder_source, sources
-from rareclass.streams.sources import open_source
+from rareclass.tables import folder_source, sources
+from rareclass.tables.sources import open_source
 from streams.readings import now, read_all, records_of
 
 

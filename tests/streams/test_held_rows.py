@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rareclass.streams.held_rows import HeldRows
+from rareclass.verbs.stream.held_rows import HeldRows
 
 
 @given(

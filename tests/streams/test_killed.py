@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from rareclass.streams.checkpoint import checkpoints_in
+from rareclass.verbs.stream.checkpoint import checkpoints_in
 from streams.messy_stream import assert_same, messy_records, outcome, write_csv
 
 N_KILLS = 20
@@ -36,7 +36,7 @@ def test_killed_at_20_random_moments(tmp_path: Path) -> None:
     source = write_csv(tmp_path / "rows.csv", messy_records(20_000, n_sure=1200))
     # A server that has imported everything forks the processes: they start at once.
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["rareclass.streams.loop", "rareclass.online.cbr"])
+    processes.set_forkserver_preload(["rareclass.verbs.stream.loop", "rareclass.online.cbr"])
     whole = processes.Process(target=stream, args=(source, tmp_path / "whole"))
     whole.start()
     whole.join()

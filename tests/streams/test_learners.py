@@ -4,7 +4,7 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.online import CBR, OAM
-from rareclass.streams.learners import LEARNERS, make_learner, parse_parameters
+from rareclass.verbs.stream.learners import LEARNERS, make_learner, parse_parameters
 
 
 @pytest.mark.parametrize("name", ["cbr", "cbr-diagonal"])

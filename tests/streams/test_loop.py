@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rareclass.encoding.schema import Schema
+from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import InputError
-from rareclass.streams import loop as loop_module
-from rareclass.streams import reading
-from rareclass.streams.batch import Batch
-from rareclass.streams.checkpoint import checkpoints_in, load_newest, rows_of
-from rareclass.streams.csv_source import CsvSource
-from rareclass.streams.encoder import OnlineEncoder
-from rareclass.streams.folder import claimed
-from rareclass.streams.interruption import Interruption
-from rareclass.streams.learners import LEARNERS, make_learner, parse_parameters
-from rareclass.streams.log import read_log
-from rareclass.streams.loop import Event, StreamLoop
-from rareclass.streams.options import StreamOptions
-from rareclass.streams.schema import Schema
-from rareclass.streams.window import Window
+from rareclass.tables.batch import Batch
+from rareclass.tables.csv_source import CsvSource
+from rareclass.verbs.stream import loop as loop_module
+from rareclass.verbs.stream import reading
+from rareclass.verbs.stream.checkpoint import checkpoints_in, load_newest, rows_of
+from rareclass.verbs.stream.folder import claimed
+from rareclass.verbs.stream.interruption import Interruption
+from rareclass.verbs.stream.learners import LEARNERS, make_learner, parse_parameters
+from rareclass.verbs.stream.log import read_log
+from rareclass.verbs.stream.loop import Event, StreamLoop
+from rareclass.verbs.stream.options import StreamOptions
+from rareclass.verbs.stream.window import Window
 from streams.messy_stream import COLUMNS, assert_same, messy_records, outcome, write_csv
 
 
@@ -146,7 +146,7 @@ def test_the_loop_does_what_one_row_at_a_time_does(
 
 
 def load_learner(folder: Path) -> Any:
-    from rareclass.streams.model import load_stream_model
+    from rareclass.verbs.stream.model import load_stream_model
 
     return load_stream_model(folder).model
 

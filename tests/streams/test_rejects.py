@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.streams import rejects
-from rareclass.streams.batch import Rejected
-from rareclass.streams.rejects import RejectedFile
+from rareclass.tables.batch import Rejected
+from rareclass.verbs.stream import rejects
+from rareclass.verbs.stream.rejects import RejectedFile
 
 ROWS = [Rejected("a.csv", line, "too short", "é" * 9) for line in (2, 5)]
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rareclass.encoding.schema import Schema, find_schema
 from rareclass.errors import InputError
-from rareclass.streams.batch import TEXT_LIMIT, Batch, Rejected
-from rareclass.streams.schema import Schema, find_schema
+from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 
 
 def batch(**columns: Any) -> Batch:

@@ -21,14 +21,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rareclass.errors import InputError
-from rareclass.streams import sources
-from rareclass.streams.batch import Batch
-from rareclass.streams.byte_streams import PipeBytes
-from rareclass.streams.csv_source import CsvSource
-from rareclass.streams.file_source import FileSource, Reading, open_file
-from rareclass.streams.folder_source import FolderSource
-from rareclass.streams.jsonl_source import JsonLinesSource
-from rareclass.streams.sources import Source, open_source
+from rareclass.tables import sources
+from rareclass.tables.batch import Batch
+from rareclass.tables.byte_streams import PipeBytes
+from rareclass.tables.csv_source import CsvSource
+from rareclass.tables.file_source import FileSource, Reading, open_file
+from rareclass.tables.folder_source import FolderSource
+from rareclass.tables.jsonl_source import JsonLinesSource
+from rareclass.tables.sources import Source, open_source
 from streams.readings import Records, now, read_all, records_of
 
 
@@ -418,7 +418,7 @@ def test_a_named_pipe_is_for_standard_input(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rareclass.streams.text_lines.LINE_LIMIT", 100)
+    monkeypatch.setattr("rareclass.tables.text_lines.LINE_LIMIT", 100)
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n" + "x" * 200)
     with pytest.raises(InputError, match=r"Line 3 of .* is longer than"):

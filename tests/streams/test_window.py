@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rareclass.metrics import average_precision, precision_at_k, roc_auc
-from rareclass.streams.window import Window, WindowMeasures
+from rareclass.verbs.stream.window import Window, WindowMeasures
 
 ROWS = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), max_size=40)
 

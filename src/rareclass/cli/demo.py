@@ -15,7 +15,7 @@ from rareclass.cli.screen import file_text, output, print_command, print_notes
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
-    from rareclass.workflow.demonstration import Rival
+    from rareclass.verbs.demo import Rival
 
 
 @exit_codes_for_faults
@@ -29,7 +29,7 @@ def demo(
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file.", "Give the name of a folder.")
     console = output()
-    from rareclass.workflow.demonstration import MODEL_NAME, SCORES_NAME, rivals, write_digits
+    from rareclass.verbs.demo import MODEL_NAME, SCORES_NAME, rivals, write_digits
 
     try:
         train, test = write_digits(out, seed)
@@ -60,9 +60,9 @@ def _run(
 ) -> "Rival":
     from time import perf_counter
 
-    from rareclass.workflow.demonstration import TARGET, Rival
-    from rareclass.workflow.model_file import load_model
-    from rareclass.workflow.training_set import FitSettings
+    from rareclass.verbs.demo import TARGET, Rival
+    from rareclass.verbs.fit.training_set import FitSettings
+    from rareclass.verbs.model_file import load_model
 
     _print_step(console, f"1. rareclass fit {train} --target {TARGET} --out {model}")
     started = perf_counter()

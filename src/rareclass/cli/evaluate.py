@@ -18,8 +18,8 @@ from rareclass.cli.screen import (
 from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 
 if TYPE_CHECKING:
-    from rareclass.workflow.model_file import ModelFile
-    from rareclass.workflow.scoring import Evaluation
+    from rareclass.verbs.model_file import ModelFile
+    from rareclass.verbs.scoring import Evaluation
 
 
 @exit_codes_for_faults
@@ -35,7 +35,7 @@ def evaluate(
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
     from rareclass.atomic_file import check_not_input, check_writable
-    from rareclass.workflow.opening import open_model
+    from rareclass.verbs.opening import open_model
 
     character = parse_separator(separator)
     if json_file is not None:
@@ -52,7 +52,7 @@ def evaluate_and_report(
     console: Console, content: "ModelFile", data: Path, separator: str | None = None
 ) -> "Evaluation":
     """Evaluate a model on a file and print the measures."""
-    from rareclass.workflow.scoring import evaluate_file
+    from rareclass.verbs.scoring import evaluate_file
 
     print_notes(console, content.notices)
     evaluation = evaluate_file(content, data, separator)

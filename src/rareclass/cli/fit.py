@@ -31,8 +31,8 @@ from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
-    from rareclass.workflow.training import Trained
-    from rareclass.workflow.training_set import FitSettings, TrainingSet
+    from rareclass.verbs.fit.training import Trained
+    from rareclass.verbs.fit.training_set import FitSettings, TrainingSet
 
 
 class Copies(StrEnum):
@@ -102,10 +102,10 @@ def fit(
     learner = method_from(method, Given(lam, cost, covariance, levels, positive))
     character = parse_separator(separator)
     from rareclass.atomic_file import check_not_input, check_writable
-    from rareclass.data.tables import open_table
     from rareclass.rows.scratch import scratch_folder
-    from rareclass.workflow.fit_memory import plan_memory
-    from rareclass.workflow.training_set import FitSettings
+    from rareclass.tables.table_file import open_table
+    from rareclass.verbs.fit.training_set import FitSettings
+    from rareclass.verbs.memory_plan import plan_memory
 
     check_not_input(out, "--out", {"the training file": train})
     check_writable(out)
@@ -141,12 +141,12 @@ def fit_and_save(
     separator: str | None = None,
 ) -> "Trained":
     """Train on a file, print what is learned on the way, and save the model."""
-    from rareclass.data.tables import open_table
     from rareclass.progress import track
-    from rareclass.workflow.model_file import save_model
-    from rareclass.workflow.training import terms_of
-    from rareclass.workflow.training import train as train_model
-    from rareclass.workflow.training_set import read_training_set
+    from rareclass.tables.table_file import open_table
+    from rareclass.verbs.fit.training import terms_of
+    from rareclass.verbs.fit.training import train as train_model
+    from rareclass.verbs.fit.training_set import read_training_set
+    from rareclass.verbs.model_file import save_model
 
     with track(f"Reading {train.name}"):
         data = read_training_set(open_table(train, separator), settings)
@@ -161,8 +161,7 @@ def fit_and_save(
 
 
 def _memory_limit(memory: str | None) -> int:
-    from rareclass.byte_sizes import parse_bytes
-    from rareclass.memory_limit import available_memory
+    from rareclass.memory import available_memory, parse_bytes
 
     if memory is None:
         return available_memory()

@@ -15,7 +15,7 @@ from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
-    from rareclass.workflow.ball_choice import HuntSettings
+    from rareclass.verbs.hunt.ball_choice import HuntSettings
 
 
 class KernelName(StrEnum):
@@ -109,9 +109,9 @@ def hunt(
 
     Writes the rows, deepest first, what is typical of them, and a picture.
     """
-    from rareclass.workflow.ball_choice import HuntSettings
-    from rareclass.workflow.hunt_files import check_folder
-    from rareclass.workflow.hunt_table import AskedLabels
+    from rareclass.verbs.hunt.ball_choice import HuntSettings
+    from rareclass.verbs.hunt.files import check_folder
+    from rareclass.verbs.hunt.table import AskedLabels
 
     character = parse_separator(separator)
     settings = HuntSettings(
@@ -150,12 +150,12 @@ def _hunt_and_report(
     """Hunt in a file, print what is found on the way, and write the folder."""
     from dataclasses import asdict
 
-    from rareclass.memory_limit import available_memory
+    from rareclass.memory import available_memory
     from rareclass.progress import track
-    from rareclass.workflow.hunt_files import write_hunt
-    from rareclass.workflow.hunt_table import read_hunt_table
-    from rareclass.workflow.hunt_typical import describe_in_units, typical_values
-    from rareclass.workflow.hunting import hunt as hunt_in
+    from rareclass.verbs.hunt.files import write_hunt
+    from rareclass.verbs.hunt.hunting import hunt as hunt_in
+    from rareclass.verbs.hunt.table import read_hunt_table
+    from rareclass.verbs.hunt.typical import describe_in_units, typical_values
 
     console = output()
     with track(f"Reading {data.name}"):

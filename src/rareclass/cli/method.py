@@ -12,7 +12,7 @@ import typer
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
-    from rareclass.workflow.method import Method
+    from rareclass.verbs.fit.method import Method
 
 
 class MethodName(StrEnum):
@@ -113,20 +113,20 @@ def method_from(method: MethodName, given: Given) -> "Method":
 
 
 def _rankrc(given: Given) -> "Method":
-    from rareclass.workflow.rankrc_method import RankRCMethod
+    from rareclass.verbs.fit.rankrc_method import RankRCMethod
 
     return RankRCMethod(parse_strength("--lam", given.lam))
 
 
 def _mibc(given: Given) -> "Method":
-    from rareclass.workflow.mibc_method import MIBCMethod
+    from rareclass.verbs.fit.mibc_method import MIBCMethod
 
     kept = None if given.covariance is None else given.covariance.value.replace("-", "_")
     return MIBCMethod(parse_strength("--cost", given.cost, may_be_infinite=True), kept)
 
 
 def _ordinal_rankrc(given: Given) -> "Method":
-    from rareclass.workflow.ordinal_method import OrdinalMethod
+    from rareclass.verbs.fit.ordinal_method import OrdinalMethod
 
     return OrdinalMethod(parse_strength("--lam", given.lam), parse_levels(given.levels))
 

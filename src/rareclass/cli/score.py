@@ -11,7 +11,7 @@ from rareclass.cli.screen import file_text, output, print_notes, print_seen
 from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 
 if TYPE_CHECKING:
-    from rareclass.workflow.model_file import ModelFile
+    from rareclass.verbs.model_file import ModelFile
 
 
 @exit_codes_for_faults
@@ -35,8 +35,8 @@ def score(
     For a model of levels: score (higher: a higher level), level, and percentile of all rows.
     """
     from rareclass.atomic_file import check_not_input
-    from rareclass.workflow.opening import open_model
-    from rareclass.workflow.scoring import check_score_path
+    from rareclass.verbs.opening import open_model
+    from rareclass.verbs.scoring import check_score_path
 
     character = parse_separator(separator)
     check_not_input(out, "--out", {"the model": model})
@@ -54,7 +54,7 @@ def score_and_report(
     separator: str | None = None,
 ) -> None:
     """Score a file and print what came out."""
-    from rareclass.workflow.scoring import score_file
+    from rareclass.verbs.scoring import score_file
 
     print_notes(console, content.notices)
     scoring = score_file(content, data, out, id_column, separator)

@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from rareclass.data.columns import Column
-    from rareclass.workflow.decision import Confusion
-    from rareclass.workflow.held_out import Estimate
-    from rareclass.workflow.scoring import Seen
+    from rareclass.tables.columns import Column
+    from rareclass.verbs.scoring import Seen
+    from rareclass.verbs.targets.decision import Confusion
+    from rareclass.verbs.targets.held_out import Estimate
 
 MOST_COLUMNS_SHOWN = 40
 _NARROW = 72
@@ -134,6 +134,6 @@ def print_seen(console: Console, seen: "Seen") -> None:
 
 def file_text(path: Path) -> str:
     """Return a path with the size of the file."""
-    from rareclass.byte_sizes import size_text
+    from rareclass.memory import size_text
 
     return f"{path} ({size_text(path.stat().st_size)})"

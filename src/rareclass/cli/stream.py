@@ -14,8 +14,8 @@ from rareclass.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rareclass.streams.loop import StreamLoop
-    from rareclass.streams.options import StreamOptions
+    from rareclass.verbs.stream.loop import StreamLoop
+    from rareclass.verbs.stream.options import StreamOptions
 
 
 class Tails(StrEnum):
@@ -112,8 +112,8 @@ def stream(
         raise InputError(f"--half-life {half_life} is not a number of rows above 0.")
     if source != "-" and not Path(source).exists():
         raise InputError(f"There is no file or folder {source}.", "Check the name; - reads stdin.")
-    from rareclass.streams.learners import parse_parameters
-    from rareclass.streams.options import StreamOptions
+    from rareclass.verbs.stream.learners import parse_parameters
+    from rareclass.verbs.stream.options import StreamOptions
 
     options = StreamOptions(
         source=source,
@@ -144,9 +144,9 @@ def stream(
 def _learn(console: "Console", options: "StreamOptions", folder: Path) -> int | None:
     """Run the stream on the screen; returns the signal that stopped it, if any."""
     from rareclass.cli.stream_screen import StreamScreen
-    from rareclass.streams.folder import claimed
-    from rareclass.streams.interruption import Interruption
-    from rareclass.streams.loop import StreamLoop
+    from rareclass.verbs.stream.folder import claimed
+    from rareclass.verbs.stream.interruption import Interruption
+    from rareclass.verbs.stream.loop import StreamLoop
 
     interruption = Interruption()
     with claimed(folder), interruption.heeded():
@@ -170,7 +170,7 @@ def _print_end(
     rows_at_start: int,
     stopped_by: int | None,
 ) -> None:
-    from rareclass.streams.checkpoint import checkpoints_in
+    from rareclass.verbs.stream.checkpoint import checkpoints_in
 
     if not hasattr(loop, "state"):
         console.print("Stopped before the first rows came; nothing was saved.")

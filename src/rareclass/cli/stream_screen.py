@@ -12,8 +12,8 @@ from rich.text import Text
 from rareclass.cli.screen import print_notes
 
 if TYPE_CHECKING:
-    from rareclass.streams.loop import Event, Report
-    from rareclass.streams.options import StreamOptions
+    from rareclass.verbs.stream.loop import Event, Report
+    from rareclass.verbs.stream.options import StreamOptions
 
 _SHOWN = 10
 _WIDE = 90

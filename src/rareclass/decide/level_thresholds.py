@@ -74,7 +74,7 @@ def level_thresholds(
     [1.5, 2.5]
     """
     # Not at the top: scikit-learn takes seconds to load, and other thresholds do without.
-    from rareclass.levels import encode
+    from rareclass.labels.levels import encode
 
     value, weight = check_scores(scores, sample_weight)
     order, codes = encode(y, levels)

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rareclass.hyperball.partial_labels import PartialLabels
 from rareclass.hyperball.points import Points
+from rareclass.labels.partial_labels import PartialLabels
 from rareclass.rows import RowSource
 
 # Quantiles of a feature and shares are known to about one percent from so many.

@@ -9,10 +9,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.description import Description, describe
-from rareclass.hyperball.partial_labels import read_partial_labels
 from rareclass.hyperball.picture import BallPicture, take_picture
 from rareclass.hyperball.spaces import InputSpace, KernelSpace
-from rareclass.labels import plain
+from rareclass.labels.partial_labels import read_partial_labels
+from rareclass.labels.two_classes import plain
 from rareclass.rows import ArrayRows, Block, as_source, header
 
 

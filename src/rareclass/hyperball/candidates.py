@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.hyperball.fitting import Survey
-from rareclass.ranking.kernels import make_kernel, needs_width
+from rareclass.kernels.kernels import make_kernel, needs_width
 
 # The first of each is what a single rare label, which allows no choice, is left with; of equally
 # good candidates the first wins as well.

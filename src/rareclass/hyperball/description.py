@@ -11,7 +11,7 @@ from scipy import sparse
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.pool import RARE, UNLABELLED
 from rareclass.hyperball.spaces import InputSpace
-from rareclass.labels import plain
+from rareclass.labels.two_classes import plain
 
 # Middle nine tenths: "typical" of the inside and of the outside.
 _LOW, _HIGH = 0.05, 0.95

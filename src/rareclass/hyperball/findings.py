@@ -6,7 +6,7 @@ from rareclass.hyperball.background import Background, spread_of
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.pool import MAJORITY, UNLABELLED, Pool
 from rareclass.hyperball.spaces import InputSpace
-from rareclass.labels import plain
+from rareclass.labels.two_classes import plain
 
 # A ball that holds so much of everything says nothing.
 _USELESS_SHARE = 0.5

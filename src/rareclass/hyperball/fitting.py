@@ -8,12 +8,12 @@ from sklearn.utils import check_random_state
 from rareclass.hyperball.background import Background, draw_background, input_spread
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.parameters import reach_of
-from rareclass.hyperball.partial_labels import PartialLabels
 from rareclass.hyperball.points import Points
 from rareclass.hyperball.pool import RARE, Pool, gather
 from rareclass.hyperball.spaces import InputSpace, Space, kernel_space
 from rareclass.hyperball.splitting import groups_of
-from rareclass.ranking.kernels import make_kernel, mean_width, needs_width
+from rareclass.kernels.kernels import make_kernel, mean_width, needs_width
+from rareclass.labels.partial_labels import PartialLabels
 from rareclass.rows import ArrayRows, RowSource
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from rareclass.hyperball.ball import SHARE, SOLVED, SOLVERS
 from rareclass.hyperball.near_rows import PAPER_REACH
-from rareclass.labels import plain
+from rareclass.labels.two_classes import plain
 
 
 def check_parameters(estimator: Any) -> None:

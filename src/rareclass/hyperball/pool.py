@@ -6,8 +6,8 @@ import numpy as np
 
 from rareclass.hyperball.near_rows import distances_to, near_rows
 from rareclass.hyperball.one_class import one_class_center
-from rareclass.hyperball.partial_labels import PartialLabels
 from rareclass.hyperball.spaces import InputSpace
+from rareclass.labels.partial_labels import PartialLabels
 from rareclass.rows import ArrayRows, RowSource
 
 # What a row is to a ball.

@@ -12,8 +12,8 @@ from rareclass.hyperball.ball_classifier import BallClassifier
 from rareclass.hyperball.findings import findings
 from rareclass.hyperball.fitting import Survey, make_space, survey, transduced
 from rareclass.hyperball.parameters import check_labels_named, check_parameters, radius_of, slack_of
-from rareclass.hyperball.partial_labels import PartialLabels, read_partial_labels
-from rareclass.labels import plain
+from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
+from rareclass.labels.two_classes import plain
 from rareclass.rows import LabelledRows, as_source, header
 from rareclass.solver_status import Status
 

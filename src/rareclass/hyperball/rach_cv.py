@@ -17,11 +17,11 @@ from rareclass.hyperball.candidates import Candidate, candidates, read_grid
 from rareclass.hyperball.fitting import Survey, survey
 from rareclass.hyperball.held_out_depths import held_out_depths, unlabelled_inside
 from rareclass.hyperball.parameters import check_parameters
-from rareclass.hyperball.partial_labels import PartialLabels, read_partial_labels
 from rareclass.hyperball.rach import RACH
 from rareclass.hyperball.radius_choice import RadiusChoice, choose_radius
 from rareclass.hyperball.uncertainty import Counts, f1_interval
-from rareclass.labels import plain
+from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
+from rareclass.labels.two_classes import plain
 from rareclass.progress import track
 from rareclass.rows import LabelledRows, as_source, header
 

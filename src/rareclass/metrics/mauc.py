@@ -154,8 +154,8 @@ class _Cells(NamedTuple):
 
 def _cells(y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, levels: Any) -> _Cells:
     # Not at the top: scikit-learn takes seconds to load, and no other measure needs it.
-    from rareclass.labels import plain
-    from rareclass.levels import encode
+    from rareclass.labels.levels import encode
+    from rareclass.labels.two_classes import plain
 
     value, weight = check_scores(scores, sample_weight)
     order, codes = encode(y, levels)

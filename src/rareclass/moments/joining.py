@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from rareclass.labels import plain
+from rareclass.labels.two_classes import plain
 from rareclass.moments.moments import Moments
 from rareclass.moments.summing import Wanted
 

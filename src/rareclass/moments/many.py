@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from rareclass.errors import InputError
-from rareclass.labels import Labels
+from rareclass.labels.two_classes import Labels
 from rareclass.moments.moments import remove
 from rareclass.moments.parameters import check_memory, check_parameters, seed_of
 from rareclass.moments.summing import moments_of

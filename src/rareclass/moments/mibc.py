@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rareclass.labels import (
+from rareclass.estimators.rank_scorer import RankScorer
+from rareclass.labels.two_classes import (
     Labels,
     label_array,
     missing_labels,
@@ -33,7 +34,6 @@ from rareclass.moments.solution import (
 )
 from rareclass.moments.summing import moments_of
 from rareclass.moments.weights import majority_weight, row_weights, with_weights_as_given
-from rareclass.rank_scorer import RankScorer
 from rareclass.rows import ArrayRows, LabelledRows, RowSource, as_source, header
 
 

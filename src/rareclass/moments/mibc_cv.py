@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rareclass.cross_validation import Fold, Scoring, as_scoring, best_of, make_folds, score_table
 from rareclass.decide import balanced_accuracy_threshold
-from rareclass.labels import Labels, read_labels
+from rareclass.estimators.folds import Fold, Scoring, as_scoring, best_of, make_folds, score_table
+from rareclass.estimators.rank_scorer import RankScorer
+from rareclass.labels.two_classes import Labels, read_labels
 from rareclass.moments.covariance import Covariance
 from rareclass.moments.dual import DualSolution
 from rareclass.moments.mibc import MIBC
@@ -22,7 +23,6 @@ from rareclass.moments.solution import Solved, linear_scores, warn_if_short
 from rareclass.moments.summing import Wanted, moments_of
 from rareclass.moments.weights import majority_weight, with_weights_as_given
 from rareclass.progress import track
-from rareclass.rank_scorer import RankScorer
 from rareclass.rows import ArrayRows, LabelledRows, RowSource, as_source, consecutive, header
 
 PAPER_CS = tuple(10.0 ** np.arange(-4, 6))

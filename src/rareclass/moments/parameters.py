@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rareclass.memory_check import check_fits
+from rareclass.memory import check_fits
 from rareclass.moments.covariance import Covariance, make_covariance
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from rareclass.labels import Labels
+from rareclass.labels.two_classes import Labels
 
 
 def majority_weight(labels: Labels, n_rows: int) -> np.ndarray:

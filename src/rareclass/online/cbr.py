@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.memory_check import check_fits
+from rareclass.memory import check_fits
 from rareclass.online import _cbr_diagonal_jit, _cbr_full_jit
 from rareclass.online.buffers import (
     DenseBuffers,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.memory_check import check_fits
+from rareclass.memory import check_fits
 
 # Steps take fourth powers of a row's values, and floats end at 1e308.
 _LARGEST = 1e75

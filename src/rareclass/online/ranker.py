@@ -18,10 +18,10 @@ from sklearn.utils.validation import (
 )
 
 from rareclass.decide.threshold import threshold_between, threshold_between_few
-from rareclass.labels import label_array, missing_labels, read_labels, signs, two_labels
-from rareclass.memory_check import check_fits
+from rareclass.estimators.rank_scorer import RankScorer
+from rareclass.labels.two_classes import label_array, missing_labels, read_labels, signs, two_labels
+from rareclass.memory import check_fits
 from rareclass.metrics.scored_classes import split_scores
-from rareclass.rank_scorer import RankScorer
 from rareclass.rows import RowSource, as_source, header
 
 # Rows are converted and learned from in blocks of about this size: Ctrl-C acts between them.

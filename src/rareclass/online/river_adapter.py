@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rareclass.labels import two_labels
+from rareclass.labels.two_classes import two_labels
 
 if TYPE_CHECKING:
     from rareclass.online.ranker import OnlineRanker

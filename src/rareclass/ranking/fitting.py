@@ -9,15 +9,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rareclass.decide.threshold import threshold_between
+from rareclass.kernels.whitening import whiten
 from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.progress import track
-from rareclass.ranking.newton import Solution, Step
 from rareclass.ranking.penalties import PENALTIES
 from rareclass.ranking.preparation import Prepared
 from rareclass.ranking.problem import RankingProblem
-from rareclass.ranking.sparsity import duality_gap
+from rareclass.ranking.solvers.certificate import duality_gap
+from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.ranking.stability import outside_landmarks
-from rareclass.ranking.whitening import whiten
 from rareclass.solver_status import Status
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rareclass.ranking.expansion import KernelExpansion, block_scores
-from rareclass.ranking.feature_scales import FeatureScaled
-from rareclass.ranking.kernels import make_kernel
+from rareclass.kernels.expansion import KernelExpansion, block_scores
+from rareclass.kernels.kernels import make_kernel
+from rareclass.kernels.scaled import FeatureScaled
 from rareclass.ranking.preparation import block_rows
 from rareclass.rows import ArrayRows, as_source, header
 

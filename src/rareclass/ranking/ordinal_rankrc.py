@@ -8,18 +8,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rareclass.decide.level_thresholds import thresholds_of_codes
-from rareclass.labels import plain
-from rareclass.levels import Levels, read_levels
+from rareclass.labels.levels import Levels, read_levels
+from rareclass.labels.two_classes import plain
 from rareclass.progress import track
 from rareclass.ranking.fitting import warn_if_short
 from rareclass.ranking.kernel_model import KernelModel
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.losses.ordinal import OrdinalLoss
-from rareclass.ranking.newton import Solution, Step
 from rareclass.ranking.ordinal_scorer import OrdinalScorer
-from rareclass.ranking.path import solve_path
 from rareclass.ranking.preparation import Prepared, prepare_rows
 from rareclass.ranking.rankrc import check_solver_parameters
+from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.path import solve_path
 from rareclass.rows import LabelledRows, as_source, header
 
 

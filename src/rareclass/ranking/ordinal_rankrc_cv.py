@@ -10,13 +10,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rareclass.cross_validation import Fold, Scoring, best_of, make_folds, score_table
 from rareclass.decide.level_thresholds import thresholds_of_codes
-from rareclass.levels import Levels
+from rareclass.estimators.folds import Fold, Scoring, best_of, make_folds, score_table
+from rareclass.labels.levels import Levels
 from rareclass.metrics import mauc
 from rareclass.progress import track
 from rareclass.ranking.fitting import stopped_short
-from rareclass.ranking.newton import Solution, Step
 from rareclass.ranking.ordinal_rankrc import (
     OrdinalRankRC,
     fit_ordinal,
@@ -24,10 +23,11 @@ from rareclass.ranking.ordinal_rankrc import (
     scored_levels,
 )
 from rareclass.ranking.ordinal_scorer import OrdinalScorer
-from rareclass.ranking.path import solve_paths
 from rareclass.ranking.penalties import PAPER_LAMS
 from rareclass.ranking.preparation import Prepared
 from rareclass.ranking.rankrc import check_solver_parameters
+from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.path import solve_paths
 from rareclass.rows import LabelledRows, header
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from rareclass.levels import encode
+from rareclass.labels.levels import encode
 from rareclass.metrics import mauc
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rareclass.ranking import path, sparsity
-from rareclass.ranking.newton import Solution
+from rareclass.kernels.whitening import Coordinates, whiten
 from rareclass.ranking.problem import RankingProblem
-from rareclass.ranking.whitening import Coordinates, whiten
+from rareclass.ranking.solvers import path, sparse_path
+from rareclass.ranking.solvers.newton import Solution
+from rareclass.ranking.solvers.unit_norm import unit_norm
 
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 
@@ -37,5 +38,5 @@ class Penalty:
 
 PENALTIES: dict[str, Penalty] = {
     "l2": Penalty(whiten, path.solve_paths, lambda makers: PAPER_LAMS, False),
-    "l1": Penalty(sparsity.unit_norm, sparsity.solve_paths, sparsity.default_lams, True),
+    "l1": Penalty(unit_norm, sparse_path.solve_paths, sparse_path.default_lams, True),
 }

@@ -13,16 +13,16 @@ import numpy as np
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from rareclass.byte_sizes import parse_bytes, size_text
-from rareclass.labels import HeldRows, Labels, read_labels
-from rareclass.ranking.expansion import KernelExpansion, block_scores, expand
-from rareclass.ranking.feature_scales import FeatureScaled
-from rareclass.ranking.kernels import KERNELS, Kernel, make_kernel, mean_width, needs_width
-from rareclass.ranking.landmarks import LandmarkRule, Landmarks, distinct_landmarks
+from rareclass.kernels.expansion import KernelExpansion, block_scores, expand
+from rareclass.kernels.kernels import KERNELS, Kernel, make_kernel, mean_width, needs_width
+from rareclass.kernels.landmarks import LandmarkRule, Landmarks, distinct_landmarks
+from rareclass.kernels.scaled import FeatureScaled
+from rareclass.kernels.whitening import Coordinates, whiten
+from rareclass.labels.two_classes import HeldRows, Labels, read_labels
+from rareclass.memory import parse_bytes, size_text
 from rareclass.ranking.losses import PairLoss, make_loss
-from rareclass.ranking.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.problem import RankingProblem
-from rareclass.ranking.whitening import Coordinates, whiten
+from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.rows import ArrayRows, Budget, RowSource, as_source
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside

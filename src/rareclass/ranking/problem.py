@@ -19,9 +19,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rareclass.ranking.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
+from rareclass.kernels.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
 from rareclass.ranking.losses import PairLoss, RareTerms
-from rareclass.ranking.questions import answer
+from rareclass.ranking.solvers.questions import answer
 from rareclass.rows import Block, Rows
 
 

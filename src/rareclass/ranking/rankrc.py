@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rareclass.rank_scorer import RankScorer
+from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.ranking.fitting import fit_path
 from rareclass.ranking.kernel_model import KernelModel
 from rareclass.ranking.preparation import prepare

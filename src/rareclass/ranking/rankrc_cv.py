@@ -12,14 +12,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rareclass.cross_validation import Fold, Scoring, as_scoring, best_of, make_folds, score_table
 from rareclass.decide import balanced_accuracy_threshold
+from rareclass.estimators.folds import Fold, Scoring, as_scoring, best_of, make_folds, score_table
+from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.progress import track
-from rareclass.rank_scorer import RankScorer
 from rareclass.ranking.fitting import fit_path, stopped_short, store_solutions
 from rareclass.ranking.losses import PairLoss, make_loss
 from rareclass.ranking.losses.registry import Candidate, as_candidate
-from rareclass.ranking.newton import Solution, Step
 from rareclass.ranking.penalties import PAPER_LAMS, PENALTIES
 from rareclass.ranking.preparation import Prepared, prepare
 from rareclass.ranking.problem import RankingProblem
@@ -27,6 +26,7 @@ from rareclass.ranking.rankrc import (
     RankRC,
     check_solver_parameters,
 )
+from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.rows import LabelledRows, header
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.

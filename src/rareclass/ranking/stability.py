@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from rareclass.labels import plain, read_labels
-from rareclass.ranking.kernels import Gaussian, Kernel, Laplace, Matrix
+from rareclass.kernels.kernels import Gaussian, Kernel, Laplace, Matrix
+from rareclass.labels.two_classes import plain, read_labels
 from rareclass.ranking.losses import SmoothedHinge, make_loss
 from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.preparation import Prepared, block_rows

@@ -20,8 +20,8 @@ from rareclass.rows.decoding import (
     select_columns,
 )
 from rareclass.rows.labelled import LabelledRows
-from rareclass.rows.opening import cannot_open
-from rareclass.rows.parts import find_parts
+from rareclass.tables.opening import cannot_open
+from rareclass.tables.parts import find_parts
 
 _SUFFIXES = (".csv", ".csv.gz", ".csv.bz2")
 _BLOCK_BYTES = 4 << 20

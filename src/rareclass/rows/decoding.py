@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from rareclass.errors import InputError, nearest_name
 from rareclass.rows.labelled import LabelledRows
-from rareclass.rows.labels import MOST_LABELS, read_labels
-from rareclass.rows.parts import check_parts_agree
 from rareclass.rows.scratch import ScratchRows
+from rareclass.tables.label_values import MOST_LABELS, read_labels
+from rareclass.tables.parts import check_parts_agree
 
 # Columns are woven into rows this many at a time, so that both sides stay in cache.
 _WOVEN_ROWS = 1024

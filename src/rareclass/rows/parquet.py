@@ -18,9 +18,9 @@ from rareclass.rows.decoding import (
     select_columns,
 )
 from rareclass.rows.labelled import LabelledRows
-from rareclass.rows.opening import cannot_open
-from rareclass.rows.parquet_stream import open_stream
-from rareclass.rows.parts import find_parts
+from rareclass.tables.opening import cannot_open
+from rareclass.tables.parquet_stream import open_stream
+from rareclass.tables.parts import find_parts
 
 # What float32 holds exactly.
 _NARROW = {pa.float32(), pa.float16(), pa.bool_(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16()}

@@ -8,8 +8,8 @@ from typing import Any
 from rareclass.rows.decoding import BatchDecoder, DecodedBatch, no_rows
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.parquet import ParquetTable
-from rareclass.rows.read_ahead import read_ahead
 from rareclass.rows.source import RowSource
+from rareclass.tables.read_ahead import read_ahead
 
 
 def parquet_batches(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rareclass.labels import Labels
+from rareclass.labels.two_classes import Labels
 from rareclass.rows import RowSource
 from rareclass.rows.source import consecutive
 

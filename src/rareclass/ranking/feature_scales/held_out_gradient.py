@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.cross_validation import Fold
-from rareclass.ranking.expansion import KernelExpansion, expand
+from rareclass.estimators.folds import Fold
+from rareclass.kernels.expansion import KernelExpansion, expand
+from rareclass.kernels.kernels import Matrix
+from rareclass.kernels.scaled import FeatureScaled
 from rareclass.ranking.feature_scales.kernel_slopes import KernelSlopes
-from rareclass.ranking.feature_scales.scaled_kernel import FeatureScaled
-from rareclass.ranking.kernels import Matrix
 from rareclass.ranking.preparation import Prepared
 from rareclass.ranking.problem import Evaluation, RankingProblem
-from rareclass.ranking.questions import Solver, answer, solve_in_step
+from rareclass.ranking.solvers.questions import Solver, answer, solve_in_step
 from rareclass.rows import Block
 
 # The residual of v relative to the right side, and most products for it. Stopping early leaves

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rareclass.ranking.feature_scales.scaled_kernel import FeatureScaled
-from rareclass.ranking.kernels import Gaussian, Kernel, Laplace, Linear, Matrix, Polynomial
+from rareclass.kernels.kernels import Gaussian, Kernel, Laplace, Linear, Matrix, Polynomial
+from rareclass.kernels.scaled import FeatureScaled
 
 # Entries of a product of features and landmarks that are worked out at once.
 _MOST_ENTRIES = 2**22

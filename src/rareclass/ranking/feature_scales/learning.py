@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rareclass.byte_sizes import parse_bytes
-from rareclass.labels import Labels
+from rareclass.kernels.kernels import make_kernel
+from rareclass.labels.two_classes import Labels
+from rareclass.memory import parse_bytes
 from rareclass.progress import Advance, track
 from rareclass.ranking.feature_scales.distinct_rows import distinct_rows
 from rareclass.ranking.feature_scales.kernel_slopes import has_slopes
@@ -37,7 +38,6 @@ from rareclass.ranking.feature_scales.selection import (
     try_sizes,
 )
 from rareclass.ranking.feature_scales.trial import N_FOLDS, Study, Trial
-from rareclass.ranking.kernels import make_kernel
 from rareclass.rows import RowSource
 
 # More rows cost time and say little more: how certain an AUC is depends on the rare rows, and ten

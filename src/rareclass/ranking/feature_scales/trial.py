@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.cross_validation import Fold
-from rareclass.labels import Labels
+from rareclass.estimators.folds import Fold
+from rareclass.labels.two_classes import Labels
 from rareclass.metrics import roc_auc
 from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
 from rareclass.ranking.losses import SmoothedHinge
-from rareclass.ranking.path import solve_paths
 from rareclass.ranking.preparation import Prepared, prepare_rows
+from rareclass.ranking.solvers.path import solve_paths
 from rareclass.rows import RowSource
 
 N_FOLDS = 5

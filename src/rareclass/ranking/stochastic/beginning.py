@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rareclass.ranking.kernels import Matrix, make_kernel, mean_width, needs_width
-from rareclass.ranking.landmarks import LandmarkRule, distinct_landmarks
+from rareclass.kernels.kernels import Matrix, make_kernel, mean_width, needs_width
+from rareclass.kernels.landmarks import LandmarkRule, distinct_landmarks
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.stochastic.landmark_space import SQUARES, check_memory, span

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from rareclass.byte_sizes import size_text
-from rareclass.ranking.expansion import KernelExpansion, expand
-from rareclass.ranking.kernels import Kernel, Matrix
-from rareclass.ranking.pivoted_cholesky import pivots_of
+from rareclass.kernels.expansion import KernelExpansion, expand
+from rareclass.kernels.kernels import Kernel, Matrix
+from rareclass.kernels.pivoted_cholesky import pivots_of
+from rareclass.kernels.whitening import whiten
+from rareclass.memory import size_text
 from rareclass.ranking.preparation import landmark_kernel
 from rareclass.ranking.stochastic.row_parts import stacked
-from rareclass.ranking.whitening import whiten
 
 # Rows whose kernel is held at a time.
 _BLOCK_ROWS = 1024

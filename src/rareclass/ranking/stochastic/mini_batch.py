@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.ranking.expansion import expand, pull_back
+from rareclass.kernels.expansion import expand, pull_back
 from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.stochastic.landmark_space import LandmarkSpace
 from rareclass.ranking.stochastic.row_parts import WeightedRows

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rareclass.ranking.kernels import Matrix
+from rareclass.kernels.kernels import Matrix
 
 
 def stacked(parts: Sequence[Matrix]) -> Matrix:

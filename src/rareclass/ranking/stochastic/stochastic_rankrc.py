@@ -11,10 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from rareclass.byte_sizes import parse_bytes
-from rareclass.labels import read_labels
+from rareclass.estimators.rank_scorer import RankScorer
+from rareclass.labels.stream_labels import StreamLabels
+from rareclass.labels.two_classes import read_labels
+from rareclass.memory import parse_bytes
 from rareclass.progress import track
-from rareclass.rank_scorer import RankScorer
 from rareclass.ranking.kernel_model import KernelModel
 from rareclass.ranking.stochastic.batch_size import MOST_BATCH, batch_size_of
 from rareclass.ranking.stochastic.beginning import (
@@ -30,7 +31,6 @@ from rareclass.ranking.stochastic.learner import Settings
 from rareclass.ranking.stochastic.published import Progress, Published, publish
 from rareclass.ranking.stochastic.reservoir import Reservoir
 from rareclass.ranking.stochastic.row_order import visits
-from rareclass.ranking.stochastic.stream_labels import StreamLabels
 from rareclass.ranking.stochastic.table import Table, weights_of
 from rareclass.ranking.stochastic.undoing import undone_unless_learned
 from rareclass.rows import LabelledRows, as_source, header

@@ -1,1 +1,0 @@
-"""Readers, encoding of real tables, the papers' simulated data."""

@@ -1,0 +1,1 @@
+"""From columns of cells to numbers: tables, sparse rows, streams, hunts."""

@@ -1,0 +1,268 @@
+"""Tables and sparse rows to comparable numbers: skrub's encoders, imputation, scaling."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    OneHotEncoder,
+    StandardScaler,
+    TargetEncoder,
+    normalize,
+)
+from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
+
+from rareclass.tables.column_facts import HIGH_CARDINALITY
+from rareclass.tables.columns import Column
+
+# Below this many rows the solver gets double precision; above, half the memory.
+DOUBLE_PRECISION_ROWS = 100_000
+TEXT_COMPONENTS = 30
+# Year, month, day, hour, total seconds.
+_DATE_PARTS = 5
+# A standardised number beyond this would overflow in a kernel of 32 bits.
+_FARTHEST = 1e15
+# Rows that store fewer of their features than this are brought to unit length.
+SPARSE_SHARE = 0.1
+
+
+class TableEncoder(BaseEstimator):
+    """Turns typed columns into standardised numbers.
+
+    Numbers are centred in float64; strings with few values get one column for each value; strings
+    with many values get the mean of the target, which is the rare class's share where rare rows
+    are 1 and others 0, estimated out of fold (section 6.3 of the RankRC paper); dates get year,
+    month, day, hour and total seconds; text gets letter groups. Then empty numbers become the
+    median, with a marker column, and everything is standardised.
+
+    A weight counts as copies in the means and deviations of the standardisation only: medians,
+    means of the target and letter groups are those of the rows given, each taken once.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The columns to use.
+    random_state : int
+        Seed of the folds of the target encoding and of the text's SVD.
+
+    Attributes
+    ----------
+    centre_, spread_ : ndarray of shape (n_numbers,)
+        Median and root mean square distance from it of the numbers and total seconds.
+    vectorizer_ : TableVectorizer or None
+        Encodes all other columns.
+    imputer_, scaler_
+        The fitted parts that follow.
+    dtype_ : str
+        Type of the encoded rows: float64 when fitted on fewer than 100,000 rows, else float32.
+        Numbers and total seconds are centred and scaled in float64 before they become that; what
+        skrub makes of the other columns has been through float32 in any case.
+    feature_names_ : list of str
+        Names of the encoded columns.
+    """
+
+    def __init__(self, columns: Sequence[Column], random_state: int = 0) -> None:
+        self.columns = columns
+        self.random_state = random_state
+
+    def fit_transform(
+        self,
+        frame: pl.DataFrame,
+        y: NDArray[Any],
+        sample_weight: NDArray[np.float64] | None = None,
+        n_rows: int | None = None,
+    ) -> NDArray[Any]:
+        """Fit on typed rows and return them encoded, the target encoding out of fold.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The columns as `read_as_trained` gives them.
+        y : ndarray of bool or int
+            Which rows are rare, or the position of each row's level.
+        sample_weight : ndarray, optional
+            Weights for the means and deviations of the standardisation.
+        n_rows : int, optional
+            Rows of the table that `frame` is a sample of; by default it is all of it.
+        """
+        n_rows = frame.height if n_rows is None else n_rows
+        self.dtype_ = "float64" if n_rows < DOUBLE_PRECISION_ROWS else "float32"
+        numbers, others = self._split(frame)
+        centred = [_centre_and_spread(cells) for cells in numbers]
+        self.centre_ = np.array([centre for centre, _ in centred])
+        self.spread_ = np.array([spread for _, spread in centred])
+        self.vectorizer_ = self._vectorizer(y) if others.width else None
+        self.imputer_ = SimpleImputer(
+            strategy="median", add_indicator=True, keep_empty_features=True
+        )
+        self.scaler_ = StandardScaler(copy=False)
+        with _expected_warnings_silenced():
+            if self.vectorizer_ is not None:
+                others = self.vectorizer_.fit_transform(others, y.astype(int))
+            X = self.imputer_.fit_transform(self._join(numbers, others))
+            X = self.scaler_.fit_transform(X, sample_weight=sample_weight)
+        names = self.imputer_.get_feature_names_out([*numbers.columns, *others.columns])
+        self.feature_names_ = [str(name) for name in names]
+        return np.ascontiguousarray(X, dtype=self.dtype_)
+
+    def transform(self, frame: pl.DataFrame) -> NDArray[Any]:
+        """Return typed rows encoded; a value never seen in training is all zeros or the mean."""
+        numbers, others = self._split(frame)
+        with _expected_warnings_silenced():
+            if self.vectorizer_ is not None:
+                others = self.vectorizer_.transform(others)
+            X = self.scaler_.transform(self.imputer_.transform(self._join(numbers, others)))
+        return np.ascontiguousarray(X, dtype=self.dtype_)
+
+    def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
+        """Return how many cells of each category column hold a value not seen in training."""
+        counts: dict[str, int] = {}
+        if self.vectorizer_ is None:
+            return counts
+        for column in self.columns:
+            encoder = self.vectorizer_.transformers_.get(column.name)
+            if not isinstance(encoder, OneHotEncoder | TargetEncoder):
+                continue
+            known = [value for value in encoder.categories_[0] if isinstance(value, str)]
+            cells = frame[column.name].drop_nulls()
+            unseen = len(cells) - int(cells.is_in(known).sum())
+            if unseen:
+                counts[column.name] = unseen
+        return counts
+
+    def _split(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the numbers, total seconds of dates among them, and what skrub encodes."""
+        numbers = [
+            frame[column.name]
+            if column.reads_as == "number"
+            else _total_seconds(frame[column.name])
+            for column in self.columns
+            if column.reads_as != "string"
+        ]
+        others = [frame[column.name] for column in self.columns if column.reads_as != "number"]
+        return pl.DataFrame(numbers), _as_categories(pl.DataFrame(others))
+
+    def _join(self, numbers: pl.DataFrame, encoded: pl.DataFrame) -> NDArray[Any]:
+        """Return centred numbers and encoded columns side by side, NaN where empty."""
+        n_rows = max(numbers.height, encoded.height)
+        X = np.empty((n_rows, numbers.width + encoded.width), dtype=self.dtype_)
+        for position, cells in enumerate(numbers):
+            distance = (cells.to_numpy() - self.centre_[position]) / self.spread_[position]
+            X[:, position] = np.clip(distance, -_FARTHEST, _FARTHEST)
+        for position, cells in enumerate(encoded, numbers.width):
+            X[:, position] = cells.to_numpy()
+        return X
+
+    def _vectorizer(self, y: NDArray[Any]) -> TableVectorizer:
+        texts = [column.name for column in self.columns if column.kind == "text"]
+        text_encoder = StringEncoder(n_components=TEXT_COMPONENTS, random_state=self.random_state)
+        target_type = "binary" if len(np.unique(y)) <= 2 else "continuous"
+        return TableVectorizer(
+            cardinality_threshold=HIGH_CARDINALITY,
+            low_cardinality=OneHotEncoder(
+                drop="if_binary", dtype="float32", handle_unknown="ignore", sparse_output=False
+            ),
+            high_cardinality=TargetEncoder(target_type=target_type, cv=self._folds(y)),
+            # Its total seconds are rounded to float32: minutes apart become equal.
+            datetime=DatetimeEncoder(add_total_seconds=False),
+            specific_transformers=[(text_encoder, texts)] if texts else (),
+            drop_null_fraction=None,
+        )
+
+    def _folds(self, y: NDArray[Any]) -> StratifiedKFold | KFold:
+        """Folds that all hold rows of the two most frequent labels."""
+        second = int(np.sort(np.bincount(y.astype(int), minlength=2))[-2])
+        if second < 2:
+            return KFold(2, shuffle=True, random_state=self.random_state)
+        return StratifiedKFold(min(5, second), shuffle=True, random_state=self.random_state)
+
+
+def encoded_width(column: Column) -> int:
+    """Return about how many numbers a column becomes."""
+    if not column.is_used:
+        return 0
+    marker = int(column.n_missing > 0)
+    if column.kind == "text":
+        return TEXT_COMPONENTS
+    if column.kind == "date":
+        return _DATE_PARTS * (1 + marker)
+    return 1 + marker if column.kind != "category" or column.n_distinct == 2 else column.n_distinct
+
+
+class SparseEncoder(BaseEstimator):
+    """Scales sparse rows without centring, so that zeros stay zeros.
+
+    Columns are divided by their largest absolute value. Rows that store fewer than a tenth of
+    their features, as text does, then get unit length: a long document is not far from everything
+    (docs/decisions/0008-sparse-rows.md).
+
+    Parameters
+    ----------
+    zero_based : bool
+        Whether the training file numbers its first feature 0.
+
+    Attributes
+    ----------
+    scaler_ : MaxAbsScaler
+        The largest absolute values.
+    unit_rows_ : bool
+        Whether rows get unit length.
+    """
+
+    def __init__(self, zero_based: bool) -> None:
+        self.zero_based = zero_based
+
+    def fit_transform(
+        self,
+        X: sparse.csr_matrix,
+        y: NDArray[Any],
+        sample_weight: NDArray[np.float64] | None = None,
+    ) -> sparse.csr_matrix:
+        """Fit on sparse rows and return them scaled; classes and weights do not matter."""
+        self.scaler_ = MaxAbsScaler().fit(X)
+        self.unit_rows_ = bool(X.nnz < SPARSE_SHARE * X.shape[0] * X.shape[1])
+        return self.transform(X)
+
+    def transform(self, X: sparse.csr_matrix) -> sparse.csr_matrix:
+        """Return sparse rows scaled; features that training did not have are left out."""
+        scaled = self.scaler_.transform(X)
+        return normalize(scaled, copy=False) if self.unit_rows_ else scaled
+
+
+def _total_seconds(dates: pl.Series) -> pl.Series:
+    seconds = dates.dt.timestamp("us").cast(pl.Float64) / 1e6
+    return seconds.alias(f"{dates.name}_total_seconds")
+
+
+def _centre_and_spread(cells: pl.Series) -> tuple[float, float]:
+    """Return the median and the root mean square distance from it, 0 and 1 for no cells."""
+    values = cells.drop_nulls().to_numpy()
+    centre = float(np.median(values)) if len(values) else 0.0
+    spread = float(np.sqrt(np.mean((values - centre) ** 2))) if len(values) else 0.0
+    return centre, spread if spread > 0 else 1.0
+
+
+def _as_categories(frame: pl.DataFrame) -> pl.DataFrame:
+    """Mark words as categories, so that skrub does not guess again whether they are dates."""
+    return frame.with_columns(pl.col(pl.String).cast(pl.Categorical))
+
+
+@contextmanager
+def _expected_warnings_silenced() -> Iterator[None]:
+    with warnings.catch_warnings():
+        # Unseen values are counted and reported by `count_unseen`.
+        warnings.filterwarnings("ignore", message="Found unknown categories")
+        # A column that is empty in a part of the rows is marked by the imputer.
+        warnings.filterwarnings("ignore", message="Skipping features without any observed")
+        # A level of few rows is not in every fold.
+        warnings.filterwarnings("ignore", message="The least populated class in y has only")
+        yield

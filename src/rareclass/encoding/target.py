@@ -1,0 +1,167 @@
+"""The target column: labels as text, and which of them is the rare class."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.errors import InputError, nearest_name
+from rareclass.tables.cells import is_text_type, read_strings
+
+
+@dataclass(frozen=True)
+class RareClass:
+    """Which label is the rare class.
+
+    Attributes
+    ----------
+    label : str
+        The label of the rare class, as text.
+    others : list of str
+        All other labels, the most frequent first.
+    counts : dict of str to int
+        Rows of every label.
+    """
+
+    label: str
+    others: list[str]
+    counts: dict[str, int]
+
+    @property
+    def rest_label(self) -> str:
+        """The name of everything else."""
+        return self.others[0] if len(self.others) == 1 else "rest"
+
+
+def labels_as_text(cells: pl.Series) -> pl.Series:
+    """Return labels as text: 1, 1.0 and "1" are all ``1``; empty cells and NaN are null.
+
+    Examples
+    --------
+    >>> labels_as_text(pl.Series([1.0, None, 0.0])).to_list()
+    ['1', None, '0']
+    """
+    if is_text_type(cells.dtype):
+        # Unlike in a feature, "none" or "?" may be a label: only nothing at all is empty.
+        stripped = cells.cast(pl.String).str.strip_chars()
+        whole = stripped.str.replace(r"^([+-]?\d+)\.0+$", "${1}")
+        return whole.set(whole == "", None)
+    return read_strings(cells)
+
+
+def find_rare_class(labels: pl.Series, positive: str | None) -> RareClass:
+    """Find the rare class: the label asked for, else the rarer one of two.
+
+    Parameters
+    ----------
+    labels : Series
+        Labels as text, without empty ones.
+    positive : str or None
+        The label asked for.
+
+    Raises
+    ------
+    InputError
+        With one label only, with more than two and none asked for, or when no row has the one
+        asked for.
+    """
+    return rare_class_among(label_counts(labels), positive)
+
+
+def label_counts(labels: pl.Series) -> dict[str, int]:
+    """Return the rows of every label, the most frequent first.
+
+    Examples
+    --------
+    >>> label_counts(pl.Series(["b", "a", "b"]))
+    {'b': 2, 'a': 1}
+    """
+    table = labels.value_counts(sort=True)
+    return dict(zip(table[labels.name], table["count"], strict=True))
+
+
+def rare_class_among(counts: dict[str, int], positive: str | None) -> RareClass:
+    """Find the rare class as `find_rare_class` does, from the rows of every label.
+
+    Parameters
+    ----------
+    counts : dict of str to int
+        Rows of every label, the most frequent first.
+    positive : str or None
+        The label asked for.
+    """
+    if not counts:
+        raise InputError("No row has a target value.", "Check the --target column.")
+    if len(counts) == 1:
+        ((label, n_rows),) = counts.items()
+        raise InputError(
+            f"The target holds one class only: {label!r} in all {n_rows} rows.",
+            "Two classes are needed, at least one row of each.",
+        )
+    label = _asked_for(positive, counts) if positive is not None else _rarest(counts)
+    return RareClass(label, [other for other in counts if other != label], counts)
+
+
+def is_rare(labels: pl.Series, rare: str, known: Collection[str] = ()) -> NDArray[np.bool_]:
+    """Return which labels of a new file are the rare one.
+
+    Files write a value differently (1 and 1.0, True and true). So when no label is exactly
+    `rare`, those of the same value are taken, unless training knew them as another class.
+
+    Parameters
+    ----------
+    labels : Series
+        Labels as text.
+    rare : str
+        The rare class as written in the training file.
+    known : collection of str
+        The labels of the training file.
+
+    Examples
+    --------
+    >>> is_rare(pl.Series(["true", "false"]), "True").tolist()
+    [True, False]
+    >>> is_rare(pl.Series(["A", "b"]), "a", known=["a", "A", "b"]).tolist()
+    [False, False]
+    """
+    written = [rare]
+    if not (labels == rare).any():
+        value = _same_value(rare)
+        others = set(labels.unique()) - set(known)
+        written = [label for label in others if _same_value(label) == value]
+    return labels.is_in(written).to_numpy()
+
+
+def _rarest(counts: dict[str, int]) -> str:
+    if len(counts) > 2:
+        shown = ", ".join(f"{label} ({count})" for label, count in list(counts.items())[:6])
+        raise InputError(
+            f"The target has {len(counts)} values: {shown}{' ...' if len(counts) > 6 else ''}.",
+            f"--positive {list(counts)[-1]} ranks one against the rest; for ordered grades give "
+            "--method ordinal-rankrc.",
+        )
+    # Of two labels with as many rows the greater one: 1 of 0 and 1, True of False and True.
+    return min(counts, key=lambda label: (counts[label], _descending(label)))
+
+
+def _descending(label: str) -> tuple[int, ...]:
+    return tuple(-ord(letter) for letter in label)
+
+
+def _asked_for(positive: str, counts: dict[str, int]) -> str:
+    if positive in counts:
+        return positive
+    same = [label for label in counts if _same_value(label) == _same_value(positive)]
+    if len(same) == 1:
+        return same[0]
+    hint = nearest_name(positive, counts).replace("The columns are", "The target's values are")
+    raise InputError(f"--positive: no row has the target value {positive!r}.", hint)
+
+
+def _same_value(label: str) -> str:
+    try:
+        return repr(float(label))
+    except ValueError:
+        return label.strip().lower()

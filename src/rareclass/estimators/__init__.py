@@ -1,0 +1,1 @@
+"""What every estimator does at its door, and the search over parameters."""

@@ -1,0 +1,1 @@
+"""Kernels, the rows that carry them, and products with them."""

@@ -1,0 +1,100 @@
+"""The kernel expansion over landmarks, as an operator on blocks of rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rareclass.kernels import _expansion_jit as jit
+from rareclass.kernels.kernels import Kernel, Matrix
+from rareclass.rows import Block
+
+# Blocks remember their kernel, and values of the last function at their rows, under these names.
+KERNEL, VALUES = "kernel", "values"
+# More columns than this are worth a copy of K in float64, for BLAS.
+_FEW_COLUMNS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class KernelExpansion:
+    r"""f(x) = sum_r beta_r k(z_r, x) on any block of rows, and its transpose.
+
+    The kernel matrix of rows against landmarks is never formed whole: each block works out its
+    own part and remembers it while the memory budget lasts.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    landmarks : ndarray or CSR of shape (n_landmarks, n_features)
+    """
+
+    kernel: Kernel
+    landmarks: Matrix
+
+    @property
+    def n_landmarks(self) -> int:
+        """Number of landmarks."""
+        return self.landmarks.shape[0]
+
+    def matrix(self, block: Block, chosen: np.ndarray | None = None) -> np.ndarray:
+        """Kernel of the rows of `block` against the landmarks: shape (n, n_landmarks).
+
+        `chosen`, a mask over the rows of the block, asks for some of them only; then nothing is
+        remembered.
+        """
+        kernel, landmarks = self.kernel, self.landmarks
+        if not self.n_landmarks:  # a sparse model may have none, and kernels need not expect that
+            n_rows = block.stop - block.start if chosen is None else np.count_nonzero(chosen)
+            return np.empty((n_rows, 0))
+        if chosen is None and block.keeps_arrays:
+            return block.memo.array(KERNEL, self, lambda: kernel.block(block.X, landmarks))
+        if chosen is None:
+            K = block.memo.get(KERNEL, self)
+            return kernel.block(block.X, landmarks) if K is None else K
+        if not chosen.any():
+            return np.empty((0, self.n_landmarks))
+        K = block.memo.get(KERNEL, self)
+        return kernel.block(block.X[chosen], landmarks) if K is None else K[chosen]
+
+
+def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """Values ``K @ coefficients`` in float64; coefficients may have several columns."""
+    if K.dtype == np.float64 or coefficients.size > _FEW_COLUMNS * len(coefficients):
+        return K.astype(np.float64, copy=False) @ coefficients
+    columns = np.atleast_2d(coefficients.T)
+    values = np.empty((len(columns), K.shape[0]))
+    for column, result in zip(columns, values, strict=True):
+        jit._expand(K, np.ascontiguousarray(column), result)
+    return values[0] if coefficients.ndim == 1 else values.T
+
+
+def pull_back(K: np.ndarray, by_row: np.ndarray) -> np.ndarray:
+    """``K.T @ by_row`` in float64: what the rows of a block ask of each landmark.
+
+    `by_row` may have several columns.
+    """
+    if K.dtype == np.float64:
+        return K.T @ by_row
+    columns = np.atleast_2d(by_row.T)
+    by_landmark = np.zeros((len(columns), K.shape[1]))
+    for column, result in zip(columns, by_landmark, strict=True):
+        jit._pull_back(K, np.ascontiguousarray(column), result)
+    return by_landmark[0] if by_row.ndim == 1 else by_landmark.T
+
+
+def block_scores(
+    block: Block,
+    expansion: KernelExpansion,
+    coefficients: np.ndarray,
+    token: object = None,
+    chosen: np.ndarray | None = None,
+) -> np.ndarray:
+    """Scores of the rows of `block`, or of those `chosen` of the whole: to map over rows.
+
+    `token` names a function whose values the block may remember.
+    """
+    values = None if token is None else block.memo.get(VALUES, token)
+    here = None if chosen is None else chosen[block.start : block.stop]
+    if values is not None:
+        values = values.reshape(-1, *coefficients.shape[1:])
+        return values if here is None else values[here]
+    return expand(expansion.matrix(block, here), coefficients)

@@ -1,0 +1,260 @@
+"""Kernel functions: the similarity of rows to landmarks, one block at a time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from rareclass.kernels import _kernels_jit as jit
+from rareclass.rows import Block, Rows
+
+# A dense array or a CSR matrix or array; scipy ships no types for the latter.
+Matrix = Any
+
+
+class Kernel(Protocol):
+    """A positive semi-definite similarity k(u, v) between rows."""
+
+    def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
+        """k(x, z) for every row x of X and z of Z: shape (n_x, n_z), in the dtype of X."""
+        ...
+
+    def diag(self, X: Matrix) -> np.ndarray:
+        """k(x, x) for every row of X: shape (n_x,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    r"""The Gaussian kernel :math:`k(u, v) = \exp(-\|u - v\|^2 / \sigma^2)`.
+
+    Parameters
+    ----------
+    width : float
+        Sigma, in the units of the features. Larger is smoother. Note that scikit-learn's
+        ``gamma`` is ``1 / width**2``.
+
+    Notes
+    -----
+    Cost: one matrix product, 2 d flops and one exponential an entry.
+
+    Examples
+    --------
+    >>> float(Gaussian(1.0).block(np.zeros((1, 2)), np.zeros((1, 2)))[0, 0])
+    1.0
+    """
+
+    width: float
+
+    def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
+        """k(x, z) for all pairs: shape (n_x, n_z)."""
+        D = _squared_distances(X, Z, -1.0 / self.width**2)
+        return np.exp(D, out=D)
+
+    def diag(self, X: Matrix) -> np.ndarray:
+        """Ones: every row is as similar as can be to itself."""
+        return np.ones(X.shape[0])
+
+
+@dataclass(frozen=True)
+class Laplace:
+    r"""The Laplace kernel :math:`k(u, v) = \exp(-\|u - v\| / \sigma)`, Euclidean norm.
+
+    Its functions are rougher than the Gaussian's and its tails heavier. scikit-learn's
+    ``laplacian_kernel`` is another one: it takes the sum of absolute differences.
+
+    Parameters
+    ----------
+    width : float
+        Sigma, in the units of the features. Larger is smoother.
+    """
+
+    width: float
+
+    def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
+        """k(x, z) for all pairs: shape (n_x, n_z)."""
+        D = _squared_distances(X, Z)
+        np.sqrt(D, out=D)
+        D *= -1.0 / self.width
+        return np.exp(D, out=D)
+
+    def diag(self, X: Matrix) -> np.ndarray:
+        """Ones: every row is as similar as can be to itself."""
+        return np.ones(X.shape[0])
+
+
+@dataclass(frozen=True)
+class Linear:
+    r"""The linear kernel :math:`k(u, v) = u \cdot v`."""
+
+    needs_width: ClassVar[bool] = False
+
+    def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
+        """k(x, z) for all pairs: shape (n_x, n_z)."""
+        return _inner_products(X, Z)
+
+    def diag(self, X: Matrix) -> np.ndarray:
+        """Squared norm of every row."""
+        return _squared_norms(X)
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    r"""The polynomial kernel :math:`k(u, v) = (c + u \cdot v / \sigma^2)^p`.
+
+    Parameters
+    ----------
+    width : float
+        Sigma, in the units of the features. Larger makes the function flatter.
+    degree : int, default=3
+        p: the highest order of interaction between features.
+    offset : float, default=1.0
+        c, at or above 0: how much the lower orders count.
+    """
+
+    width: float
+    degree: int = 3
+    offset: float = 1.0
+
+    def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
+        """k(x, z) for all pairs: shape (n_x, n_z)."""
+        P = _inner_products(X, Z)
+        P *= 1.0 / self.width**2
+        P += self.offset
+        return np.power(P, self.degree, out=P)
+
+    def diag(self, X: Matrix) -> np.ndarray:
+        """k(x, x) of every row."""
+        return (_squared_norms(X) / self.width**2 + self.offset) ** self.degree
+
+
+@dataclass(frozen=True)
+class CallableKernel:
+    """A kernel given as ``function(X, Z) -> array of shape (n_x, n_z)``.
+
+    The function must be symmetric and positive semi-definite; it is called on blocks of rows.
+    """
+
+    function: Callable[[Any, Any], np.ndarray]
+    needs_width: ClassVar[bool] = False
+
+    def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
+        """k(x, z) for all pairs: shape (n_x, n_z), checked for shape and finiteness."""
+        K = np.asarray(self.function(X, Z))
+        if K.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"the kernel callable returned shape {K.shape} for {X.shape[0]} rows and "
+                f"{Z.shape[0]} landmarks; return one row per row and one column per landmark."
+            )
+        if not np.isfinite(K).all():
+            raise ValueError("the kernel callable returned a value that is not finite.")
+        return K.astype(X.dtype, copy=False)
+
+    def diag(self, X: Matrix) -> np.ndarray:
+        """k(x, x) of every row, a row at a time."""
+        return np.array([self.block(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(X.shape[0])])
+
+
+KERNELS: dict[str, type] = {
+    "gaussian": Gaussian,
+    "laplace": Laplace,
+    "linear": Linear,
+    "polynomial": Polynomial,
+}
+
+
+def needs_width(kernel: Any) -> bool:
+    """Whether the kernel that `kernel` names has a width to choose."""
+    return isinstance(kernel, str) and getattr(KERNELS.get(kernel), "needs_width", True)
+
+
+def make_kernel(kernel: Any, width: float) -> Kernel:
+    """The Kernel that an estimator's `kernel` parameter means.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        A name in ``KERNELS``, an object with ``block`` (used as it is), or a
+        function of two matrices.
+    width : float
+        Sigma, for the named kernels that have one.
+
+    Raises
+    ------
+    ValueError
+        When the name is unknown or the object is none of these.
+    """
+    if isinstance(kernel, str):
+        if kernel not in KERNELS:
+            raise ValueError(f"kernel={kernel!r} is not one of {sorted(KERNELS)} or a callable.")
+        return KERNELS[kernel](width) if needs_width(kernel) else KERNELS[kernel]()
+    if hasattr(kernel, "block"):
+        return kernel
+    if callable(kernel):
+        return CallableKernel(kernel)
+    raise ValueError(f"kernel={kernel!r} is not one of {sorted(KERNELS)} or a callable.")
+
+
+def mean_width(all_rows: Rows, shift: np.ndarray | None) -> float:
+    r"""The paper's width: :math:`\sigma^2 = m^{-2} \sum_{i,j} \|x_i - x_j\|^2`.
+
+    That is twice the sum of the feature variances, so one pass gives it and no pair is formed.
+
+    Parameters
+    ----------
+    all_rows : Rows
+        Every training row, weighted.
+    shift : ndarray of shape (n_features,) or None
+        A point near the data, subtracted before squares are summed; None for sparse rows.
+
+    Returns
+    -------
+    float
+        Sigma; 1.0 when all rows are equal.
+    """
+    weight, first, second = all_rows.sum(_moments, shift)
+    mean = first / weight
+    with np.errstate(over="ignore", invalid="ignore"):
+        by_column = np.maximum(second / weight - mean**2, 0.0)
+        variance = by_column.sum()
+    if not np.isfinite(variance):
+        column = int(np.argmax(~np.isfinite(by_column)))
+        raise ValueError(
+            f"the squared distances between rows overflow: column {column} holds values that are "
+            "too large. Standardise the features first (sklearn.preprocessing.StandardScaler)."
+        )
+    return float(np.sqrt(2.0 * variance)) if variance > 0.0 else 1.0
+
+
+def _moments(block: Block, shift: np.ndarray | None) -> tuple:
+    """Sum of weights, of rows and of squared rows of one block."""
+    X, w = block.X, block.weight
+    if sparse.issparse(X):
+        return w.sum(), X.T @ w, X.multiply(X).T @ w
+    X = X.astype(np.float64) if shift is None else X - shift
+    with np.errstate(over="ignore", invalid="ignore"):
+        return w.sum(), w @ X, w @ (X * X)
+
+
+def _inner_products(X: Matrix, Z: Matrix) -> np.ndarray:
+    P = X @ Z.T
+    return P.toarray() if sparse.issparse(P) else P
+
+
+def _squared_norms(X: Matrix) -> np.ndarray:
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+def _squared_distances(X: Matrix, Z: Matrix, scale: float = 1.0) -> np.ndarray:
+    """`scale` times all squared distances, from one matrix product; equal rows are at zero."""
+    if not sparse.issparse(X):
+        # Distances do not change with the origin; near the landmarks fewer digits cancel.
+        centre = Z.mean(axis=0)
+        X, Z = X - centre, Z - centre
+    P = _inner_products(X, Z)
+    jit._to_squared_distances(P, _squared_norms(X), _squared_norms(Z), P.dtype.type(scale))
+    return P

@@ -1,0 +1,1 @@
+"""Labels of rows: two classes, ordered levels, partly unknown, or arriving."""

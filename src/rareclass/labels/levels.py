@@ -1,0 +1,284 @@
+"""An ordered target: its levels, which of them is summed, and the rows that are held."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import _check_sample_weight
+
+from rareclass.errors import nearest_name
+from rareclass.labels.two_classes import label_array, missing_labels, plain
+
+# Past so many levels a target is a measurement, and each level costs a sort of the held rows.
+_MOST_LEVELS = 1000
+_SHOWN = 12
+
+
+class Levels(NamedTuple):
+    """The levels in order, and the rows that count: those held, and those of one level summed.
+
+    Attributes
+    ----------
+    levels : ndarray of shape (n_levels,)
+        In increasing order. Some of them may have no rows.
+    majority_level : int
+        Position of the level with the greatest weight.
+    rare, majority : ndarray of int
+        Row numbers in increasing order, of rows with weight above 0: those of all other levels,
+        and those of the majority level.
+    rare_weight : ndarray of shape (n_rare,)
+    majority_weight : ndarray or None
+        None when every row counts once.
+    rare_codes : ndarray of int of shape (n_rare,)
+        Position of the level of each held row.
+    """
+
+    levels: np.ndarray
+    majority_level: int
+    rare: np.ndarray
+    majority: np.ndarray
+    rare_weight: np.ndarray
+    majority_weight: np.ndarray | None
+    rare_codes: np.ndarray
+
+    @property
+    def majority_label(self) -> Any:
+        """The level of greatest weight, as a user writes it."""
+        return plain(self.levels[self.majority_level])
+
+
+def read_levels(
+    y: Any, sample_weight: Any = None, levels: Any = None, n_rows: int | None = None
+) -> Levels:
+    """Read an ordered target: the level with the greatest weight is the majority.
+
+    Levels of equal weight are settled by the number of rows, then by the order: the first one is
+    the majority.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Numbers, booleans, an ordered categorical, or any labels with `levels`.
+    sample_weight : array-like of shape (n_rows,) or None
+        At or above 0; rows of weight 0 are left out.
+    levels : sequence or None
+        The levels in increasing order; None reads them from `y`, see `encode`.
+    n_rows : int or None
+        How many rows there must be.
+
+    Raises
+    ------
+    ValueError
+        On fewer than two levels with rows, a missing label, one that is not among `levels`
+        (naming row and value), text without `levels`, a wrong length or a weight below zero.
+
+    Examples
+    --------
+    >>> target = read_levels(["low", "low", "high"], levels=["low", "medium", "high"])
+    >>> target.majority_level, target.rare.tolist(), target.rare_codes.tolist()
+    (0, [2], [2])
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    levels = _order_of(y) if levels is None else levels
+    y = column_or_1d(label_array(y), warn=True)
+    if n_rows is not None and len(y) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
+        )
+    weight = _weights(sample_weight, len(y))
+    kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+    order, codes = _encode(y, levels, kept)
+    weight = None if weight is None else weight[kept]
+    mass, count = np.bincount(codes, weight, len(order)), np.bincount(codes, minlength=len(order))
+    _check_several(order, count)
+    majority_level = _heaviest(mass, count)
+    held = codes != majority_level
+    number = np.int32 if len(y) < 2**31 else np.int64  # half the bytes, of every row
+    return Levels(
+        levels=order,
+        majority_level=majority_level,
+        rare=kept[held].astype(number),
+        majority=kept[~held].astype(number),
+        rare_weight=np.ones(np.count_nonzero(held)) if weight is None else weight[held],
+        majority_weight=None if weight is None else weight[~held],
+        rare_codes=codes[held],
+    )
+
+
+def encode(y: Any, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """The levels in order, and the position of each label among them.
+
+    Without `levels` the order is that of numbers or booleans, or the one that an ordered
+    categorical of pandas, or an Enum of polars, brings along. Text has none: "high" would come
+    before "low".
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+    levels : sequence or None
+        The levels in increasing order.
+
+    Returns
+    -------
+    levels : ndarray of shape (n_levels,)
+    codes : ndarray of int of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        On a missing label, one that is not among `levels` (naming row and value), or text
+        without `levels`.
+
+    Examples
+    --------
+    >>> encode([3, 1, 3])
+    (array([1, 3]), array([1, 0, 1]))
+    >>> encode(["high", "low"], ["low", "medium", "high"])[1].tolist()
+    [2, 0]
+    """
+    levels = _order_of(y) if levels is None else levels
+    y = label_array(y)
+    if y.ndim != 1:
+        raise ValueError(f"y must have one dimension, but its shape is {y.shape}.")
+    return _encode(y, levels, np.arange(len(y)))
+
+
+def _weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    like = np.empty((n_rows, 0))
+    weight = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise ValueError("every sample_weight is zero: there are no rows to learn from.")
+    return weight / weight.max()  # only their ratios count, and 1e160 squared does not fit
+
+
+def _order_of(y: Any) -> Sequence[Any] | None:
+    """The order that a column brings along: an ordered categorical of pandas, an Enum of polars."""
+    kind = getattr(y, "dtype", None)
+    if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":
+        return list(kind.categories)  # type: ignore[union-attr]
+    return None
+
+
+def _encode(y: np.ndarray, levels: Any, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    missing = missing_labels(y)
+    missing = missing[np.isin(missing, kept)] if len(missing) else missing
+    if len(missing):
+        raise ValueError(
+            f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. "
+            "Drop the rows without a label."
+        )
+    y = y[kept]
+    if levels is not None:
+        return _encode_given(y, _checked_levels(levels), kept)
+    _refuse_text(y, kept)
+    found, codes = np.unique(y, return_inverse=True)
+    _refuse_measurements(found, len(y))
+    return found, codes
+
+
+def _encode_given(
+    y: np.ndarray, levels: np.ndarray, kept: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    position = {plain(level): k for k, level in enumerate(levels)}
+    # Each different label is looked up once: there are few, in any number of rows.
+    found, inverse = _distinct(y)
+    known = np.array([position.get(plain(label), -1) for label in found], dtype=np.intp)
+    codes = known[inverse]
+    unknown = np.flatnonzero(codes < 0)
+    if len(unknown):
+        row, label = kept[unknown[0]], plain(y[unknown[0]])
+        hint = nearest_name(label, levels.tolist()) if _all_text([label, *levels]) else ""
+        hint = hint if hint.startswith("Did") else "Add it to levels, or leave such rows out."
+        raise ValueError(
+            f"row {row} of y: {label!r} is not among the levels {_shown(levels)}. {hint}"
+        )
+    return levels, codes
+
+
+def _distinct(y: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    if y.dtype != object:
+        found, inverse = np.unique(y, return_inverse=True)
+        return list(found), inverse
+    first: dict[Any, int] = {}
+    inverse = np.array([first.setdefault(label, len(first)) for label in y], dtype=np.intp)
+    return list(first), inverse
+
+
+def _checked_levels(levels: Any) -> np.ndarray:
+    if isinstance(levels, (str, bytes)) or not hasattr(levels, "__iter__"):
+        raise ValueError(
+            f"levels={levels!r} must be a sequence of labels in increasing order, such as "
+            "['low', 'medium', 'high']."
+        )
+    if isinstance(levels, (set, frozenset)):
+        raise ValueError(f"levels={levels!r} is a set, which has no order: pass a list.")
+    array = label_array(levels if isinstance(levels, np.ndarray) else list(levels))
+    if array.ndim != 1 or len(array) < 2:
+        raise ValueError(f"levels={array.tolist()!r} must be two labels or more.")
+    missing = missing_labels(array)
+    if len(missing):
+        raise ValueError(f"levels[{missing[0]}] is missing: {array.tolist()!r}.")
+    seen: dict[Any, int] = {}
+    for k, level in enumerate(map(plain, array)):
+        if seen.setdefault(level, k) != k:
+            raise ValueError(f"levels holds {level!r} twice: at {seen[level]} and at {k}.")
+    if array.dtype == object:  # text beside text is plain text, which every file format holds
+        array = np.array(array.tolist()) if _all_text(array) else array
+    return array
+
+
+def _refuse_text(y: np.ndarray, kept: np.ndarray) -> None:
+    if y.dtype == object:
+        text = np.flatnonzero([isinstance(label, (str, bytes)) for label in y])
+    else:
+        text = np.arange(min(len(y), 1) if y.dtype.kind in "US" else 0)
+    if len(text):
+        first = int(text[0])
+        shown = _shown(np.array(_distinct(y)[0], dtype=object))
+        raise ValueError(
+            f"row {kept[first]} of y: {plain(y[first])!r} is text, which has no order of its own. "
+            f"Pass levels= with the labels in increasing order; there are {shown}."
+        )
+
+
+def _refuse_measurements(found: np.ndarray, n_rows: int) -> None:
+    whole = found.dtype.kind != "f" or bool((found == np.floor(found)).all())
+    most = _MOST_LEVELS if whole else min(_MOST_LEVELS, max(n_rows // 2, _SHOWN))
+    if len(found) > most:
+        raise ValueError(
+            f"Unknown label type: y holds {len(found):,} different numbers in {n_rows:,} rows, a "
+            "measurement rather than levels. Cut it into levels first, with "
+            "numpy.digitize(y, cuts) say."
+        )
+
+
+def _check_several(levels: np.ndarray, count: np.ndarray) -> None:
+    if np.count_nonzero(count) > 1:
+        return
+    if not count.any():
+        raise ValueError("y is empty: rows of two levels or more are needed.")
+    only = plain(levels[int(np.argmax(count))])
+    raise ValueError(
+        f"the target holds one class only, {only!r}: there is nothing to rank it against. Rows of "
+        "a second level are needed."
+    )
+
+
+def _heaviest(mass: np.ndarray, count: np.ndarray) -> int:
+    """The level of greatest weight; equal ones are settled by rows, then by the order."""
+    tied = np.flatnonzero(np.isclose(mass, mass.max(), rtol=1e-9))
+    return int(tied[np.argmax(count[tied])])
+
+
+def _all_text(labels: Any) -> bool:
+    return all(isinstance(label, str) for label in labels)
+
+
+def _shown(labels: np.ndarray) -> str:
+    some = ", ".join(repr(plain(label)) for label in labels[:_SHOWN])
+    more = len(labels) - _SHOWN
+    return f"{some} and {more} more" if more > 0 else some

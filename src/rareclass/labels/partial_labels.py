@@ -1,0 +1,223 @@
+"""A label column of which most cells may be empty: rare, majority, unlabelled."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
+
+from rareclass.labels.two_classes import label_array, missing_labels, plain
+
+UNLABELLED = -1
+
+
+class PartialLabels(NamedTuple):
+    """Which rows have which label, and which labels are rare.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The labels, sorted; where there is no majority label, a stand-in for it is among them.
+    majority : any
+        The label of rows outside every ball.
+    rare : tuple
+        The labels that get a ball.
+    code : ndarray of int of shape (n_rows,)
+        Position among ``classes``, -1 for rows without a label.
+    weight : ndarray of shape (n_rows,) or None
+        None means 1.
+    """
+
+    classes: np.ndarray
+    majority: Any
+    rare: tuple
+    code: np.ndarray
+    weight: np.ndarray | None
+
+    def rows_of(self, label: Any) -> np.ndarray:
+        """Numbers of the rows with a label, those of weight 0 left out."""
+        return self._present(self.code == np.flatnonzero(self.classes == label)[0])
+
+    def unlabelled(self) -> np.ndarray:
+        """Numbers of the rows without a label, those of weight 0 left out."""
+        return self._present(self.code == UNLABELLED)
+
+    def labelled_but(self, label: Any) -> np.ndarray:
+        """Numbers of the rows with any other label, those of weight 0 left out."""
+        position = np.flatnonzero(self.classes == label)[0]
+        return self._present((self.code != UNLABELLED) & (self.code != position))
+
+    def not_rare(self) -> np.ndarray:
+        """Numbers of the rows without a rare label, those of weight 0 left out."""
+        rare = np.flatnonzero(np.isin(self.classes, np.array(self.rare)))
+        return self._present(~np.isin(self.code, rare))
+
+    def present(self) -> np.ndarray:
+        """Numbers of all rows but those of weight 0."""
+        return self._present(np.ones(len(self.code), dtype=bool))
+
+    def weight_of(self, rows: np.ndarray) -> np.ndarray:
+        """Weights of some rows."""
+        return np.ones(len(rows)) if self.weight is None else self.weight[rows]
+
+    def without(self, rows: np.ndarray) -> "PartialLabels":
+        """The same with the labels of some rows taken away."""
+        code = self.code.copy()
+        code[rows] = UNLABELLED
+        return self._replace(code=code)
+
+    def _present(self, chosen: np.ndarray) -> np.ndarray:
+        return np.flatnonzero(chosen if self.weight is None else chosen & (self.weight > 0.0))
+
+
+def read_partial_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> PartialLabels:
+    """Tell rare, majority and unlabelled rows apart.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Unlabelled are -1 (or "-1"), None, NaN, a missing value of pandas, an empty text, and the
+        masked entries of a masked array.
+    sample_weight : array-like of shape (n_rows,) or None
+    pos_label : label, list of labels or None
+        The rare ones. None: of two labels the one with less weight (of equals the last), of more
+        all but the one with the most.
+    n_rows : int
+
+    Raises
+    ------
+    ValueError
+        Where no row has a label, `pos_label` does not occur, or a length or weight is wrong.
+    """
+    code, classes = _read_codes(y, n_rows)
+    weight = _read_weight(sample_weight, n_rows)
+    if not len(classes):
+        raise ValueError(
+            "no row has a label: all are unlabelled (-1, None or NaN). Give at least one confirmed "
+            "row of the rare class its label."
+        )
+    known = code != UNLABELLED
+    counts = np.bincount(
+        code[known], None if weight is None else weight[known], minlength=len(classes)
+    )
+    if not counts.any():
+        raise ValueError("every row with a label has sample_weight 0: there is none to learn from.")
+    rare = _rare_labels(classes, counts, pos_label)
+    others = [k for k, label in enumerate(classes) if label not in rare]
+    if not others:
+        classes, code, majority = _with_stand_in(classes, code)
+    else:
+        majority = classes[max(others, key=lambda k: counts[k])]
+    return PartialLabels(classes, majority, rare, code, weight)
+
+
+def _read_codes(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of the rows, and the sorted labels that they stand for."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    masked = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else None
+    y = column_or_1d(label_array(np.ma.getdata(y) if masked is not None else y), warn=True)
+    if len(y) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
+        )
+    empty = _empty_cells(y)
+    if masked is not None:
+        empty |= np.ravel(masked)
+    given = y[~empty]
+    if given.dtype == object and len(given):
+        _refuse_text_beside_numbers(given, np.flatnonzero(~empty))
+        given = np.array(given.tolist())
+    code = np.full(n_rows, UNLABELLED)
+    if not len(given):
+        return code, np.empty(0)
+    check_classification_targets(given)
+    classes, code[~empty] = np.unique(given, return_inverse=True)
+    return code, classes
+
+
+def _refuse_text_beside_numbers(given: np.ndarray, rows: np.ndarray) -> None:
+    """As one array, both would be text, and no number would be found again."""
+    is_text = np.array([isinstance(label, str) for label in given])
+    if is_text.all() or not is_text.any():
+        return
+    text, number = int(is_text.argmax()), int((~is_text).argmax())
+    raise ValueError(
+        f"y holds text beside numbers: {given[text]!r} in row {rows[text]} and "
+        f"{plain(given[number])!r} in row {rows[number]}. Make all labels text or all numbers; "
+        "unlabelled rows are None, or -1 among numbers."
+    )
+
+
+def _empty_cells(y: np.ndarray) -> np.ndarray:
+    """Where there is no label. Infinite labels are refused: they are a mistake and not a gap."""
+    empty = np.zeros(len(y), dtype=bool)
+    missing = missing_labels(y)
+    empty[missing] = True
+    for row in missing:
+        if isinstance(y[row], float) and np.isinf(y[row]):
+            raise ValueError(
+                f"Input y contains infinity: row {row}. Unlabelled rows are -1, None or NaN."
+            )
+    if y.dtype.kind in "if":
+        empty |= y == UNLABELLED
+    elif y.dtype.kind in "US":
+        empty |= (np.char.str_len(y) == 0) | (y == str(UNLABELLED))
+    elif y.dtype == object:
+        empty |= np.array(
+            [
+                (isinstance(v, str) and v in ("", str(UNLABELLED)))
+                or (_is_number(v) and v == UNLABELLED)
+                for v in y
+            ],
+            dtype=bool,
+        )
+    return empty
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def _read_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    like = np.empty((n_rows, 0))
+    return _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
+
+
+def _rare_labels(classes: np.ndarray, counts: np.ndarray, pos_label: Any) -> tuple:
+    """The labels that get a ball: those asked for, else all but the most frequent."""
+    if pos_label is not None:
+        wanted = (
+            list(pos_label) if isinstance(pos_label, (list, tuple, np.ndarray)) else [pos_label]
+        )
+        for label in wanted:
+            found = np.flatnonzero(classes == label)
+            if not len(found) or not counts[found[0]]:
+                raise ValueError(
+                    f"pos_label={label!r} has no row: the labels are "
+                    f"{[plain(known) for known in classes]}. No rare label, no ball."
+                )
+        return tuple(classes[np.isin(classes, wanted)])
+    there = np.flatnonzero(counts)
+    if len(there) == 1:
+        return (classes[there[0]],)
+    most = there[np.argmax(counts[there])]  # of equals the first: the last label is rare
+    return tuple(classes[k] for k in there if k != most)
+
+
+def _with_stand_in(classes: np.ndarray, code: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any]:
+    """A label for rows outside the ball where no row has one: -1, or a text."""
+    stand_in: Any = "not " + " or ".join(map(str, classes)) if classes.dtype.kind in "US" else -1
+    if classes.dtype.kind == "b":
+        stand_in = not classes[0]
+    widened = (
+        np.unique(np.append(classes, stand_in))
+        if classes.dtype.kind != "b"
+        else (np.array([False, True]))
+    )
+    position = np.searchsorted(widened, classes)
+    moved = np.where(code == UNLABELLED, UNLABELLED, position[code])
+    return widened, moved, widened[widened == stand_in][0]

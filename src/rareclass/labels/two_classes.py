@@ -1,0 +1,242 @@
+"""The two classes of a training target, and which of them is rare."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight
+
+
+class HeldRows(Protocol):
+    """Which rows are held and which are summed; `Labels`, or `rareclass.labels.levels.Levels`."""
+
+    @property
+    def rare(self) -> np.ndarray:
+        """Row numbers of those held, increasing, of weight above 0."""
+        ...
+
+    @property
+    def majority(self) -> np.ndarray:
+        """Row numbers of those summed, likewise."""
+        ...
+
+    @property
+    def rare_weight(self) -> np.ndarray:
+        """Weights of those held."""
+        ...
+
+    @property
+    def majority_weight(self) -> np.ndarray | None:
+        """Weights of those summed; None when every row counts once."""
+        ...
+
+
+class Labels(NamedTuple):
+    """The two classes, which of them is rare, and the rows that count.
+
+    ``rare`` and ``majority`` are row numbers in increasing order, of rows with weight above 0.
+    """
+
+    classes: np.ndarray
+    pos_label: Any
+    rare: np.ndarray
+    majority: np.ndarray
+    rare_weight: np.ndarray
+    majority_weight: np.ndarray | None
+
+
+def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labels:
+    """Find the rare class: the label with less weight, or `pos_label`.
+
+    Equal weights are settled by the number of rows, then by the order of the labels (the last
+    one is rare).
+
+    Raises
+    ------
+    ValueError
+        On one class or more than two, a missing label, a `pos_label` that does not occur, a
+        wrong length or a weight below zero.
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    y = column_or_1d(np.asarray(y), warn=True)
+    if len(y) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
+        )
+    missing = missing_labels(y)
+    if len(missing):
+        raise ValueError(
+            f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. "
+            "Drop the rows without a label."
+        )
+    weight = None
+    if sample_weight is not None:
+        like = np.empty((n_rows, 0))
+        weight = _check_sample_weight(
+            sample_weight, like, dtype=np.float64, ensure_non_negative=True
+        )
+        if not weight.any():
+            raise ValueError("every sample_weight is zero: there are no rows to learn from.")
+        weight = weight / weight.max()  # only their ratios count, and 1e160 squared does not fit
+    return _split_classes(y, weight, pos_label)
+
+
+def label_array(y: Any) -> np.ndarray:
+    """Labels as an array in which a missing one can be told: beside text, NaN would become text."""
+    array = np.asarray(y)
+    if array.dtype.kind == "U" and not isinstance(y, np.ndarray):
+        return np.array(y, dtype=object)
+    return array
+
+
+def missing_labels(y: np.ndarray) -> np.ndarray:
+    """Rows whose label is None, NaN, infinite, or a missing value of pandas."""
+    if y.dtype.kind == "f":
+        return np.flatnonzero(~np.isfinite(y))
+    if y.dtype != object:
+        return np.empty(0, dtype=int)
+    names = ("NoneType", "NAType", "NaTType")
+    return np.flatnonzero(
+        [type(v).__name__ in names or (isinstance(v, float) and not np.isfinite(v)) for v in y]
+    )
+
+
+def two_labels(classes: Any) -> np.ndarray:
+    """The two labels that a stream will have, sorted.
+
+    Raises
+    ------
+    ValueError
+        On fewer or more than two, a missing one, or text beside a number: these two would compare
+        as text, and no number among the labels to come would be found.
+
+    Examples
+    --------
+    >>> two_labels(("ok", "fraud")).tolist()
+    ['fraud', 'ok']
+    """
+    wanted = f"classes={classes!r} must be two labels, e.g. classes=[0, 1]"
+    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
+        raise ValueError(f"{wanted}.")
+    each = list(classes) if isinstance(classes, (set, frozenset)) else classes
+    one_by_one = np.ravel(np.array(list(each), dtype=object))
+    if len(missing_labels(one_by_one)):
+        raise ValueError(
+            f"{wanted}; one of them is missing. Rows without a label need no class: see "
+            "test_then_train."
+        )
+    if len({isinstance(label, (str, bytes)) for label in one_by_one}) > 1:
+        raise ValueError(f"{wanted}, both text or both not.")
+    labels = np.unique(np.asarray(each))
+    if len(labels) != 2:
+        raise ValueError(f"{wanted}; there are {len(labels)}.")
+    return labels
+
+
+def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
+    """+1 for rows with the rare label, -1 for those with the other, 0 where there is none.
+
+    Raises
+    ------
+    ValueError
+        On a label that is not among the classes, naming row and label.
+
+    Examples
+    --------
+    >>> signs(np.array([1.0, np.nan, 0.0]), np.array([0, 1]), 1).tolist()
+    [1, 0, -1]
+    """
+    missing = missing_labels(y)
+    if len(missing):  # some of the missing values cannot be compared
+        sign = np.zeros(len(y), np.int8)
+        labelled = np.delete(np.arange(len(y)), missing)
+        sign[labelled] = _signs_of_labels(y[labelled], classes, pos_label, labelled)
+        return sign
+    return _signs_of_labels(y, classes, pos_label)
+
+
+def _signs_of_labels(
+    y: np.ndarray, classes: np.ndarray, pos_label: Any, numbers: np.ndarray | None = None
+) -> np.ndarray:
+    rest = classes[int(classes[0] == pos_label)]
+    sign = (y == pos_label).astype(np.int8) - (y == rest).astype(np.int8)
+    unknown = np.flatnonzero(sign == 0)
+    if len(unknown):
+        first = unknown[0]
+        label, row = y[first], first if numbers is None else numbers[first]
+        raise ValueError(
+            f"row {row}: label {plain(label)!r} is not among the classes "
+            f"{classes.tolist()}. Labels must be of the same kind and spelling as the classes; "
+            "leave other rows out."
+        )
+    return sign
+
+
+def plain(label: Any) -> Any:
+    """A label as a user writes it: 1, and not np.int64(1)."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> Labels:
+    kept = None if weight is None else np.flatnonzero(weight)
+    classes, is_second = _two_classes(y if kept is None else y[kept])
+    kept_weight = None if weight is None else weight[kept]
+    if pos_label is not None:
+        found = np.flatnonzero(classes == pos_label)
+        if not len(found):
+            raise ValueError(f"pos_label={pos_label!r} is not among the labels {classes.tolist()}.")
+        second_is_rare = bool(found[0])
+    else:
+        second_is_rare = _second_is_rare(is_second, kept_weight)
+    is_rare = is_second if second_is_rare else ~is_second
+    rare, majority = np.flatnonzero(is_rare), np.flatnonzero(~is_rare)
+    rare_weight, majority_weight = np.ones(len(rare)), None
+    if kept is not None and kept_weight is not None:
+        rare_weight, majority_weight = kept_weight[rare], kept_weight[majority]
+        rare, majority = kept[rare], kept[majority]
+    number = np.int32 if len(y) < 2**31 else np.int64  # half the bytes, of every row
+    return Labels(
+        classes=classes,
+        pos_label=classes[int(second_is_rare)],
+        rare=rare.astype(number),
+        majority=majority.astype(number),
+        rare_weight=rare_weight,
+        majority_weight=majority_weight,
+    )
+
+
+def _second_is_rare(is_second: np.ndarray, weight: np.ndarray | None) -> bool:
+    """By weight; equal weights are settled by the number of rows, then the last label is rare."""
+    n_second = int(np.count_nonzero(is_second))
+    counts = len(is_second) - n_second, n_second
+    mass = counts if weight is None else (weight[~is_second].sum(), weight[is_second].sum())
+    tied = np.isclose(mass[0], mass[1], rtol=1e-9)
+    return counts[1] <= counts[0] if tied else bool(mass[1] < mass[0])
+
+
+def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The two labels, sorted, and which rows have the second."""
+    other = y != y[0]
+    second = int(other.argmax())
+    # Two labels, the usual case, need no sorting of the rows.
+    if y.dtype != object and other[second] and (~other | (y == y[second])).all():
+        classes = np.sort(y[[0, second]])
+        check_classification_targets(classes)
+        return classes, y == classes[1]
+    classes, code = np.unique(y, return_inverse=True)
+    check_classification_targets(classes)
+    if len(classes) == 1:
+        raise ValueError(
+            f"the target holds one class only, {plain(classes[0])!r}: there is nothing to rank it "
+            "against. Rows of a second class are needed."
+        )
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(y)} with {len(classes)} labels. Use y == label to learn one label "
+            "against the rest (--positive on the command line), or OrdinalRankRC for levels "
+            "that have an order."
+        )
+    return classes, code == 1

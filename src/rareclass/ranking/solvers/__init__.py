@@ -1,0 +1,1 @@
+"""Solvers of the ranking problems, one algorithm a file."""

@@ -1,0 +1,309 @@
+"""Truncated Newton with conjugate gradients, safeguarded by a line search.
+
+The functions here are solvers in the sense of `questions`: they yield what they want to know of
+the objective, and are sent the answers.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from rareclass.ranking.problem import Evaluation
+from rareclass.ranking.solvers.questions import Question, Solver
+from rareclass.solver_status import Status
+
+Preconditioner = Callable[[np.ndarray], np.ndarray]
+"""An approximate inverse Hessian: symmetric and positive definite."""
+
+_ARMIJO = 1e-4
+_MAX_TRIALS = 30
+_MAX_CG = 250
+# A Newton step, of a few products and an evaluation, does better than steps that cut less.
+_POOR = 0.65
+# How much smaller than before a shortcut is to make the gradient, as far as it can tell.
+_EXACT = 0.03
+
+
+class Step(NamedTuple):
+    """One line of the history: the state after an iteration.
+
+    Attributes
+    ----------
+    iteration : int
+    objective, optimality : float
+        Value, and gradient norm relative to the reference.
+    step : float
+        Step length.
+    passes : float
+        Readings of all the rows so far, those of a part by its share.
+    in_memory : float
+        Share of the kernel that is read from memory; the rest is worked out in each pass.
+    """
+
+    iteration: int
+    objective: float
+    optimality: float
+    step: float
+    passes: float
+    in_memory: float
+
+
+class Solution(NamedTuple):
+    """Where the solver stopped, how well, at what cost; the last preconditioner that it built.
+
+    ``gap_goal`` is what `optimality` was to reach where it is a gap to a lower bound.
+    """
+
+    at: Evaluation
+    optimality: float
+    n_iter: int
+    status: Status
+    passes: float
+    history: list[Step]
+    inverse: Preconditioner | None
+    gap_goal: float | None = None
+
+    def followed_by(self, later: "Solution", passes: float = 0.0) -> "Solution":
+        """`later`, with the history and the cost of both and of so many `passes` between."""
+        cost = self.passes + passes
+        history = [
+            step._replace(iteration=step.iteration + self.n_iter, passes=step.passes + cost)
+            for step in later.history
+        ]
+        return later._replace(
+            n_iter=self.n_iter + later.n_iter,
+            passes=cost + later.passes,
+            history=[*self.history, *history],
+        )
+
+    def lightened(self) -> "Solution":
+        """Without what only solvers need: a matrix of landmarks, and the rare side."""
+        return self._replace(inverse=None, at=self.at._replace(rare=None))
+
+
+class Smooth(Protocol):
+    """A convex objective with exact curvature, which answers questions."""
+
+    @property
+    def share_in_memory(self) -> float:
+        """Share of its kernel that is kept between passes."""
+        ...
+
+    def value_at(self, w: np.ndarray) -> Question:
+        """Value and gradient at w: the answer is an `Evaluation`."""
+        ...
+
+    def product(self, at: Evaluation, v: np.ndarray) -> Question:
+        """Hessian at a point times v: the answer is an array."""
+        ...
+
+
+class Shortcut(Protocol):
+    """Finds a good direction without asking about the objective itself."""
+
+    def __call__(self, at: Evaluation, wanted: float) -> tuple[np.ndarray, float]:
+        """A direction of descent, and what it cost in passes.
+
+        Parameters
+        ----------
+        at : Evaluation
+            Where.
+        wanted : float
+            Gradient norm that is to be reached by a step along it.
+        """
+        ...
+
+
+class Precondition(Protocol):
+    """Builds a preconditioner, which costs as much as `patience` Hessian products."""
+
+    @property
+    def patience(self) -> int:
+        """Plain CG iterations to make before building."""
+        ...
+
+    def __call__(self, at: Evaluation) -> Preconditioner | None:
+        """The preconditioner at a point, or None when there is none."""
+        ...
+
+
+def minimize(
+    problem: Smooth,
+    start: Evaluation,
+    reference: float,
+    tol: float,
+    max_iter: int,
+    precondition: Precondition | None = None,
+    inverse: Preconditioner | None = None,
+    shortcut: Shortcut | None = None,
+    passes: float = 0.0,
+    report: Callable[[Step], None] | None = None,
+) -> Solver[Solution]:
+    r"""Minimise a convex, piecewise quadratic function.
+
+    1. Stop when the optimality, :math:`\|g\|` / `reference`, is at most `tol`.
+    2. Direction. While there is a shortcut, its own; it is dropped after a step that did not
+       cut the optimality to `_POOR` of what it was. Then Newton's: conjugate gradients on
+       H p = -g, from zero, until the residual is at most the forcing term times the norm of g.
+       Every iterate is a descent direction. They start with the preconditioner built last,
+       plain if there is none yet; when they have cost as much as building one here would, it
+       is built, and they go on with it.
+    3. Line search on the convex phi(t) = F(w + t p), from t = 1: accept on the Armijo rule;
+       else take the secant root of phi' in the bracket.
+    4. If no step reduces F within rounding error, stop; else go to 1.
+
+    Parameters
+    ----------
+    problem : Smooth
+        What to minimise.
+    start : Evaluation
+        Where to start.
+    reference : float
+        Gradient norm that optimality is measured by (here: the one at zero).
+    tol : float
+        Wanted optimality.
+    max_iter : int
+        Most Newton iterations.
+    precondition : Precondition or None
+        Builds an approximate inverse Hessian at a point.
+    inverse : Preconditioner or None
+        One built before, near by: at the end of the minimisation for another lam, say.
+    shortcut : Shortcut or None
+        Another source of directions.
+    passes : float
+        Passes that the start has cost.
+    report : callable or None
+        Called with each Step.
+
+    Returns
+    -------
+    Solver of a Solution
+
+    Notes
+    -----
+    Cost: one pass of the rows an evaluation and one a CG iteration; the history counts them.
+    """
+    at = start
+    history: list[Step] = []
+    status = Status.MAX_ITER
+    optimality = _relative(at.gradient, reference)
+    for iteration in range(max_iter + 1):
+        # 1.
+        if optimality <= tol:
+            status = Status.CONVERGED
+            break
+        if iteration == max_iter:
+            break
+        # 2.
+        forcing = max(min(0.25, np.sqrt(optimality)), 0.1 * tol / optimality)
+        if shortcut is not None:
+            norm = float(np.linalg.norm(at.gradient))
+            direction, cost = shortcut(at, max(_EXACT, 0.5 * tol / optimality) * norm)
+        else:
+            direction, cost, inverse = yield from _newton_direction(
+                problem, at, forcing, precondition, inverse
+            )
+        # 3.
+        length, trial, n_trials = yield from _search(problem, at, direction)
+        passes += cost + n_trials
+        # 4.
+        if trial is None and shortcut is None:
+            status = Status.ROUNDING
+            break
+        if trial is None:
+            shortcut = None
+            continue
+        at, before = trial, optimality
+        optimality = _relative(at.gradient, reference)
+        if optimality > _POOR * before:
+            shortcut = None
+        history.append(
+            Step(iteration + 1, at.value, optimality, length, passes, problem.share_in_memory)
+        )
+        if report is not None:
+            report(history[-1])
+    return Solution(at, optimality, len(history), status, passes, history, inverse)
+
+
+def _relative(gradient: np.ndarray, reference: float) -> float:
+    norm = float(np.linalg.norm(gradient))
+    return norm / reference if reference > 0.0 else norm
+
+
+def _newton_direction(
+    problem: Smooth,
+    at: Evaluation,
+    forcing: float,
+    precondition: Precondition | None,
+    inverse: Preconditioner | None,
+) -> Solver[tuple[np.ndarray, int, Preconditioner | None]]:
+    """Conjugate gradients on H p = -g: direction, Hessian products, preconditioner at hand."""
+    wanted = forcing * float(np.linalg.norm(at.gradient))
+    p, r = np.zeros_like(at.gradient), -at.gradient
+    patience = precondition.patience if precondition else _MAX_CG
+    p, r, n_products = yield from _conjugate_gradients(problem, at, p, r, wanted, patience, inverse)
+    if precondition is not None and float(np.linalg.norm(r)) > wanted:
+        inverse = precondition(at) or inverse
+        p, r, n_more = yield from _conjugate_gradients(problem, at, p, r, wanted, _MAX_CG, inverse)
+        n_products += n_more
+    return p, n_products, inverse
+
+
+def _conjugate_gradients(
+    problem: Smooth,
+    at: Evaluation,
+    p: np.ndarray,
+    r: np.ndarray,
+    wanted: float,
+    max_products: int,
+    inverse: Preconditioner | None,
+) -> Solver[tuple[np.ndarray, np.ndarray, int]]:
+    """Go on from p with residual r = -g - H p until its norm is `wanted`: (p, r, products)."""
+    z = r if inverse is None else inverse(r)
+    d, rz = z, float(r @ z)
+    for k in range(max_products):
+        Hd = yield problem.product(at, d)
+        curvature = float(d @ Hd)
+        if not curvature > 0.0:  # only rounding can do this: H is at least lam I
+            return (p if p.any() else -at.gradient), r, k + 1
+        alpha = rz / curvature
+        p, r = p + alpha * d, r - alpha * Hd
+        if float(np.linalg.norm(r)) <= wanted:
+            return p, r, k + 1
+        z = r if inverse is None else inverse(r)
+        rz, previous = float(r @ z), rz
+        d = z + (rz / previous) * d
+    return p, r, max_products
+
+
+def _search(
+    problem: Smooth, at: Evaluation, direction: np.ndarray
+) -> Solver[tuple[float, Evaluation | None, int]]:
+    """A step length with enough descent: (length, evaluation there or None, evaluations)."""
+    slope = float(at.gradient @ direction)
+    if not slope < 0.0:
+        return 0.0, None, 0
+    rounding = 4.0 * np.finfo(np.float64).eps * max(abs(at.value), 1e-300)
+    low, low_slope, t = 0.0, slope, 1.0
+    for n in range(1, _MAX_TRIALS + 1):
+        trial: Evaluation = yield problem.value_at(at.w + t * direction)
+        trial_slope = float(trial.gradient @ direction)
+        if trial.value <= at.value + _ARMIJO * t * slope:
+            return t, trial, n
+        # Near the minimum the values agree to the last digit; slopes still tell.
+        flat = abs(trial.value - at.value) <= rounding
+        if flat and abs(trial_slope) <= 0.5 * abs(slope):
+            return t, trial, n
+        if flat and t < 1e-3:
+            break
+        if not trial_slope <= 0.0:  # too far, as is where the loss overflows
+            # The root of phi' lies in (low, t): secant, kept off both ends. Where a flat Hessian
+            # sent the step orders of magnitude too far, phi' is nearly a jump near low: the
+            # interval must shrink by a fixed factor at least.
+            finite = np.isfinite(trial_slope)
+            share = low_slope / (low_slope - trial_slope) if finite else 0.0
+            t = low + min(max(share, 0.05), 0.4) * (t - low)
+        else:
+            low, low_slope, t = t, trial_slope, 2.0 * t
+    return 0.0, None, _MAX_TRIALS

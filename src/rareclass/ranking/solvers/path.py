@@ -1,0 +1,273 @@
+"""Solutions along decreasing sequences of lams, for one problem or for the folds of many."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rareclass.kernels.expansion import expand
+from rareclass.ranking.problem import Evaluation, RankingProblem
+from rareclass.ranking.solvers.newton import Preconditioner, Solution, Step, minimize
+from rareclass.ranking.solvers.part import PartDirection, part_stride
+from rareclass.ranking.solvers.preconditioner import SampledHessian
+from rareclass.ranking.solvers.questions import Solver, solve, solve_in_step
+from rareclass.ranking.solvers.reweighting import reweighted
+
+Report = Callable[[int, float, Step], None]
+
+# A start from a part of the rows is as far from the minimum as the part is from the whole: there
+# is no use in finding it more exactly.
+_START_TOL = 1e-3
+_START_ITER = 50
+
+# Rounding errors of a sum over pairs, in units of the last place of its terms.
+_ROUNDING = 64.0
+_SOME_ROWS = 256
+
+
+def solve_paths(
+    problems: Iterable[Callable[[], RankingProblem]],
+    lams: Sequence[float],
+    tol: float,
+    max_iter: int,
+    at_once: int = 1,
+    report: Report | None = None,
+    done: Callable[[], None] | None = None,
+) -> list[list[Solution]]:
+    r"""Minimise the objectives of several problems over the same rows, for every lam.
+
+    Solvers run in step, so that one pass of the rows serves all of them (see `questions`). On few
+    rows each problem is one solver: from the largest lam to the smallest, each solution starts
+    the next. On many rows every lam is a solver of its own, which starts from the solution on a
+    part of the rows; those are found along the path.
+
+    Parameters
+    ----------
+    problems : iterable of callable
+        Each makes a RankingProblem when its turn comes. Their own lam is not used.
+    lams : sequence of float
+        In any order, all above 0.
+    tol : float
+        Wanted gradient norm, relative to the gradient norm at w = 0 (which lam does not change).
+    max_iter : int
+        Most Newton iterations for each lam.
+    at_once : int
+        Most solvers that run at the same time; each holds a matrix of rank x rank.
+    report : callable or None
+        Called with (number of the problem, lam, Step) after every iteration.
+    done : callable or None
+        Called after every solution.
+
+    Returns
+    -------
+    list of list of Solution
+        By problem, and in the order of `lams`.
+    """
+    order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
+    found: dict[tuple[int, int], Solution] = {}
+
+    def starts() -> Iterator[Callable[[int], Solver[None]]]:
+        for number, make in enumerate(problems):
+
+            def keep(k: int, solution: Solution, number: int = number) -> None:
+                found[number, k] = solution.lightened()
+                if done is not None:
+                    done()
+
+            def tell(lam: float, step: Step, number: int = number) -> None:
+                if report is not None:
+                    report(number, lam, step)
+
+            path = [(k, float(lams[k])) for k in order]
+            yield from _starts(make(), path, _Run(tol, max_iter, keep, tell))
+
+    solve_in_step(starts(), at_once)
+    count = 1 + max((number for number, _ in found), default=-1)
+    return [[found[number, k] for k in range(len(lams))] for number in range(count)]
+
+
+def solve_path(
+    problem: RankingProblem,
+    lams: Sequence[float],
+    tol: float,
+    max_iter: int,
+    at_once: int = 1,
+    report: Callable[[float, Step], None] | None = None,
+) -> list[Solution]:
+    """`solve_paths` for one problem: solutions in the order of `lams`."""
+
+    def tell(_: int, lam: float, step: Step) -> None:
+        if report is not None:
+            report(lam, step)
+
+    return solve_paths([lambda: problem], lams, tol, max_iter, at_once, tell)[0]
+
+
+class _Run(NamedTuple):
+    """What the solvers of a path are told, and whom they tell."""
+
+    tol: float
+    max_iter: int
+    keep: Callable[[int, Solution], None]
+    tell: Callable[[float, Step], None]
+
+    def minimize(
+        self, problem: RankingProblem, start: Evaluation, reference: float, **more: Any
+    ) -> Solver[Solution]:
+        """The solver for one lam, with this tolerance."""
+        return minimize(
+            problem,
+            start,
+            reference,
+            self.tol,
+            self.max_iter,
+            report=partial(self.tell, problem.lam),
+            **more,
+        )
+
+
+Path = Sequence[tuple[int, float]]
+"""Numbers and values of lams, the values decreasing."""
+
+
+def _starts(
+    problem: RankingProblem, path: Path, run: _Run
+) -> Iterator[Callable[[int], Solver[None]]]:
+    stride = part_stride(problem.rows.n_rows, problem.expansion.n_landmarks)
+    # A fold may hold out every row of the part.
+    if stride is None or not problem.on_part(stride).majority_weight.any():
+        yield lambda slot: _one_by_one(replace(problem, slot=slot), path, run)
+        return
+    ends = _PartEnds(problem, stride)
+    for k, lam in path:
+        yield partial(_from_part, problem, ends, k, lam, run)
+
+
+def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
+    """Every lam from the solution for the one before."""
+    start = yield problem.value_at(np.zeros(problem.size))
+    reference = reference_norm(problem, start)
+    inverse, passes = None, 1.0
+    for k, lam in path:
+        start = _shifted(problem, start, lam)
+        problem = problem.with_lam(lam)
+        solution = yield from run.minimize(
+            problem,
+            start,
+            reference,
+            precondition=SampledHessian(problem),
+            inverse=inverse,
+            passes=passes,
+        )
+
+        def again(tangent: RankingProblem, at: Evaluation, last: Solution) -> Solver[Solution]:
+            return run.minimize(
+                tangent,
+                at,
+                reference,
+                precondition=SampledHessian(tangent),
+                inverse=last.inverse,
+            )
+
+        run.keep(k, (yield from reweighted(problem, solution, again)))
+        start, inverse, passes = solution.at, solution.inverse, 0.0
+
+
+def _from_part(
+    problem: RankingProblem, ends: "_PartEnds", k: int, lam: float, run: _Run, slot: int
+) -> Solver[None]:
+    """One lam from the solution on a part of the rows."""
+    solution = ends.next(lam)
+    # The whole is asked for values only, unless the part proves to be no help.
+    problem = replace(problem, lam=lam, slot=None)
+    part = replace(ends.part, lam=lam, slot=slot)
+    if solution is ends.first:
+        # The reference comes with the first pass; the other lams that ask in it are told later.
+        zero = replace(problem, keeps_values=False).value_at(np.zeros(problem.size))
+        at_zero, at = yield zero, problem.value_at(solution.at.w)
+        ends.reference = reference_norm(problem, at_zero)
+    else:
+        at = yield problem.value_at(solution.at.w)
+    solution = yield from run.minimize(
+        problem,
+        at,
+        ends.reference,
+        precondition=SampledHessian(problem, part),
+        inverse=solution.inverse,
+        shortcut=PartDirection(part, ends.share, solution.inverse),
+        passes=1.0 + ends.share * solution.passes,
+    )
+
+    def again(tangent: RankingProblem, at: Evaluation, last: Solution) -> Solver[Solution]:
+        part_of_it = replace(part, rare_weight=tangent.rare_weight)
+        return run.minimize(
+            tangent,
+            at,
+            ends.reference,
+            precondition=SampledHessian(tangent, part_of_it),
+            inverse=last.inverse,
+            shortcut=PartDirection(part_of_it, ends.share, last.inverse),
+        )
+
+    run.keep(k, (yield from reweighted(problem, solution, again)))
+
+
+class _PartEnds:
+    """The path on a part of the rows, walked as its solutions are asked for."""
+
+    def __init__(self, problem: RankingProblem, stride: int) -> None:
+        self.part = replace(problem.on_part(stride), slot=-1)
+        self.share = self.part.rows.n_rows / problem.rows.n_rows
+        self.first: Solution | None = None
+        self.reference = np.nan
+        self._at = self.part.evaluate(np.zeros(problem.size))
+        self._norm_at_zero = reference_norm(self.part, self._at)
+        self._lam = self.part.lam
+        self._inverse: Preconditioner | None = None
+
+    def next(self, lam: float) -> Solution:
+        """The solution for the next smaller lam."""
+        problem = self.part.with_lam(lam)
+        solution = solve(
+            minimize(
+                problem,
+                _shifted(self.part.with_lam(self._lam), self._at, lam),
+                self._norm_at_zero,
+                _START_TOL,
+                _START_ITER,
+                SampledHessian(problem),
+                self._inverse,
+            )
+        )
+        self._at, self._lam, self._inverse = solution.at, lam, solution.inverse
+        self.first = self.first or solution
+        return solution
+
+
+def reference_norm(problem: RankingProblem, at_zero: Evaluation) -> float:
+    """Norm of the gradient at w = 0; zero where that is rounding error of what it sums up.
+
+    There is nothing to learn then, and w = 0 is the minimum.
+    """
+    norm = float(np.linalg.norm(at_zero.gradient))
+    # The mean pull on the rare rows has about the norm of a row; the majority's balances it. Some
+    # rows tell its size.
+    some = problem.rare_kernel[:: max(1, len(problem.rare_kernel) // _SOME_ROWS)]
+    features = expand(some, problem.whitener)
+    of_a_row = float(np.sqrt((features * features).sum(axis=1).max(initial=0.0)))
+    eps = float(np.finfo(problem.rare_kernel.dtype).eps)
+    return norm if norm > _ROUNDING * eps * max(of_a_row, 1e-300) else 0.0
+
+
+def _shifted(problem: RankingProblem, at: Evaluation, to: float) -> Evaluation:
+    """An evaluation for another lam: only the regulariser changes, which needs no pass."""
+    w = problem.regularized(at.w)
+    if not w.any():
+        return at
+    shift = to - problem.lam
+    return at._replace(
+        value=at.value + 0.5 * shift * float(w @ w),
+        gradient=at.gradient + shift * w,
+    )

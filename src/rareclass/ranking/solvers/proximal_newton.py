@@ -1,0 +1,236 @@
+r"""Proximal Newton for :math:`L(w) + \lambda \sum_r |w_r|`, with a working set of unknowns."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from rareclass.ranking.problem import Evaluation, RankingProblem
+from rareclass.ranking.solvers.active_hessian import ActiveHessian
+from rareclass.ranking.solvers.certificate import violations
+from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.quadratic_model import QuadraticModel
+from rareclass.ranking.solvers.questions import Solver
+from rareclass.solver_status import Status
+
+_ARMIJO = 1e-4
+_MAX_TRIALS = 30
+# Unknowns that join the working set in one iteration: at least, and beside those in use.
+_LEAST_NEW, _NEW_A_USED = 16, 1.0
+# Damping beside the mean curvature: the least that keeps the model's minimum unique.
+_LEAST_DAMPING = 1e-10
+# The model's minimum is found to this share of the violation that is left.
+_EXACT = 0.05
+
+
+class Penalized(NamedTuple):
+    """A smooth problem with lam = 0, and the penalty beside it.
+
+    Attributes
+    ----------
+    problem : RankingProblem
+    lam : float
+    penalized : ndarray of bool of shape (size,)
+        True for the weights of landmarks, false for a loss's own unknowns.
+    """
+
+    problem: RankingProblem
+    lam: float
+    penalized: np.ndarray
+
+    @property
+    def thresholds(self) -> np.ndarray:
+        """lam p."""
+        return self.lam * self.penalized
+
+    def penalty(self, w: np.ndarray) -> float:
+        """What the penalty adds at w."""
+        return float(self.thresholds @ np.abs(w))
+
+    def value(self, at: Evaluation) -> float:
+        """The whole objective at a point where the smooth part is known."""
+        return at.value + self.penalty(at.w)
+
+    def violations(self, at: Evaluation) -> np.ndarray:
+        """By how much each condition of the minimum is violated."""
+        return violations(at.w, at.gradient, self.thresholds)
+
+
+def minimize(
+    objective: Penalized,
+    start: Evaluation,
+    reference: float,
+    tol: float,
+    max_iter: int,
+    passes: float = 0.0,
+    report: Callable[[Step], None] | None = None,
+) -> Solver[Solution]:
+    r"""Minimise the smooth part of a problem plus lam times the sum of absolute weights.
+
+    1. Stop when the optimality, the largest violation of the conditions of the minimum (see
+       `certificate`) over `reference`, is at most `tol`. Each evaluation gives the violations of
+       all unknowns, so that none is screened out unseen.
+    2. Working set: the unknowns that are not zero, and those zeros whose condition is violated
+       most. The Hessian among them is one pass, and the minimum of the model
+
+       .. math:: g'd + \tfrac12 d'(H + \mu I)d + \lambda \sum_r |w_r + d_r|
+
+       is found by coordinate descent. The damping mu is as good as zero unless a search had to
+       shorten its step, or the model promises more than the whole objective: L is not negative.
+    3. Line search on the objective along d, from the whole step.
+    4. If no step reduces the objective within rounding error, stop; else go to 1.
+
+    Parameters
+    ----------
+    objective : Penalized
+        What to minimise.
+    start : Evaluation
+        Of the smooth part, where to start.
+    reference : float
+        Slope that violations are measured by: here the largest at zero.
+    tol : float
+        Wanted optimality.
+    max_iter : int
+        Most iterations.
+    passes : float
+        Passes that the start has cost.
+    report : callable or None
+        Called with each Step.
+
+    Returns
+    -------
+    Solver of a Solution
+        Its evaluation has the value of the whole objective, and the gradient of the smooth part.
+
+    Notes
+    -----
+    Cost: two passes an iteration. Where L is quadratic the step is exact, so that an iteration
+    that changes neither the working set nor the pairs with curvature is the last but one.
+
+    References
+    ----------
+    .. [1] Lee, Sun, Saunders, "Proximal Newton-type methods for minimizing composite functions",
+       SIAM Journal on Optimization 24(3), 2014.
+    """
+    at, damping = start, 0.0
+    history: list[Step] = []
+    status = Status.MAX_ITER
+    for iteration in range(max_iter + 1):
+        # 1.
+        violated = objective.violations(at)
+        optimality = _relative(violated, reference)
+        if optimality <= tol:
+            status = Status.CONVERGED
+            break
+        if iteration == max_iter:
+            break
+        # 2.
+        working = _working_set(at.w, violated)
+        H = yield ActiveHessian(objective.problem, at, working)
+        wanted = min(_EXACT, optimality) * violated.max()
+        wanted = max(wanted, 0.1 * tol * reference)
+        target, promised, damping = _model_minimum(objective, at, working, H, damping, wanted)
+        # 3.
+        length, trial, n_trials = yield from _search(objective, at, target, promised)
+        passes += 1 + n_trials
+        # 4.
+        if trial is None:
+            status = Status.ROUNDING
+            break
+        damping = 0.25 * damping if length == 1.0 else max(4.0 * damping, _curvature(H))
+        at = trial
+        optimality = _relative(objective.violations(at), reference)
+        history.append(
+            Step(
+                iteration + 1,
+                objective.value(at),
+                optimality,
+                length,
+                passes,
+                objective.problem.share_in_memory,
+            )
+        )
+        if report is not None:
+            report(history[-1])
+    at = at._replace(value=objective.value(at))
+    return Solution(at, optimality, len(history), status, passes, history, None)
+
+
+def _relative(violated: np.ndarray, reference: float) -> float:
+    worst = float(violated.max(initial=0.0))
+    return worst / reference if reference > 0.0 else worst
+
+
+def _curvature(H: np.ndarray) -> float:
+    """Mean of the curvatures of the unknowns."""
+    return float(np.trace(H)) / len(H)
+
+
+def _working_set(w: np.ndarray, violated: np.ndarray) -> np.ndarray:
+    """The unknowns in use, and as many again of those that should be: increasing."""
+    used = np.flatnonzero(w)
+    new = np.flatnonzero((w == 0.0) & (violated > 0.0))
+    most = max(_LEAST_NEW, int(_NEW_A_USED * len(used)))
+    if len(new) > most:
+        new = new[np.argsort(-violated[new], kind="stable")[:most]]
+    return np.union1d(used, new)
+
+
+def _model_minimum(
+    objective: Penalized,
+    at: Evaluation,
+    working: np.ndarray,
+    H: np.ndarray,
+    damping: float,
+    wanted: float,
+) -> tuple[np.ndarray, float, float]:
+    """Where the model is least, the decrease that it promises there, and the damping used."""
+    here, thresholds = objective.value(at), objective.thresholds[working]
+    gradient, w = at.gradient[working], at.w[working]
+    # A generalised Hessian of a loss that is not convex may bend down somewhere.
+    bend = max(-float(np.linalg.eigvalsh(H)[0]), 0.0) if len(H) else 0.0
+    steepest = violations(w, gradient, thresholds)
+    # With this damping alone, a model without curvature promises about half of all there is.
+    enough = float(steepest @ steepest) / max(here, np.finfo(float).tiny)
+    while True:
+        shift = bend + max(damping, _LEAST_DAMPING * (_curvature(H) + enough))
+        model = QuadraticModel(w, gradient, H + shift * np.eye(len(H)), thresholds)
+        v = model.minimum(wanted)
+        promised = model.decrease(v)
+        if promised <= here or damping >= enough:
+            break
+        damping = max(4.0 * shift, enough)
+    target = at.w.copy()
+    target[working] = v
+    return target, promised, damping
+
+
+def _search(
+    objective: Penalized, at: Evaluation, target: np.ndarray, promised: float
+) -> Solver[tuple[float, Evaluation | None, int]]:
+    """A step towards the target with enough descent: (length, evaluation or None, evaluations)."""
+    if not promised > 0.0:
+        return 0.0, None, 0
+    here, direction = objective.value(at), target - at.w
+    slope = float(at.gradient @ direction)
+    slope += float(objective.thresholds @ (np.abs(target) - np.abs(at.w)))
+    rounding = 4.0 * np.finfo(np.float64).eps * max(abs(here), 1e-300)
+    before, t = objective.violations(at).max(), 1.0
+    for n in range(1, _MAX_TRIALS + 1):
+        # At the whole step zeros are exact.
+        w = target if t == 1.0 else at.w + t * direction
+        trial: Evaluation = yield objective.problem.value_at(w)
+        value = objective.value(trial)
+        if value <= here + _ARMIJO * t * slope:
+            return t, trial, n
+        # Near the minimum the values agree to the last digit; violations still tell.
+        flat = abs(value - here) <= rounding
+        if flat and objective.violations(trial).max() <= 0.5 * before:
+            return t, trial, n
+        if flat and t < 1e-3:
+            break
+        # Where the parabola through value, slope and trial value is least.
+        rise = value - here - t * slope
+        share = -0.5 * t * slope / rise if np.isfinite(rise) and rise > 0.0 else 0.0
+        t *= min(max(share, 0.1), 0.5)
+    return 0.0, None, _MAX_TRIALS

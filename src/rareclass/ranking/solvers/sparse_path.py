@@ -1,0 +1,162 @@
+"""Sparse solutions along decreasing sequences of lams, for one problem or for many folds."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from rareclass.ranking.problem import Evaluation, RankingProblem
+from rareclass.ranking.solvers.certificate import largest_lam
+from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.proximal_newton import Penalized, minimize
+from rareclass.ranking.solvers.questions import Solver, answer, solve_in_step
+from rareclass.ranking.solvers.reweighting import reweighted
+
+# Of the grid of lams: the ratio of neighbours, how many there are, and the exponents before them,
+# where one landmark comes in after the other.
+_RATIO, _N_LAMS = 2.0**-0.5, 32
+_FIRST = 2.0 ** np.arange(-5, 0)
+
+Report = Callable[[int, float, Step], None]
+
+# From one lam to the next at most this factor at once: what is in use then changes by little.
+_FACTOR = 8.0
+# Lams on the way are solved to violations of this share of them.
+_ON_THE_WAY = 0.1
+
+
+def default_lams(problems: Sequence[Callable[[], RankingProblem]]) -> tuple[float, ...]:
+    r"""Lams from one landmark or a few to most of them.
+
+    They are :math:`\lambda_{\max} 2^{-k/2}` for k = 1, 2, ..., 32, and before them k = 1/32, 1/16,
+    ..., 1/2. From :math:`\lambda_{\max}` on no landmark is used; it is known from one pass of the
+    rows. For problems with several losses the grid begins at the largest one and ends at the
+    smallest one's end.
+
+    Parameters
+    ----------
+    problems : sequence of callable
+        Each makes a RankingProblem over the same rows, in the coordinates of `unit_norm`.
+    """
+    asked = [replace(make(), lam=0.0, slot=None) for make in problems]
+    at_zero = answer([p.value_at(np.zeros(p.size)) for p in asked])
+    largest = [
+        largest_lam(at.gradient, np.arange(p.size) < p.rank)
+        for p, at in zip(asked, at_zero, strict=True)
+    ]
+    # Where no landmark tells rare from other rows, any lam gives the same model.
+    known = [lam for lam in largest if lam > 0.0] or [1.0]
+    n_lams = _N_LAMS + int(np.ceil(np.log(max(known) / min(known)) / -np.log(_RATIO)))
+    exponents = np.concatenate([_FIRST, np.arange(1, n_lams + 1)])
+    return tuple((max(known) * _RATIO**exponents).tolist())
+
+
+def solve_paths(
+    problems: Iterable[Callable[[], RankingProblem]],
+    lams: Sequence[float],
+    tol: float,
+    max_iter: int,
+    at_once: int = 1,
+    report: Report | None = None,
+    done: Callable[[], None] | None = None,
+) -> list[list[Solution]]:
+    """Minimise the penalised objectives of several problems over the same rows, for every lam.
+
+    Each problem is one solver, which goes from its largest useful lam down, each solution
+    starting the next; solvers run in step, so that one pass of the rows serves all of them (see
+    `questions`). Where the next lam is far below the last, it goes there by lams in between.
+
+    Parameters
+    ----------
+    problems : iterable of callable
+        Each makes a RankingProblem in the coordinates of `unit_norm`. Its own lam is not used.
+    lams : sequence of float
+        In any order, all above 0.
+    tol : float
+        Wanted largest violation of the conditions of the minimum, relative to the largest slope
+        at w = 0.
+    max_iter : int
+        Most iterations for each lam.
+    at_once : int
+        Most solvers that run at the same time.
+    report : callable or None
+        Called with (number of the problem, lam, Step) after every iteration.
+    done : callable or None
+        Called after every solution.
+
+    Returns
+    -------
+    list of list of Solution
+        By problem, and in the order of `lams`.
+    """
+
+    def starts() -> Iterator[Callable[[int], Solver[list[Solution]]]]:
+        for number, make in enumerate(problems):
+            tell = partial(report, number) if report is not None else None
+            yield partial(_walk, make(), lams, _Run(tol, max_iter, tell, done))
+
+    return solve_in_step(starts(), at_once)
+
+
+class _Run(NamedTuple):
+    """What the solvers of a path are told, and whom they tell."""
+
+    tol: float
+    max_iter: int
+    tell: Callable[[float, Step], None] | None
+    done: Callable[[], None] | None
+
+
+def _walk(
+    problem: RankingProblem, lams: Sequence[float], run: _Run, slot: int
+) -> Solver[list[Solution]]:
+    """Every lam from the solution for the one before."""
+    problem = replace(problem, lam=0.0, slot=slot)
+    penalized = np.arange(problem.size) < problem.rank
+    at: Evaluation = yield problem.value_at(np.zeros(problem.size))
+    reference = float(np.abs(at.gradient).max(initial=0.0))
+    last, passes = largest_lam(at.gradient, penalized), 1.0
+    found: dict[int, Solution] = {}
+    for k in np.argsort(-np.asarray(lams), kind="stable"):
+        lam = float(lams[k])
+        for between in _between(last, lam):
+            objective = Penalized(problem, between, penalized)
+            near = yield from minimize(
+                objective, at, between, _ON_THE_WAY, run.max_iter, passes, _teller(run, lam)
+            )
+            at, passes = _smooth_part(objective, near), near.passes
+        objective = Penalized(problem, lam, penalized)
+        solution = yield from minimize(
+            objective, at, reference, run.tol, run.max_iter, passes, _teller(run, lam)
+        )
+        at, passes, last = _smooth_part(objective, solution), 0.0, min(lam, last)
+
+        def again(
+            tangent: RankingProblem, start: Evaluation, _: Solution, lam: float = lam
+        ) -> Solver[Solution]:
+            convex = Penalized(tangent, lam, penalized)
+            return minimize(convex, start, reference, run.tol, run.max_iter, 0.0, _teller(run, lam))
+
+        solution = yield from reweighted(problem, solution, again, objective.penalty)
+        found[int(k)] = solution.lightened()
+        if run.done is not None:
+            run.done()
+    return [found[k] for k in range(len(lams))]
+
+
+def _teller(run: _Run, lam: float) -> Callable[[Step], None] | None:
+    return None if run.tell is None else partial(run.tell, lam)
+
+
+def _between(last: float, lam: float) -> list[float]:
+    """Lams on the way from the last one to the next, at even ratios."""
+    steps = int(np.ceil(np.log(last / lam) / np.log(_FACTOR))) if last > lam else 1
+    return [last * (lam / last) ** (k / steps) for k in range(1, steps)]
+
+
+def _smooth_part(objective: Penalized, solution: Solution) -> Evaluation:
+    """The solution's evaluation without the penalty."""
+    at = solution.at
+    return at._replace(value=at.value - objective.penalty(at.w))

@@ -1,1 +1,0 @@
-"""Rows that keep arriving: read where they are written, encoded, and learned from one by one."""

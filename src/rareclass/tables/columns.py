@@ -1,0 +1,249 @@
+"""What each column of a table holds, and what is done with it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import polars as pl
+
+from rareclass.errors import InputError
+from rareclass.tables.cells import CellProfile, is_text_type
+from rareclass.tables.column_facts import HIGH_CARDINALITY, ColumnFacts
+
+Kind = Literal[
+    "number",
+    "boolean",
+    "date",
+    "category",
+    "high-cardinality category",
+    "text",
+    "constant",
+    "id-like",
+    "unusable",
+]
+Reading = Literal["number", "date", "string"]
+DROPPED_KINDS: tuple[Kind, ...] = ("constant", "id-like", "unusable")
+
+# A column is id-like when this share of its cells is distinct.
+ID_SHARE = 0.95
+# Fewer rows than this say too little to call a column an identifier.
+ID_LEAST_ROWS = 20
+# Cells of this many words on average are text, not names.
+TEXT_WORDS = 3.0
+# A column of numbers with a few cells of text is a mistake in the file, not a set of categories.
+NUMBER_SHARE = 0.95
+
+_ID_NAME = re.compile(
+    r"(^|[\s_.-])(id|uid|uuid|guid|key|pk|index|idx|rowid|row|row_?(no|num|number)|serial)$",
+    re.IGNORECASE,
+)
+_MEAN_OF_TARGET = "rare share"
+_MANY_VALUED: tuple[Kind, str] = (
+    "high-cardinality category",
+    f"{_MEAN_OF_TARGET} of each value, out of fold",
+)
+_CAMEL_ID_NAME = re.compile(r"[a-z](Id|ID|Key)$")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the training table.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the file.
+    kind : Kind
+        What it holds.
+    treatment : str
+        What is done with it, in words.
+    n_missing : int
+        Number of empty cells.
+    n_distinct : int
+        Number of distinct values.
+    reads_as : Reading
+        What its cells are read as.
+    date_format : str or None
+        How its dates are written, when they are text.
+    """
+
+    name: str
+    kind: Kind
+    treatment: str
+    reads_as: Reading
+    n_missing: int = 0
+    n_distinct: int = 0
+    date_format: str | None = None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the model sees this column."""
+        return self.kind not in DROPPED_KINDS
+
+
+def type_of_text_column(
+    name: str, profile: CellProfile, forced_categories: Sequence[str]
+) -> tuple[Reading, str | None]:
+    """Decide what the text cells of a column are read as.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    profile : CellProfile
+        What its cells look like.
+    forced_categories : sequence of str
+        Columns that the user declared to be categories.
+
+    Returns
+    -------
+    reads_as : Reading
+    date_format : str or None
+
+    Raises
+    ------
+    InputError
+        When nearly all cells are numbers and a few are text, or numbers are written with commas.
+    """
+    if name in forced_categories or profile.n_present == 0:
+        return "string", None
+    if profile.n_numbers == profile.n_present:
+        return "number", None
+    if profile.date_formats:
+        return "date", profile.date_formats[0]
+    if profile.n_numbers + profile.n_comma_numbers == profile.n_present:
+        raise InputError(
+            f"Column {name!r} holds numbers with commas, which may mean decimals or thousands: "
+            f"{profile.first_text!r} at row {profile.first_text_row}.",
+            f"Write them with a decimal point and nothing else; --category {name} takes the "
+            f"column as categories, --drop {name} leaves it out.",
+        )
+    share = profile.n_numbers / profile.n_present
+    if share >= NUMBER_SHARE and profile.has_many_values:
+        raise InputError(
+            f"Column {name!r} holds text at row {profile.first_text_row}: "
+            f"{profile.first_text!r} ({share:.1%} of its cells are numbers).",
+            f"Correct that cell or leave it empty; --category {name} takes the column as "
+            f"categories, --drop {name} leaves it out.",
+        )
+    return "string", None
+
+
+def describe_column(
+    facts: ColumnFacts,
+    integers: bool,
+    date_format: str | None,
+    forced_category: bool,
+    kept: bool = False,
+) -> Column:
+    """Say what a typed column holds and what will be done with it.
+
+    Parameters
+    ----------
+    facts : ColumnFacts
+        What is known about the column, after its text has been read as numbers or dates.
+    integers : bool
+        Whether its numbers are whole as written in the file.
+    date_format : str or None
+        How its dates were written.
+    forced_category : bool
+        Whether the user declared it to be a category.
+    kept : bool
+        Whether the user wants it used even if it looks like an identifier.
+    """
+    kind, treatment = _kind_of(facts, integers and not kept, forced_category)
+    if kind == "id-like" and kept:
+        kind, treatment = _MANY_VALUED
+    if kind == "date" and date_format and re.search("%d[/.-]%m|%m/%d", date_format):
+        treatment += f" (read as {_readable(date_format)})"
+    reads_as = _reading_of(facts.dtype)
+    if facts.n_missing and kind not in DROPPED_KINDS and kind != "text":
+        treatment += "; empty: " + (
+            "a value too" if reads_as == "string" else "median and a marker"
+        )
+    return Column(
+        facts.name, kind, treatment, reads_as, facts.n_missing, facts.n_distinct, date_format
+    )
+
+
+def mean_of_target_named(column: Column, name: str) -> Column:
+    """Return the column with the mean of a target that has no rare class called `name`."""
+    if column.kind != "high-cardinality category":
+        return column
+    return replace(column, treatment=column.treatment.replace(_MEAN_OF_TARGET, name))
+
+
+def _reading_of(dtype: pl.DataType) -> Reading:
+    if is_text_type(dtype):
+        return "string"
+    return "date" if dtype.is_temporal() and dtype != pl.Duration else "number"
+
+
+def _kind_of(facts: ColumnFacts, integers: bool, forced_category: bool) -> tuple[Kind, str]:
+    if facts.n_distinct == 0:
+        return "constant", "dropped: every cell is empty"
+    if facts.n_distinct == 1 and not facts.n_missing:
+        always = f" {_short(facts.values[0])}" if facts.values else " the same"
+        return "constant", f"dropped: always{always}"
+    if facts.dtype.is_numeric():
+        return _kind_of_numbers(facts, integers)
+    if facts.dtype.is_temporal():
+        return "date", "year, month, day and total seconds"
+    if is_text_type(facts.dtype):
+        return _kind_of_strings(facts, forced_category)
+    return "unusable", f"dropped: cells of type {facts.dtype} cannot be used"
+
+
+def _kind_of_numbers(facts: ColumnFacts, integers: bool) -> tuple[Kind, str]:
+    is_key = not facts.n_missing and facts.n_distinct == facts.n_rows >= ID_LEAST_ROWS
+    if integers and is_key:
+        reason = _reason_for_id(facts)
+        if reason:
+            return "id-like", f"dropped: {reason}"
+    if facts.n_distinct == 2 and {facts.low, facts.high} == {0.0, 1.0}:
+        return "boolean", "0 or 1"
+    return "number", "standardised"
+
+
+def _reason_for_id(facts: ColumnFacts) -> str:
+    if facts.high - facts.low + 1 == facts.n_rows:
+        return "consecutive whole numbers, one a row"
+    if facts.is_in_order:
+        return "distinct whole numbers in row order"
+    if _ID_NAME.search(facts.name) or _CAMEL_ID_NAME.search(facts.name):
+        return "named like an identifier and different in every row"
+    return ""
+
+
+def _kind_of_strings(facts: ColumnFacts, forced_category: bool) -> tuple[Kind, str]:
+    n_present = facts.n_rows - facts.n_missing
+    if facts.n_distinct < HIGH_CARDINALITY:
+        if _looks_boolean(facts.values or []):
+            return "boolean", "0 or 1"
+        return "category", "one column a value"
+    if not forced_category and facts.n_distinct >= 0.5 * n_present:
+        if facts.mean_words >= TEXT_WORDS:
+            return "text", "30 numbers from letter groups (tf-idf)"
+        if facts.n_distinct >= ID_SHARE * n_present:
+            return "id-like", "dropped: different in (nearly) every row"
+    return _MANY_VALUED
+
+
+def _looks_boolean(distinct: Sequence[object]) -> bool:
+    values = {str(value).strip().lower() for value in distinct}
+    pairs = ({"true", "false"}, {"t", "f"}, {"yes", "no"}, {"y", "n"})
+    return values in pairs
+
+
+def _short(value: object) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 20 else text[:19] + "…"
+
+
+def _readable(date_format: str) -> str:
+    words = {"%Y": "year", "%m": "month", "%d": "day", "%b": "month name", "%H": "h", "%M": "min"}
+    words |= {"%S": "s", "%.f": "", "%z": " zone", "%T": "h:min:s"}
+    for code, word in words.items():
+        date_format = date_format.replace(code, word)
+    return date_format

@@ -1,0 +1,143 @@
+"""One file, or standard input, opened as the source of rows that it is."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+from rareclass.errors import InputError
+from rareclass.tables.batch import Batch
+from rareclass.tables.byte_streams import ByteStream, FileBytes, PipeBytes
+from rareclass.tables.compressed import plain_suffix
+from rareclass.tables.csv_source import CsvSource
+from rareclass.tables.jsonl_source import JsonLinesSource
+from rareclass.tables.parquet_source import ParquetSource
+from rareclass.tables.text_lines import BLOCK_BYTES
+from rareclass.tables.text_source import TextSource
+
+FORMAT_OF_SUFFIX = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+class Reading(NamedTuple):
+    """How files are read.
+
+    Parameters
+    ----------
+    follow : bool
+        Whether to wait for more at the end of a text file that is not compressed.
+    columns : list of str or None
+        The columns to hand out; by default those of the file, or of the first JSON object.
+    separator : str or None
+        Of CSV; found out by default.
+    exact_columns : collection of str
+        Of Parquet: see `ParquetSource`.
+    block_bytes : int
+        Bytes of text to read at a time. The rows do not depend on it.
+    """
+
+    follow: bool = False
+    columns: list[str] | None = None
+    separator: str | None = None
+    exact_columns: Collection[str] = ()
+    block_bytes: int = BLOCK_BYTES
+
+
+class FileSource(Protocol):
+    """The rows of one file.
+
+    `read` gives None at the end, and a batch without records where more may come.
+    """
+
+    columns: Any
+
+    def read(self, max_records: int) -> Batch | None:
+        """Return the next records."""
+
+    def finish(self) -> None:
+        """Take the end of what is there for the end."""
+
+    def close(self) -> None:
+        """Give the file back."""
+
+
+def open_file(
+    path: Path, name: str, position: dict[str, Any] | None, reading: Reading
+) -> FileSource:
+    """Open a file by its suffix, or else by its first bytes.
+
+    Raises
+    ------
+    InputError
+        When it is missing or not what its suffix says, or belongs to another position.
+    """
+    file_format = FORMAT_OF_SUFFIX.get(plain_suffix(path)) or _format_of_content(path)
+    _check_format(file_format, position, str(path))
+    if file_format == "parquet":
+        return ParquetSource(path, name, position, reading.columns, reading.exact_columns)
+    return _open_text(FileBytes(path, reading.follow), name, file_format, position, reading)
+
+
+def open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading) -> FileSource:
+    """Open standard input: CSV, or JSON lines where the first line begins with a brace.
+
+    A pipe cannot go back: with a position the same stream is expected from its beginning, and
+    what was read before is passed over.
+    """
+    stream = PipeBytes(pipe, reading.follow)
+    if stream.start.startswith(b"PAR1"):
+        raise InputError(
+            "Parquet cannot be read from standard input.", "Give the name of the file."
+        )
+    file_format = _format_of_text(stream.start)
+    _check_format(file_format, position, "Standard input")
+    return _open_text(stream, "-", file_format, position, reading)
+
+
+def _open_text(
+    stream: ByteStream,
+    name: str,
+    file_format: str,
+    position: dict[str, Any] | None,
+    reading: Reading,
+) -> TextSource:
+    columns, separator, block_bytes = reading.columns, reading.separator, reading.block_bytes
+    try:
+        if file_format == "jsonl":
+            return JsonLinesSource(stream, name, position, columns, block_bytes)
+        source = CsvSource(stream, name, position, columns, separator, block_bytes)
+        source.find_header()
+    except BaseException:
+        stream.close()
+        raise
+    return source
+
+
+def _check_format(file_format: str, position: dict[str, Any] | None, title: str) -> None:
+    key = "row" if file_format == "parquet" else "header" if file_format == "csv" else "offset"
+    if position is None or (key in position and (key != "offset" or "header" not in position)):
+        return
+    raise InputError(
+        f"{title} is {file_format}, which is not what was read before.",
+        "Give the same source, or an empty checkpoint.",
+    )
+
+
+def _format_of_content(path: Path) -> str:
+    stream = FileBytes(path, growing=False)
+    try:
+        start = stream.read(1 << 12) or b""
+    finally:
+        stream.close()
+    return "parquet" if start.startswith(b"PAR1") else _format_of_text(start)
+
+
+def _format_of_text(start: bytes) -> str:
+    return "jsonl" if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") else "csv"

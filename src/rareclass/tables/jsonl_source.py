@@ -1,0 +1,163 @@
+"""JSON lines: an object with plain values on each line."""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from rareclass.tables.batch import columns_fault
+from rareclass.tables.byte_streams import ByteStream
+from rareclass.tables.text_lines import BLOCK_BYTES
+from rareclass.tables.text_source import NOT_UTF8, TakenRows, TextSource
+
+_scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+
+
+class JsonLinesSource(TextSource):
+    """Rows from JSON lines.
+
+    The columns are the keys of the first object, unless they are given. A key that a later
+    object lacks is None there; one that is not a column makes its row rejected. A list or an
+    object as value is handed on as its JSON text.
+
+    Parameters
+    ----------
+    stream : ByteStream
+    name : str
+    position : dict or None
+    columns : sequence of str, optional
+    block_bytes : int
+    """
+
+    def __init__(
+        self,
+        stream: ByteStream,
+        name: str,
+        position: dict[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        super().__init__(stream, name, position, block_bytes)
+        if position is not None and position["columns"] is not None:
+            columns = position["columns"]
+        self._set_columns(None if columns is None else list(columns))
+
+    def _set_columns(self, columns: list[str] | None) -> None:
+        self.columns = columns
+        # Of one name itemgetter gives the cell, of several a tuple.
+        self._cells = itemgetter(*columns) if columns and len(columns) > 1 else None
+
+    def _take(self, taken: TakenRows, max_records: int) -> None:
+        at = 0
+        if max_records > taken.n_read:
+            for at, raw in self._numbered():
+                self._take_line(taken, self._lines.line + at - 1, raw)
+                if taken.n_read == max_records:
+                    break
+        self._lines.take(at)
+
+    def _numbered(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines ahead, and read on at their end, each with the lines up to it."""
+        n_seen = 0
+        while True:
+            for raw in islice(self._lines.ahead, n_seen, None):
+                n_seen += 1
+                yield n_seen, raw
+            if n_seen == len(self._lines.ahead) and not self._lines.fill():
+                return
+
+    def _take_line(self, taken: TakenRows, line: int, raw: bytes) -> None:
+        try:
+            found = _parsed(raw.decode("utf-8"))
+        except UnicodeDecodeError:
+            self._reject(taken, line, NOT_UTF8, raw)
+            return
+        except (ValueError, RecursionError) as error:
+            if raw.strip():
+                self._reject(taken, line, _json_fault(error), raw)
+            return
+        if not isinstance(found, dict):
+            self._reject(taken, line, f"not a JSON object but {_kind_of(found)}", raw)
+            return
+        if b"\\u" in raw and not _is_text(found):
+            self._reject(taken, line, "half of a surrogate pair (\\ud800 to \\udfff)", raw)
+            return
+        row = self._row_of(found)
+        if isinstance(row, str):
+            self._reject(taken, line, row, raw)
+        else:
+            taken.rows.append(row)
+            taken.lines.append(line)
+
+    def _row_of(self, found: dict[str, Any]) -> Sequence[Any] | str:
+        """Return the cells of an object, or what is wrong with it."""
+        if self.columns is None:
+            if not found:
+                return "an object without keys"
+            self._set_columns(list(found))
+        assert self.columns is not None
+        if self._cells is not None and len(found) == len(self.columns):
+            try:
+                cells: tuple[Any, ...] = self._cells(found)
+                return cells
+            except KeyError:
+                pass
+        fault = columns_fault(self.columns, found)
+        if fault is not None and fault.startswith("unknown"):
+            return fault
+        return [found.get(name) for name in self.columns]
+
+    def _columns_of(self, taken: TakenRows) -> dict[str, Any]:
+        columns = super()._columns_of(taken)
+        for name, cells in columns.items():
+            if not {dict, list}.isdisjoint(map(type, cells)):
+                texts = [_as_text(cell) for cell in cells]
+                columns[name] = np.fromiter(texts, dtype=object, count=len(texts))
+        return columns
+
+
+def _parsed(text: str) -> Any:
+    """Return what `json.loads` does; a line that is an object and nothing else, faster."""
+    if text.startswith("{"):
+        try:
+            found, end = _scan(text, 0)
+        except StopIteration:
+            pass
+        else:
+            if end >= len(text) - 1 and text[end:] in ("", "\n"):
+                return found
+    return json.loads(text)
+
+
+def _as_text(cell: Any) -> Any:
+    if isinstance(cell, dict | list):
+        return json.dumps(cell, ensure_ascii=False, sort_keys=True)
+    return cell
+
+
+def _is_text(found: dict[str, Any]) -> bool:
+    """Whether no string has half of a pair: such a one can be written nowhere."""
+    try:
+        json.dumps(found, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _kind_of(value: object) -> str:
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, str):
+        return "a string"
+    return "null" if value is None else f"{value!r}"[:40]
+
+
+def _json_fault(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error.msg} at character {error.colno}"
+    if isinstance(error, RecursionError):
+        return "not a row: nested too deeply"
+    return f"not JSON: {error}"

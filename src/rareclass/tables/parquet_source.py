@@ -1,0 +1,197 @@
+"""Parquet files as a stream of rows."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rareclass.errors import InputError
+from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, columns_fault
+from rareclass.tables.parquet_file import ParquetFile
+from rareclass.tables.parquet_stream import open_stream
+
+_BATCH_ROWS = 1 << 16
+_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+
+
+class ParquetSource:
+    """The rows of a Parquet file, with little of it in memory.
+
+    Numeric columns become float64 with NaN for null; all others object arrays with None for
+    null, dates and times as ISO text, lists and structs as JSON text.
+
+    Parameters
+    ----------
+    path : Path
+    name : str
+        Handed on with each batch.
+    position : dict or None
+        Where to go on, from an earlier batch.
+    columns : sequence of str, optional
+        The columns to hand out. The rows of a file with others are rejected.
+    exact_columns : collection of str
+        Numeric columns to hand out as Python numbers with None for null: float64 takes whole
+        numbers beyond 2^53, such as ids, for equal.
+
+    Raises
+    ------
+    InputError
+        When the file is missing, cut short or damaged, or is no Parquet file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        position: dict[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
+        exact_columns: Collection[str] = (),
+    ) -> None:
+        found = ParquetFile(path).columns
+        twice = [column for column in found if found.count(column) > 1]
+        if twice:
+            raise InputError(f"{path} has two columns named {twice[0]!r}.", "Rename one.")
+        self.size = path.stat().st_size
+        self._path = path
+        self._name = name
+        self._exact = frozenset(exact_columns)
+        if position is not None:
+            columns = position["columns"]
+        self.columns: list[str] = list(found if columns is None else columns)
+        self._fault = columns_fault(self.columns, found)
+        self._row = 0 if position is None else int(position["row"])
+        self._file = open_stream(path)
+        if self._row > self._file.metadata.num_rows:
+            raise InputError(
+                f"{path} has {self._file.metadata.num_rows:,} rows; {self._row:,} had been read "
+                "from it before.",
+                "Do not change a file that is being read; start again with an empty checkpoint.",
+            )
+        self._batches = self._batches_from(self._row)
+        self._left = pa.Table.from_batches([], self._file.schema_arrow)
+
+    def read(self, max_records: int) -> Batch | None:
+        """Return the next rows; None at the end."""
+        try:
+            table = self._next_rows(max_records)
+        except (pa.ArrowException, OSError) as error:
+            reason = (str(error).splitlines() or [""])[0].rstrip(".")[:200]
+            raise InputError(
+                f"{self._path} cannot be read beyond row {self._row:,}: {reason}.",
+                "Copy or write the file again; nobody may change it while it is read.",
+            ) from error
+        if max_records and not table.num_rows:
+            return None
+        first = self._row + 1
+        self._row += table.num_rows
+        lines = np.arange(first, self._row + 1, dtype=np.int64)
+        rejected: list[Rejected] = []
+        if self._fault is not None:
+            rejected = self._all_rejected(table, first)
+            lines = lines[:0]
+        return Batch(
+            columns=self._arrays(table),
+            lines=lines,
+            file=self._name,
+            rejected=rejected,
+            n_read=table.num_rows,
+            position={"row": self._row, "columns": self.columns},
+        )
+
+    def finish(self) -> None:
+        """Nothing: a Parquet file does not grow."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _batches_from(self, row: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows from row `row` (from 0) on; whole row groups before it are not read."""
+        n_before = 0
+        for group in range(self._file.num_row_groups):
+            n_rows = self._file.metadata.row_group(group).num_rows
+            skipped = max(0, row - n_before)
+            n_before += n_rows
+            if skipped >= n_rows:
+                continue
+            for batch in self._file.iter_batches(_BATCH_ROWS, row_groups=[group]):
+                if skipped < batch.num_rows:
+                    yield batch.slice(skipped)
+                skipped = max(0, skipped - batch.num_rows)
+
+    def _next_rows(self, max_records: int) -> pa.Table:
+        while self._left.num_rows < max_records:
+            batch = next(self._batches, None)
+            if batch is None:
+                break
+            more = pa.Table.from_batches([batch])
+            self._left = pa.concat_tables([self._left, more]) if self._left.num_rows else more
+        table = self._left.slice(0, max_records)
+        self._left = self._left.slice(table.num_rows)
+        return table
+
+    def _arrays(self, table: pa.Table) -> dict[str, npt.NDArray[Any]]:
+        if self._fault is not None:
+            return {name: np.empty(0, dtype=object) for name in self.columns}
+        return {name: _cells(table[name], name in self._exact) for name in self.columns}
+
+    def _all_rejected(self, table: pa.Table, first: int) -> list[Rejected]:
+        texts = (
+            json.dumps(row, default=str, ensure_ascii=False)[:TEXT_LIMIT]
+            for row in table.to_pylist()
+        )
+        fault = self._fault or ""
+        return [
+            Rejected(self._name, line, fault, text) for line, text in enumerate(texts, start=first)
+        ]
+
+
+def is_complete(path: Path) -> bool:
+    """Whether a Parquet file has been written to its end, as far as its last bytes say."""
+    with path.open("rb") as file:
+        if file.seek(0, 2) < 12:
+            return False
+        file.seek(-4, 2)
+        return file.read(4) == b"PAR1"
+
+
+def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _cells(column.cast(kind.value_type), exact)
+    if pa.types.is_duration(kind):
+        column, kind = column.cast(pa.int64()), pa.int64()
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        if exact:
+            return _objects(column.to_pylist())
+        numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        # Arrow gives its own memory, which cannot be written to.
+        return np.array(numbers, dtype=np.float64)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind):
+        text = column.cast(pa.string())
+        column = pc.replace_substring(text, " ", "T", max_replacements=1)
+    elif pa.types.is_nested(kind):
+        return _objects([_as_json(cell) for cell in column.to_pylist()])
+    elif any(is_one(kind) for is_one in _BYTES):
+        return _objects([_as_text(cell) for cell in column.to_pylist()])
+    cells: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False).astype(object)
+    return cells
+
+
+def _objects(cells: list[Any]) -> npt.NDArray[Any]:
+    return np.fromiter(cells, dtype=object, count=len(cells))
+
+
+def _as_json(cell: Any) -> str | None:
+    if cell is None:
+        return None
+    return json.dumps(cell, default=str, ensure_ascii=False, sort_keys=True)
+
+
+def _as_text(cell: bytes | None) -> str | None:
+    return None if cell is None else cell.decode("utf-8", errors="backslashreplace")

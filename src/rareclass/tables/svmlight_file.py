@@ -1,0 +1,155 @@
+"""Sparse rows in svmlight (libsvm) text, plain or compressed."""
+
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+from rareclass.errors import InputError
+from rareclass.tables.compressed import compression_of, open_plain
+
+_FIRST_BYTES = 1 << 16
+_FIELD = rb"[ \t]+(?:qid|\d+):[-+.\deE]+"
+_WHOLE_LINE = re.compile(rb"\S+(?:" + _FIELD + rb")+\s*(?:#.*)?", re.DOTALL)
+_LINE_CUT_SHORT = re.compile(rb"\S+(?:" + _FIELD + rb")+")
+
+
+class SparseBatch(NamedTuple):
+    """Rows of an svmlight file.
+
+    Attributes
+    ----------
+    X : csr_matrix
+        The features.
+    labels : ndarray of float
+        The first field of every line.
+    """
+
+    X: sparse.csr_matrix
+    labels: NDArray[np.float64]
+
+
+def looks_like_svmlight(path: Path) -> bool:
+    """Whether the first line that is no comment is one of svmlight."""
+    try:
+        with open_plain(path, compression_of(path)) as file:
+            lines = file.read(_FIRST_BYTES).splitlines(keepends=True)
+    except (EOFError, zlib.error, OSError):
+        return False
+    first = next((line for line in lines if line.strip() and line[:1] != b"#"), b"")
+    is_whole = first.endswith(b"\n") or len(b"".join(lines)) < _FIRST_BYTES
+    return bool(_WHOLE_LINE.fullmatch(first) if is_whole else _LINE_CUT_SHORT.match(first))
+
+
+class SvmlightFile:
+    """A file of lines ``label index:value index:value ...``.
+
+    Parameters
+    ----------
+    path : Path
+        The file, plain or compressed with gzip or bzip2 (found from its content).
+
+    Raises
+    ------
+    InputError
+        When it is named like a compressed file but is not one.
+    """
+
+    format_name = "svmlight"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._compression = compression_of(path)
+
+    def estimate_memory(self) -> int:
+        """Return about how many bytes the rows take in memory (12 a stored value)."""
+        return self.path.stat().st_size * (6 if self._compression else 2)
+
+    def read(self) -> tuple[SparseBatch, bool]:
+        """Return all rows, and whether the file counts features from zero.
+
+        Raises
+        ------
+        InputError
+            When a line cannot be read, naming it, or the file is cut short.
+        """
+        batches = list(self.batches(zero_based=True))
+        if not batches:
+            return SparseBatch(sparse.csr_matrix((0, 0)), np.empty(0)), True
+        width = max(batch.X.shape[1] for batch in batches)
+        X = sparse.vstack([_of_width(batch.X, width) for batch in batches], format="csr")
+        labels = np.concatenate([batch.labels for batch in batches])
+        first_is_empty = X.nnz > 0 and int(X.indices.min()) > 0
+        if first_is_empty:
+            X = X[:, 1:]
+        return SparseBatch(sparse.csr_matrix(X), labels), not first_is_empty
+
+    def batches(
+        self, zero_based: bool, n_features: int | None = None, batch_rows: int = 50_000
+    ) -> Iterator[SparseBatch]:
+        """Yield the rows in file order; features past `n_features` are left out.
+
+        Parameters
+        ----------
+        zero_based : bool
+            Whether the first feature is numbered 0.
+        n_features : int, optional
+            The width of every batch; by default as wide as its own largest index.
+        batch_rows : int
+            The largest number of rows in a batch.
+        """
+        first_row = 1
+        try:
+            with open_plain(self.path, self._compression) as file:
+                while lines := list(islice(file, batch_rows)):
+                    batch = self._parse(lines, zero_based, first_row)
+                    if n_features is not None:
+                        batch = batch._replace(X=_of_width(batch.X, n_features))
+                    first_row += len(batch.labels)
+                    yield batch
+        except (EOFError, zlib.error, OSError) as error:
+            raise InputError(
+                f"{self.path} is cut short or damaged.", "Copy or write it again."
+            ) from error
+
+    def _parse(self, lines: list[bytes], zero_based: bool, first_row: int) -> SparseBatch:
+        try:
+            X, labels = load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=zero_based)
+        except ValueError:
+            raise self._bad_line(lines, zero_based, first_row) from None
+        if not np.isfinite(X.data).all():
+            row = int(np.searchsorted(X.indptr, np.flatnonzero(~np.isfinite(X.data))[0], "right"))
+            raise InputError(
+                f"{self.path} holds a value that is not finite at row {first_row + row - 1}.",
+                "Correct the value or take it out of the line.",
+            )
+        return SparseBatch(sparse.csr_matrix(X), labels)
+
+    def _bad_line(self, lines: list[bytes], zero_based: bool, first_row: int) -> InputError:
+        for offset, line in enumerate(lines):
+            try:
+                load_svmlight_file(io.BytesIO(line), zero_based=zero_based)
+            except ValueError as error:
+                shown = line[:60].decode("utf-8", "replace").strip()
+                reason = re.sub(r"^b?['\"]|['\"]$", "", str(error))
+                return InputError(
+                    f"{self.path} line {first_row + offset} is not svmlight ({reason}): {shown}",
+                    "Lines look like: 1 3:0.5 17:2",
+                )
+        return InputError(f"{self.path} is not an svmlight file.", "Lines look like: 1 3:0.5 17:2")
+
+
+def _of_width(X: sparse.csr_matrix, width: int) -> sparse.csr_matrix:
+    """Return `X` with exactly `width` columns, cut or padded on the right."""
+    if X.shape[1] > width:
+        return sparse.csr_matrix(X[:, :width])
+    padded = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+    return padded

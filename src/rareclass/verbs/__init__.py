@@ -1,0 +1,1 @@
+"""What the command line does, callable: from files to models, and from models to files."""

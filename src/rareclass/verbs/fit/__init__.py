@@ -1,0 +1,1 @@
+"""From a file of labelled rows to a model file."""

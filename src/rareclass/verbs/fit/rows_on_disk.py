@@ -1,0 +1,160 @@
+"""Training rows that stay on disk: told apart, sampled, encoded and scored batch by batch."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.encoding.tables import TableEncoder
+from rareclass.encoding.typed_scratch import TypedScratch
+from rareclass.rows import RowSource
+from rareclass.rows.scratch import ScratchRows
+
+# Two of them: with one of 64 bits, a billion rows would hold a false copy now and then.
+_HASH_SEEDS = (1, 2)
+
+
+@dataclass(frozen=True)
+class RowsOnDisk:
+    """Chosen rows of a table on disk.
+
+    Attributes
+    ----------
+    cells : TypedScratch
+        The table.
+    columns : list of str
+        Its columns that are used.
+    rows : ndarray of int of shape (n_rows,)
+        Which rows, in this order; never falling.
+    most_sampled : int
+        Most rows that an encoder is fitted on.
+    scratch : path or None
+        Folder for the encoded rows.
+    """
+
+    cells: TypedScratch
+    columns: list[str]
+    rows: NDArray[np.int64]
+    most_sampled: int
+    scratch: Path | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.rows), len(self.columns)
+
+    def __getitem__(self, chosen: NDArray[np.int64]) -> "RowsOnDisk":
+        """Return some of the rows, by their number among these."""
+        return RowsOnDisk(
+            self.cells, self.columns, self.rows[chosen], self.most_sampled, self.scratch
+        )
+
+    def frames(self) -> Iterator[tuple[slice, pl.DataFrame]]:
+        """Yield the rows batch by batch, each with its place among these rows."""
+        return self.cells.frames(self.columns, self.rows)
+
+    def frame(self) -> pl.DataFrame:
+        """Return all the rows in memory."""
+        return pl.concat([frame for _, frame in self.frames()], rechunk=True)
+
+
+def distinct_on_disk(
+    rows: RowsOnDisk, y: NDArray[np.int16]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the first row of each group of copies, and how many each has, None without copies.
+
+    Rows are compared by 128 bits of hash: 16 bytes a row, and as many again while they are
+    sorted.
+    """
+    hashes = np.empty((len(_HASH_SEEDS), len(y)), dtype=np.uint64)
+    for place, frame in rows.frames():
+        marked = frame.with_columns(pl.Series("\0code", y[place]))
+        for k, seed in enumerate(_HASH_SEEDS):
+            hashes[k, place] = marked.hash_rows(seed).to_numpy()
+    order = np.lexsort(hashes)  # equal rows stay in their order
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = False
+    for values in hashes:
+        values[:] = values[order]
+        is_first[1:] |= values[1:] != values[:-1]
+    starts = np.flatnonzero(is_first)
+    if len(starts) == len(order):
+        return np.arange(len(order)), None
+    first, count = order[starts], np.diff(starts, append=len(order))
+    ascending = np.argsort(first)
+    return first[ascending], count[ascending].astype(np.float64)
+
+
+def encode_on_disk(
+    encoder: TableEncoder,
+    rows: RowsOnDisk,
+    y: NDArray[np.int16],
+    rare: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    seed: int,
+) -> RowSource:
+    """Fit an encoder on a sample, and encode all rows into a scratch file.
+
+    The sample is all rare rows and random others, as many as `rows.most_sampled` allows. Rows of
+    the sample are written as the encoder's fit gives them (means of codes out of fold), so that a
+    sample of everything gives what encoding in memory gives.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Not fitted yet.
+    rows : RowsOnDisk
+    y : ndarray of int
+        Their codes.
+    rare : ndarray of bool
+        Which are rare.
+    weight : ndarray or None
+        How many copies each stands for.
+    seed : int
+        Of the sample.
+    """
+    sample, stands_for = _sample(rare, rows.most_sampled, seed)
+    share = None if weight is None else weight[sample]
+    if stands_for is not None:
+        share = stands_for if share is None else stands_for * share
+    sampled = encoder.fit_transform(rows[sample].frame(), y[sample], share, len(rare))
+    encoded = ScratchRows(sampled.shape[1], sampled.dtype, rows.scratch, len(rare))
+    if len(sample) == len(rare):
+        encoded.append(sampled)
+        return encoded.source()
+    for place, frame in rows.frames():
+        X = encoder.transform(frame)
+        first, last = np.searchsorted(sample, [place.start, place.stop])
+        X[sample[first:last] - place.start] = sampled[first:last]
+        encoded.append(X)
+    return encoded.source()
+
+
+def scores_of(encoder: Any, model: Any, rows: Any) -> NDArray[np.float64]:
+    """Return the scores of rows in memory, or batch by batch of rows on disk."""
+    if not isinstance(rows, RowsOnDisk):
+        scores: NDArray[np.float64] = model.score_samples(encoder.transform(rows))
+        return scores
+    parts = [model.score_samples(encoder.transform(frame)) for _, frame in rows.frames()]
+    return np.concatenate(parts)
+
+
+def _sample(
+    rare: NDArray[np.bool_], most: int, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return row numbers, increasing, and how many rows each stands for; None when all are in."""
+    if len(rare) <= most:
+        return np.arange(len(rare)), None
+    generator = np.random.default_rng(seed)
+    members = [np.flatnonzero(rare), np.flatnonzero(~rare)]
+    n_rare = min(len(members[0]), most // 2)
+    sizes = [n_rare, min(most - n_rare, len(members[1]))]
+    stands_for = np.zeros(len(rare))
+    for numbers, size in zip(members, sizes, strict=True):
+        stands_for[generator.choice(numbers, size, replace=False)] = len(numbers) / max(1, size)
+    sample = np.flatnonzero(stands_for)
+    return sample, stands_for[sample]

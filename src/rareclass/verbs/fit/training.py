@@ -1,0 +1,181 @@
+"""From training rows to a model: split, encode, fit, estimate, fit again on all rows."""
+
+import platform
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.verbs.fit.method import EncodedRows, Method, Terms
+from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
+from rareclass.verbs.fit.training_set import FitSettings, TrainingSet
+from rareclass.verbs.model_file import ModelFile
+from rareclass.verbs.targets.decisions import decision_of
+from rareclass.verbs.targets.held_out import Estimate
+from rareclass.verbs.warning_notes import warnings_as
+
+# Scores of this many rows say where a new score stands among them.
+PERCENTILE_ROWS = 20_000
+_PACKAGES = ("rareclass", "scikit-learn", "skrub", "skops", "numpy", "polars")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The outcome of training.
+
+    Attributes
+    ----------
+    content : ModelFile
+        What to save.
+    estimate : Estimate or None
+        How the model does on rows it was not trained on.
+    method : Method
+        How it was trained, with the parameter used.
+    decided : list of str
+        How often the model was right about those rows, where that says more than the measures.
+    summary : list of str
+        What the method says of the model.
+    notes : list of str
+        What the user should know about this training.
+    """
+
+    content: ModelFile
+    estimate: Estimate | None
+    method: Method
+    decided: list[str]
+    summary: list[str]
+    notes: list[str] = field(default_factory=list)
+
+
+def train(data: TrainingSet, settings: FitSettings) -> Trained:
+    """Train on part of the rows, estimate on the rest, then train on all with the same parameter.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        The rows.
+    settings : FitSettings
+        How.
+    """
+    notes: list[str] = []
+    method, target = settings.method, data.target
+    kept, held_out = _split(data, settings, notes)
+    with warnings_as(notes):
+        encoder, model = _fit(data.take(kept), settings, method, notes)
+        chosen = method.as_chosen(model)
+        estimate, decided = None, []
+        if len(held_out):
+            tested = data.take(held_out)
+            decision = decision_of(model, target.metadata())
+            scores = scores_of(encoder, model, tested.rows)
+            estimate = decision.estimate(tested.y, scores, tested.weight)
+            decided = decision.confusion(tested.y, scores, tested.weight).in_brief
+        refitted = settings.refit and estimate is not None
+        if refitted:
+            del encoder
+            encoder, model = _fit(data, settings, chosen, notes)
+    if estimate is not None:
+        notes += target.notes_on_held_out(data.y[held_out], estimate)
+    trained_on = data if refitted else data.take(kept)
+    chosen_on = terms_of(data.y[kept], settings)
+    metadata = method.facts(model, chosen_on) | _metadata(data, settings, estimate, refitted)
+    final = decision_of(model, metadata)
+    metadata[final.quantiles] = _quantiles(encoder, model, trained_on, settings.seed)
+    summary = method.summary(model, chosen_on) + final.rules()
+    method.lighten(model)
+    content = ModelFile(encoder, model, metadata)
+    return Trained(content, estimate, chosen, decided, summary, notes)
+
+
+def _split(
+    data: TrainingSet, settings: FitSettings, notes: list[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows to train on and the rows held out, of each code in the asked proportion."""
+    everything = np.arange(len(data.y))
+    # The codes from the highest: the rare class before the rest.
+    groups = [np.flatnonzero(data.y == code) for code in np.unique(data.y)[::-1]]
+    if settings.holdout == 0:
+        notes.append("No rows were held out: there is no estimate of how good the model is.")
+        return everything, everything[:0]
+    if sum(len(members) > 1 for members in groups) < 2:
+        notes.append(
+            "Fewer than two classes have two distinct rows: nothing can be held out, so there is "
+            "no estimate, and intervals from any small test would mean little."
+        )
+        return everything, everything[:0]
+    generator = np.random.default_rng(settings.seed)
+    held_out = np.zeros(len(data.y), dtype=bool)
+    for members in groups:
+        size = min(max(1, round(settings.holdout * len(members))), len(members) - 1)
+        held_out[generator.permutation(members)[:size]] = True
+    return everything[~held_out], everything[held_out]
+
+
+def _fit(
+    data: TrainingSet, settings: FitSettings, method: Method, notes: list[str]
+) -> tuple[Any, Any]:
+    """Return an encoder and a model, both fitted on `data`."""
+    encoder = data.new_encoder(settings.seed)
+    X = _encoded(encoder, data, settings.seed)
+    rows = EncodedRows(X, data.y, data.weight, data.target.n_codes)
+    return encoder, method.fit(rows, terms_of(data.y, settings), notes)
+
+
+def terms_of(y: NDArray[np.int16], settings: FitSettings) -> Terms:
+    """Return the terms on which a method learns from rows with these codes.
+
+    Every fold holds rows of two codes at least: a ranking of one cannot be measured.
+    """
+    folds = min(settings.folds, int(np.sort(np.bincount(y, minlength=2))[-2]))
+    return Terms(folds, settings.seed, settings.kernel_memory)
+
+
+def _encoded(encoder: Any, data: TrainingSet, seed: int) -> Any:
+    """Fit the encoder and return the encoded rows: an array, a matrix, or rows on disk."""
+    if isinstance(data.rows, RowsOnDisk):
+        return encode_on_disk(encoder, data.rows, data.y, data.rare, data.weight, seed)
+    return encoder.fit_transform(data.rows, data.y, data.weight)
+
+
+def _quantiles(encoder: Any, model: Any, data: TrainingSet, seed: int) -> list[float]:
+    """Return the 0th to 100th percentile of training scores, in steps of 0.1."""
+    rows = np.flatnonzero(data.target.compared_with(data.y))
+    copies = None if data.weight is None else data.weight[rows]
+    if len(rows) > PERCENTILE_ROWS:
+        generator = np.random.default_rng(seed)
+        share = None if copies is None else copies / copies.sum()
+        drawn = generator.choice(rows, PERCENTILE_ROWS, replace=share is not None, p=share)
+        rows, copies = np.sort(drawn), None
+    scores = scores_of(encoder, model, data.take(rows).rows)
+    if copies is not None:
+        scores = np.repeat(scores, copies.astype(np.int64))
+    return [float(value) for value in np.quantile(scores, np.linspace(0, 1, 1001))]
+
+
+def _metadata(
+    data: TrainingSet,
+    settings: FitSettings,
+    estimate: Estimate | None,
+    refitted: bool,
+) -> dict[str, Any]:
+    return data.target.metadata() | {
+        "method": settings.method.name,
+        "format": "table" if data.columns else "svmlight",
+        "target": data.target.column,
+        "label_counts": data.target.counts,
+        "n_rows": data.n_rows,
+        "n_copies_collapsed": data.n_copies,
+        "n_rows_without_target": data.n_unlabelled,
+        "columns": [asdict(column) for column in data.columns],
+        "copies_count": data.weight is not None or not data.n_copies,
+        "holdout": settings.holdout,
+        "seed": settings.seed,
+        "trained_on_all_rows": refitted or estimate is None,
+        "held_out": None if estimate is None else estimate.as_plain_data(),
+        "versions": {package: version(package) for package in _PACKAGES}
+        | {"python": platform.python_version()},
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }

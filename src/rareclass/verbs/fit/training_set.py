@@ -1,0 +1,301 @@
+"""The rows to learn from: read, labels understood, copies collapsed; in memory or on disk."""
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rareclass.encoding.streamed_table import stream_training_table
+from rareclass.encoding.tables import SparseEncoder, TableEncoder, encoded_width
+from rareclass.encoding.target import label_counts, labels_as_text
+from rareclass.encoding.training_table import read_training_table
+from rareclass.errors import InputError, nearest_name
+from rareclass.tables.columns import Column, mean_of_target_named
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile
+from rareclass.verbs.fit.method import Method, TableSize
+from rareclass.verbs.fit.rankrc_method import RankRCMethod
+from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, distinct_on_disk
+from rareclass.verbs.targets.target import FoundLabels, Target
+
+Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How to train.
+
+    Attributes
+    ----------
+    target : str or None
+        The column with the labels; not needed for svmlight.
+    positive : str or None
+        The label of the rare class; by default the rarer of two.
+    drop, keep, categories : tuple of str
+        Columns to leave out; to learn from even if they look like identifiers; to take as
+        categories whatever they hold.
+    method : Method
+        What learns, with its parameter.
+    weigh_copies : bool
+        Whether a row that stands for copies counts as many, or once.
+    holdout : float
+        Share of the rows kept for the estimate, in [0, 1).
+    folds : int
+        Folds of the cross-validation.
+    seed : int
+        Seed of the split, the folds and the encoders.
+    refit : bool
+        Whether the saved model is trained on all rows, the held-out ones too.
+    kernel_memory : int
+        Bytes that the method may use beside the encoded rows, such as for kernel blocks.
+    on_disk : bool
+        Whether the rows of a table stay on disk and are read in pieces.
+    most_sampled : int
+        Most rows that the encoder of a table on disk is fitted on.
+    scratch : Path or None
+        Folder for what a table on disk becomes; None is $TMPDIR, else /var/tmp.
+    """
+
+    target: str | None = None
+    positive: str | None = None
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    method: Method = field(default_factory=RankRCMethod)
+    weigh_copies: bool = True
+    holdout: float = 0.25
+    folds: int = 5
+    seed: int = 0
+    refit: bool = True
+    kernel_memory: int = 2 << 30
+    on_disk: bool = False
+    most_sampled: int = 500_000
+    scratch: Path | None = None
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Rows ready for training.
+
+    Attributes
+    ----------
+    rows : DataFrame, csr_matrix or RowsOnDisk
+        Typed columns, or sparse features.
+    y : ndarray of int
+        The code of each row's label.
+    weight : ndarray or None
+        How many copies each row stands for, when there were copies and they count.
+    target : Target
+        The labels, their counts, and what their codes mean.
+    columns : list of Column
+        What each column holds; empty for svmlight.
+    n_unlabelled, n_copies : int
+        Rows left out for want of a target; rows that were copies of another, which now are
+        counted in ``weight`` or, without it, dropped.
+    zero_based : bool
+        Whether an svmlight file numbers its first feature 0.
+    """
+
+    rows: Rows
+    y: NDArray[np.int16]
+    weight: NDArray[np.float64] | None
+    target: Target
+    columns: list[Column]
+    n_unlabelled: int = 0
+    n_copies: int = 0
+    zero_based: bool = True
+
+    @property
+    def rare(self) -> NDArray[np.bool_]:
+        """Which rows are not of the majority."""
+        return self.y != self.target.majority
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with a target, copies included."""
+        return sum(self.target.counts.values())
+
+    @property
+    def size(self) -> TableSize:
+        """The numbers that say how long a method will take."""
+        n_rows, is_sparse = len(self.y), sparse.issparse(self.rows)
+        n_columns: float = sum(map(encoded_width, self.columns))
+        if is_sparse:
+            n_columns = self.rows.nnz / max(1, n_rows)  # type: ignore[union-attr]
+        return TableSize(n_rows, int(self.rare.sum()), n_columns, is_sparse)
+
+    def new_encoder(self, seed: int) -> TableEncoder | SparseEncoder:
+        """Return an encoder for these rows, not fitted yet."""
+        if sparse.issparse(self.rows):
+            return SparseEncoder(self.zero_based)
+        return TableEncoder([c for c in self.columns if c.is_used], random_state=seed)
+
+    def take(self, chosen: NDArray[np.int64]) -> "TrainingSet":
+        """Return the chosen rows."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return replace(
+            self,
+            rows=self.rows[chosen],
+            y=self.y[chosen],
+            weight=weight,
+            n_unlabelled=0,
+            n_copies=0,
+        )
+
+
+def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> TrainingSet:
+    """Read a file for training, understand its labels, and collapse copies.
+
+    Raises
+    ------
+    InputError
+        For whatever is wrong with the file or the settings.
+    """
+    if isinstance(file, SvmlightFile):
+        return _read_sparse_set(file, settings)
+    if settings.target is None:
+        raise InputError(
+            "--target is missing: which column holds the classes?", nearest_name("", file.columns)
+        )
+    if settings.on_disk:
+        return _read_on_disk(file, settings.target, settings)
+    table = read_training_table(
+        file, settings.target, settings.drop, settings.categories, settings.keep
+    )
+    target = _target(file, settings.target, label_counts(table.labels), settings)
+    y = _codes(table.labels, target)
+    distinct, copies = _distinct_rows(table.frame, y)
+    return TrainingSet(
+        table.frame if copies is None else table.frame[distinct],
+        y[distinct],
+        copies if settings.weigh_copies else None,
+        target,
+        _named_by(target, table.columns),
+        table.n_unlabelled,
+        len(y) - len(distinct),
+    )
+
+
+def _target(
+    file: TableFile | SvmlightFile, column: str, counts: dict[str, int], settings: FitSettings
+) -> Target:
+    """Return what the labels mean to the method."""
+    found = FoundLabels(column, counts, lambda label: _first_row(file, column, label))
+    return settings.method.read_target(found, settings.positive)
+
+
+def _first_row(file: TableFile | SvmlightFile, column: str, label: str) -> int:
+    """Return the first row of a file that has a label, counted from 1."""
+    first = 1
+    if isinstance(file, SvmlightFile):
+        parts = (pl.Series("label", batch.labels) for batch in file.batches(zero_based=True))
+    else:
+        parts = (batch[column] for batch in file.batches([column]))
+    for cells in parts:
+        found = (labels_as_text(cells) == label).arg_max()
+        if found is not None and labels_as_text(cells)[found] == label:
+            return first + found
+        first += len(cells)
+    raise ValueError(f"no row has the label {label!r}")
+
+
+def _codes(labels: pl.Series, target: Target) -> NDArray[np.int16]:
+    codes: NDArray[np.int16] = labels.replace_strict(
+        target.code_of, return_dtype=pl.Int16
+    ).to_numpy()
+    return codes
+
+
+def _named_by(target: Target, columns: list[Column]) -> list[Column]:
+    """Return columns whose treatment says what the mean of this target is."""
+    return [mean_of_target_named(column, target.share) for column in columns]
+
+
+def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> TrainingSet:
+    """Read a table of which one batch at a time is in memory."""
+    table = stream_training_table(
+        file, target, settings.drop, settings.categories, settings.keep, settings.scratch
+    )
+    meaning = _target(file, target, table.counts, settings)
+    labelled = np.flatnonzero(table.codes >= 0)
+    code_of = np.array([meaning.code_of[label] for label in table.labels], dtype=np.int16)
+    y = code_of[table.codes[labelled]]
+    used = [column.name for column in table.columns if column.is_used]
+    rows = RowsOnDisk(table.cells, used, labelled, settings.most_sampled, settings.scratch)
+    distinct, copies = distinct_on_disk(rows, y)
+    return TrainingSet(
+        rows if copies is None else rows[distinct],
+        y[distinct],
+        copies if settings.weigh_copies else None,
+        meaning,
+        _named_by(meaning, table.columns),
+        len(table.codes) - len(labelled),
+        len(y) - len(distinct),
+    )
+
+
+def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
+    named = {"--drop": settings.drop, "--keep": settings.keep, "--category": settings.categories}
+    for option, given in named.items():
+        if given:
+            raise InputError(f"{option} {given[0]}: an svmlight file has no named columns.")
+    batch, zero_based = file.read()
+    if not len(batch.labels):
+        raise InputError(f"{file.path} has no rows.", "Give a file with rows.")
+    labels = labels_as_text(pl.Series("label", batch.labels))
+    target = _target(file, "label", label_counts(labels), settings)
+    y = _codes(labels, target)
+    distinct, copies = _distinct_sparse_rows(batch.X, y)
+    return TrainingSet(
+        batch.X if copies is None else batch.X[distinct],
+        y[distinct],
+        copies if settings.weigh_copies else None,
+        target,
+        [],
+        n_copies=len(y) - len(distinct),
+        zero_based=zero_based,
+    )
+
+
+def _distinct_rows(
+    rows: pl.DataFrame, y: NDArray[np.int16]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the first row of each group of copies, and how many each has, None without copies.
+
+    Copies are equal in every column and in code: a copy of a training row that is held out, or
+    in another fold, would flatter the model.
+    """
+    mark, position, count = "\0code", "\0row", "\0count"
+    marked = rows.with_columns(pl.Series(mark, y))
+    groups = (
+        marked.with_row_index(position)
+        .group_by(marked.columns, maintain_order=True)
+        .agg(pl.col(position).first(), pl.len().alias(count))
+    )
+    distinct = groups[position].cast(pl.Int64).to_numpy()
+    if len(distinct) == len(y):
+        return distinct, None
+    return distinct, groups[count].cast(pl.Float64).to_numpy()
+
+
+def _distinct_sparse_rows(
+    X: sparse.csr_matrix, y: NDArray[np.int16]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the same for sparse rows, which are brought into one way of writing them."""
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    first: dict[bytes, int] = {}
+    count = np.zeros(X.shape[0])
+    for row in range(X.shape[0]):
+        stored = slice(X.indptr[row], X.indptr[row + 1])
+        digest = hashlib.blake2b(X.indices[stored].tobytes(), digest_size=16)
+        digest.update(X.data[stored].tobytes())
+        digest.update(y[row].tobytes())
+        count[first.setdefault(digest.digest(), row)] += 1
+    distinct = np.flatnonzero(count)
+    return distinct, None if len(distinct) == len(y) else count[distinct]

@@ -1,0 +1,1 @@
+"""From a few labelled rows of a table to the rows that belong with them."""

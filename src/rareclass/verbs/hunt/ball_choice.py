@@ -1,0 +1,275 @@
+"""The balls of a hunt: their prices and shape chosen on held-out rows where there are any."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rareclass.rows import LabelledRows
+from rareclass.verbs.hunt.table import HuntLabels
+from rareclass.verbs.warning_notes import warnings_as
+
+# Fewer labelled rows of a kind, and there are none to hold out.
+LEAST_TO_HOLD_OUT = 2
+# Unlabelled rows that are looked at closely.
+_MOST_KEPT = 5_000
+# RACH's parameters as the command line calls them; what it has no option for is left out.
+_OPTIONS = (
+    (r"n_balls='?(\w+)'?", r"--balls \1"),
+    (r"kernel='?(\w+)'?", lambda found: f"--kernel {found[1].lower()}"),
+    (r"\bwidth=(?=\.?\d)", "--width "),
+    (r"\bC([12])=([0-9.e+-]*\d)", r"--c\1 \2"),
+    (r"\bC([12])\b", r"--c\1"),
+    (r"\bpos_label=?'?([^'\s]*)'?", lambda found: f"--rare {found[1]}".rstrip()),
+    (r"\bradius='solved'", "no --share"),
+    (r"\brare_share=(?=\.?\d)", "--share "),
+    (r"\brare_share\b=?", "--share"),
+    (r" A larger max_kept= takes in more; predict judges all\.", " All rows are judged."),
+    (r"\bmax_kept= (and|or) (?=filter=)", ""),
+    (r" \(max_kept\)|[;,] (and )?RACHCV chooses it", ""),
+    (r"\bfilter=False", "--filter no"),
+    (r"\bfilter=True", "--filter yes"),
+    (r"\bfilter=(?=\.?\d)", "--filter "),
+    (r"\bfilter=", "--filter"),
+    (
+        r"Raise max_outer or max_inner, or tol; standardised features help",
+        "Take the ball as an approximation",
+    ),
+)
+# Values and names in a message: what they spell is not a parameter.
+_QUOTED = re.compile(r"""(?<![\w=])('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+# Unlabelled rows shape a ball here only where they are asked to.
+_MOOT = "C2=0, unlabelled rows do not shape it"
+
+
+@dataclass(frozen=True)
+class HuntSettings:
+    """How to hunt.
+
+    Attributes
+    ----------
+    kernel : "none", "gaussian" or None
+        The shape of the ball; None tries both where they can be compared on held-out rows.
+    c1, c2, width : float or None
+        Prices of a cleared row inside and of an unlabelled row outside; sigma of the kernel in
+        standardised units. None: chosen. A width makes the shape "gaussian".
+    share : float or None
+        Share of the unlabelled rows that is rare, where it is known: so many lie in the balls.
+    n_balls : int or "auto"
+        Balls a rare value.
+    filter : bool or float
+        Whether unlabelled rows far from every case are left out before the ball is drawn; a
+        number: so many times the threshold, 3 where it is True.
+    folds : int
+        Folds of the cross-validation.
+    top : int or None
+        Write so many unlabelled rows, the nearest, whether they are inside or not.
+    seed : int
+        Of the folds, of k-means and of samples.
+    """
+
+    kernel: str | None = None
+    c1: float | None = None
+    c2: float | None = None
+    width: float | None = None
+    share: float | None = None
+    n_balls: int | str = 1
+    filter: bool | float = True
+    folds: int = 5
+    top: int | None = None
+    seed: int = 0
+
+    @property
+    def kernels(self) -> tuple[str | None, ...]:
+        """RACH's names of the shapes to try, the first where there is no choosing."""
+        if self.kernel is not None:
+            return (None if self.kernel == "none" else self.kernel,)
+        return (None, "gaussian") if self.width is None else ("gaussian",)
+
+    def given(self) -> dict[str, float]:
+        """Prices and width that are not to be chosen, as RACH calls them."""
+        known = {"C1": self.c1, "C2": self.c2, "width": self.width}
+        return {name: value for name, value in known.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How well held-out labelled rows were told apart.
+
+    Attributes
+    ----------
+    f1, low, high : float
+        F1 of the rare rows, with its 95 % interval.
+    n_rare, n_cleared : int
+        Labelled rows that it stands on.
+    words : str
+        What that means.
+    """
+
+    f1: float
+    low: float
+    high: float
+    n_rare: int
+    n_cleared: int
+    words: str = ""
+
+
+def can_hold_out(labels: HuntLabels) -> bool:
+    """Whether there are labelled rows to spare for choosing parameters."""
+    return min(*labels.n_rare.values(), labels.n_cleared) >= LEAST_TO_HOLD_OUT
+
+
+def fit_balls(
+    points: LabelledRows, labels: HuntLabels, settings: HuntSettings, notes: list[str]
+) -> tuple[Any, Estimate | None, str]:
+    """Fit balls to labelled points.
+
+    Parameters
+    ----------
+    points : LabelledRows
+        The encoded rows with their labels.
+    labels : HuntLabels
+        The same labels, counted.
+    settings : HuntSettings
+        How.
+    notes : list of str
+        What the user should know is added to it.
+
+    Returns
+    -------
+    model : RACH
+        Fitted.
+    estimate : Estimate or None
+        How good it is on rows that were held out; None where there were too few.
+    by : str
+        How the parameters were come by: "cross-validation", "options" or "defaults".
+    """
+    common: dict[str, Any] = {
+        "n_balls": settings.n_balls,
+        "random_state": settings.seed,
+        "pos_label": list(labels.rare),
+        # Cases are sought out: their share among the labelled rows is not that among the others.
+        "radius": "solved" if settings.share is None else "share",
+        "rare_share": settings.share,
+        "filter": settings.filter,
+        "max_kept": _MOST_KEPT,
+    }
+    said: list[str] = []
+    if can_hold_out(labels):
+        model, estimate = _choose(points, labels, settings, common, said)
+        by = "cross-validation"
+    else:
+        model, estimate = _fit_unchosen(points, labels, settings, common, said), None
+        by = "options" if settings.given() else "defaults"
+    notes += [_in_options(note) for note in said if _MOOT not in note]
+    return model, estimate, by
+
+
+def _choose(
+    points: LabelledRows,
+    labels: HuntLabels,
+    settings: HuntSettings,
+    common: dict[str, Any],
+    notes: list[str],
+) -> tuple[Any, Estimate]:
+    """Choose among shapes and prices by the F1 of held-out labelled rows."""
+    notes_of: dict[str | None, list[str]] = {}
+    kernels = settings.kernels
+    best = _search(kernels[0], points, settings, common, notes_of)
+    # Of equals the first: a round ball can be read.
+    if len(kernels) > 1 and best.best_score_ < 1.0:
+        other = _search(kernels[1], points, settings, common, notes_of)
+        best = other if other.best_score_ > best.best_score_ else best
+    notes += notes_of[best.kernel]
+    low, high = best.score_interval_
+    estimate = Estimate(
+        float(best.best_score_),
+        float(low),
+        float(high),
+        sum(labels.n_rare.values()),
+        labels.n_cleared,
+        best.uncertainty_,
+    )
+    return best.best_estimator_, estimate
+
+
+def _search(
+    kernel: str | None,
+    points: LabelledRows,
+    settings: HuntSettings,
+    common: dict[str, Any],
+    notes_of: dict[str | None, list[str]],
+) -> Any:
+    """Choose prices and width for one shape."""
+    from rareclass.hyperball import RACHCV
+
+    search = RACHCV(
+        C1s=_grid(settings.c1),
+        C2s=_grid(settings.c2),
+        widths=_grid(settings.width),
+        cv=settings.folds,
+        kernel=kernel,
+        learn_radius=settings.share is None,
+        **common,
+    )
+    notes_of[kernel] = []
+    with warnings_as(notes_of[kernel]):
+        search.fit_rows(points)
+    return search
+
+
+def _fit_unchosen(
+    points: LabelledRows,
+    labels: HuntLabels,
+    settings: HuntSettings,
+    common: dict[str, Any],
+    notes: list[str],
+) -> Any:
+    """Fit with the prices given, or such as make the smallest ball around the cases."""
+    from rareclass.hyperball import RACH
+
+    common |= settings.given() | {"kernel": settings.kernels[0]}
+    # Nothing would show that unlabelled rows drawing the ball make it better.
+    common.setdefault("C2", 0.0)
+    model = RACH(**common)
+    with warnings_as(notes):
+        model.fit_rows(points)
+    notes.append(_too_few_to_choose(labels, settings))
+    return model
+
+
+def _grid(value: float | None) -> Sequence[float] | None:
+    return None if value is None else [value]
+
+
+def _too_few_to_choose(labels: HuntLabels, settings: HuntSettings) -> str:
+    fewest = min(labels.n_rare, key=lambda label: labels.n_rare[label])
+    if labels.n_rare[fewest] < LEAST_TO_HOLD_OUT:
+        what = f"only 1 row is known to be {fewest}"
+    else:
+        count = "no row is" if not labels.n_cleared else "only 1 row is"
+        what = f"{count} known to be cleared"
+    open_prices = [f"--{name}" for name in ("c1", "c2") if getattr(settings, name) is None]
+    verb = "is" if len(open_prices) == 1 else "are"
+    prices = f"{' and '.join(open_prices)} {verb} not chosen and " if open_prices else ""
+    return (
+        f"{what}: none can be held out, so that {prices}how good the ball is is not known. Look at "
+        "the first rows found, label them, and hunt again."
+    )
+
+
+def _in_options(text: str) -> str:
+    """Say what RACH says of its parameters in the options of the command line.
+
+    Examples
+    --------
+    >>> _in_options("n_balls='auto' gives each group a ball, C2=0.5 a larger one")
+    '--balls auto gives each group a ball, --c2 0.5 a larger one'
+    >>> _in_options("the ball of 'C1' is large: a larger C1 or filter=False")
+    "the ball of 'C1' is large: a larger --c1 or --filter no"
+    """
+    parts = _QUOTED.split(text)
+    for k in range(0, len(parts), 2):
+        for pattern, option in _OPTIONS:
+            parts[k] = re.sub(pattern, option, parts[k])
+    return "".join(parts)

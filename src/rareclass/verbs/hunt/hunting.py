@@ -1,0 +1,221 @@
+"""From a few labelled rows of a table to the rows that belong with them, and why."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.encoding.hunt import HuntEncoder
+from rareclass.progress import track
+from rareclass.rows import LabelledRows, as_source
+from rareclass.verbs.hunt.ball_choice import Estimate, HuntSettings, fit_balls
+from rareclass.verbs.hunt.table import HuntLabels, HuntTable
+from rareclass.verbs.warning_notes import warnings_as
+
+# Where no row was found, or no row could be held out, so many of the nearest are written.
+LEAST_WRITTEN = 100
+_BLOCK_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class FoundBall:
+    """One ball.
+
+    Attributes
+    ----------
+    name : str
+        Its rare value, with a number where the value has several balls.
+    label : str
+    radius : float
+        In standardised units.
+    n_found : int
+        Unlabelled rows that belong to it.
+    n_weighed : int
+        Unlabelled rows near enough to shape it.
+    """
+
+    name: str
+    label: str
+    radius: float
+    n_found: int
+    n_weighed: int
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Unlabelled rows, those that belong with the cases first, the deepest of all in front.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Positions in the table.
+    ball : ndarray of int
+        The ball that each belongs to, or is nearest to.
+    depth : ndarray
+        ``1 - distance^2 / R^2``: 1 at the centre, 0 on the sphere, below 0 outside.
+    distance : ndarray
+        To the centre of that ball, in standardised units.
+    found : ndarray of bool
+        Whether it belongs to the ball.
+    """
+
+    rows: NDArray[np.int64]
+    ball: NDArray[np.int64]
+    depth: NDArray[np.float64]
+    distance: NDArray[np.float64]
+    found: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """What a hunt brought home.
+
+    Attributes
+    ----------
+    model : RACH
+        The fitted estimator.
+    encoder : HuntEncoder
+    balls : tuple of FoundBall
+    ranking : Ranking
+        The rows that are written.
+    members : tuple of ndarray of int
+        For each ball the rows in it: those found, and the rare ones it was fitted to.
+    distances : ndarray of shape (n_unlabelled, n_balls)
+        Of every unlabelled row to every centre.
+    estimate : Estimate or None
+        None where there were too few labelled rows to hold any out.
+    chosen : dict
+        kernel, C1, C2 and width that were used; ``by``: how they were come by; ``given``: the names
+        of those that the settings gave.
+    notes : list of str
+        What the user should know.
+    """
+
+    model: Any
+    encoder: HuntEncoder
+    balls: tuple[FoundBall, ...]
+    ranking: Ranking
+    members: tuple[NDArray[np.int64], ...]
+    distances: NDArray[np.float64]
+    estimate: Estimate | None
+    chosen: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def n_found(self) -> int:
+        """Unlabelled rows that belong to a ball."""
+        return sum(ball.n_found for ball in self.balls)
+
+
+def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
+    """Find the unlabelled rows that belong with the rare ones.
+
+    Parameters
+    ----------
+    table : HuntTable
+        The rows.
+    settings : HuntSettings
+        How.
+
+    Raises
+    ------
+    InputError
+        When the settings cannot be met with these rows.
+    """
+    notes: list[str] = []
+    encoder = HuntEncoder([c for c in table.columns if c.is_used], settings.seed)
+    with track("Encoding"), warnings_as(notes):
+        X = encoder.fit_transform(table.frame)
+    names = tuple(feature.name for feature in encoder.features_)
+    points = LabelledRows(as_source(X), table.labels.y, None, names)
+    model, estimate, by = fit_balls(points, table.labels, settings, notes)
+    distances = _distances(model, X, table.labels.unlabelled)
+    ranking = _rank(model, table.labels.unlabelled, distances)
+    balls = _found_balls(model, table.labels, ranking)
+    chosen = {
+        "kernel": "none" if model.kernel is None else model.kernel,
+        "C1": float(model.C1),
+        "C2": float(model.C2),
+        "width": None if model.kernel is None else float(model.width_),
+        "margin": float(model.margin),
+        "radius_slack": model.radius_slack,
+        "by": by,
+        "given": [name for name in settings.given() if name != "width" or model.kernel],
+    }
+    top = settings.top
+    if top is None and (estimate is None or not ranking.found.any()):
+        top = min(max(LEAST_WRITTEN, int(ranking.found.sum())), len(ranking.rows))
+        notes.append(
+            f"how far the ball should reach is not known, so that the {top:,} nearest rows are "
+            "written, whether they are found or not."
+        )
+    kept = _first(ranking, top)
+    members = _members(model, ranking)
+    return Hunt(model, encoder, balls, kept, members, distances, estimate, chosen, notes)
+
+
+def _distances(model: Any, X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the distance of some rows to every centre, a block at a time."""
+    parts = [
+        np.column_stack(
+            [np.sqrt(ball.space.squared_distances(X[block], ball.center)) for ball in model.balls_]
+        )
+        for block in np.array_split(rows, max(1, len(rows) // _BLOCK_ROWS))
+    ]
+    return np.concatenate(parts)
+
+
+def _rank(model: Any, rows: NDArray[np.int64], distances: NDArray[np.float64]) -> Ranking:
+    """Return all unlabelled rows in order."""
+    squared_radius = np.array([ball.squared_radius for ball in model.balls_])
+    depths = squared_radius - distances**2
+    # As RACH.predict does: rows beyond those that shaped the ball may lie in it as well.
+    ball = depths.argmax(axis=1)
+    found = depths.max(axis=1) >= 0.0
+    here = np.arange(len(rows))
+    distance = distances[here, ball]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        depth = 1.0 - distance**2 / squared_radius[ball]
+    # A ball without a radius is its centre.
+    depth = np.where(squared_radius[ball] > 0.0, depth, np.where(distance == 0.0, 1.0, -np.inf))
+    order = np.lexsort((rows, distance, -depth, ~found))
+    return Ranking(rows[order], ball[order], depth[order], distance[order], found[order])
+
+
+def _first(ranking: Ranking, top: int | None) -> Ranking:
+    """Return what is written: the rows found, or the `top` first ones."""
+    n_kept = int(ranking.found.sum()) if top is None else min(top, len(ranking.rows))
+    return Ranking(
+        ranking.rows[:n_kept],
+        ranking.ball[:n_kept],
+        ranking.depth[:n_kept],
+        ranking.distance[:n_kept],
+        ranking.found[:n_kept],
+    )
+
+
+def _members(model: Any, ranking: Ranking) -> tuple[NDArray[np.int64], ...]:
+    """Return the rows of each ball."""
+    return tuple(
+        np.concatenate(
+            [ball.rows[ball.kinds > 0], ranking.rows[ranking.found & (ranking.ball == number)]]
+        )
+        for number, ball in enumerate(model.balls_)
+    )
+
+
+def _found_balls(model: Any, labels: HuntLabels, ranking: Ranking) -> tuple[FoundBall, ...]:
+    """Name the balls and count what they hold."""
+    values = [str(ball.label) for ball in model.balls_]
+    unlabelled = np.zeros(len(labels.y), dtype=bool)
+    unlabelled[labels.unlabelled] = True
+    balls = []
+    for k, ball in enumerate(model.balls_):
+        name = values[k]
+        if values.count(name) > 1:
+            name = f"{name} ({values[: k + 1].count(values[k])})"
+        n_found = int((ranking.found & (ranking.ball == k)).sum())
+        n_weighed = int(unlabelled[ball.rows].sum())
+        balls.append(FoundBall(name, values[k], ball.radius, n_found, n_weighed))
+    return tuple(balls)

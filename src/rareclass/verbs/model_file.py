@@ -1,0 +1,263 @@
+"""A trained model on disk: one skops file that opens without executing anything from it."""
+
+import io
+import json
+import warnings
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import skops.io
+from sklearn.exceptions import InconsistentVersionWarning
+
+from rareclass.atomic_file import replacing
+from rareclass.encoding.tables import SparseEncoder, TableEncoder
+from rareclass.errors import InputError
+from rareclass.moments import MIBC
+from rareclass.ranking import OrdinalRankRC, RankRC
+from rareclass.verbs.targets.decisions import needed_for_decisions
+
+FORMAT = 1
+# What scoring and evaluating look up in the metadata, besides what decisions do.
+_NEEDED_METADATA = {"format", "target", "columns"}
+
+# Every type that a model file may hold besides numpy's dense arrays and scikit-learn's estimators,
+# which skops knows. A type is named here only after a look at what building one does: nothing
+# but setting attributes.
+TRUSTED_TYPES = (
+    "numpy.dtype",
+    "polars.datatypes.classes.Datetime",
+    "rareclass.tables.columns.Column",
+    "rareclass.encoding.tables.SparseEncoder",
+    "rareclass.encoding.tables.TableEncoder",
+    "rareclass.moments.mibc.MIBC",
+    "rareclass.moments.solution.Solved",
+    "rareclass.ranking.solvers.newton.Step",
+    "rareclass.ranking.ordinal_rankrc.OrdinalRankRC",
+    "rareclass.ranking.rankrc.RankRC",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+    "sklearn.model_selection._split.KFold",
+    "sklearn.model_selection._split.StratifiedKFold",
+    "skrub._apply_to_each_col.ApplyToEachCol",
+    "skrub._apply_to_sub_frame.ApplyToSubFrame",
+    "skrub._check_input.CheckInputDataFrame",
+    "skrub._clean_categories.CleanCategories",
+    "skrub._clean_null_strings.CleanNullStrings",
+    "skrub._dataframe._common.is_any_date",
+    "skrub._dataframe._common.is_categorical",
+    "skrub._dataframe._common.is_numeric",
+    "skrub._datetime_encoder.DatetimeEncoder",
+    "skrub._drop_uninformative.DropUninformative",
+    "skrub._duration_to_float.DurationToFloat",
+    "skrub._string_encoder.StringEncoder",
+    "skrub._table_vectorizer.PassThrough",
+    "skrub._table_vectorizer.ShortReprDict",
+    "skrub._table_vectorizer.TableVectorizer",
+    "skrub._table_vectorizer._created_by_predicate",
+    "skrub._to_datetime.ToDatetime",
+    "skrub._to_float.ToFloat",
+    "skrub._to_str.ToStr",
+    "skrub.selectors._base.All",
+    "skrub.selectors._base.And",
+    "skrub.selectors._base.Cols",
+    "skrub.selectors._base.Filter",
+    "skrub.selectors._base.Sub",
+    "skrub.selectors._selectors._cardinality_below",
+)
+
+# Where types stood that files of earlier versions name, and where they stand now.
+_MOVED_MODULES = {
+    "rareclass.data.columns": "rareclass.tables.columns",  # to 0.1.0
+    "rareclass.data.encoding": "rareclass.encoding.tables",
+    "rareclass.ranking.newton": "rareclass.ranking.solvers.newton",
+}
+_SCHEMA = "schema.json"
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    encoder : TableEncoder or SparseEncoder
+        Turns rows of a file into numbers.
+    model : RankRC, OrdinalRankRC or MIBC
+        Scores the numbers.
+    metadata : dict
+        Plain data: target, its rare label or levels, columns, counts, method and its choice,
+        metrics, versions, date.
+    notices : list of str
+        What is odd about the file but did not keep it from opening.
+    """
+
+    encoder: Any
+    model: Any
+    metadata: dict[str, Any]
+    notices: tuple[str, ...] = ()
+
+
+def save_model(path: Path, content: ModelFile) -> None:
+    """Write a model file; `path` is replaced only once the new file is whole.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+    content : ModelFile
+        What to write.
+
+    Raises
+    ------
+    InputError
+        When `path` cannot be written.
+    TypeError
+        When the model holds a type that `load_model` would refuse: nothing is written then.
+    """
+    parts = {
+        "rareclass_format": FORMAT,
+        "encoder": content.encoder,
+        "model": content.model,
+        "metadata": content.metadata,
+    }
+    with replacing(path) as temporary:
+        skops.io.dump(parts, temporary, compression=zipfile.ZIP_DEFLATED)
+        foreign = _foreign_types(temporary, temporary.read_bytes())
+        if foreign:
+            raise TypeError(f"the model cannot be saved: it holds {', '.join(foreign)}")
+
+
+def load_model(path: Path) -> ModelFile:
+    """Open a model file without executing anything from it.
+
+    Parameters
+    ----------
+    path : Path
+        A file that `save_model` wrote.
+
+    Raises
+    ------
+    InputError
+        When the file is missing, is no model file, is damaged, or holds types that are not on
+        the list of trusted ones (they are named).
+    """
+    if not path.is_file():
+        what = "is not a regular file" if path.exists() else "does not exist"
+        what = "is a folder" if path.is_dir() else what
+        raise InputError(f"The model file {path} {what}.", "rareclass fit makes one.")
+    _check_whole(path)
+    archive = _with_todays_names(path)
+    foreign = _foreign_types(path, archive)
+    if foreign:
+        raise InputError(
+            f"{path} holds types that a rareclass model does not: {', '.join(foreign)}. "
+            "It was not opened.",
+            "Use a file from a source you trust, made by this version of rareclass and skrub.",
+        )
+    parts, notices = _construct(path, archive)
+    content = ModelFile(parts["encoder"], parts["model"], parts["metadata"], notices)
+    if not (
+        isinstance(content.encoder, TableEncoder | SparseEncoder)
+        and isinstance(content.model, RankRC | OrdinalRankRC | MIBC)
+        and isinstance(content.metadata, dict)
+    ):
+        raise InputError(f"{path} does not hold what a rareclass model does.", "Fit again.")
+    absent = sorted(needed_metadata(content.metadata) - content.metadata.keys())
+    if absent:
+        raise InputError(
+            f"{path} is damaged or not a rareclass model: its metadata lack {', '.join(absent)}.",
+            "Copy it again, or fit again.",
+        )
+    return content
+
+
+def needed_metadata(metadata: dict[str, Any]) -> set[str]:
+    """Return what the metadata of a model file with this kind of target must hold."""
+    return _NEEDED_METADATA | needed_for_decisions(metadata)
+
+
+def _check_whole(path: Path) -> None:
+    if not zipfile.is_zipfile(path):
+        with path.open("rb") as file:
+            begins_well = file.read(2) == b"PK"
+        if begins_well:
+            raise _damaged(path)
+        raise InputError(f"{path} is not a model file.", "rareclass fit makes one.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            is_encrypted = any(entry.flag_bits & 1 for entry in archive.infolist())
+            if not is_encrypted and archive.testzip() is not None:
+                raise _damaged(path)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
+        raise _damaged(path) from error
+    if is_encrypted:
+        raise InputError(
+            f"{path} is an encrypted zip file, not a rareclass model.", "rareclass fit makes one."
+        )
+    if _SCHEMA not in names:
+        raise InputError(f"{path} is not a model file.", "rareclass fit makes one.")
+
+
+def _with_todays_names(path: Path) -> bytes:
+    """The file's bytes, naming types by the modules that they stand in today."""
+    with zipfile.ZipFile(path) as archive:
+        try:
+            schema = json.loads(archive.read(_SCHEMA), object_hook=_renamed)
+        except ValueError as error:
+            raise _damaged(path) from error
+        copy = io.BytesIO()
+        with zipfile.ZipFile(copy, "w") as renamed:
+            for name in archive.namelist():
+                content = json.dumps(schema) if name == _SCHEMA else archive.read(name)
+                renamed.writestr(name, content)
+    return copy.getvalue()
+
+
+def _renamed(node: dict[str, Any]) -> dict[str, Any]:
+    module = node.get("__module__")
+    if isinstance(module, str) and module in _MOVED_MODULES:
+        return node | {"__module__": _MOVED_MODULES[module]}
+    return node
+
+
+def _foreign_types(path: Path, archive: bytes) -> list[str]:
+    try:
+        found = skops.io.get_untrusted_types(data=archive)
+    except Exception as error:  # the content of a file can be wrong in any way
+        raise _damaged(path) from error
+    return sorted(set(found) - set(TRUSTED_TYPES))
+
+
+def _construct(path: Path, archive: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            parts = skops.io.loads(archive, trusted=list(TRUSTED_TYPES))
+        except Exception as error:  # the content of a file can be wrong in any way
+            raise _damaged(path) from error
+    if not isinstance(parts, dict) or "rareclass_format" not in parts:
+        raise InputError(f"{path} is a skops file, but not of rareclass.", "")
+    if parts["rareclass_format"] != FORMAT or not {"encoder", "model", "metadata"} <= set(parts):
+        raise InputError(
+            f"{path} has format {parts['rareclass_format']}, this version reads {FORMAT}.",
+            "Install the version that made it, or fit again.",
+        )
+    old = sorted(
+        {
+            f"made with scikit-learn {warning.message.original_sklearn_version}, this is "
+            f"{warning.message.current_sklearn_version}: scores may differ; fit again to be sure"
+            for warning in caught
+            if isinstance(warning.message, InconsistentVersionWarning)
+        }
+    )
+    return parts, tuple(old)
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(
+        f"The model file {path} is damaged or cut short.", "Copy it again, or fit again."
+    )

@@ -1,0 +1,1 @@
+"""Rows that keep arriving, learned from one by one, with a state that survives."""

@@ -1,0 +1,102 @@
+"""One batch through encoder and learner: each row is scored before it is learned from."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.errors import InputError
+from rareclass.verbs.stream.arrivals import Arrivals
+from rareclass.verbs.stream.held_rows import HeldRow
+from rareclass.verbs.stream.state import CLASSES, StreamState
+
+FloatArray = NDArray[np.float64]
+
+
+def learn(state: StreamState, arrivals: Arrivals) -> FloatArray:
+    """Score and learn the rows of a batch in their order; held rows get vector and score.
+
+    Parameters
+    ----------
+    state : StreamState
+        Encoder, learner and window are brought up to date.
+    arrivals : Arrivals
+        What the rows are.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Score of each row that reached the learner, from before it was learned: for a label that
+        was waited for, the score that its row had got when it came.
+
+    Raises
+    ------
+    InputError
+        When the learner has run off to infinity.
+    """
+    if not len(arrivals.labels):
+        return np.empty(0)
+    X, births = state.encoder.encode(arrivals.rows)
+    born = np.zeros(len(births), np.int64) if not len(arrivals.places) else arrivals.places[births]
+    rows = np.zeros((len(arrivals.labels), X.shape[1]))
+    rows[arrivals.places] = X
+    came_at = {row: place for place, row in arrivals.held}
+    for place, waited in arrivals.waited_for:
+        if waited in came_at:
+            rows[place] = rows[came_at[waited]]
+        else:
+            rows[place, : len(waited.vector)] = waited.vector
+    scores = _test_then_train(state, rows, arrivals.labels, born)
+    _check_finite(scores, arrivals)
+    _fill(arrivals.held, rows, scores, born)
+    for place, waited in arrivals.waited_for:
+        scores[place] = waited.score
+    labelled = ~np.isnan(arrivals.labels)
+    state.window.add(scores[labelled], arrivals.labels[labelled] == 1.0)
+    return scores
+
+
+def _test_then_train(
+    state: StreamState, rows: FloatArray, labels: FloatArray, born: NDArray[np.int64]
+) -> FloatArray:
+    """Feed the learner, cut wherever a feature is born, so that batches do not show."""
+    learner = state.learner
+    n_old = learner.n_features_in_ if hasattr(learner, "state_") else 0
+    cuts = np.unique(np.append(born[n_old:], [0, len(rows)]))
+    scores = np.empty(len(rows))
+    for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+        width = _width(born, n_old, start)
+        if not hasattr(learner, "state_"):
+            learner.start(width, CLASSES)
+        elif width > learner.n_features_in_:
+            learner.add_features(width - learner.n_features_in_)
+        scores[start:end] = learner.test_then_train(rows[start:end, :width], labels[start:end])
+    return scores
+
+
+def _width(born: NDArray[np.int64], n_old: int, place: int) -> int:
+    """Features there are when the row at `place` comes."""
+    return n_old + int(np.searchsorted(born[n_old:], place, side="right"))
+
+
+def _fill(
+    held: list[tuple[int, HeldRow]],
+    rows: FloatArray,
+    scores: FloatArray,
+    born: NDArray[np.int64],
+) -> None:
+    """Give held rows the vector and the score they had when they came."""
+    if not held:
+        return
+    widths = np.searchsorted(born, [place for place, _ in held], side="right").tolist()
+    for (place, row), width in zip(held, widths, strict=True):
+        row.vector = rows[place, :width].copy()
+        row.score = float(scores[place])
+
+
+def _check_finite(scores: FloatArray, arrivals: Arrivals) -> None:
+    wrong = ~np.isfinite(scores)
+    if wrong.any():
+        number = int(arrivals.numbers[int(wrong.argmax())])
+        raise InputError(
+            f"The learner's scores are no longer finite at row {number:,} of the stream.",
+            "Begin anew in another folder with smaller steps: --param, for C or eta.",
+        )

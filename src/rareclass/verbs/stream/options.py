@@ -1,0 +1,123 @@
+"""What a stream is asked to do, and which of it must stay the same when it goes on."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rareclass.errors import InputError
+
+# As the user knows them, for messages.
+_OPTION = {
+    "source": "SOURCE",
+    "learner": "--learner",
+    "parameters": "--param",
+    "id_column": "--id",
+}
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """What to do with a stream.
+
+    Parameters
+    ----------
+    source : str
+        A file, a folder that grows, or ``-`` for standard input.
+    target : str
+        The column with the labels; an empty cell has its label still to come.
+    learner : str
+        One of `rareclass.verbs.stream.learners.LEARNERS`.
+    parameters : dict
+        All of its parameters.
+    positive : str or None
+        The label of the rare class.
+    id_column : str or None
+        The column that names a row: rows without a label are held under it.
+    drop, categories : tuple of str
+        Columns to leave out; columns that are categories though they look like numbers.
+    separator : str or None
+        What separates the cells of a CSV source; found out by default.
+    max_categories, half_life, tails
+        Of `rareclass.encoding.streams.OnlineEncoder`.
+    window, top : int
+        Rows that are measured; the k of precision at k.
+    hold : int
+        Most rows to hold for their labels.
+    every, report_every : int
+        Records between two checkpoints; between two reports.
+    follow : bool
+        Whether to wait for more at the end.
+    max_rejected : int or None
+        Stop at more rejected rows than that.
+    """
+
+    source: str
+    target: str
+    learner: str = "cbr"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    positive: str | None = None
+    id_column: str | None = None
+    drop: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    separator: str | None = None
+    max_categories: int = 32
+    half_life: float = 100_000
+    tails: str = "asinh"
+    window: int = 10_000
+    top: int = 100
+    hold: int = 100_000
+    every: int = 10_000
+    report_every: int = 10_000
+    follow: bool = False
+    max_rejected: int | None = None
+
+    def lasting(self) -> dict[str, Any]:
+        """Return what the state depends on, as JSON can write it."""
+        source = self.source if self.source == "-" else str(Path(self.source).resolve())
+        return {
+            "source": source,
+            "target": self.target,
+            "learner": self.learner,
+            "parameters": self.parameters,
+            "positive": self.positive,
+            "id_column": self.id_column,
+            "drop": sorted(self.drop),
+            "category": sorted(self.categories),
+            "separator": self.separator,
+            "max-categories": self.max_categories,
+            "half-life": self.half_life,
+            "tails": self.tails,
+            "window": self.window,
+            "top": self.top,
+            "hold": self.hold,
+        }
+
+    def check_same(self, before: dict[str, Any], folder: Path) -> None:
+        """Raise `InputError` when the state in `folder` was made with other options.
+
+        Parameters
+        ----------
+        before : dict
+            What `lasting` returned when the checkpoint was written.
+        folder : Path
+            For the message.
+        """
+        for name, now in self.lasting().items():
+            was: Any = before[name]
+            if was == now:
+                continue
+            if name == "parameters":
+                other = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
+                was = ", ".join(f"{key}={was.get(key)}" for key in other)
+                now = ", ".join(f"{key}={now.get(key)}" for key in other)
+            option = _OPTION.get(name, f"--{name}")
+            raise InputError(
+                f"{folder} goes on with {option} {_shown(was)}, but now it is {_shown(now)}.",
+                "Give the same as before, or another folder with --checkpoint to begin anew.",
+            )
+
+
+def _shown(value: Any) -> str:
+    if value is None or value == []:
+        return "not given"
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

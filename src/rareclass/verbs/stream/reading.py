@@ -1,0 +1,107 @@
+"""Batches that end where reports and checkpoints are due."""
+
+from collections import deque
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rareclass.tables.batch import Batch
+from rareclass.verbs.stream.interruption import Interruption
+
+if TYPE_CHECKING:
+    from rareclass.tables.sources import Source
+
+MOST_ROWS = 16_384
+# Records that are looked at for each of the first rows wanted.
+_MOST_BAD = 100
+
+
+class BoundedReader:
+    """Reads a source so that no batch goes past a multiple of the given numbers of records.
+
+    Parameters
+    ----------
+    source : Source
+        Where from.
+    interruption : Interruption
+        Heeded at once while the source waits.
+    bounds : tuple of int
+        Records between two reports, between two checkpoints.
+    n_before : int
+        Records of the stream that came before.
+    """
+
+    def __init__(
+        self, source: "Source", interruption: Interruption, bounds: tuple[int, ...], n_before: int
+    ) -> None:
+        self._source, self._interruption = source, interruption
+        self._bounds, self._n_read = bounds, n_before
+        self._ahead: deque[Batch | None] = deque()
+
+    def read(self) -> Batch | None:
+        """Return the next rows: None at the end, no rows where the source waits for more.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            When a signal came.
+        """
+        return self._ahead.popleft() if self._ahead else self._read()
+
+    def look_ahead(self, n_rows: int, patience: float) -> Batch:
+        """Return the first rows as one batch, without taking them from those to be read.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows wanted; fewer where the stream ends, or nearly all records are bad.
+        patience : float
+            Seconds without a new row after which fewer, but one at least, will do.
+        """
+        found, last_came = 0, monotonic()
+        # All of them stay in memory: where none is good, no more are looked at than that.
+        most = self._n_read + _MOST_BAD * n_rows
+        while found < n_rows and self._n_read < most:
+            batch = self._read()
+            if batch is None:
+                self._ahead.append(None)
+                break
+            if batch.n_read:
+                self._ahead.append(batch)
+                found += batch.n_rows
+                last_came = monotonic()
+            elif found and monotonic() - last_came > patience:
+                break
+        return _joined([batch for batch in self._ahead if batch is not None], n_rows)
+
+    def _read(self) -> Batch | None:
+        limit = min(MOST_ROWS, *(bound - self._n_read % bound for bound in self._bounds))
+        with self._interruption.while_waiting():
+            batch = self._source.read(limit)
+        if batch is not None:
+            self._n_read += batch.n_read
+        return batch
+
+
+def _joined(batches: list[Batch], n_rows: int) -> Batch:
+    """The first rows of several batches as one; only its cells are of use."""
+    if not batches:
+        return Batch({}, np.empty(0, np.int64), "", [], 0, {})
+    names = dict.fromkeys(name for batch in batches for name in batch.columns)
+    columns = {
+        name: np.concatenate([_cells(batch, name) for batch in batches])[:n_rows] for name in names
+    }
+    first = batches[0]
+    return first._replace(
+        columns=columns,
+        lines=np.concatenate([batch.lines for batch in batches])[:n_rows],
+        rejected=[row for batch in batches for row in batch.rejected],
+        n_read=sum(batch.n_read for batch in batches),
+    )
+
+
+def _cells(batch: Batch, name: str) -> Any:
+    if name in batch.columns:
+        return batch.columns[name]
+    return np.full(batch.n_rows, None, object)

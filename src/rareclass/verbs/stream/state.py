@@ -1,0 +1,119 @@
+"""All that a stream knows: what a checkpoint holds and a restart takes up."""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rareclass.encoding.streams import OnlineEncoder
+from rareclass.online.state import flatten, unflatten
+from rareclass.verbs.stream.held_rows import HeldRows
+from rareclass.verbs.stream.learners import make_learner
+from rareclass.verbs.stream.options import StreamOptions
+from rareclass.verbs.stream.rejects import RejectedFile
+from rareclass.verbs.stream.window import Window
+
+if TYPE_CHECKING:
+    from rareclass.online.ranker import OnlineRanker
+
+CLASSES = (0, 1)  # the rest, the rare class
+
+
+@dataclass
+class Counters:
+    """What has come so far.
+
+    Attributes
+    ----------
+    rows : int
+        Records, rejected ones included.
+    labelled, rare : int
+        Rows that were learned from, and those of them that are rare.
+    unlabelled : int
+        Rows that came without a label and were scored.
+    reported : int
+        Records at the last row of the log.
+    """
+
+    rows: int = 0
+    labelled: int = 0
+    rare: int = 0
+    unlabelled: int = 0
+    reported: int = 0
+
+
+@dataclass
+class StreamState:
+    """All that a stream knows.
+
+    Attributes
+    ----------
+    encoder : OnlineEncoder
+        With the schema.
+    learner : OnlineRanker
+        Begun with the first row.
+    held : HeldRows
+    window : Window
+    counters : Counters
+    rejected : RejectedFile
+    labels : dict of str to str
+        What the classes are called: "rare", "rest".
+    columns : list of str or None
+        The columns of the source, where its first row does not name them all.
+    position : dict or None
+        Where the source goes on; None at its beginning.
+    """
+
+    encoder: OnlineEncoder
+    learner: "OnlineRanker"
+    held: HeldRows
+    window: Window
+    counters: Counters
+    rejected: RejectedFile
+    labels: dict[str, str]
+    columns: list[str] | None = None
+    position: dict[str, Any] | None = field(default=None)
+
+
+def to_checkpoint(state: StreamState, options: StreamOptions) -> dict[str, Any]:
+    """Return the state as nested dictionaries of arrays and JSON values."""
+    begun = hasattr(state.learner, "state_")
+    return {
+        "options": options.lasting(),
+        "columns": state.columns,
+        "position": state.position,
+        "labels": state.labels,
+        "encoder": state.encoder.to_state(),
+        "learner": {
+            "n_features": state.learner.n_features_in_ if begun else None,
+            "state": flatten(state.learner.state_) if begun else {},
+        },
+        "held": state.held.to_state(),
+        "window": state.window.to_state(),
+        "counters": asdict(state.counters),
+        "rejected": state.rejected.to_state(),
+    }
+
+
+def from_checkpoint(saved: dict[str, Any], folder: Path) -> StreamState:
+    """Return the state that `to_checkpoint` took apart; cuts the file of rejected rows."""
+    return StreamState(
+        encoder=OnlineEncoder.from_state(saved["encoder"]),
+        learner=learner_of(saved),
+        held=HeldRows.from_state(saved["held"]),
+        window=Window.from_state(saved["window"]),
+        counters=Counters(**saved["counters"]),
+        rejected=RejectedFile.from_state(folder, saved["rejected"]),
+        labels=saved["labels"],
+        columns=saved["columns"],
+        position=saved["position"],
+    )
+
+
+def learner_of(saved: dict[str, Any]) -> "OnlineRanker":
+    """Return the learner of a checkpoint, ready to score and to go on."""
+    options, kept = saved["options"], saved["learner"]
+    learner = make_learner(options["learner"], options["parameters"])
+    if kept["n_features"] is not None:
+        learner.start(kept["n_features"], CLASSES)
+        learner.state_ = unflatten(learner.state_, kept["state"])
+    return learner

@@ -1,0 +1,1 @@
+"""What a target column means, and what a score decides about it."""

@@ -1,0 +1,203 @@
+"""Encoding: what goes in, what comes out, and what is written to a model file."""
+
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+
+from rareclass.encoding.tables import SparseEncoder, TableEncoder
+from rareclass.ranking import RankRC
+from rareclass.tables.columns import Column
+from rareclass.verbs.model_file import ModelFile, load_model, needed_metadata, save_model
+
+N = 300
+GENERATOR = np.random.default_rng(0)
+COLUMNS = [
+    Column("number", "number", "", "number"),
+    Column("member", "boolean", "", "string"),
+    Column("few", "category", "", "string"),
+    Column("many", "high-cardinality category", "", "string"),
+    Column("day", "date", "", "date"),
+    Column("words", "text", "", "string"),
+]
+
+
+def rows(n_rows: int = N) -> pl.DataFrame:
+    numbers = GENERATOR.normal(100, 20, n_rows)
+    return pl.DataFrame(
+        {
+            "number": [None if k % 11 == 0 else float(v) for k, v in enumerate(numbers)],
+            "member": GENERATOR.choice(["yes", "no"], n_rows).tolist(),
+            "few": [None if k % 7 == 0 else "abc"[k % 3] for k in range(n_rows)],
+            "many": [f"m{k % 60}" for k in range(n_rows)],
+            "day": [dt.datetime(2020, 1, 1) + dt.timedelta(days=k) for k in range(n_rows)],
+            "words": [f"some words about item {k}" for k in range(n_rows)],
+        }
+    )
+
+
+RARE = np.arange(N) % 10 == 0
+
+
+@pytest.fixture(scope="module")
+def encoder() -> TableEncoder:
+    encoder = TableEncoder(COLUMNS)
+    encoder.fit_transform(rows(), RARE)
+    return encoder
+
+
+def test_encoded_rows_are_finite_and_standardised() -> None:
+    encoder = TableEncoder(COLUMNS)
+    X = encoder.fit_transform(rows(), RARE)
+    assert X.dtype == np.float64
+    assert X.flags.c_contiguous
+    assert np.isfinite(X).all()
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-6)
+    # The year is the same in all rows: nothing to scale.
+    deviation = X.std(axis=0)
+    is_year = np.array([name.endswith("_year") for name in encoder.feature_names_])
+    np.testing.assert_allclose(deviation[~is_year], 1, atol=1e-5)
+    np.testing.assert_array_equal(deviation[is_year], 0)
+    assert len(encoder.feature_names_) == X.shape[1]
+    # Empty numbers have a marker.
+    assert sum("missingindicator" in name for name in encoder.feature_names_) == 1
+
+
+@pytest.mark.parametrize("n_rows", [N, 100_000])
+def test_a_large_common_part_of_numbers_and_dates_changes_nothing(n_rows: int) -> None:
+    generator = np.random.default_rng(1)
+    numbers = generator.normal(size=n_rows).round(6)
+    seconds = generator.integers(0, 60, n_rows)
+    frames = [
+        pl.DataFrame(
+            {
+                "number": numbers + offset,
+                "day": [dt.datetime(year, 1, 1) + dt.timedelta(seconds=int(s)) for s in seconds],
+            }
+        )
+        for offset, year in [(0.0, 1970), (1e9, 2020)]
+    ]
+    near, far = (
+        TableEncoder([COLUMNS[0], COLUMNS[4]]).fit_transform(frame, np.arange(n_rows) % 10 == 0)
+        for frame in frames
+    )
+    np.testing.assert_allclose(far, near, atol=1e-5)
+    np.testing.assert_allclose(far[:, :2].std(axis=0), 1, atol=1e-4)
+    assert len(np.unique(far[:, 1])) == len(np.unique(seconds))
+
+
+def test_scores_are_the_same_with_a_large_common_part() -> None:
+    generator = np.random.default_rng(2)
+    numbers = (generator.normal(size=N) + 1.5 * RARE).round(6)
+    scores = []
+    for offset in (0.0, 1e9):
+        X = TableEncoder(COLUMNS[:1]).fit_transform(
+            pl.DataFrame({"number": numbers + offset}), RARE
+        )
+        model = RankRC(lam=0.1, pos_label=1).fit(X, RARE.astype(np.int8))
+        scores.append(model.score_samples(X))
+    np.testing.assert_allclose(scores[1], scores[0], atol=1e-4)
+
+
+def test_values_far_from_those_of_training_stay_finite() -> None:
+    encoder = TableEncoder(COLUMNS[:1])
+    encoder.fit_transform(pl.DataFrame({"number": GENERATOR.normal(size=N) * 1e-30}), RARE)
+    far = encoder.transform(pl.DataFrame({"number": [1e38, -1e38, None]}))
+    assert np.isfinite(far.astype(np.float32)).all()
+    assert far[0, 0] > 0 > far[1, 0]
+
+
+def test_target_encoding_is_out_of_fold() -> None:
+    """A category met once says nothing about its own row."""
+    frame = pl.DataFrame({"many": [f"once{k}" for k in range(N)]})
+    encoder = TableEncoder([COLUMNS[3]])
+    X = encoder.fit_transform(frame, RARE)
+    # A fold that met no such category says the same of all its rows.
+    assert len(np.unique(X[:, 0].round(9))) <= 5
+    in_sample = encoder.transform(frame)
+    assert np.corrcoef(in_sample[:, 0], RARE)[0, 1] > 0.9
+
+
+def test_unseen_values_and_empty_cells(encoder: TableEncoder) -> None:
+    new = pl.DataFrame(
+        {
+            "number": [None, 1e30],
+            "member": ["maybe", None],
+            "few": ["z", None],
+            "many": ["new", None],
+            "day": [dt.datetime(2050, 1, 1), None],
+            "words": [None, ""],
+        }
+    )
+    assert np.isfinite(encoder.transform(new)).all()
+    assert encoder.count_unseen(new) == {"member": 1, "few": 1, "many": 1}
+    assert encoder.count_unseen(rows()) == {}
+
+
+def test_rows_are_encoded_alike_alone_and_together(encoder: TableEncoder) -> None:
+    frame = rows()
+    together = encoder.transform(frame)
+    alone = np.vstack([encoder.transform(frame[k : k + 7]) for k in range(0, N, 7)])
+    np.testing.assert_allclose(alone, together, rtol=1e-6, atol=1e-6)
+
+
+def test_a_column_empty_in_training_is_no_trouble() -> None:
+    frame = pl.DataFrame({"number": pl.Series([None] * N, dtype=pl.Float64), "few": ["a"] * N})
+    encoder = TableEncoder([COLUMNS[0], COLUMNS[2]])
+    assert np.isfinite(encoder.fit_transform(frame, RARE)).all()
+    filled = frame.with_columns(number=pl.lit(3.0))
+    assert np.isfinite(encoder.transform(filled)).all()
+
+
+def test_one_rare_row_can_be_encoded() -> None:
+    rare = np.arange(N) == 5
+    assert np.isfinite(TableEncoder(COLUMNS).fit_transform(rows(), rare)).all()
+
+
+def test_weights_count_as_copies_in_the_scaling() -> None:
+    frame = pl.DataFrame({"number": GENERATOR.normal(size=N)})
+    weight = GENERATOR.integers(1, 4, N)
+    copies = np.repeat(np.arange(N), weight)
+    weighted = TableEncoder(COLUMNS[:1])
+    weighted.fit_transform(frame, RARE, weight.astype(float))
+    repeated = TableEncoder(COLUMNS[:1])
+    repeated.fit_transform(frame[copies], RARE[copies])
+    np.testing.assert_allclose(weighted.transform(frame), repeated.transform(frame), rtol=1e-6)
+
+
+def test_sparse_rows_get_unit_length_where_sparse() -> None:
+    X = sparse.random(200, 50, 0.05, format="csr", random_state=0)
+    encoder = SparseEncoder(zero_based=True)
+    lengths = sparse.linalg.norm(encoder.fit_transform(X, RARE[:200]), axis=1)
+    # Also without a stored value.
+    np.testing.assert_allclose(lengths, np.diff(X.indptr) > 0)
+    dense = sparse.csr_matrix(GENERATOR.normal(size=(200, 5)) * [1, 10, 100, 1e3, 1e4])
+    scaled = encoder.fit_transform(dense, RARE[:200])
+    np.testing.assert_allclose(abs(scaled).max(axis=0).toarray()[0], 1)
+
+
+def test_model_file_gives_the_same_scores_back(tmp_path: Path, encoder: TableEncoder) -> None:
+    """Also checks that every type of every kind of column is on the list of trusted ones."""
+    frame = rows()
+    X = encoder.transform(frame)
+    model = RankRC(lam=0.1, pos_label=1).fit(X, RARE.astype(np.int8))
+    path = tmp_path / "model.skops"
+    metadata = dict.fromkeys(needed_metadata({}), "y")
+    save_model(path, ModelFile(encoder, model, metadata))
+    opened = load_model(path)
+    assert opened.metadata == metadata
+    assert opened.encoder.columns == COLUMNS
+    np.testing.assert_array_equal(opened.encoder.transform(frame), X)
+    np.testing.assert_array_equal(opened.model.score_samples(X), model.score_samples(X))
+
+
+def test_a_model_that_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
+    path = tmp_path / "model.skops"
+    path.write_text("old")
+    with pytest.raises(TypeError, match="Path"):
+        save_model(path, ModelFile({"odd": tmp_path}, None, {}))
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["model.skops"]

@@ -1,0 +1,55 @@
+"""What is known of a column does not depend on how it was cut into batches."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rareclass.tables import column_facts
+from rareclass.tables.column_facts import FactsGatherer, facts_of
+
+NUMBERS = st.lists(st.none() | st.integers(-3, 3) | st.sampled_from([0.5, 1e300]), max_size=80)
+WORDS = st.lists(st.none() | st.sampled_from(["a", "b c", "d e f", "", "true"]), max_size=80)
+
+
+@given(NUMBERS | WORDS, st.integers(1, 30))
+def test_batches_and_the_whole_agree(cells: list[object], size: int) -> None:
+    numbers = not any(isinstance(cell, str) for cell in cells)
+    column = pl.Series("x", cells, dtype=pl.Float64 if numbers else pl.String, strict=False)
+    gatherer = FactsGatherer("x", column.dtype)
+    for start in range(0, len(column), size):
+        gatherer.add(column.slice(start, size))
+    facts, whole = gatherer.facts(), facts_of(column)
+    assert replace(facts, values=None) == replace(whole, values=None) or np.isnan(facts.low)
+    assert set(facts.values or ()) == set(whole.values or ()) == set(column.drop_nulls())
+    assert facts.n_distinct == column.drop_nulls().n_unique()
+    present = column.drop_nulls()
+    if numbers and len(present):
+        in_order = present.is_sorted() or present.is_sorted(descending=True)
+        assert facts.is_in_order == in_order
+        assert (facts.low, facts.high) == (present.min(), present.max())
+
+
+@pytest.mark.parametrize("n_distinct", [3_000, 40_000, 200_000])
+def test_many_distinct_values_are_estimated_well(n_distinct: int) -> None:
+    values = np.random.default_rng(0).integers(0, n_distinct, 400_000) * 1.5
+    gatherer = FactsGatherer("x", pl.Float64())
+    for part in np.array_split(values, 9):
+        gatherer.add(pl.Series("x", part))
+    exact = len(np.unique(values))
+    found = gatherer.facts().n_distinct
+    assert found == pytest.approx(exact, rel=0.03)
+    if exact < column_facts.COUNTED_VALUES:
+        assert found == exact
+
+
+def test_a_key_is_known_for_one() -> None:
+    gatherer = FactsGatherer("x", pl.Float64())
+    for start in range(0, 300_000, 50_000):
+        gatherer.add(pl.Series("x", np.arange(start, start + 50_000) * 2.0))
+    facts = gatherer.facts()
+    assert facts.n_distinct == facts.n_rows == 300_000
+    assert facts.is_in_order

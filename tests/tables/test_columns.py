@@ -1,0 +1,165 @@
+"""What columns are taken for, and what never happens to a genuine measurement."""
+
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rareclass.encoding.training_table import read_as_trained, read_training_table
+from rareclass.errors import InputError
+from rareclass.tables.cells import CellProfile, read_dates, read_numbers, read_strings
+from rareclass.tables.columns import Column
+from rareclass.tables.table_file import TableFile, open_table
+
+N = 200
+GENERATOR = np.random.default_rng(0)
+
+
+def understood(folder: Path, cells: object, name: str = "x", suffix: str = ".csv") -> Column:
+    """Return what a column is taken for in a file with a plain number and a target beside it."""
+    table = pl.DataFrame({name: cells}, strict=False).with_columns(
+        beside=pl.Series(GENERATOR.normal(size=N)), y=pl.int_range(N) % 10 == 0
+    )
+    path = folder / f"t{suffix}"
+    table.write_csv(path) if suffix == ".csv" else table.write_parquet(path)
+    file = open_table(path)
+    assert not hasattr(file, "read")
+    return read_training_table(file, "y").columns[0]  # type: ignore[arg-type]
+
+
+WORDS = ["red wide chair with arms", "old lamp for the desk", "a box of nails and screws"]
+KINDS = {
+    "number": GENERATOR.normal(size=N),
+    "boolean": GENERATOR.random(N) < 0.5,
+    "date": [dt.date(2020, 1, 1) + dt.timedelta(days=int(k)) for k in GENERATOR.integers(0, 99, N)],
+    "category": GENERATOR.choice(["a", "b", "c"], N),
+    "high-cardinality category": [f"v{k}" for k in GENERATOR.integers(0, 90, N)],
+    "text": [f"{WORDS[k % 3]} {k}" for k in range(N)],
+    "constant": ["same"] * N,
+    "id-like": [f"u{k * 7919 % 99991}" for k in range(N)],
+}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_in_both_formats(tmp_path: Path, kind: str, suffix: str) -> None:
+    column = understood(tmp_path, KINDS[kind], suffix=suffix)
+    assert column.kind == kind
+    assert column.treatment
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "kind"),
+    [
+        ("position", np.arange(N), "id-like"),
+        ("sorted_sparse", np.arange(N) ** 2, "id-like"),
+        ("order_id", GENERATOR.permutation(N) * 37 + 5, "id-like"),
+        ("orderId", GENERATOR.permutation(N) * 37 + 5, "id-like"),
+        ("amount", GENERATOR.permutation(N) * 37 + 5, "number"),
+        ("paid", GENERATOR.permutation(N) * 37 + 5, "number"),
+        ("customer_id", GENERATOR.integers(0, 50, N), "number"),
+        ("grid", GENERATOR.permutation(N) * 37 + 5, "number"),
+        ("id", np.arange(N) + 0.5, "number"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_whole_numbers_are_dropped_only_when_they_number_the_rows(
+    tmp_path: Path, name: str, cells: np.ndarray, kind: str, suffix: str
+) -> None:
+    assert understood(tmp_path, cells, name, suffix).kind == kind
+
+
+def test_empty_marks_are_empty(tmp_path: Path) -> None:
+    marks = ["?", "NA", "n/a", "", "NaN", " null ", "None"]
+    cells = [marks[k % 7] if k % 3 == 0 else f"{k}.5" for k in range(N)]
+    column = understood(tmp_path, cells)
+    assert column.kind == "number"
+    assert column.n_missing == 67
+    column = understood(tmp_path, ["?"] * N)
+    assert (column.kind, column.n_missing) == ("constant", N)
+
+
+def test_one_value_and_empty_cells_is_not_constant(tmp_path: Path) -> None:
+    assert understood(tmp_path, [1 if k % 2 else None for k in range(N)]).is_used
+
+
+@pytest.mark.parametrize(
+    "pattern", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%dT%H:%M:%S", "%Y/%m/%d", "%d-%b-%Y"]
+)
+def test_dates_are_read_back(tmp_path: Path, pattern: str) -> None:
+    days = [dt.datetime(2020, 1, 1) + dt.timedelta(days=k) for k in range(N)]
+    column = understood(tmp_path, [day.strftime(pattern) for day in days])
+    assert column.kind == "date"
+    batch = pl.DataFrame({"x": [day.strftime(pattern) for day in days]})
+    assert read_as_trained(batch, [column], 1)["x"].to_list() == days
+
+
+def test_codes_with_few_letters_can_be_declared_categories(tmp_path: Path) -> None:
+    cells = [f"{k % 60}" for k in range(N)]
+    cells[100] = "V22"
+    path = tmp_path / "t.csv"
+    pl.DataFrame({"code": cells, "y": [k % 10 == 0 for k in range(N)]}).write_csv(path)
+    file: TableFile = open_table(path)  # type: ignore[assignment]
+    with pytest.raises(InputError, match=r"row 101: 'V22' \(99.5% of its cells are numbers\)"):
+        read_training_table(file, "y")
+    column = read_training_table(file, "y", categories=["code"]).columns[0]
+    assert column.kind == "high-cardinality category"
+
+
+def test_declared_category_of_numbers_reads_alike_from_csv_and_parquet() -> None:
+    assert read_strings(pl.Series([1.0, 2.5, None])).to_list() == ["1", "2.5", None]
+    assert read_strings(pl.Series(["1", "2.5", " "])).to_list() == ["1", "2.5", None]
+
+
+@given(
+    values=st.lists(
+        st.one_of(st.none(), st.floats(-1e30, 1e30, allow_nan=False)), min_size=1, max_size=30
+    )
+)
+def test_numbers_survive_text(values: list[float | None]) -> None:
+    cells = pl.Series("x", ["" if value is None else repr(value) for value in values])
+    assert read_numbers(cells, 1).to_list() == values
+    profile = CellProfile()
+    profile.add(cells, 1)
+    assert profile.n_numbers == profile.n_present == sum(value is not None for value in values)
+
+
+@given(position=st.integers(0, 99), first_row=st.integers(1, 10**6))
+def test_errors_name_the_row_of_the_file(position: int, first_row: int) -> None:
+    cells = ["1"] * 100
+    cells[position] = "bad"
+    with pytest.raises(InputError, match=f"row {first_row + position}: 'bad'"):
+        read_numbers(pl.Series("x", cells), first_row)
+    cells = ["2020-02-01"] * 100
+    cells[position] = "2020-02-31"
+    with pytest.raises(InputError, match=f"'2020-02-31' at row {first_row + position}"):
+        read_dates(pl.Series("x", cells), "%Y-%m-%d", first_row)
+
+
+def test_wrong_types_are_named() -> None:
+    with pytest.raises(InputError, match="trained on numbers"):
+        read_numbers(pl.Series("x", [dt.date(2020, 1, 1)]), 1)
+    with pytest.raises(InputError, match="trained on dates"):
+        read_dates(pl.Series("x", [1.5]), None, 1)
+    with pytest.raises(InputError, match="trained on words"):
+        read_strings(pl.Series("x", [[1, 2]]))
+
+
+def test_lists_are_left_out_and_durations_and_decimals_are_numbers(tmp_path: Path) -> None:
+    table = pl.DataFrame(
+        {
+            "nested": [[k] for k in range(N)],
+            "lasted": [dt.timedelta(seconds=k * k % 83) for k in range(N)],
+            "price": pl.Series(np.arange(N) % 37).cast(pl.Decimal(10, 2)),
+            "y": [k % 10 == 0 for k in range(N)],
+        }
+    )
+    table.write_parquet(tmp_path / "t.parquet")
+    file: TableFile = open_table(tmp_path / "t.parquet")  # type: ignore[assignment]
+    read = read_training_table(file, "y")
+    assert [column.kind for column in read.columns] == ["unusable", "number", "number"]
+    assert read.frame["lasted"].to_list()[:3] == [0.0, 1.0, 4.0]

@@ -1,0 +1,252 @@
+"""Files of any size are read in order, in batches, with little memory."""
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rareclass.encoding.typed_scratch import TypedScratch
+from rareclass.errors import InputError
+from rareclass.tables.csv_file import CsvFile
+from rareclass.tables.parquet_file import ParquetFile
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile, open_table
+
+
+def numbered(n_rows: int) -> pl.DataFrame:
+    return pl.DataFrame({"k": np.arange(n_rows), "word": [f"w,{k}\nx" for k in range(n_rows)]})
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_batches_keep_order_and_cells(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"t{suffix}"
+    table = numbered(5000)
+    table.write_csv(path) if suffix == ".csv" else table.write_parquet(path, row_group_size=777)
+    file: TableFile = open_table(path)  # type: ignore[assignment]
+    batches = list(file.batches(batch_rows=300))
+    assert all(batch.height <= 300 for batch in batches)
+    together = pl.concat(batches)
+    assert together["k"].cast(pl.Int64).to_list() == table["k"].to_list()
+    assert together["word"].to_list() == table["word"].to_list()
+    assert pl.concat(file.batches(["word"])).columns == ["word"]
+
+
+def test_rows_are_estimated_well_enough(tmp_path: Path) -> None:
+    table = pl.DataFrame({"a": np.random.default_rng(0).normal(size=50_000), "b": 1})
+    table.write_csv(tmp_path / "t.csv")
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
+    table.write_parquet(tmp_path / "t.parquet")
+    assert 45_000 < CsvFile(tmp_path / "t.csv").estimate_rows() < 55_000
+    assert 25_000 < CsvFile(tmp_path / "t.csv.gz").estimate_rows() < 100_000
+    assert ParquetFile(tmp_path / "t.parquet").estimate_rows() == 50_000
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+def test_encodings(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("näme;b\nKöln;1\nZürich;2\n".encode(encoding))
+    file = CsvFile(path)
+    assert file.columns == ["näme", "b"]
+    assert pl.concat(file.batches())["näme"].to_list() == ["Köln", "Zürich"]
+
+
+def test_pandas_index_gets_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(",a\n0,1\n1,2\n")
+    assert CsvFile(path).columns == ["column_1", "a"]
+
+
+def test_windows_line_ends_and_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'"a","b c"\r\n"1","x ""y"""\r\n"2",""\r\n')
+    frame = pl.concat(CsvFile(path).batches())
+    assert frame.to_dict(as_series=False) == {"a": ["1", "2"], "b c": ['x "y"', ""]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '\n\n"a\nnote";b\n1;2\n3;4\n',
+        '"a\nnote";b\r\n\r\n1;2\r\n3;4\r\n',
+        ' \n;;\n"a\nnote";b\n1;2\n3;4\n',
+    ],
+)
+def test_header_after_blank_lines_and_over_two(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    file = CsvFile(path)
+    assert file.columns == ["a\nnote", "b"]
+    assert pl.concat(file.batches()).rows() == [("1", "2"), ("3", "4")]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|", "^", ":", " "])
+def test_separators_are_found(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("".join(separator.join(row) + "\n" for row in ("abc", "123", "456")))
+    assert CsvFile(path).columns == ["a", "b", "c"]
+
+
+def test_unfinished_quotes_are_an_input_error(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('"a;b\n' + "1;2\n" * 60_000)
+    with pytest.raises(InputError, match="header line"):
+        CsvFile(path)
+
+
+@pytest.mark.parametrize(
+    ("separator", "cells", "expected"),
+    [
+        (";", ["1,5", "-2,25", "3e1"], ["1.5", "-2.25", "3e1"]),
+        (";", ["12,345", "7"], ["12.345", "7"]),
+        ("\t", ["12,345", "7,25"], ["12.345", "7.25"]),
+        ("\t", ["12,345", "7"], ["12,345", "7"]),
+        (";", ["1,234,567", "7,125"], ["1,234,567", "7,125"]),
+        (";", ["1,5 l", "a,1"], ["1,5 l", "a,1"]),
+        (",", ['"1,5"', "2"], ["1,5", "2"]),
+    ],
+)
+def test_decimal_commas(
+    tmp_path: Path, separator: str, cells: list[str], expected: list[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"a{separator}b\n" + "".join(f"{cell}{separator}x\n" for cell in cells))
+    assert pl.concat(CsvFile(path).batches())["a"].to_list() == expected
+
+
+def test_the_last_suffix_and_the_content_say_the_format(tmp_path: Path) -> None:
+    for name in ("sales.svm.csv", "sales.parquet.csv", "plain", "log.txt"):
+        (tmp_path / name).write_text("day at n\n1 12:30 3\n")
+        assert isinstance(open_table(tmp_path / name), CsvFile)
+    line = b"+1 3:0.5 17:2 # first\n"
+    (tmp_path / "packed.svm.gz").write_bytes(gzip.compress(line))
+    (tmp_path / "packed").write_bytes(gzip.compress(line))
+    (tmp_path / "wide").write_bytes(b"1 " + b" ".join(b"%d:1" % k for k in range(20_000)))
+    for name in ("packed.svm.gz", "packed", "wide"):
+        file = open_table(tmp_path / name)
+        assert isinstance(file, SvmlightFile)
+        assert file.read()[0].X.nnz > 1
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_svmlight_counts_features_alike_in_all_batches(tmp_path: Path, first: int) -> None:
+    path = tmp_path / "t.svmlight"
+    path.write_text("".join(f"{k % 2} {first + k % 5}:{k + 1}\n" for k in range(50)))
+    file = SvmlightFile(path)
+    whole, zero_based = file.read()
+    assert zero_based == (first == 0)
+    assert whole.X.shape == (50, 5)
+    batches = list(file.batches(zero_based, 5, batch_rows=7))
+    np.testing.assert_array_equal(
+        np.vstack([batch.X.toarray() for batch in batches]), whole.X.toarray()
+    )
+
+
+def test_reading_a_large_file_takes_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "large.csv"
+    line = ",".join(["0.123456789"] * 20) + "\n"
+    with path.open("w") as file:
+        file.write(",".join(f"c{k}" for k in range(20)) + "\n")
+        for _ in range(60):
+            file.write(line * 10_000)
+    assert path.stat().st_size > 130 << 20
+    code = (
+        "import resource, sys; from pathlib import Path;"
+        "from rareclass.tables.csv_file import CsvFile;"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        f"rows = sum(batch.height for batch in CsvFile(Path({str(path)!r})).batches());"
+        "after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        "print(rows, after - before)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    rows, grown = map(int, answer.split())
+    assert rows == 600_000
+    assert grown < 120 << 10  # in KiB
+
+
+def test_damage_is_named_by_row_group(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    x = np.random.default_rng(0).normal(size=(5000, 3))
+    table = pa.table({name: x[:, k] for k, name in enumerate("abc")})
+    pq.write_table(table, path, row_group_size=1000, write_page_checksum=True)
+    file = ParquetFile(path)
+    place = pq.ParquetFile(path).metadata.row_group(3).column(1).data_page_offset
+    content = bytearray(path.read_bytes())
+    for k in range(place + 200, place + 260):
+        content[k] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"t\.parquet: row group 4 of 5 cannot be read"):
+        list(file.batches(batch_rows=700))
+    assert len(list(file.batches(["a"], batch_rows=1000))) == 5
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(InputError, match="cut short or damaged"):
+        list(file.batches())
+    path.unlink()
+    with pytest.raises(InputError, match="is gone"):
+        list(file.batches())
+
+
+def test_files_that_may_not_be_read_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pl.DataFrame({"a": [1.5], "b": ["x"]}).write_parquet(tmp_path / "t.parquet")
+    pl.DataFrame({"a": [1.5], "b": ["x"]}).write_csv(tmp_path / "t.csv")
+    tables = [open_table(tmp_path / name) for name in ("t.parquet", "t.csv")]
+
+    def closed(path: object, *options: object, **more: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # Not by chmod: it does not stop the superuser, as whom tests may run.
+    monkeypatch.setattr(Path, "open", closed)
+    monkeypatch.setattr(pq, "ParquetFile", closed)
+    for table in tables:
+        for read in (lambda t: open_table(t.path), lambda t: type(t)(t.path).columns, batches_of):
+            with pytest.raises(InputError, match=r"may not read .*its owner") as caught:
+                read(table)
+            assert str(table.path) in str(caught.value)
+
+
+def batches_of(table: Any) -> list[pl.DataFrame]:
+    return list(table.batches())
+
+
+def test_a_disk_far_too_small_is_noticed_at_the_first_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pl.DataFrame({"x": np.arange(1000.0)})
+
+    def start(expected_rows: int | None) -> None:
+        TypedScratch(tmp_path, expected_rows=expected_rows).append(frame)
+
+    usage = SimpleNamespace(free=1_000_000)
+    monkeypatch.setattr("rareclass.rows.scratch.shutil.disk_usage", lambda folder: usage)
+    start(None)
+    start(125_000)  # as many bytes as are free
+    start(200_000)  # perhaps an overestimate
+    with pytest.raises(InputError, match=r"no room.*: about 8,.* bytes are needed, 1,0"):
+        start(1_000_000)
+
+
+def test_huge_row_groups_are_streamed(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=5_000_000)
+    pq.write_table(pa.table({"x": x}), tmp_path / "t.parquet", row_group_size=len(x))
+    code = (
+        "import pyarrow as pa, sys\n"
+        "from pathlib import Path\n"
+        "from rareclass.tables.parquet_file import ParquetFile\n"
+        "rows = sum(b.height for b in ParquetFile(Path(sys.argv[1])).batches())\n"
+        "print(rows, pa.default_memory_pool().max_memory())\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "t.parquet")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert said[0] == "5000000"
+    assert int(said[1]) < 12e6  # of the 40 MB in its one row group
