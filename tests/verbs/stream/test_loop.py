@@ -23,7 +23,7 @@ from rareclass.verbs.stream.log import read_log
 from rareclass.verbs.stream.loop import Event, StreamLoop
 from rareclass.verbs.stream.options import StreamOptions
 from rareclass.verbs.stream.window import Window
-from streams.messy_stream import COLUMNS, assert_same, messy_records, outcome, write_csv
+from verbs.stream.messy_stream import COLUMNS, assert_same, messy_records, outcome, write_csv
 
 
 def options_for(source: Path, learner: str = "oam", **more: Any) -> StreamOptions:

@@ -15,7 +15,7 @@ from rareclass.verbs.stream.checkpoint import (
     rows_of,
     save_checkpoint,
 )
-from streams.messy_stream import assert_same
+from verbs.stream.messy_stream import assert_same
 
 STATE = {
     "weights": np.array([0.1, -0.0, np.nextafter(1, 2)]),

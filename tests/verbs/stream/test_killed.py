@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from rareclass.verbs.stream.checkpoint import checkpoints_in
-from streams.messy_stream import assert_same, messy_records, outcome, write_csv
+from verbs.stream.messy_stream import assert_same, messy_records, outcome, write_csv
 
 N_KILLS = 20
 

@@ -12,7 +12,7 @@ import pytest
 from rareclass.errors import InputError
 from rareclass.tables import folder_source, sources
 from rareclass.tables.sources import open_source
-from streams.readings import now, read_all, records_of
+from tables.readings import now, read_all, records_of
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from rareclass.tables.file_source import FileSource, Reading, open_file
 from rareclass.tables.folder_source import FolderSource
 from rareclass.tables.jsonl_source import JsonLinesSource
 from rareclass.tables.sources import Source, open_source
-from streams.readings import Records, now, read_all, records_of
+from tables.readings import Records, now, read_all, records_of
 
 
 def read_interrupted(
