@@ -115,12 +115,8 @@ def roc_auc_interval(
 def placements(cells: RareCells) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
     """DeLong's structural components, one per cell.
 
-    Returns
-    -------
-    of_rare : ndarray of shape (d,)
-        Share of the majority below each distinct rare score, ties one half.
-    of_majority : pair of ndarrays of shapes (d + 1,) and (d,)
-        Share of the rare rows above a majority row in each gap and at each tie.
+    Of each distinct rare score the share of the majority below it, ties one half: shape (d,); of a
+    majority row in each gap (d + 1) and at each tie (d) the share of the rare rows above it.
     """
     above = np.append(cells.rare_from(), 0.0) / cells.n_rare
     return cells.majority_below() / cells.n_majority, (above, (above[:-1] + above[1:]) / 2.0)

@@ -123,11 +123,7 @@ def influences(cells: RareCells) -> tuple[FloatArray, FloatArray]:
     F: a rare row brings its own precision and lifts that of every rare row below it or level with
     it; a majority row lowers theirs.
 
-    Returns
-    -------
-    of_rare : ndarray of shape (d,)
-    of_majority : ndarray of shape (2 d + 1,)
-        The d + 1 gaps, then the d ties.
+    Shapes (d,) and (2 d + 1,): the d + 1 gaps, then the d ties.
     """
     precision = _precisions(cells)
     gain, loss = _slopes(cells)

@@ -38,18 +38,8 @@ def share_interval(
     Clopper-Pearson bounds of ``value`` in `n_trials` yes-or-no trials. At a value of 1 those alone
     remain: ``low = ((1 - level) / 2)**(1 / n_trials)``.
 
-    Parameters
-    ----------
-    value : float
-        The estimate that is reported; the interval always holds it.
-    centre : float
-        The same freed from bias, in [0, 1].
-    variance : float
-        Of the estimate.
-    n_trials : float
-        Number of independent rows that the estimate rests on.
-    level : float
-        Share of samples whose interval is to hold the truth, in (0, 1).
+    `value` is the estimate that is reported, which the interval always holds; `centre` the same
+    freed from bias; `variance` that of the estimate, which rests on `n_trials` independent rows.
     """
     low, high = _clopper_pearson(value, n_trials, level)
     if 0.0 < centre < 1.0:

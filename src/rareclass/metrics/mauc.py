@@ -129,20 +129,10 @@ def mauc_interval(
 
 
 class _Cells(NamedTuple):
-    """Weights by distinct (score, level), in that order: copies and weights come to the same.
+    """Weights by distinct (score, level), in that order: copies and weights come to the same."""
 
-    Attributes
-    ----------
-    codes : ndarray of int
-        Level of each cell.
-    ends : ndarray of int
-        Where each group of equal scores ends.
-    weight : ndarray of float
-    n_levels : int
-    """
-
-    codes: NDArray[np.int64]
-    ends: NDArray[np.int64]
+    codes: NDArray[np.int64]  # level of each cell
+    ends: NDArray[np.int64]  # where each group of equal scores ends
     weight: FloatArray
     n_levels: int
 

@@ -23,24 +23,13 @@ _CHUNK_ROWS = 1_000_000
 
 
 class RareCells(NamedTuple):
-    """Weights of both classes around the d distinct rare scores.
+    """Weights of both classes around the d distinct rare scores."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (d,)
-        Distinct scores of the rare rows, ascending.
-    rare : ndarray of shape (d,)
-        Weight of the rare rows at each.
-    tied : ndarray of shape (d,)
-        Weight of the majority rows at each.
-    gaps : ndarray of shape (d + 1,)
-        Weight of the majority rows strictly between: ``gaps[i]`` is just below ``scores[i]``,
-        ``gaps[d]`` above them all.
-    """
-
-    scores: FloatArray
-    rare: FloatArray
-    tied: FloatArray
+    scores: FloatArray  # shape (d,): of the rare rows, distinct, ascending
+    rare: FloatArray  # shape (d,): weight of the rare rows at each
+    tied: FloatArray  # shape (d,): weight of the majority rows at each
+    # shape (d + 1,), of the majority strictly between: gaps[i] just below scores[i], gaps[d] above
+    # all
     gaps: FloatArray
 
     @property

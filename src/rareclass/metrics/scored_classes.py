@@ -9,21 +9,11 @@ FloatArray = NDArray[np.float64]
 
 
 class ScoredClasses(NamedTuple):
-    """The scores of each class; rows of weight 0 are left out.
+    """The scores of each class; rows of weight 0 are left out."""
 
-    Attributes
-    ----------
-    rare : ndarray of shape (n_rare,)
-        Scores of the rare rows, float64, in row order.
-    majority : ndarray of shape (n_majority,)
-        Scores of the others.
-    rare_weight, majority_weight : ndarray or None
-        Their weights, all positive; None when every row counts once.
-    """
-
-    rare: FloatArray
-    majority: FloatArray
-    rare_weight: FloatArray | None
+    rare: FloatArray  # shape (n_rare,): in row order
+    majority: FloatArray  # shape (n_majority,)
+    rare_weight: FloatArray | None  # all positive; None when every row counts once
     majority_weight: FloatArray | None
 
 
@@ -32,25 +22,10 @@ def split_scores(
 ) -> ScoredClasses:
     """Check the three columns against each other and split the scores by class.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        True or 1 where the row is rare, False or 0 elsewhere.
-    scores : array-like of shape (n,)
-        Higher means rarer. Infinite scores are allowed, NaN is not.
-    sample_weight : array-like of shape (n,), optional
-        How many copies each row stands for; need not be whole numbers.
-
-    Returns
-    -------
-    ScoredClasses
-        One pass, O(n) time and memory.
-
-    Raises
-    ------
-    ValueError
-        On empty or mismatched columns, labels other than 0 and 1, a NaN score, a weight that is
-        negative or not finite, or a class with no row of positive weight.
+    `y` is 1 or True where the row is rare; higher scores mean rarer, infinite ones are allowed, NaN
+    is not; weights are copies, and need not be whole. Refuses empty or mismatched columns, other
+    labels, weights that are negative or not finite, and a class with no row of positive weight. One
+    pass, O(n) time and memory.
     """
     value, weight = check_scores(scores, sample_weight)
     label = _labels(y)
@@ -72,10 +47,7 @@ def check_scores(
 ) -> tuple[FloatArray, FloatArray | None]:
     """Scores and weights as columns of float64.
 
-    Raises
-    ------
-    ValueError
-        On a NaN score, a weight that is negative or not finite, or columns of different lengths.
+    Refuses NaN scores, weights that are negative or not finite, and columns of different lengths.
     """
     value = _column(scores, "scores")
     _refuse(np.isnan(value), value, "scores", "is NaN; drop or repair the row")

@@ -13,7 +13,7 @@ from numba import njit
 _MU, _H, _X, _G = 0, 1, 2, 3
 # Below this share of a row's own sum, differences of sums have too few digits left.
 _NEAR = 1e-6
-# Where v is smaller no step is made, and no precision grows larger: nothing can overflow.
+# where v is smaller no step is made, and no precision grows larger: nothing can overflow.
 _LEAST_V, _MOST_G = 1e-300, 1e150
 
 

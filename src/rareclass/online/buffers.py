@@ -12,18 +12,11 @@ POLICIES = ("fifo", "reservoir")
 
 
 class DenseBuffers(NamedTuple):
-    """Two ring buffers of dense rows.
+    """Two ring buffers of dense rows."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (2, n_features, capacity)
-        Feature-major, so that one pass over a feature of all buffered rows is contiguous.
-    seen : ndarray of shape (2,)
-        Rows of each class so far; ``min(seen, capacity)`` slots are filled.
-    """
-
+    # shape (2, n_features, capacity): one pass over a feature of all rows is contiguous
     rows: np.ndarray
-    seen: np.ndarray
+    seen: np.ndarray  # shape (2,): rows of each class so far; min(seen, capacity) slots are filled
 
     @classmethod
     def empty(cls, n_features: int, capacity: int) -> Self:
@@ -43,22 +36,12 @@ class DenseBuffers(NamedTuple):
 
 
 class SparseBuffers(NamedTuple):
-    """Two ring buffers of sparse rows, each row in a slot that takes the widest row so far.
+    """Two ring buffers of sparse rows, each row in a slot that takes the widest row so far."""
 
-    Attributes
-    ----------
-    indices, values : ndarray of shape (2, capacity, width)
-        Columns and values of the non-zeros of a row.
-    lengths : ndarray of shape (2, capacity)
-        How many of them a row has.
-    seen : ndarray of shape (2,)
-        Rows of each class so far.
-    """
-
-    indices: np.ndarray
+    indices: np.ndarray  # shape (2, capacity, width), as values: the non-zeros of a row
     values: np.ndarray
-    lengths: np.ndarray
-    seen: np.ndarray
+    lengths: np.ndarray  # shape (2, capacity): how many of them a row has
+    seen: np.ndarray  # shape (2,): rows of each class so far
 
     @classmethod
     def empty(cls, capacity: int) -> Self:
@@ -99,22 +82,9 @@ def slots(
     Vitter's Algorithm R; ``u`` uniform in [0, 1) gives slot ``floor(u n)``, stored where that is
     below the capacity: with probability capacity / n, replacing any row alike.
 
-    Parameters
-    ----------
-    policy : {"fifo", "reservoir"}
-    capacity : int
-        Slots of either buffer.
-    seen : ndarray of shape (2,)
-        Rows of each class before these; not changed.
-    sign : ndarray of shape (n,)
-        +1 rare, -1 majority, 0 for a row without a label, which is not stored.
-    rng : Generator
-        Reservoirs take one draw a row, in row order, so that the way a stream is cut into batches
-        does not matter.
-
-    Returns
-    -------
-    ndarray of int64 of shape (n,)
+    `seen` are the rows of each class before these, `sign` is +1 rare, -1 majority, 0 for a row
+    without a label, which is not stored. Reservoirs take one draw a row, in row order, so that the
+    way a stream is cut into batches does not matter.
     """
     slot = np.full(len(sign), -1, np.int64)
     draws = rng.random(len(sign)) if policy == "reservoir" else None
@@ -133,16 +103,7 @@ def slots(
 def share_of_others(seen: np.ndarray, sign: np.ndarray) -> np.ndarray:
     """For each row, the share of the other class among all labelled rows up to it.
 
-    Parameters
-    ----------
-    seen : ndarray of shape (2,)
-        Rows of each class before these.
-    sign : ndarray of shape (n,)
-        +1 rare, -1 majority, 0 for a row without a label.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    `seen` and `sign` as in `slots`.
 
     Examples
     --------

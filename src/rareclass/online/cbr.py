@@ -23,41 +23,22 @@ _BUSY = 0.5
 
 
 class FullState(NamedTuple):
-    """The moving state of CBR with a full covariance.
+    """The moving state of CBR with a full covariance."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_features,)
-    covariance : ndarray of shape (n_features, n_features)
-        S; the identity at the start, only ever shrinking.
-    buffers : DenseBuffers
-    bound : ndarray of shape (2, capacity)
-        At least ``x_b' S x_b`` of every buffered row.
-    share : ndarray of shape (1,)
-        Share of the pairs of the last row that took a step.
-    rng : Generator
-    """
-
-    mean: np.ndarray
+    mean: np.ndarray  # shape (n_features,)
+    # S, shape (n_features, n_features): the identity at the start, only ever shrinking
     covariance: np.ndarray
     buffers: DenseBuffers
-    bound: np.ndarray
-    share: np.ndarray
+    bound: np.ndarray  # shape (2, capacity): at least x_b' S x_b of every buffered row
+    share: np.ndarray  # shape (1,): of the pairs of the last row, those that took a step
     rng: np.random.Generator
 
 
 class DiagonalState(NamedTuple):
-    """The moving state of CBR-diag.
+    """The moving state of CBR-diag."""
 
-    Attributes
-    ----------
-    mean, precision : ndarray of shape (n_features,)
-        The weights, and G, the inverse of their variances: 1 at the start, only ever growing.
-    buffers : SparseBuffers
-    rng : Generator
-    """
-
-    mean: np.ndarray
+    mean: np.ndarray  # shape (n_features,): the weights
+    # shape (n_features,): G, the inverse of their variances: 1 at the start, only growing
     precision: np.ndarray
     buffers: SparseBuffers
     rng: np.random.Generator

@@ -15,42 +15,23 @@ class LowRankMoments(NamedTuple):
 
     With mean c, the covariance is close to ``Z Z' / (rank weight)``, ``Z = sum (x - c) r'``:
     positive semi-definite, and right on average over the draws.
-
-    Attributes
-    ----------
-    basis : ndarray of shape (n_features, 2 * (rank + 1))
-        The columns of ``sum x r'``, then ``sum x``: of the majority, of the rare class.
-    gram : ndarray
-        ``basis' basis``.
-    draws : ndarray of shape (2, rank)
-        ``sum r``.
-    weight : ndarray of shape (2,)
-        Rows of a class, by weight.
     """
 
+    # shape (n_features, 2 * (rank + 1)): columns of sum x r', then sum x: of the majority, of the
+    # rare class
     basis: np.ndarray
-    gram: np.ndarray
-    draws: np.ndarray
-    weight: np.ndarray
+    gram: np.ndarray  # basis' basis
+    draws: np.ndarray  # shape (2, rank): sum r
+    weight: np.ndarray  # shape (2,): rows of a class, by weight
 
 
 class SplitWeights(NamedTuple):
-    """Weights ``w = scale base + basis along``, so that a row changes few numbers.
+    """Weights ``w = scale base + basis along``, so that a row changes few numbers."""
 
-    Attributes
-    ----------
-    base : ndarray of shape (n_features,)
-    along : ndarray of shape (2 * (rank + 1),)
-    products : ndarray of shape (2 * (rank + 1),)
-        ``basis' base``.
-    numbers : ndarray of shape (3,)
-        scale, ``base' base``, and rows learned since along was last zero.
-    """
-
-    base: np.ndarray
-    along: np.ndarray
-    products: np.ndarray
-    numbers: np.ndarray
+    base: np.ndarray  # shape (n_features,)
+    along: np.ndarray  # shape (2 * (rank + 1),)
+    products: np.ndarray  # shape (2 * (rank + 1),): basis' base
+    numbers: np.ndarray  # shape (3,): scale, base' base, and rows learned since along was last zero
 
 
 class LowRankState(NamedTuple):

@@ -12,23 +12,14 @@ _LARGEST = 1e75
 
 
 class ClassMoments(NamedTuple):
-    """Moments of the majority (plane 0) and of the rare class (plane 1).
+    """Moments of the majority (plane 0) and of the rare class (plane 1)."""
 
-    Attributes
-    ----------
-    weight : ndarray of shape (2,)
-        Rows of a class, by weight.
-    mean : ndarray of shape (2, n_features)
-    scatter : ndarray of shape (2, n_features, n_features)
-        Sum of ``(x - mean)(x - mean)'``: `weight` times the covariance.
-    spread : ndarray of shape (2,)
-        Trace of `scatter`.
-    """
-
-    weight: np.ndarray
-    mean: np.ndarray
+    weight: np.ndarray  # shape (2,): rows of a class, by weight
+    mean: np.ndarray  # shape (2, n_features)
+    # shape (2, n_features, n_features): sum of ``(x - mean)(x - mean)'``: `weight` times the
+    # covariance
     scatter: np.ndarray
-    spread: np.ndarray
+    spread: np.ndarray  # shape (2,): trace of `scatter`
 
     @classmethod
     def empty(cls, n_features: int) -> Self:
@@ -57,15 +48,8 @@ class ClassMoments(NamedTuple):
 def equal_error_threshold(mean: np.ndarray, deviation: np.ndarray) -> float:
     """Where two Gaussians have tails of equal mass: as many deviations from either mean.
 
-    Parameters
-    ----------
-    mean, deviation : ndarray of shape (2,)
-        Of the scores of each class.
-
-    Returns
-    -------
-    float
-        The midpoint when neither class is spread out.
+    `mean` and `deviation` are those of the scores of each class. The midpoint when neither is
+    spread out.
 
     Examples
     --------
@@ -87,12 +71,7 @@ def _check_memory(n_features: int) -> None:
 
 
 def check_size(rows: Any) -> None:
-    """Raise `ValueError` on a value whose powers in a step would be beyond what floats hold.
-
-    Parameters
-    ----------
-    rows : ndarray or SparseRows
-    """
+    """Raise `ValueError` on a value whose powers in a step would be beyond what floats hold."""
     values = rows if isinstance(rows, np.ndarray) else rows.data
     if not values.size or -_LARGEST <= values.min() <= values.max() <= _LARGEST:
         return

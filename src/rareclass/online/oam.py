@@ -18,20 +18,11 @@ _UPDATES = ("sequential", "gradient")
 
 
 class OAMState(NamedTuple):
-    """What OAM knows at a moment of the stream.
+    """What OAM knows at a moment of the stream."""
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n_features,)
-        w.
-    buffers : SparseBuffers
-    rng : Generator
-        Where reservoirs draw from.
-    """
-
-    coef: np.ndarray
+    coef: np.ndarray  # shape (n_features,): w
     buffers: SparseBuffers
-    rng: np.random.Generator
+    rng: np.random.Generator  # where reservoirs draw from
 
 
 class OAM(OnlineRanker):

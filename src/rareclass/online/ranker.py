@@ -34,17 +34,11 @@ _FEW_SCORES = 300
 
 
 class SparseRows(NamedTuple):
-    """The non-zeros of consecutive rows: CSR arrays without zeros or duplicates.
+    """The non-zeros of consecutive rows: CSR arrays without zeros or duplicates."""
 
-    Attributes
-    ----------
-    indptr, indices : ndarray of int64
-    data : ndarray of float64
-    """
-
-    indptr: np.ndarray
+    indptr: np.ndarray  # int64, as indices
     indices: np.ndarray
-    data: np.ndarray
+    data: np.ndarray  # float64
 
 
 class OnlineRanker(RankScorer, BaseEstimator):

@@ -13,10 +13,7 @@ def cells(x: Mapping[Hashable, Any]) -> dict[Hashable, float]:
     None and NaN are absent, True and False are 1 and 0, and text becomes a feature of its own,
     ``name=value``, that is 1.
 
-    Raises
-    ------
-    TypeError, ValueError
-        Naming the feature: a value that is no number, or an infinite one.
+    Refuses, naming the feature, a value that is no number and an infinite one.
 
     Examples
     --------

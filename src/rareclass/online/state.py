@@ -8,17 +8,8 @@ import numpy as np
 def flatten(state: Any, prefix: str = "") -> dict[str, Any]:
     """All that a state holds, by dotted name: arrays, numbers and the generator's state.
 
-    Parameters
-    ----------
-    state : NamedTuple
-        Of arrays, whole numbers, floats, generators, and tuples of these.
-    prefix : str
-        What names begin with.
-
-    Returns
-    -------
-    dict
-        Arrays, and values that JSON can write.
+    A state is a NamedTuple of arrays, numbers, generators, and tuples of these; what comes back are
+    arrays, and values that JSON can write.
 
     Examples
     --------

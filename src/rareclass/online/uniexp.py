@@ -9,21 +9,11 @@ from rareclass.online.ranker import OnlineRanker, SparseRows, check_epochs, chec
 
 
 class UniExpState(NamedTuple):
-    """What UniExp knows at a moment of the stream.
+    """What UniExp knows at a moment of the stream."""
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n_features,)
-        w.
-    weight_seen : ndarray of shape (2,)
-        Weight of the majority rows and of the rare rows so far: their numbers, without weights.
-    rng : Generator
-        Where the orders of `fit` come from.
-    """
-
-    coef: np.ndarray
-    weight_seen: np.ndarray
-    rng: np.random.Generator
+    coef: np.ndarray  # shape (n_features,): w
+    weight_seen: np.ndarray  # shape (2,): weight of the majority rows and of the rare rows so far
+    rng: np.random.Generator  # where the orders of `fit` come from
 
 
 class UniExp(OnlineRanker):

@@ -55,22 +55,10 @@ def distinct_rows(
 ) -> tuple[RowSource, Labels]:
     """Distinct rows in memory, in float64, weighted so that each class weighs what it did.
 
-    Parameters
-    ----------
-    source : RowSource
-    labels : Labels
-    most_rare : int
-        No more rare rows than this: those of the smallest hashes.
-    most_majority : callable
-        The same for the majority, from the number of rare rows that are kept.
+    No more rare rows than `most_rare` are kept, those of the smallest hashes; `most_majority` says
+    the same for the majority from the number of those. Rare rows come first; row numbers are those
+    of the new source.
 
-    Returns
-    -------
-    (RowSource, Labels)
-        Rare rows first; row numbers are those of the new source.
-
-    Notes
-    -----
     Cost: one reading of the rows, in order, and one of those that are kept.
     """
     hashes = np.empty(source.n_rows, dtype=np.uint64)

@@ -55,36 +55,20 @@ def has_slopes(kernel: Kernel) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class KernelSlopes:
-    r"""Sums of :math:`c_i b_r \, \partial k(x_i, z_r) / \partial s_d` over rows and landmarks.
-
-    Parameters
-    ----------
-    kernel : FeatureScaled
-    landmarks : ndarray or CSR of shape (n_landmarks, n_features)
-        In their own units, not scaled.
-    """
+    r"""Sums of :math:`c_i b_r \, \partial k(x_i, z_r) / \partial s_d` over rows and landmarks."""
 
     kernel: FeatureScaled
-    landmarks: Matrix
+    landmarks: Matrix  # shape (n_landmarks, n_features), in their own units, not scaled
 
     def sums(
         self, X: Matrix, K: np.ndarray, by_row: np.ndarray, by_landmark: np.ndarray
     ) -> np.ndarray:
         """The sums for several (c, b), by feature: shape (n_pairs, n_features).
 
-        Parameters
-        ----------
-        X : ndarray or CSR of shape (n, n_features)
-            Rows in their own units.
-        K : ndarray of shape (n, n_landmarks)
-            Their kernel.
-        by_row : ndarray of shape (n, n_pairs)
-            c, a column each.
-        by_landmark : ndarray of shape (n_landmarks, n_pairs)
-            b.
+        X, of shape (n, n_features), are rows in their own units, K, of shape (n, n_landmarks),
+        their kernel; c has a column for each pair, shape (n, n_pairs), and b has shape
+        (n_landmarks, n_pairs).
 
-        Notes
-        -----
         Cost: as much as the kernel, for each pair.
         """
         slope, is_distance = _SLOPES[type(self.kernel.kernel)]

@@ -77,13 +77,9 @@ def equal_squares(study: Study, features: np.ndarray) -> np.ndarray:
 def smallest_as_good(scores: Sequence[np.ndarray], as_good: float = AS_GOOD) -> int:
     """Position of the first candidate that is as good as the best.
 
-    Parameters
-    ----------
-    scores : sequence of ndarray of shape (n_held_out_parts,)
-        Of the candidates, the simplest first, on the same parts.
-    as_good : float
-        Mean difference from the best, in standard deviations of the differences, up to which a
-        candidate counts as good.
+    Scores are those of the candidates, the simplest first, on the same held-out parts. One counts
+    as good up to a mean difference from the best of `as_good` standard deviations of the
+    differences.
 
     Examples
     --------
@@ -103,16 +99,9 @@ def smallest_as_good(scores: Sequence[np.ndarray], as_good: float = AS_GOOD) -> 
 def clearly_better(scores: np.ndarray, than: np.ndarray, n_compared: int = 1) -> bool:
     """Whether a gain is more than a matter of the folds: a one-sided paired t test at 5 per cent.
 
-    Parameters
-    ----------
-    scores, than : ndarray of shape (n_held_out_parts,)
-        AUCs on the same parts, of models that were learned without them.
-    n_compared : int
-        Candidates that are tested against the same scores: each at its share of the 5 per cent
-        (Bonferroni).
+    AUCs are those on the same parts, of models that were learned without them. Each of `n_compared`
+    candidates is tested at its share of the 5 per cent (Bonferroni).
 
-    Notes
-    -----
     The variance of the mean of n differences is :math:`(1 / n + 1 / (N - 1))` times theirs, where
     a part is one of N: training parts overlap (Nadeau and Bengio, 2003).
 

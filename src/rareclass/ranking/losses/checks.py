@@ -11,21 +11,7 @@ def check_number(
 ) -> None:
     """Refuse what is no number between `low` and `high`.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter.
-    value : object
-    allowed : str
-        The numbers allowed, in words.
-    low, high : float
-    ends : {"[)", "(]", "()"}, default="[)"
-        Which ends belong to the range.
-
-    Raises
-    ------
-    ValueError
-        With the name, the value and what is allowed.
+    `allowed` says in words which those are; `ends` is "[)", "(]" or "()".
 
     Examples
     --------

@@ -23,21 +23,12 @@ class Outer(NamedTuple):
 
     A sum of convex parts :math:`\varphi = \sum_k \varphi_k`; in a loss with own unknowns, part k is
     a function of :math:`r - \eta_k`.
-
-    Attributes
-    ----------
-    value : ndarray of shape (n,)
-        Of all parts together.
-    slopes, curvatures : ndarray of shape (n, n_parts)
-        First and second derivative of every part.
-    plain : float
-        Slope of a further part: a multiple of r itself.
     """
 
-    value: np.ndarray
-    slopes: np.ndarray
-    curvatures: np.ndarray
-    plain: float = 0.0
+    value: np.ndarray  # shape (n,): of all parts together
+    slopes: np.ndarray  # shape (n, n_parts): first derivative of every part
+    curvatures: np.ndarray  # shape (n, n_parts): second derivative
+    plain: float = 0.0  # slope of a further part: a multiple of r itself
 
     @property
     def slope(self) -> np.ndarray:
@@ -64,11 +55,6 @@ class MajorityOuterLoss(PairLoss):
     """An outer function of each majority row's own mean pair loss.
 
     Convex where the outer function is convex and never falls, as the pair loss is convex.
-
-    Attributes
-    ----------
-    pair : MarginLoss
-        The loss of a pair.
     """
 
     @property

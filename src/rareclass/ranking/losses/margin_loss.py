@@ -19,21 +19,11 @@ from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 
 
 class RowTerms(NamedTuple):
-    """What the majority rows of a block have to do with the rare side, their weights left out.
+    """What the majority rows of a block have to do with the rare side, their weights left out."""
 
-    Attributes
-    ----------
-    total : ndarray of shape (n,)
-        R_j.
-    slope : ndarray of shape (n,)
-        d R_j / d t_j, at or above zero.
-    zone : tuple of ndarray
-        What the other functions need to know of the rows: one entry a row in each array.
-    """
-
-    total: np.ndarray
-    slope: np.ndarray
-    zone: Any
+    total: np.ndarray  # shape (n,): R_j
+    slope: np.ndarray  # shape (n,): d R_j / d t_j, at or above zero
+    zone: Any  # tuple of arrays: what the other functions need to know, one entry a row in each
 
 
 class MarginLoss(PairLoss):

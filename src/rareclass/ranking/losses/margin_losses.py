@@ -17,19 +17,7 @@ MARGIN_LOSSES: dict[str, Callable[..., MarginLoss]] = {
 
 
 def make_margin_loss(name: str, eps: float) -> MarginLoss:
-    """The loss of a pair that a loss is built on.
-
-    Parameters
-    ----------
-    name : str
-    eps : float
-        Of the smoothed hinge.
-
-    Raises
-    ------
-    ValueError
-        On an unknown name.
-    """
+    """The loss of a pair that a loss is built on."""
     if not isinstance(name, str) or name not in MARGIN_LOSSES:
         raise ValueError(f"pair_loss={name!r} is not one of {sorted(MARGIN_LOSSES)}.")
     return SmoothedHinge(eps) if name == "smoothed_hinge" else MARGIN_LOSSES[name]()

@@ -35,41 +35,20 @@ class OrdinalZone(tuple):
 
 
 class Crossing(NamedTuple):
-    """The held rows on one side of the majority level.
+    """The held rows on one side of the majority level."""
 
-    Attributes
-    ----------
-    sign : float
-        -1 where they stand lower: the loss then sees negated scores.
-    rows : ndarray of int
-        Which held rows, increasing.
-    cost : ndarray
-        Of a pair of each with a majority row.
-    """
-
-    sign: float
-    rows: np.ndarray
-    cost: np.ndarray
+    sign: float  # -1 where they stand lower: the loss then sees negated scores
+    rows: np.ndarray  # which held rows, increasing
+    cost: np.ndarray  # of a pair of each with a majority row
 
 
 class Within(NamedTuple):
-    """One level of the held rows against those above it, at some scores.
+    """One level of the held rows against those above it, at some scores."""
 
-    Attributes
-    ----------
-    lower, upper : ndarray of int
-        Which held rows; ``upper`` in increasing order of score, which makes sorting them again
-        quick.
-    rare : object
-        What the loss made of ``upper``.
-    terms : BlockTerms
-        Of ``lower`` as a block of the majority.
-    """
-
-    lower: np.ndarray
-    upper: np.ndarray
-    rare: Any
-    terms: BlockTerms
+    lower: np.ndarray  # which held rows
+    upper: np.ndarray  # in increasing order of score, which makes sorting them again quick
+    rare: Any  # what the loss made of upper
+    terms: BlockTerms  # of lower as a block of the majority
 
 
 class OrdinalSide(NamedTuple):
@@ -100,22 +79,10 @@ class OrdinalLoss(PairLoss):
     .. math:: L(s) = \sum_{r < t} c_{rt} \sum_{i \in t} \sum_{j \in r} w_i w_j \,
         \ell(s_i - s_j)
 
-    Parameters
-    ----------
-    pair_loss : PairLoss
-        l: any loss of two classes. One that is no plain sum over pairs, such as a p-norm push,
-        is taken of every group of pairs as a two-class problem of its own: the majority against
-        the held rows above it; the same with negated scores against those below it; each held
-        level against the held levels above it.
-    codes : ndarray of int of shape (m+,)
-        Level of each held row: its position in the order.
-    majority_level : int
-        Level of the rows that are summed.
-    costs : ndarray of shape (n_levels, n_levels)
-        c: ``costs[r, t]`` for r < t, at or above 0; other entries are not read.
+    A pair loss that is no plain sum over pairs, such as a p-norm push, is taken of every group of
+    pairs as a two-class problem of its own: the majority against the held rows above it; the same
+    with negated scores against those below it; each held level against the held levels above it.
 
-    Notes
-    -----
     Cost: for each majority row two binary searches among the held rows, whatever the number of
     levels. An evaluation takes O(m+ log m+) once, and O(m+ + m_r log m+) for each held level r
     besides; memory O(m+) for each level. No pair is formed. With two levels it is `pair_loss`
@@ -136,9 +103,10 @@ class OrdinalLoss(PairLoss):
     21.0
     """
 
-    pair_loss: PairLoss
-    codes: np.ndarray
-    majority_level: int
+    pair_loss: PairLoss  # l: any loss of two classes
+    codes: np.ndarray  # shape (m+,): level of each held row, its position in the order
+    majority_level: int  # level of the rows that are summed
+    # c, shape (n_levels, n_levels): costs[r, t] for r < t, at or above 0; others are not read
     costs: np.ndarray
 
     def __post_init__(self) -> None:

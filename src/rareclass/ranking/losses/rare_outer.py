@@ -50,11 +50,7 @@ class RareOuterLoss(PairLoss):
     def outer(self, mean: np.ndarray, rare_share: float) -> RareOuter:
         """The outer function at mean pair losses.
 
-        Parameters
-        ----------
-        mean : ndarray of shape (m+,)
-        rare_share : float
-            Weight of the rare rows over that of the majority.
+        `rare_share` is the weight of the rare rows over that of the majority. Shape (m+,).
         """
         raise NotImplementedError
 

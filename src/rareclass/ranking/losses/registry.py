@@ -72,13 +72,7 @@ def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) ->
 
 
 class Candidate(NamedTuple):
-    """A loss to try, as its user named it.
-
-    Attributes
-    ----------
-    loss : str or PairLoss
-    params : dict or None
-    """
+    """A loss to try, as its user named it."""
 
     loss: Any
     params: dict[str, Any] | None

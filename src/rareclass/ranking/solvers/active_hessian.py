@@ -16,17 +16,10 @@ class ActiveHessian:
     :math:`\phi_b` of its landmark. A block works out the change of the slopes of its rows for
     every b, and pulls it back to the unknowns of interest alone.
 
-    Parameters
-    ----------
-    problem : RankingProblem
-        In coordinates that are one for a landmark: its whitener has one entry a column at most.
-    at : Evaluation
-        Where.
-    active : ndarray of int
-        The unknowns of interest, increasing; a loss's own come after the coordinates.
+    The problem is in coordinates that are one for a landmark: its whitener has one entry a column
+    at most. `active` are the unknowns of interest, increasing; a loss's own come after the
+    coordinates.
 
-    Notes
-    -----
     The answer is an ndarray of shape (n_active, n_active). Cost: O(n_active (n_active + log m+))
     a row, and n_active rare-side sums a block.
     """

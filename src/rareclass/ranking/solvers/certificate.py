@@ -26,14 +26,7 @@ def violations(w: np.ndarray, gradient: np.ndarray, thresholds: np.ndarray) -> n
 
 
 def largest_lam(gradient_at_zero: np.ndarray, penalized: np.ndarray) -> float:
-    r"""The smallest lam for which no landmark is used: :math:`\max_r |\partial_r L(0)|`.
-
-    Parameters
-    ----------
-    gradient_at_zero : ndarray
-    penalized : ndarray of bool
-        p.
-    """
+    r"""The smallest lam for which no landmark is used: :math:`\max_r |\partial_r L(0)|`."""
     return float(np.abs(gradient_at_zero[penalized]).max(initial=0.0))
 
 
@@ -50,19 +43,9 @@ def duality_gap(at: Evaluation, problem: RankingProblem, lam: float) -> float:
     as a convex L lies above its tangents, a loss is above 0, and :math:`|\tau g_r| \le \lambda`.
     The bound is the value of the dual problem at :math:`\tau g`, or below it.
 
-    Parameters
-    ----------
-    at : Evaluation
-        Value of the whole objective, and gradient of L.
-    problem : RankingProblem
-        Whose L it is.
-    lam : float
-
-    Returns
-    -------
-    float
-        nan where no bound is known: for a loss that is not convex, or has unknowns of its own,
-        whose slopes are zero at the minimum only.
+    `at` has the value of the whole objective, and the gradient of L. nan where no bound is known:
+    for a loss that is not convex, or has unknowns of its own, whose slopes are zero at the minimum
+    only.
     """
     if problem.loss.n_levels or isinstance(problem.loss, RareOuterLoss):
         return float("nan")

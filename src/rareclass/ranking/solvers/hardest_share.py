@@ -58,18 +58,8 @@ def hardest_share(
 
     Weights that no longer move belong to scores that tie where 0 < q < its cap: to the maximum.
 
-    Parameters
-    ----------
-    problem : RankingProblem
-    plain : Solution
-    minimize : callable
-    penalty : callable
-        A penalty on w beside the problem's own regulariser.
-
-    Returns
-    -------
-    Solver of a Solution
-        The best found. Its value is F, its optimality the gap to the bound, relative to F.
+    `penalty` is one on w beside the problem's own regulariser. The best found comes back: its value
+    is F, its optimality the gap to the bound, relative to F.
 
     References
     ----------

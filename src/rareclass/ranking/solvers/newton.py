@@ -26,27 +26,14 @@ _EXACT = 0.03
 
 
 class Step(NamedTuple):
-    """One line of the history: the state after an iteration.
-
-    Attributes
-    ----------
-    iteration : int
-    objective, optimality : float
-        Value, and gradient norm relative to the reference.
-    step : float
-        Step length.
-    passes : float
-        Readings of all the rows so far, those of a part by its share.
-    in_memory : float
-        Share of the kernel that is read from memory; the rest is worked out in each pass.
-    """
+    """One line of the history: the state after an iteration."""
 
     iteration: int
     objective: float
-    optimality: float
-    step: float
-    passes: float
-    in_memory: float
+    optimality: float  # gradient norm relative to the reference
+    step: float  # its length
+    passes: float  # readings of all the rows so far, those of a part by its share
+    in_memory: float  # share of the kernel read from memory; the rest is worked out in each pass
 
 
 class Solution(NamedTuple):
@@ -105,12 +92,7 @@ class Shortcut(Protocol):
     def __call__(self, at: Evaluation, wanted: float) -> tuple[np.ndarray, float]:
         """A direction of descent, and what it cost in passes.
 
-        Parameters
-        ----------
-        at : Evaluation
-            Where.
-        wanted : float
-            Gradient norm that is to be reached by a step along it.
+        `wanted` is the gradient norm that is to be reached by a step along it.
         """
         ...
 
@@ -153,35 +135,10 @@ def minimize(
        else take the secant root of phi' in the bracket.
     4. If no step reduces F within rounding error, stop; else go to 1.
 
-    Parameters
-    ----------
-    problem : Smooth
-        What to minimise.
-    start : Evaluation
-        Where to start.
-    reference : float
-        Gradient norm that optimality is measured by (here: the one at zero).
-    tol : float
-        Wanted optimality.
-    max_iter : int
-        Most Newton iterations.
-    precondition : Precondition or None
-        Builds an approximate inverse Hessian at a point.
-    inverse : Preconditioner or None
-        One built before, near by: at the end of the minimisation for another lam, say.
-    shortcut : Shortcut or None
-        Another source of directions.
-    passes : float
-        Passes that the start has cost.
-    report : callable or None
-        Called with each Step.
+    `reference` is the gradient norm that optimality is measured by (here: the one at zero),
+    `inverse` a preconditioner built before, near by (at the end of the minimisation for another
+    lam, say), `passes` what the start has cost.
 
-    Returns
-    -------
-    Solver of a Solution
-
-    Notes
-    -----
     Cost: one pass of the rows an evaluation and one a CG iteration; the history counts them.
     """
     at = start

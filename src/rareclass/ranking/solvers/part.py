@@ -37,11 +37,7 @@ def kernel_is_worth_keeping(n_rows: int, n_landmarks: int, n_features: int, seve
     One lam on many rows is solved in about four passes. Memory that is fresh can cost more than
     working out an entry three times again; what that takes grows with the features.
 
-    Parameters
-    ----------
-    n_rows, n_landmarks, n_features : int
-    several : bool
-        Whether several lams or folds are solved.
+    `several` lams or folds mean more passes.
     """
     few_passes = part_stride(n_rows, n_landmarks) is not None and not several
     is_small = n_rows * n_landmarks < _SMALL_KERNEL
@@ -65,14 +61,8 @@ class PartDirection:
     for F; near the minimum each step multiplies the gradient by about
     :math:`2 \sqrt{\mathrm{rank} / |S|}`.
 
-    Parameters
-    ----------
-    part : RankingProblem
-        The problem on the part, with the lam of the whole.
-    share : float
-        Share of the rows in the part: what one of its passes costs.
-    inverse : callable or None
-        A preconditioner for it.
+    The part has the lam of the whole; `share` of the rows are in it, which is what one of its
+    passes costs; `inverse` is a preconditioner for it.
 
     References
     ----------

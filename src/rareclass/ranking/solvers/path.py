@@ -36,34 +36,18 @@ def solve_paths(
     report: Report | None = None,
     done: Callable[[], None] | None = None,
 ) -> list[list[Solution]]:
-    r"""Minimise the objectives of several problems over the same rows, for every lam.
+    """Minimise the objectives of several problems over the same rows, for every lam.
 
     Solvers run in step, so that one pass of the rows serves all of them (see `questions`). On few
     rows each problem is one solver: from the largest lam to the smallest, each solution starts
     the next. On many rows every lam is a solver of its own, which starts from the solution on a
     part of the rows; those are found along the path.
 
-    Parameters
-    ----------
-    problems : iterable of callable
-        Each makes a RankingProblem when its turn comes. Their own lam is not used.
-    lams : sequence of float
-        In any order, all above 0.
-    tol : float
-        Wanted gradient norm, relative to the gradient norm at w = 0 (which lam does not change).
-    max_iter : int
-        Most Newton iterations for each lam.
-    at_once : int
-        Most solvers that run at the same time; each holds a matrix of rank x rank.
-    report : callable or None
-        Called with (number of the problem, lam, Step) after every iteration.
-    done : callable or None
-        Called after every solution.
-
-    Returns
-    -------
-    list of list of Solution
-        By problem, and in the order of `lams`.
+    Each of `problems` makes a problem when its turn comes, whose own lam is not used. `tol` is the
+    wanted gradient norm, relative to that at w = 0 (which lam does not change), `max_iter` the most
+    Newton iterations for each lam. At most `at_once` solvers run at the same time; each holds a
+    matrix of rank x rank. `report` is called with (number of the problem, lam, Step) after every
+    iteration, `done` after every solution. Solutions come by problem, in the order of `lams`.
     """
     order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
     found: dict[tuple[int, int], Solution] = {}

@@ -35,25 +35,16 @@ class SampledHessian:
     A `MajorityOuterLoss` adds its curvature in the mean of each sampled row. Own unknowns whose
     curvature is not known here have a diagonal entry alone.
 
-    Parameters
-    ----------
-    problem : RankingProblem
-        Whose Hessian it is.
-    part : RankingProblem or None
-        The same problem on a part of the rows, to take the sample from: finding rows with
-        curvature then costs no pass of them all. None samples all of them.
-    n_sampled : int, default=3000
-        Most sampled rows. More is nearer the Hessian and slower to build.
+    Finding rows with curvature on a part costs no pass of them all.
 
-    Notes
-    -----
     Cost: O(n_sampled rank (m+ + landmarks + rank)) to build, O(rank^2) to apply. The draw has a
     fixed seed and is made among rows in their order: blocks and threads do not change it.
     """
 
-    problem: RankingProblem
+    problem: RankingProblem  # whose Hessian it is
+    # the same on a part of the rows, to sample from; None samples all
     part: RankingProblem | None = None
-    n_sampled: int = 3000
+    n_sampled: int = 3000  # most of them: more is nearer the Hessian and slower to build
 
     @property
     def patience(self) -> int:

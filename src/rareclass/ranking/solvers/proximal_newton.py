@@ -24,18 +24,11 @@ _EXACT = 0.05
 
 
 class Penalized(NamedTuple):
-    """A smooth problem with lam = 0, and the penalty beside it.
-
-    Attributes
-    ----------
-    problem : RankingProblem
-    lam : float
-    penalized : ndarray of bool of shape (size,)
-        True for the weights of landmarks, false for a loss's own unknowns.
-    """
+    """A smooth problem with lam = 0, and the penalty beside it."""
 
     problem: RankingProblem
     lam: float
+    # shape (size,): true for weights of landmarks, false for a loss's own unknowns
     penalized: np.ndarray
 
     @property
@@ -80,30 +73,10 @@ def minimize(
     3. Line search on the objective along d, from the whole step.
     4. If no step reduces the objective within rounding error, stop; else go to 1.
 
-    Parameters
-    ----------
-    objective : Penalized
-        What to minimise.
-    start : Evaluation
-        Of the smooth part, where to start.
-    reference : float
-        Slope that violations are measured by: here the largest at zero.
-    tol : float
-        Wanted optimality.
-    max_iter : int
-        Most iterations.
-    passes : float
-        Passes that the start has cost.
-    report : callable or None
-        Called with each Step.
+    `start` is an evaluation of the smooth part; `reference` the slope that violations are measured
+    by (here: the largest at zero), `passes` what the start has cost. The solution's evaluation has
+    the value of the whole objective, and the gradient of the smooth part.
 
-    Returns
-    -------
-    Solver of a Solution
-        Its evaluation has the value of the whole objective, and the gradient of the smooth part.
-
-    Notes
-    -----
     Cost: two passes an iteration. Where L is quadratic the step is exact, so that an iteration
     that changes neither the working set nor the pairs with curvature is the last but one.
 

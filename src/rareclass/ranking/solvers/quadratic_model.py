@@ -12,23 +12,12 @@ _SWEEPS, _ROUNDS = 20, 100
 
 
 class QuadraticModel(NamedTuple):
-    r"""q(v) = g'(v - w) + (v - w)' H (v - w) / 2 + sum_r t_r |v_r| around a point w.
+    """q(v) = g'(v - w) + (v - w)' H (v - w) / 2 + sum_r t_r |v_r| around a point w."""
 
-    Attributes
-    ----------
-    w : ndarray of shape (n,)
-    gradient : ndarray of shape (n,)
-        g.
-    H : ndarray of shape (n, n)
-        Symmetric, positive definite.
-    thresholds : ndarray of shape (n,)
-        t, at or above 0.
-    """
-
-    w: np.ndarray
-    gradient: np.ndarray
-    H: np.ndarray
-    thresholds: np.ndarray
+    w: np.ndarray  # shape (n,)
+    gradient: np.ndarray  # g
+    H: np.ndarray  # symmetric, positive definite
+    thresholds: np.ndarray  # t, at or above 0
 
     def decrease(self, v: np.ndarray) -> float:
         """q(w) - q(v)."""

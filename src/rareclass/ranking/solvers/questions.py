@@ -19,18 +19,11 @@ Result = TypeVar("Result")
 
 
 class Question(Protocol):
-    """Something that sums over majority rows answer.
+    """Something that sums over majority rows answer."""
 
-    Attributes
-    ----------
-    coefficients : ndarray of shape (n_landmarks,)
-        Of the function whose values at the rows the question is about.
-    n_sums : int
-        How many sums `of_block` returns.
-    """
-
+    # shape (n_landmarks,): of the function whose values the question is about
     coefficients: np.ndarray
-    n_sums: ClassVar[int]
+    n_sums: ClassVar[int]  # how many sums `of_block` returns
 
     @property
     def rows(self) -> Rows:
@@ -96,18 +89,9 @@ def solve(solver: Solver[Result]) -> Result:
 def solve_in_step(starts: Iterable[Callable[[int], Solver[Result]]], at_once: int) -> list[Result]:
     """Run many solvers, the questions of all that are running in one pass.
 
-    Parameters
-    ----------
-    starts : iterable of callable
-        Each makes a solver, when there is room for it, from the number of its slot: slots are
-        0 to `at_once` - 1, and solvers that run at the same time have different ones.
-    at_once : int
-        Most solvers that run at the same time.
-
-    Returns
-    -------
-    list
-        Their results, in the order of `starts`.
+    Each of `starts` makes a solver, when there is room for it, from the number of its slot: slots
+    are 0 to `at_once` - 1, and solvers that run at the same time have different ones. Results come
+    in the order of `starts`.
     """
     waiting = enumerate(starts)
     results: dict[int, Result] = {}

@@ -31,25 +31,11 @@ def reweighted(
 ) -> Solver[Solution]:
     """From the solution with the weights as given to one of the whole loss.
 
-    Parameters
-    ----------
-    problem : RankingProblem
-    plain : Solution
-        Of the problem with the weights of the rare rows as they are.
-    minimize : callable
-        Solves the convex problem of a round.
-    penalty : callable or None
-        A penalty on w beside the problem's own regulariser.
+    The plain solution itself for most losses; for those over a share of the rare rows as
+    `hardest_share` has it. Else its value is the objective with the outer function; its optimality
+    and status are those of the last convex problem. `penalty` is one on w beside the problem's own
+    regulariser.
 
-    Returns
-    -------
-    Solver of a Solution
-        The plain one itself for most losses; for those over a share of the rare rows as
-        `hardest_share` has it. Else its value is the objective with
-        the outer function; its optimality and status are those of the last convex problem.
-
-    Notes
-    -----
     Cost: two passes of the rows a round and those of its Newton steps, which are few.
     """
     penalty = penalty or (lambda w: 0.0)

@@ -35,10 +35,7 @@ def default_lams(problems: Sequence[Callable[[], RankingProblem]]) -> tuple[floa
     rows. For problems with several losses the grid begins at the largest one and ends at the
     smallest one's end.
 
-    Parameters
-    ----------
-    problems : sequence of callable
-        Each makes a RankingProblem over the same rows, in the coordinates of `unit_norm`.
+    The problems are over the same rows, in the coordinates of `unit_norm`.
     """
     asked = [replace(make(), lam=0.0, slot=None) for make in problems]
     at_zero = answer([p.value_at(np.zeros(p.size)) for p in asked])
@@ -68,28 +65,9 @@ def solve_paths(
     starting the next; solvers run in step, so that one pass of the rows serves all of them (see
     `questions`). Where the next lam is far below the last, it goes there by lams in between.
 
-    Parameters
-    ----------
-    problems : iterable of callable
-        Each makes a RankingProblem in the coordinates of `unit_norm`. Its own lam is not used.
-    lams : sequence of float
-        In any order, all above 0.
-    tol : float
-        Wanted largest violation of the conditions of the minimum, relative to the largest slope
-        at w = 0.
-    max_iter : int
-        Most iterations for each lam.
-    at_once : int
-        Most solvers that run at the same time.
-    report : callable or None
-        Called with (number of the problem, lam, Step) after every iteration.
-    done : callable or None
-        Called after every solution.
-
-    Returns
-    -------
-    list of list of Solution
-        By problem, and in the order of `lams`.
+    The problems are in the coordinates of `unit_norm`. `tol` is the wanted largest violation of the
+    conditions of the minimum, relative to the largest slope at w = 0; the other parameters are
+    those of `path.solve_paths`.
     """
 
     def starts() -> Iterator[Callable[[int], Solver[list[Solution]]]]:

@@ -11,17 +11,8 @@ def unit_norm(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
     :math:`\beta = T w` an absolute weight :math:`|w_r|` is the norm of what landmark r adds to f,
     whatever its kernel's scale; for the Gaussian and Laplace kernels T is the identity.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_landmarks, n_landmarks)
-        Kernel between the landmarks.
-    dtype : numpy dtype
-        Not used: these coordinates do not magnify rounding errors.
-
-    Returns
-    -------
-    ndarray of shape (n_landmarks, n_landmarks)
-        Diagonal; zero where the landmark's function is zero.
+    `K` is the kernel between the landmarks; T is zero where a landmark's function is zero. `dtype`
+    is not used: these coordinates do not magnify rounding errors.
     """
     size = np.sqrt(np.maximum(np.diag(K), 0.0))
     return np.diag(np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0))

@@ -17,19 +17,12 @@ from rareclass.rows import ArrayRows, RowSource, as_source
 
 
 class Beginning(NamedTuple):
-    """Parameters that say how to begin.
+    """Parameters that say how to begin."""
 
-    Attributes
-    ----------
-    kernel, width, landmarks : as in `StochasticRankRC`
-    memory : int
-        Bytes.
-    """
-
-    kernel: Any
+    kernel: Any  # as in `StochasticRankRC`, as width and landmarks
     width: Any
     landmarks: Any
-    memory: int
+    memory: int  # bytes
 
     def __call__(
         self, rare: WeightedRows, majority: WeightedRows, chooser: np.random.RandomState
@@ -64,14 +57,7 @@ class Beginning(NamedTuple):
 def width_of(parameters: Any, source: RowSource, weight: np.ndarray | None, near: Matrix) -> float:
     """Sigma: the number given, or the root mean squared distance between two of the rows.
 
-    Parameters
-    ----------
-    parameters : object
-        With ``kernel`` and ``width``.
-    source : RowSource
-    weight : ndarray of shape (n_rows,) or None
-    near : ndarray or CSR of shape (1, n_features)
-        A row near the others.
+    `near` is a row near the others.
     """
     width = parameters.width
     if isinstance(width, str) and width == "mean":

@@ -28,36 +28,17 @@ class Start(Protocol):
 
 
 class State(NamedTuple):
-    """Everything that moves; enough to go on from.
+    """Everything that moves; enough to go on from."""
 
-    Attributes
-    ----------
-    learned : Learned or None
-        None until there is a mini-batch and a rare row.
-    majority : tuple of WeightedRows
-        Majority rows that wait until they are a mini-batch.
-    rare : tuple of WeightedRows
-        Rare rows that wait for the mini-batch in which they came to be full.
-    reservoir : Reservoir
-        Of the majority, to place the threshold.
-    rng : Generator
-        For the reservoir, and the pairs whose curvature is looked at.
-    chooser : RandomState
-        For landmarks.
-    whole : float
-        Weight of the majority where its rows are visited again; inf in a stream.
-    unseen : float
-        Majority rows that were not visited yet; inf in a stream.
-    """
-
-    learned: Learned | None
-    majority: tuple[WeightedRows, ...]
-    rare: tuple[WeightedRows, ...]
-    reservoir: Reservoir
-    rng: np.random.Generator
-    chooser: np.random.RandomState
+    learned: Learned | None  # None until there is a mini-batch and a rare row
+    majority: tuple[WeightedRows, ...]  # waiting until they are a mini-batch
+    rare: tuple[WeightedRows, ...]  # waiting for the mini-batch in which they came to be full
+    reservoir: Reservoir  # of the majority, to place the threshold
+    rng: np.random.Generator  # for the reservoir, and the pairs whose curvature is looked at
+    chooser: np.random.RandomState  # for landmarks
+    # weight of the majority where its rows are visited again; inf in a stream
     whole: float = np.inf
-    unseen: float = np.inf
+    unseen: float = np.inf  # majority rows that were not visited yet; inf in a stream
 
     @property
     def n_waiting(self) -> int:
@@ -66,19 +47,11 @@ class State(NamedTuple):
 
 
 class Feeder(NamedTuple):
-    """What rows go through.
-
-    Attributes
-    ----------
-    settings : Settings
-    start : callable
-    batch_size : int
-        Majority rows of a mini-batch.
-    """
+    """What rows go through."""
 
     settings: Settings
     start: Start
-    batch_size: int
+    batch_size: int  # majority rows of a mini-batch
 
     def states(self, state: State, rows: WeightedRows, is_rare: np.ndarray) -> Iterator[State]:
         """The states after each mini-batch that rows complete, and after the last row.

@@ -20,17 +20,10 @@ SQUARES = 5
 
 
 class LandmarkSpace(NamedTuple):
-    """Landmarks, their kernel, and the coordinates in which the regulariser is the identity.
+    """Landmarks, their kernel, and the coordinates in which the regulariser is the identity."""
 
-    Attributes
-    ----------
-    expansion : KernelExpansion
-        Kernel and landmarks.
-    whitener : ndarray of shape (n_landmarks, rank)
-        T: coefficients are ``T @ w``, coordinates of rows ``k(x, landmarks) @ T``.
-    """
-
-    expansion: KernelExpansion
+    expansion: KernelExpansion  # kernel and landmarks
+    # T, shape (n_landmarks, rank): coefficients are T @ w, rows k(x, landmarks) @ T
     whitener: np.ndarray
 
     @property
@@ -70,21 +63,8 @@ def widened(space: LandmarkSpace, rows: Matrix, most: float) -> LandmarkSpace:
     farthest from the span first, while their squared distance can be told from rounding: it exceeds
     ``max(eps(dtype), sqrt(eps64))`` times the mean of k(z, z).
 
-    Parameters
-    ----------
-    space : LandmarkSpace
-    rows : ndarray or CSR of shape (n, n_features)
-        Candidates.
-    most : float
-        Most landmarks in all.
+    At most `most` landmarks in all; `space` itself when no row is worth one.
 
-    Returns
-    -------
-    LandmarkSpace
-        `space` itself when no row is worth a landmark.
-
-    Notes
-    -----
     Cost: O(n (n_landmarks + new landmarks) (n_features + rank + new landmarks)) time and O(n
     (n_landmarks + new landmarks)) memory; nothing where `most` leaves no room.
     """

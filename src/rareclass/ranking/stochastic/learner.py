@@ -18,49 +18,24 @@ _PASSES_IN_AVERAGE = 2.0
 
 
 class Settings(NamedTuple):
-    """What does not move.
-
-    Attributes
-    ----------
-    loss : PairLoss
-    lam : float
-    n_jobs : int or None
-    most_landmarks : float
-        Rare rows that come later become landmarks up to so many.
-    memory : int
-        Bytes for landmarks and rare rows.
-    """
+    """What does not move."""
 
     loss: PairLoss
     lam: float
     n_jobs: int | None
-    most_landmarks: float
-    memory: int
+    most_landmarks: float  # rare rows that come later become landmarks up to so many
+    memory: int  # bytes for landmarks and rare rows
 
 
 class Learned(NamedTuple):
-    """A function in the span of landmarks and what it was learned from.
-
-    Attributes
-    ----------
-    space : LandmarkSpace
-    width : float
-        Sigma.
-    rare : HeldRare
-    model : RunningModel
-        Of the objective.
-    w : ndarray of shape (rank,)
-        Where the last batch was looked at.
-    step : ndarray of shape (rank,)
-        From there to the minimum of the model: the function that is learned is w + step.
-    n_batches : int
-    """
+    """A function in the span of landmarks and what it was learned from."""
 
     space: LandmarkSpace
-    width: float
+    width: float  # sigma
     rare: HeldRare
-    model: RunningModel
-    w: np.ndarray
+    model: RunningModel  # of the objective
+    w: np.ndarray  # shape (rank,): where the last batch was looked at
+    # from there to the minimum of the model: the function that is learned is w + step
     step: np.ndarray
     n_batches: int = 0
 
@@ -99,15 +74,9 @@ class Learned(NamedTuple):
     ) -> Self:
         """One step: the batch judges the last step, joins the model, and a new step is found.
 
-        Parameters
-        ----------
-        rows : WeightedRows
-            Majority rows of weight above 0.
-        settings : Settings
-        rng : Generator
-            Draws the pairs for the curvature.
-        whole : float
-            Weight of all majority rows, where they are finitely many and visited again.
+        The rows are of the majority, of weight above 0; `rng` draws the pairs for the curvature,
+        and `whole` is the weight of all majority rows, where they are finitely many and visited
+        again.
         """
         batch = MiniBatch(settings.loss, settings.lam, self.space, self.rare, rows, settings.n_jobs)
         weight = float(rows.weight.sum())

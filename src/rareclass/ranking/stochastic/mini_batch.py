@@ -39,19 +39,12 @@ class Scores(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step in the coordinates, and what it means for the scores of a batch.
+    """A step in the coordinates, and what it means for the scores of a batch."""
 
-    Attributes
-    ----------
-    w, step : ndarray of shape (rank,)
-    scores, changes : Scores
-        At w, and along the step.
-    """
-
-    w: np.ndarray
+    w: np.ndarray  # shape (rank,), as step
     step: np.ndarray
-    scores: Scores
-    changes: Scores
+    scores: Scores  # at w
+    changes: Scores  # along the step
 
     def taken(self, t: float) -> tuple[np.ndarray, Scores]:
         """The point and the scores when `t` of it is taken."""
@@ -67,16 +60,7 @@ class MiniBatch:
         F_b(w) = \frac{1}{W_+ W_b} \sum_{i \in P} \sum_{j \in b} w_i w_j \,
         \ell\bigl(w'\phi(x_i) - w'\phi(x_j)\bigr) + \frac{\lambda}{2} \|w\|^2 .
 
-    Parameters
-    ----------
-    loss : PairLoss
-    lam : float
-    space : LandmarkSpace
-    rare : HeldRare
-    rows : WeightedRows
-        Of the majority.
-    n_jobs : int or None
-        Threads that work out the kernel.
+    `n_jobs` threads work out the kernel.
     """
 
     def __init__(
@@ -106,11 +90,7 @@ class MiniBatch:
 
         A step comes from batches before this one, which judges it.
 
-        Parameters
-        ----------
-        step : Step
-        noise : float
-            Rise that is taken for noise of the batch, relative to its value.
+        A rise by the share `noise` of its value is taken for noise of the batch.
         """
         value, slope = self._along(step, 0.0)
         t = 1.0
@@ -141,14 +121,8 @@ class MiniBatch:
     def model(self, at: Scores, share: float, rng: np.random.Generator) -> BatchModel:
         """Value and gradient of the loss, exactly, and its curvature from a sample of the pairs.
 
-        Parameters
-        ----------
-        at : Scores
-            At the point asked for.
-        share : float
-            What the batch will weigh in an average: the more, the larger the sample.
-        rng : Generator
-            One draw a majority row and one more.
+        The more the batch will weigh in an average, its `share`, the larger the sample. One draw a
+        majority row and one more.
         """
         value, by_rare, by_row, side, zone = self._pairs(at)
         pulled = pull_back(self.K, by_row) @ self.space.whitener

@@ -15,24 +15,12 @@ _ROWS = 1024
 
 
 class Progress(NamedTuple):
-    """One line of the history.
+    """One line of the history."""
 
-    Attributes
-    ----------
-    passes : float
-        Readings of all rows; nan in a stream.
-    batches : int
-        Mini-batches learned.
-    objective : float
-        As the running model knows it.
-    optimality : float
-        Its estimated relative distance from the minimum.
-    """
-
-    passes: float
-    batches: int
-    objective: float
-    optimality: float
+    passes: float  # readings of all rows; nan in a stream
+    batches: int  # mini-batches learned
+    objective: float  # as the running model knows it
+    optimality: float  # its estimated relative distance from the minimum
 
 
 class Published(NamedTuple):

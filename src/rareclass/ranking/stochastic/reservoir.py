@@ -11,18 +11,10 @@ CAPACITY = 8192
 
 
 class Reservoir(NamedTuple):
-    """Vitter's Algorithm R: each row seen is among those kept with the same probability.
+    """Vitter's Algorithm R: each row seen is among those kept with the same probability."""
 
-    Attributes
-    ----------
-    rows : WeightedRows or None
-        Those kept, None before the first.
-    seen : int
-        Rows that have passed by.
-    """
-
-    rows: WeightedRows | None = None
-    seen: int = 0
+    rows: WeightedRows | None = None  # those kept, None before the first
+    seen: int = 0  # rows that have passed by
 
     def updated(self, more: WeightedRows, rng: np.random.Generator) -> "Reservoir":
         """The sample after further rows; one draw a row, in row order."""

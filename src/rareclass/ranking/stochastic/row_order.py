@@ -10,16 +10,8 @@ def visits(
 ) -> Iterator[np.ndarray]:
     """Row numbers of one pass, about `size` at a time.
 
-    Parameters
-    ----------
-    n_rows : int
-    size : int
-        Rows at a time, at most; a multiple of `together` is taken.
-    together : int
-        Consecutive rows that stay together when the order is drawn. Memory is 8 bytes for so many
-        rows.
-    rng : Generator or None
-        Draws the order; None keeps that of the rows.
+    A multiple of `together` is taken: so many consecutive rows stay together when `rng` draws the
+    order, in memory of 8 bytes for each such group; None keeps the order of the rows.
 
     Examples
     --------

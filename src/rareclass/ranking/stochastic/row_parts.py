@@ -21,16 +21,10 @@ def stacked(parts: Sequence[Matrix]) -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Some rows and how often each counts.
+    """Some rows and how often each counts."""
 
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n, n_features)
-    weight : ndarray of shape (n,)
-    """
-
-    X: Any
-    weight: np.ndarray
+    X: Any  # ndarray or CSR of shape (n, n_features)
+    weight: np.ndarray  # shape (n,)
 
     def __len__(self) -> int:
         """Number of rows."""

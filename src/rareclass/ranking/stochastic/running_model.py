@@ -21,20 +21,11 @@ class BatchModel(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where the regularised model is least.
-
-    Attributes
-    ----------
-    w : ndarray of shape (rank,)
-    value : float
-        The model there.
-    decrease : float
-        By how much that is below the model at the point where it was asked for.
-    """
+    """Where the regularised model is least."""
 
     w: np.ndarray
-    value: float
-    decrease: float
+    value: float  # the model there
+    decrease: float  # by how much that is below the model at the point where it was asked for
 
 
 class RunningModel(NamedTuple):
@@ -48,29 +39,16 @@ class RunningModel(NamedTuple):
     Its gradient at w is the average of mini-batch gradients, each carried to w along its own
     curvature. Once the pairs on the bends of the loss settle, that is exact, and q + the
     regulariser over all rows is the objective itself.
-
-    Attributes
-    ----------
-    A : ndarray of shape (rank, rank)
-    c : ndarray of shape (rank,)
-    e : float
-    mass : float
-        Total weight of the batches.
-    window : float
-        Total of their weights in the average, relative to the last: what a batch is set against.
-    share : float
-        Weight of the last batch in the average.
-    gap : float
-        Estimated distance of the objective from its minimum, averaged over the last batches.
     """
 
-    A: np.ndarray
-    c: np.ndarray
+    A: np.ndarray  # shape (rank, rank)
+    c: np.ndarray  # shape (rank,)
     e: float = 0.0
-    mass: float = 0.0
+    mass: float = 0.0  # total weight of the batches
+    # total of their weights in the average, relative to the last: what a batch is set against
     window: float = 0.0
-    share: float = 1.0
-    gap: float = 0.0
+    share: float = 1.0  # weight of the last batch in the average
+    gap: float = 0.0  # estimated distance of the objective from its minimum, over the last batches
 
     @classmethod
     def empty(cls, rank: int) -> "RunningModel":

@@ -10,20 +10,11 @@ from rareclass.rows import RowSource
 
 
 class Table(NamedTuple):
-    """Rows that are not held.
-
-    Attributes
-    ----------
-    source : RowSource
-    weight : ndarray of shape (n_rows,) or None
-        None means that every row counts once.
-    rare : ndarray of int
-        Numbers of the rare rows, increasing.
-    """
+    """Rows that are not held."""
 
     source: RowSource
-    weight: np.ndarray | None
-    rare: np.ndarray
+    weight: np.ndarray | None  # shape (n_rows,); None means that every row counts once
+    rare: np.ndarray  # numbers of the rare rows, increasing
 
     def rows(self, index: np.ndarray) -> WeightedRows:
         """Some rows."""
