@@ -1,10 +1,11 @@
-# Everything a fresh machine needs: `make demo` to see it work, `make test` to check it.
+# Everything a fresh machine needs: `make demo` to see it work, `make test` to check it, always the
+# same way, and `make test-thorough` to look for trouble.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types unit install clean
+.PHONY: demo test test-thorough lint types unit install clean
 
 install: $(STAMP)
 
@@ -32,6 +33,15 @@ types: install
 
 unit: install
 	$(BIN)/python -m pytest -q -n 2
+
+# Draws anew with many examples, and runs what is slow. SEED=7 repeats a run, TESTS=tests/ranking
+# runs a part of it.
+SEED ?= $(shell $(PYTHON) -c 'import random; print(random.randrange(2**32))')
+TESTS ?=
+test-thorough: SEED := $(SEED)
+test-thorough: install
+	@echo "Drawn with SEED=$(SEED)"
+	$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=thorough --hypothesis-seed=$(SEED) $(TESTS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist

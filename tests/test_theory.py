@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 from scipy.special import expit, log_expit, softmax
 from sklearn.exceptions import NotFittedError
 
+from draws import draws
 from oracles import pair_curvature, pair_loss, pair_slope, ranking_loss, rare_mixture
 from rareclass import RankRC, RankSVM
 from rareclass.rows import from_arrays
@@ -276,7 +277,7 @@ def outside_of(values, y, weight):
     return tuple(np.average(values[y == c], weights=weight[y == c]) for c in (1, 0))
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(cases())
 def test_hinge_ranking_stays_within_theorem_3(case):
     X, y, weight, R, lam = case
@@ -293,7 +294,7 @@ def test_hinge_ranking_stays_within_theorem_3(case):
     assert by_residuals <= by_rows / np.sqrt(2) + rounding
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(cases(), st.sampled_from([0.05, 0.5]), st.booleans())
 def test_rankrc_stays_within_theorem_3_of_ranksvm(case, eps, is_linear):
     X, y, weight, R, lam = case
@@ -314,7 +315,7 @@ def test_rankrc_stays_within_theorem_3_of_ranksvm(case, eps, is_linear):
     assert difference <= bound + 1e-4 * kappa / min(lam, 1.0)
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(cases())
 def test_an_svm_on_the_nystrom_kernel_stays_within_theorem_6(case):
     X, y, _, R, lam = case
@@ -326,7 +327,7 @@ def test_an_svm_on_the_nystrom_kernel_stays_within_theorem_6(case):
     assert by_residuals <= by_rows / np.sqrt(2) + 1e-4 / min(lam, 1.0)
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(cases(), st.sampled_from([None, 1e-3, 0.3]), st.integers(0, 2**16))
 def test_another_kernel_matrix_stays_within_theorem_7(case, size, seed):
     X, y, weight, R, lam = case
@@ -418,7 +419,7 @@ def test_what_is_outside_its_range_is_named_with_a_remedy(call, words):
 # --- RankRC.stability_bound ---
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(cases(), st.sampled_from(["gaussian", "linear", "polynomial"]))
 def test_a_fitted_model_stays_within_its_own_bound(case, kernel):
     X, y, weight, R, lam = case

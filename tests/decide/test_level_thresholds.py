@@ -4,9 +4,10 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import draws
 from ranking.ordinal_oracles import ordinal_samples
 from rareclass.decide import balanced_accuracy_threshold, level_thresholds
 
@@ -27,7 +28,7 @@ def least_error(codes, scores, weight, n_levels, balanced):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(ordinal_samples(max_rows=9, max_levels=4), st.booleans())
 def test_no_other_cuts_err_less(sample, balanced):
     scores, codes, weight, n_levels = sample
@@ -42,7 +43,7 @@ def test_no_other_cuts_err_less(sample, balanced):
     assert found == pytest.approx(least, rel=1e-9, abs=1e-9 * weight.sum())
 
 
-@settings(max_examples=50, deadline=None)
+@draws(50)
 @given(ordinal_samples(max_rows=12), st.booleans())
 def test_a_weight_of_k_is_k_copies_and_0_is_absence(sample, balanced):
     scores, codes, weight, n_levels = sample

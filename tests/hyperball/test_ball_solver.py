@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import ortho_group
 
+from draws import draws
 from hyperball.solver_oracles import (
     ball_problem,
     dual_of_problem_1,
@@ -93,7 +94,7 @@ def assert_true(problem, solution, tol=TOL):
     assert solution.objective_path[-1] == solution.objective
 
 
-@settings(max_examples=300, deadline=None)
+@draws(300)
 @given(problems())
 def test_dual_meets_problem_1_whatever_the_rows_and_prices(problem):
     solution = solve_ball(problem, start_of(problem))
@@ -101,7 +102,7 @@ def test_dual_meets_problem_1_whatever_the_rows_and_prices(problem):
     assert_true(problem, solution)
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(problems(most=6, prices=[1e-2, 0.3, 1.0, 5.0], scales=(0, 0), offsets=(0.0,)))
 def test_no_ball_on_a_grid_is_better(problem):
     points = problem.points
@@ -116,7 +117,7 @@ def test_no_ball_on_a_grid_is_better(problem):
         np.testing.assert_allclose(center, solution.center, atol=0.1 * spread)
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(problems(stretched=False), st.integers(0, 10**6))
 def test_linearised_dual_meets_its_primal(problem, seed):
     rng = np.random.default_rng(seed)
@@ -131,7 +132,7 @@ def test_linearised_dual_meets_its_primal(problem, seed):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(
     problems(most=7, prices=[0.05, 0.3, 1, 4], scales=(0, 0), offsets=(0.0,), stretched=False),
     st.integers(0, 10**6),
@@ -160,7 +161,7 @@ def test_the_papers_loop_leads_to_the_same_ball(seed):
     np.testing.assert_allclose(paper.center, solution.center, atol=1e-2)
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(problems())
 def test_the_papers_loop_never_goes_up(problem):
     paper = convex_concave(problem, start_of(problem), max_outer=15)

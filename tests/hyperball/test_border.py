@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from draws import draws
 from hyperball.rach_cases import (
     CLEARED,
     PRICES,
@@ -18,7 +19,7 @@ from hyperball.rach_cases import (
 
 
 @given(seed=SEEDS, C1=PRICES, C2=PRICES, margin=st.sampled_from([0.1, 1.0, 5.0]))
-@settings(max_examples=25, deadline=None)
+@draws(25)
 def test_no_ball_nearby_is_better_with_a_margin(seed, C1, C2, margin):
     """Majority rows are to lie beyond r^2 + margin, where r^2 holds the rare rows."""
     X, y, _ = hidden_cluster(n=60, n_cluster=15, p=2, n_cleared=10, seed=seed)

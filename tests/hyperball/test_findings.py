@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from draws import draws
 from hyperball.rach_cases import (
     CLEARED,
     QUIET,
@@ -150,7 +151,7 @@ def advised(sentences):
     n_rare=st.integers(1, 8),
     kernel=st.sampled_from([None, "gaussian"]),
 )
-@settings(max_examples=30, deadline=None, derandomize=True)  # advice is a rule of thumb
+@settings(draws(30), derandomize=True)  # advice is a rule of thumb
 def test_the_price_advised_where_all_are_inside_halves_them(seed, n, p, C1, n_rare, kernel):
     X, y, _ = hidden_cluster(n, n // 4, p, n_rare, 10, seed)
     model = RACH(C1=C1, C2=100.0, kernel=kernel)
@@ -176,7 +177,7 @@ def test_the_price_advised_where_all_are_inside_halves_them(seed, n, p, C1, n_ra
 )
 @example(seed=0, n=249, p=1, C1=10.0, kernel=None)  # what is dear inside counts
 @example(seed=2, n=154, p=1, C1=0.01, kernel=None)
-@settings(max_examples=30, deadline=None, derandomize=True)  # advice is a rule of thumb
+@settings(draws(30), derandomize=True)  # advice is a rule of thumb
 def test_the_price_advised_where_none_is_inside_takes_some_in(seed, n, p, C1, kernel):
     X, y, _ = hidden_cluster(n, n // 4, p, 1, 10, seed)
     model = RACH(C1=C1, C2=1e-6, kernel=kernel)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import draws
 from hyperball.solver_oracles import knapsack_by_enumeration
 from rareclass.hyperball import knapsack, project_knapsack
 
@@ -29,7 +30,7 @@ def rounding_of_sum(v, total, found):
     return 4 * eps * (np.abs(found).sum() + abs(total)) + len(v) * eps * np.abs(v).max()
 
 
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(st.one_of(knapsacks(5), knapsacks(8)))
 def test_projection_is_the_nearest_of_all_faces(problem):
     v, upper, signs, total = problem
@@ -56,7 +57,7 @@ def assert_optimal(v, upper, signs, total, found):
 
 
 @pytest.mark.parametrize("sort", [False, True])
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 300))
 def test_projection_is_optimal_whichever_way_the_piece_is_found(sort, seed, n):
     rng = np.random.default_rng(seed)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.svm import OneClassSVM
 
+from draws import draws
 from rareclass.hyperball.one_class import one_class_center
 from rareclass.hyperball.points import Points
 
@@ -15,7 +16,7 @@ def points_of(X, residual=None):
     return Points(X, np.zeros(len(X)) if residual is None else residual)
 
 
-@settings(max_examples=80, deadline=None)
+@draws(80)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.01, 0.2, 0.5, 0.9, 1.0]))
 def test_at_most_nu_of_the_weight_is_outside_and_at_most_the_rest_inside(seed, n, nu):
     rng = np.random.default_rng(seed)

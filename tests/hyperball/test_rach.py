@@ -6,11 +6,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from draws import draws
 from hyperball.rach_cases import (
     CLEARED,
     PRICES,
@@ -33,7 +34,7 @@ from rareclass.rows import from_parquet
 
 @given(seed=SEEDS, C1=PRICES, C2=PRICES, weighted=st.booleans(), n_rare=st.integers(1, 6))
 @example(seed=808, C1=0.001, C2=0.2, weighted=True, n_rare=4)  # cases outweigh the cleared rows
-@settings(max_examples=40, deadline=None)
+@draws(40)
 def test_no_ball_nearby_is_better(seed, C1, C2, weighted, n_rare):
     X, y, _ = hidden_cluster(n=60, n_cluster=15, p=2, n_rare=n_rare, n_cleared=10, seed=seed)
     rng = np.random.default_rng(seed)
@@ -56,7 +57,7 @@ def test_no_ball_nearby_is_better(seed, C1, C2, weighted, n_rare):
 
 
 @given(seed=SEEDS, C1=PRICES, C2=PRICES)
-@settings(max_examples=25, deadline=None)
+@draws(25)
 def test_multipliers_tell_inside_from_outside(seed, C1, C2):
     X, y, _ = hidden_cluster(n=80, n_cluster=20, seed=seed)
     model = ball_of(X, y, C1=C1, C2=C2)
@@ -82,7 +83,7 @@ def test_multipliers_tell_inside_from_outside(seed, C1, C2):
 
 
 @given(seed=SEEDS, C1=PRICES, C2=PRICES, kernel=st.sampled_from([None, "gaussian", "laplace"]))
-@settings(max_examples=20, deadline=None)
+@draws(20)
 def test_labelled_rows_keep_their_labels_and_cases_lie_inside(seed, C1, C2, kernel):
     X, y, _ = hidden_cluster(n=70, n_cluster=20, seed=seed)
     model = ball_of(X, y, C1=C1, C2=C2, kernel=kernel, tol=1e-6)
@@ -113,7 +114,7 @@ def test_a_case_alone():
 
 
 @given(seed=SEEDS, kernel=st.sampled_from([None, "gaussian"]), use_filter=st.booleans())
-@settings(max_examples=20, deadline=None)
+@draws(20)
 def test_a_weight_is_so_many_copies_and_none_is_absence(seed, kernel, use_filter):
     X, y, _ = hidden_cluster(n=60, n_cluster=15, n_cleared=10, seed=seed)
     times = np.random.default_rng(seed).integers(0, 4, len(y))
@@ -151,7 +152,7 @@ def test_absent_rows_change_nothing():
 
 
 @given(seed=SEEDS, data=st.data())
-@settings(max_examples=20, deadline=None)
+@draws(20)
 def test_shift_rotation_scale_and_order_leave_labels_alone(seed, data):
     X, y, _ = hidden_cluster(n=80, seed=seed)
     plain = ball_of(X, y)

@@ -4,10 +4,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from draws import draws
 from hyperball.rach_cases import f1_by_hand
 from rareclass.hyperball.radius_choice import choose_radius
 from rareclass.hyperball.uncertainty import Counts, f1_interval
@@ -29,7 +30,7 @@ def all_cuts(depths):
 
 
 @given(depths=DEPTHS, data=st.data())
-@settings(max_examples=300, deadline=None)
+@draws(300)
 def test_no_cut_is_better_and_of_equals_the_nearest_to_none_is_taken(depths, data):
     n = len(depths)
     is_rare = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from draws import draws
 from hyperball.rach_cases import hidden_cluster, unwarned
 from rareclass.hyperball import RACH
 from rareclass.hyperball.background import input_spread, spread_of
@@ -45,7 +46,7 @@ def squared_distances_by_sums(name, width, X, landmarks, beta):
     n_copies=st.integers(0, 3),
     as_sparse=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_distances_are_sums_of_kernel_values(seed, name, n, n_landmarks, n_copies, as_sparse):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n, 3))

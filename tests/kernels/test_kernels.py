@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
+from draws import draws
 from rareclass.kernels.kernels import (
     KERNELS,
     CallableKernel,
@@ -44,7 +45,7 @@ KINDS = [Gaussian(1.7), Laplace(2.0), Linear(), Polynomial(3.0), Polynomial(2.0,
 
 
 @pytest.mark.parametrize("kernel", KINDS, ids=repr)
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(matrix)
 def test_block_is_the_definition_and_positive_semi_definite(kernel, X):
     K = kernel.block(X, X)
@@ -80,7 +81,7 @@ def test_equal_rows_far_from_the_origin_have_similarity_one(kernel, dtype):
     np.testing.assert_array_equal(np.diag(kernel.block(X[:6], X[6:])), 1.0)
 
 
-@settings(max_examples=50, deadline=None)
+@draws(50)
 @given(matrix, st.integers(1, 5))
 def test_mean_width_is_the_mean_over_all_pairs(X, block_rows):
     weight = 1.0 + np.arange(len(X)) % 3
@@ -113,7 +114,7 @@ def test_a_callable_is_checked():
     np.testing.assert_array_equal(CallableKernel(lambda X, Z: X @ Z.T).diag(2 * X), [4, 4, 4])
 
 
-@settings(max_examples=50, deadline=None)
+@draws(50)
 @given(matrix, st.integers(1, 3))
 def test_whitening_makes_the_kernel_the_identity_and_drops_copies(X, copies):
     K = Gaussian(2.0).block(X, X)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from draws import draws
 from oracles import rare_mixture
 from rareclass import RankRC
 from rareclass.kernels.kernels import Gaussian, Laplace, Linear, Polynomial
@@ -34,7 +35,7 @@ def test_the_picks_are_the_greedy_ones(kernel):
     assert list(pivoted_cholesky(kernel, X, 12)) == greedy(K, 12)
 
 
-@settings(deadline=None, max_examples=50)
+@draws(50)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 4))
 def test_equal_rows_are_picked_once_and_the_others_are_spanned(seed, n_distinct, copies):
     X = np.random.default_rng(seed).normal(size=(n_distinct, 3))

@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import draws
 from metrics.pairs import samples
 from ranking.ordinal_oracles import mauc_by_pairs, ordinal_samples
 from rareclass.metrics import mauc, mauc_interval, roc_auc, roc_auc_interval
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(ordinal_samples(max_rows=40, max_levels=9))
 def test_mauc_is_the_mean_over_pairs(sample):
     scores, codes, weight, n_levels = sample
@@ -29,14 +30,13 @@ def test_many_levels_and_ties_agree_with_all_pairs():
     assert mauc(codes, scores, weight) == pytest.approx(wanted, rel=1e-12)
 
 
-@settings(deadline=None)
 @given(samples())
 def test_two_levels_are_roc_auc(sample):
     y, scores, weight = sample
     assert mauc(y, scores, weight) == pytest.approx(roc_auc(y, scores, weight), rel=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(ordinal_samples(max_rows=15), st.integers(0, 10))
 def test_a_weight_of_k_is_k_copies_and_0_is_absence(sample, seed):
     scores, codes, weight, n_levels = sample

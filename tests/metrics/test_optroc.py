@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import draws
 from metrics.pairs import samples
 from rareclass.metrics import accuracy_at_optroc, roc_auc
 
@@ -25,7 +26,7 @@ def test_it_is_the_best_of_all_thresholds(sample):
     assert accuracy_at_optroc(y, s) == pytest.approx(best_of_all_thresholds(y, s, ones), rel=1e-12)
 
 
-@settings(max_examples=40)
+@draws(40)
 @given(data=st.data())
 def test_a_weight_of_k_is_k_copies_and_0_is_absence(data):
     y, s, _ = data.draw(samples(weights=False))
@@ -35,7 +36,7 @@ def test_a_weight_of_k_is_k_copies_and_0_is_absence(data):
     assert accuracy_at_optroc(y, s, copies) == pytest.approx(repeated, rel=1e-12)
 
 
-@settings(max_examples=40)
+@draws(40)
 @given(sample=samples(weights=False))
 def test_only_the_order_counts_and_the_classes_may_change_places(sample):
     y, s, _ = sample

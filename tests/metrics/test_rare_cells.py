@@ -5,18 +5,16 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
+from draws import draws
 from metrics.pairs import roc_auc_by_pairs, samples
 from rareclass import metrics
 from rareclass.metrics import rare_cells
 from rareclass.metrics.rare_cells import collapse_by_searching, collapse_by_sorting
 from rareclass.metrics.scored_classes import split_scores
-
-# The first search of a process loads or compiles it, which no deadline allows for.
-unhurried = settings(deadline=None)
 
 
 def collapse_by_buckets(split):
@@ -67,7 +65,6 @@ def many_scores(draw):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@unhurried
 @given(sample=samples())
 def test_cells_are_as_defined(way, sample):
     y, s, w = sample
@@ -75,7 +72,6 @@ def test_cells_are_as_defined(way, sample):
     assert_cells_equal(way(split_scores(y, s)), cells_by_definition(y, s, np.ones(y.size)))
 
 
-@unhurried
 @given(many_scores())
 def test_all_ways_give_the_same_cells(sample):
     y, s, w = sample
@@ -100,7 +96,6 @@ def test_every_place_among_the_rare_scores(way, n_rare):
     assert_cells_equal(cells, expected, rel=0)
 
 
-@unhurried
 @given(samples())
 def test_roc_auc_by_searching_is_the_mean_over_pairs(sample):
     y, s, w = sample
@@ -111,7 +106,7 @@ def test_roc_auc_by_searching_is_the_mean_over_pairs(sample):
     assert interval == pytest.approx(metrics.roc_auc_interval(y, s, w), rel=1e-9)
 
 
-@settings(max_examples=5, deadline=None)
+@draws(5)
 @given(st.integers(0, 2**32), st.sampled_from([0.001, 0.5]), st.booleans())
 def test_one_row_more_crosses_the_switch(seed, rare_share, ties):
     n = rare_cells._SEARCH_FROM
@@ -133,7 +128,7 @@ def test_one_row_more_crosses_the_switch(seed, rare_share, ties):
     assert metrics.roc_auc(y, s, w) == short
 
 
-@settings(deadline=None, max_examples=30)
+@draws(30)
 @given(samples(max_rows=120))
 def test_buckets_change_no_digit(sample):
     split = split_scores(*sample)

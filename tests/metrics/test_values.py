@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from draws import draws
 from metrics.pairs import (
     average_precision_by_rows,
     precision_at_k_by_filling,
@@ -75,7 +76,7 @@ def test_precision_at_k_is_the_mean_over_orders_of_the_tied_rows():
 
 
 @by_name
-@settings(max_examples=40)
+@draws(40)
 @given(data=st.data())
 def test_a_weight_of_k_is_k_copies_and_0_is_absence(name, data):
     y, s, _ = data.draw(samples(weights=False))
@@ -87,7 +88,7 @@ def test_a_weight_of_k_is_k_copies_and_0_is_absence(name, data):
 
 
 @by_name
-@settings(max_examples=40)
+@draws(40)
 @given(sample=samples(weights=False))
 def test_only_the_order_of_the_scores_counts(name, sample):
     y, s, _ = sample

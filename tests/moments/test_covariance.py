@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.covariance import (
@@ -15,6 +15,7 @@ from sklearn.covariance import (
     oas,
 )
 
+from draws import draws
 from rareclass.errors import InputError
 from rareclass.moments import MIBC
 from rareclass.moments.covariance import (
@@ -149,7 +150,7 @@ def test_compressed_rows_stay_compressed():
 
 
 @given(st.integers(0, 10_000), st.integers(2, 30), st.integers(2, 8))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_shrinkages_are_those_of_scikit_learn(seed, n, d):
     X = low_rank(n, d, min(d, 2), 0.5, seed)
     moments = moments_of_array(X, WITH_FOURTH)

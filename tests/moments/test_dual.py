@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from draws import draws
 from moments.oracles import box_qp_by_faces, box_qp_by_least_squares, dual_value, nearest_in_hull
 from rareclass.errors import InputError
 from rareclass.moments import dual_problem, dual_second_stage, interior_point
@@ -58,7 +59,7 @@ def assert_same_objective_and_w(Z, solution, wanted, blur=0.0):
     assert np.linalg.norm(solution.dense_part - w) <= 1e-8 * length + blur
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(small_problems(), st.integers(0, 3))
 def test_solution_is_the_best_of_all_faces(problem, seed):
     Z, upper = problem
@@ -112,7 +113,7 @@ def test_hard_margin_is_the_projection_onto_the_hull(n, p):
     np.testing.assert_allclose(solution.objective, 0.5 / (nearest @ nearest), rtol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(small_problems())
 def test_hard_margin_of_small_problems(problem):
     Z, _ = problem
@@ -215,7 +216,7 @@ def test_start_is_left_as_it_was():
     assert (start == 0.1).all()
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(small_problems(), st.lists(st.integers(0, 3), min_size=6, max_size=6))
 def test_a_weight_of_k_equals_k_copies(problem, copies):
     Z, upper = problem
@@ -264,7 +265,7 @@ def test_more_rows_than_the_second_stage_takes(C, shift, monkeypatch):
     assert found.status in ("converged", "stopped at rounding error")
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(small_problems(), st.lists(st.floats(-1, 2), min_size=6, max_size=6))
 def test_interior_point_and_face_with_any_linear_part(problem, numbers):
     Z, upper = problem

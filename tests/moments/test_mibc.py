@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given as drawn
-from hypothesis import settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 
+from draws import draws
 from moments.mibc_cases import (
     COVARIANCES,
     EXACT,
@@ -71,7 +71,7 @@ def small_sets(draw):
     return np.array(rows).reshape(-1, d), y, np.array(weights)
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @drawn(small_sets(), st.sampled_from([0.01, 1.0, 20.0]))
 def test_w_of_any_small_set(case, C):
     data, y, weight = case
@@ -83,7 +83,7 @@ def test_w_of_any_small_set(case, C):
 
 
 @pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning")
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @drawn(small_sets(), st.sampled_from([1e-3, 0.1, 1.0, 100.0]), st.sampled_from(["auto", 0.5]))
 def test_no_training_majority_is_worse_than_its_guarantee(case, C, ridge):
     data, y, weight = case

@@ -4,10 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from draws import draws
 from moments.moment_oracles import assert_moments, assert_same_moments
 from rareclass.moments import MIBC, summing
 from rareclass.moments.moments import merge, remove
@@ -153,7 +154,7 @@ def small_tables(draw):
     return X, w, draw(st.integers(1, n - 1))
 
 
-@settings(max_examples=150, deadline=None)
+@draws(150)
 @given(small_tables(), st.sampled_from([np.asarray, sparse.csr_array]))
 def test_any_table_and_any_cut(case, container):
     X, weight, cut = case

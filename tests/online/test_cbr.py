@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import draws
 from online.oracles_of_cbr import PlainCBR
 from rareclass.metrics import roc_auc
 from rareclass.online import CBR
@@ -35,7 +36,7 @@ def test_same_as_the_plain_form_over_ten_thousand_rows(d, C, policy):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(
     seed=st.integers(0, 10_000),
     d=st.integers(1, 9),
@@ -69,7 +70,7 @@ def test_ties_repeats_and_extreme_parameters(
     np.testing.assert_allclose(model.coef_, plain.mean, rtol=1e-7, atol=1e-7 * size)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(seed=st.integers(0, 10_000))
 def test_bounds_hold_and_the_covariance_only_shrinks(seed):
     X, y = stream(120, 5, seed)

@@ -4,11 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import norm
 
+from draws import draws
 from online import oracles
 from online.test_first_order import mixture, streams
 from rareclass.online._cbr_diagonal_jit import learn
@@ -62,7 +63,7 @@ def test_the_loop_is_the_formula(policy, C):
 
 
 @given(streams(), st.integers(-60, 60), st.sampled_from([0.0, PHI, 3.0]), st.sampled_from(POLICIES))
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_the_loop_is_the_formula_on_ties_repeats_and_any_size_of_step(stream, power, phi, policy):
     X, sign = stream
     found = run(X, sign, 2.0**power, phi, size=3, policy=policy)
@@ -73,7 +74,7 @@ def test_the_loop_is_the_formula_on_ties_repeats_and_any_size_of_step(stream, po
 
 
 @given(streams(), st.sampled_from(POLICIES), st.data())
-@settings(max_examples=80, deadline=None)
+@draws(80)
 def test_any_cut_of_the_stream_gives_the_same_bits(stream, policy, data):
     X, sign = stream
     cuts = sorted(data.draw(st.lists(st.integers(0, len(sign)))))

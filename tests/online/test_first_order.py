@@ -4,10 +4,11 @@ import copy
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from draws import draws
 from online import oracles
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.online import OAM, UniExp
@@ -73,7 +74,7 @@ def test_oam_is_its_formula(parameters, kind):
     st.sampled_from([1, 2, 4]),
     st.integers(0, 9),
 )
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_oam_is_its_formula_on_ties_repeats_and_any_size_of_step(
     stream, parameters, power, size, seed
 ):
@@ -128,7 +129,7 @@ def test_uniexp_is_its_formula(kind):
 
 
 @given(streams(), st.sampled_from([1e-6, 0.125, 1.0]))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_uniexp_is_its_formula_on_ties_and_repeats(stream, eta):
     X, sign = stream
     model = UniExp(eta=eta).start(X.shape[1], [-1, 1])
@@ -137,7 +138,7 @@ def test_uniexp_is_its_formula_on_ties_and_repeats(stream, eta):
 
 
 @given(streams(), st.sampled_from([1e-300, 1e6, 1e300]), st.sampled_from([1e-200, 1.0, 1e200]))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_uniexp_stays_finite(stream, eta, scale):
     X, sign = stream
     model = UniExp(eta=eta).start(X.shape[1], [-1, 1])

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 from sklearn.metrics import roc_auc_score
 
+from draws import draws
 from online.moment_oracles import (
     as_sparse_rows,
     learn_from_pairs,
@@ -87,7 +88,7 @@ def test_weights_and_scores_are_those_of_all_pairs(learner, eta, d):
 
 
 @every_learner
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(data=st.data())
 def test_ties_copies_and_constant_columns(learner, data):
     n, d = data.draw(st.integers(1, 25)), data.draw(st.integers(1, 5))

@@ -5,10 +5,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
+from draws import draws
 from oracles import pair_loss
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.kernels.kernels import Gaussian, Laplace, Linear, Polynomial
@@ -87,7 +88,7 @@ def test_scales_must_be_as_many_as_columns():
 
 @pytest.mark.parametrize("kernel", KINDS, ids=repr)
 @pytest.mark.parametrize("is_sparse", [False, True])
-@settings(max_examples=8, deadline=None)
+@draws(8)
 @given(st.integers(0, 10**6))
 def test_slopes_are_the_derivative_of_the_kernel(kernel, is_sparse, seed):
     rng = np.random.default_rng(seed)
@@ -177,7 +178,7 @@ def test_hashes_depend_on_values_alone():
     assert row_hashes(np.eye(6)).shape == np.unique(row_hashes(np.eye(6))).shape
 
 
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(st.integers(0, 10**6), st.booleans())
 def test_distinct_rows_do_not_depend_on_order_or_copies(seed, is_sparse):
     rng = np.random.default_rng(seed)
@@ -342,7 +343,6 @@ def test_rows_that_nothing_was_learned_from_decide():
     np.testing.assert_array_equal(found.scales, 1.0)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 4))
 def test_a_clear_gain_is_that_of_the_corrected_paired_test(seed, n_compared):
     rng = np.random.default_rng(seed)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
+from draws import draws
 from oracles import pair_loss, rare_mixture
 from rareclass import RankRC
 from rareclass.ranking.losses import make_loss
@@ -21,7 +22,7 @@ LAM, SHARE = 2.0**-6, 0.5
 X, Y = rare_mixture(300, 20)
 
 
-@settings(max_examples=60, deadline=None)
+@draws(60)
 @given(st.integers(1, 8), st.floats(0.05, 1.0), st.data())
 def test_lowest_share_is_the_heaviest_loss_under_the_caps(n, share, data):
     scores = data.draw(arrays(float, n, elements=st.integers(-3, 3).map(float)))

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from draws import draws
 from oracles import pair_curvature, ranking_loss
 from rareclass.ranking.losses import SmoothedHinge, make_loss
 
@@ -51,7 +52,7 @@ def assert_near(found, wanted, scale):
     np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * scale)
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(pairs(), st.integers(1, 4))
 def test_value_and_gradient_equal_all_pairs(data, n_blocks):
     rare_scores, majority, w_rare, w_majority, eps = data
@@ -69,7 +70,7 @@ def test_value_and_gradient_equal_all_pairs(data, n_blocks):
     assert_near(loss.finish(rare, sums).gradient, wanted_rare, scale * reach)
 
 
-@settings(max_examples=200, deadline=None)
+@draws(200)
 @given(pairs(), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_hessian_product_equals_all_pairs(data, n_blocks, seed):
     rare_scores, majority, w_rare, w_majority, eps = data
@@ -117,7 +118,7 @@ def test_many_rows_equal_all_pairs_to_1e_10_of_the_value_itself():
     np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
 
 
-@settings(max_examples=50, deadline=None)
+@draws(50)
 @given(pairs(most=10))
 def test_a_weight_of_k_is_k_copies_and_of_zero_is_absence(data):
     rare_scores, majority, w_rare, w_majority, eps = data

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from draws import draws
 from oracles import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.ranking.losses import LOSSES, make_loss
@@ -24,7 +25,7 @@ def model(loss, **parameters):
 
 
 @every_loss
-@settings(max_examples=4, deadline=None)
+@draws(4)
 @given(seed=st.integers(0, 10**6))
 def test_weights_are_copies(loss, seed):
     rng = np.random.default_rng(seed)

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import draws
 from pair_oracles import AT_ZERO, PAIRS, rows
 from rareclass.ranking.losses import make_loss
 
@@ -116,7 +117,7 @@ def make(case):
 
 
 @every_case
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(data=rows(), n_blocks=st.integers(1, 3), seed=st.integers(0, 2**32 - 1))
 def test_value_gradient_and_hessian_equal_all_pairs(case, data, n_blocks, seed):
     rare, majority, w_rare, w_majority = data

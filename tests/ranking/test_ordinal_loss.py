@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from draws import draws
 from ranking.ordinal_oracles import costs, ordinal_loss, ordinal_samples, pair_weights
 from rareclass import OrdinalRankRC
 from rareclass.ranking.losses import LOSSES, SmoothedHinge, make_loss
@@ -75,7 +76,7 @@ def splits(draw, off_the_corners=False):
     )
 
 
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(splits())
 def test_value_gradient_and_pair_weight_equal_all_pairs(data):
     split, cost, eps = data
@@ -88,7 +89,7 @@ def test_value_gradient_and_pair_weight_equal_all_pairs(data):
     np.testing.assert_allclose(split.pair_weight, total, rtol=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(splits(off_the_corners=True), st.integers(0, 2**32 - 1))
 def test_hessian_product_equals_all_pairs(data, seed):
     split, cost, eps = data
@@ -98,7 +99,7 @@ def test_hessian_product_equals_all_pairs(data, seed):
     np.testing.assert_allclose(split.product(d), hessian @ d, rtol=1e-10, atol=1e-10 * scale)
 
 
-@settings(max_examples=100, deadline=None)
+@draws(100)
 @given(splits(off_the_corners=True))
 def test_curvature_of_pairs_and_curved_rows_are_those_of_all_pairs(data):
     split, cost, eps = data
@@ -114,7 +115,7 @@ def test_curvature_of_pairs_and_curved_rows_are_those_of_all_pairs(data):
     assert np.concatenate(curved)[has_curvature].all()
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(splits())
 def test_the_majority_level_changes_nothing(data):
     split, cost, eps = data

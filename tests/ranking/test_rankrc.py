@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import cross_val_score
 
+from draws import draws
 from oracles import ranking_minimum, rare_mixture
 from rareclass import RankRC, RankSVM, rankrc_path
 
@@ -142,7 +143,7 @@ def test_the_majority_is_not_copied():
     assert peak < 0.6 * wide.nbytes
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(st.integers(0, 10**6))
 def test_weights_are_copies(seed):
     rng = np.random.default_rng(seed)

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from draws import draws
 from oracles import pair_loss, ranking_loss, rare_mixture
 from pair_oracles import PAIRS, rows
 from rareclass import RankRC
@@ -21,7 +22,7 @@ X, Y = rare_mixture(400, 30)
 
 
 @pytest.mark.parametrize("name", sorted(PAIRS))
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(data=rows(), n_blocks=st.integers(1, 3))
 def test_rare_totals_equal_all_pairs(name, data, n_blocks):
     rare, majority, w_rare, w_majority = data

@@ -6,12 +6,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from draws import draws
 from oracles import ranking_loss, rare_mixture
 from rareclass import RankRC, RankRCCV, RankSVM, rankrc_path
 from rareclass.metrics import roc_auc
@@ -75,7 +76,7 @@ def split_minimum(objective, thresholds, n):
     return found.fun
 
 
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(
     seed=st.integers(0, 10**6),
     eps=st.sampled_from([0.5, 0.25, 0.02]),
@@ -148,7 +149,7 @@ def test_the_hessian_of_a_few_unknowns_is_part_of_the_whole(name, dtype):
     np.testing.assert_allclose(H, np.array(columns)[:, active], rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([1e-9, 1e-4, 1.0]))
 def test_the_model_of_a_step_is_minimised(seed, n, alike):
     rng = np.random.default_rng(seed)
@@ -163,7 +164,7 @@ def test_the_model_of_a_step_is_minimised(seed, n, alike):
     assert model.decrease(v) >= 0.0
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.integers(0, 10**6), st.floats(0.01, 2.0))
 def test_no_point_is_lower_by_more_than_the_gap(seed, share):
     problem = problem_of(X[:150], Y[:150])
@@ -251,7 +252,7 @@ def test_folds_are_solved_in_step_as_each_alone():
     assert set(told) == {(k, lam) for k in range(3) for lam in lams}
 
 
-@settings(max_examples=15, deadline=None)
+@draws(15)
 @given(st.integers(0, 10**6))
 def test_weights_are_copies(seed):
     rng = np.random.default_rng(seed)

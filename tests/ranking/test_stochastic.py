@@ -10,12 +10,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import balanced_accuracy_score
 
+from draws import draws
 from oracles import pair_loss, rare_mixture
 from rareclass import RankRC, StochasticRankRC
 from rareclass.rows import from_arrays, from_parquet
@@ -158,7 +159,7 @@ def test_weight_zero_is_absence_in_a_stream():
 # -- streams ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=10, deadline=None)
+@draws(10)
 @given(st.lists(st.integers(0, 400), max_size=6), st.integers(0, 10**6))
 def test_a_stream_may_be_cut_anywhere(cuts, seed):
     order = np.random.default_rng(seed).permutation(400)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from draws import draws
 from oracles import ranking_loss
 from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking.losses import SmoothedHinge
@@ -42,7 +43,7 @@ def dense_model(F, weights, w):
     return value, F.T @ np.concatenate([by_rare, by_row]), F.T @ H @ F
 
 
-@settings(max_examples=20, deadline=None)
+@draws(20)
 @given(st.integers(0, 10**6))
 def test_a_batch_is_what_all_pairs_say(seed):
     batch, F, weights, w = a_batch(seed=seed)
@@ -91,7 +92,7 @@ def test_a_step_that_leads_up_is_shortened():
     assert batch.length(batch.step(w, 1e3 * gradient), 0.0) < 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@draws(30)
 @given(st.integers(0, 10**6), st.integers(1, 12))
 def test_the_running_model_is_an_average_that_forgets_by_the_cube(seed, n_batches):
     rng = np.random.default_rng(seed)
@@ -228,7 +229,7 @@ def test_a_reservoir_is_a_uniform_sample_however_rows_come(monkeypatch):
     assert CAPACITY > 1000
 
 
-@settings(max_examples=50, deadline=None)
+@draws(50)
 @given(st.integers(1, 200), st.integers(1, 50), st.integers(1, 60), st.booleans())
 def test_a_pass_visits_every_row_once(n, size, together, shuffled):
     rng = np.random.default_rng(0) if shuffled else None

@@ -1,0 +1,41 @@
+"""How many examples Hypothesis draws: few and always the same ones, or many and new ones.
+
+``make test`` judges a change, so it draws the same examples every time. ``make test-thorough``
+looks for what nobody has met yet. An example that ever failed is kept as ``@example`` and is
+tried by both.
+"""
+
+from hypothesis import settings
+
+# Of the number that a test asks for: all when looking for trouble, a quarter each time.
+_SHARES = {"repeatable": 0.25, "thorough": 1.0}
+_FEWEST = 3
+_USUAL = 100
+
+
+def _examples(asked: int, profile: str) -> int:
+    return max(_FEWEST, round(asked * _SHARES[profile]))
+
+
+def register() -> None:
+    """Make both profiles known, and the repeatable one the one that is taken unless named."""
+    # No deadline: the first call of a process may compile. No database: a run repeats nothing of
+    # another one, which `@example` does for everybody.
+    given = {"deadline": None, "database": None, "print_blob": True}
+    settings.register_profile(
+        "repeatable", derandomize=True, max_examples=_examples(_USUAL, "repeatable"), **given
+    )
+    settings.register_profile(
+        "thorough", derandomize=False, max_examples=_examples(_USUAL, "thorough"), **given
+    )
+    settings.load_profile("repeatable")
+
+
+def thorough() -> bool:
+    """Whether this run looks for trouble; tests then take their full sizes, too."""
+    return settings.get_current_profile_name() == "thorough"
+
+
+def draws(asked: int) -> settings:
+    """Settings of a test whose examples cost more, or tell more, than most: how many to draw."""
+    return settings(max_examples=_examples(asked, settings.get_current_profile_name()))
