@@ -28,23 +28,30 @@ class InputError(ValueError):
         self.remedy = remedy
 
 
-def nearest_name(name: str, known: Iterable[str]) -> str:
-    """Return a hint naming the known name closest to `name`, or the first few of them.
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name closest to `name`, capitals apart; None where none is close.
 
-    Examples
-    --------
-    >>> nearest_name("tagret", ["age", "target"])
+    >>> nearest_name("tagret", ["age", "Target"]), nearest_name("q", ["age", "sex"])
+    ('Target', None)
+    """
+    by_lower_case = {candidate.lower(): candidate for candidate in reversed(list(known))}
+    near = get_close_matches(name.lower(), by_lower_case, n=1)
+    return by_lower_case[near[0]] if near else None
+
+
+def name_hint(name: str, known: Iterable[str], they: str = "The columns are") -> str:
+    """Which known name may be meant, or what `they` are: the first twelve.
+
+    >>> name_hint("tagret", ["age", "target"])
     "Did you mean 'target'?"
-    >>> nearest_name("q", ["age", "sex"])
-    'The columns are: age, sex.'
+    >>> name_hint("q", ["1", "0"], "Its values are")
+    'Its values are: 1, 0.'
     """
     names = list(known)
-    by_lower_case = {candidate.lower(): candidate for candidate in reversed(names)}
-    near = get_close_matches(name.lower(), by_lower_case, n=1)
-    if near:
-        return f"Did you mean {by_lower_case[near[0]]!r}?"
+    near = nearest_name(name, names)
+    if near is not None:
+        return f"Did you mean {near!r}?"
     if not names:
         return ""
-    shown = ", ".join(names[:12])
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"The columns are: {shown}{more}."
+    return f"{they}: {', '.join(names[:12])}{more}."

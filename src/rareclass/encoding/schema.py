@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError, nearest_name
+from rareclass.errors import InputError, name_hint
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.cells import LARGEST_NUMBER, MANY_VALUES
 from rareclass.tables.columns import NUMBER_SHARE
@@ -230,7 +230,7 @@ def find_schema(
     wanted = [target, *([] if id_column is None else [id_column]), *drop, *category]
     for name in wanted:
         if name not in batch.columns:
-            hint = nearest_name(name, batch.columns)
+            hint = name_hint(name, batch.columns)
             raise InputError(f"{batch.file} has no column {name!r}.", hint)
     _check_labels(batch, target, positive)
     left_out = {target, id_column, *drop}

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError, nearest_name
+from rareclass.errors import InputError, name_hint
 from rareclass.tables.cells import is_text_type, read_strings
 
 
@@ -156,7 +156,7 @@ def _asked_for(positive: str, counts: dict[str, int]) -> str:
     same = [label for label in counts if _same_value(label) == _same_value(positive)]
     if len(same) == 1:
         return same[0]
-    hint = nearest_name(positive, counts).replace("The columns are", "The target's values are")
+    hint = name_hint(positive, counts, "The target's values are")
     raise InputError(f"--positive: no row has the target value {positive!r}.", hint)
 
 

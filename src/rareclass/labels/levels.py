@@ -191,8 +191,8 @@ def _encode_given(
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         row, label = kept[unknown[0]], plain(y[unknown[0]])
-        hint = nearest_name(label, levels.tolist()) if _all_text([label, *levels]) else ""
-        hint = hint if hint.startswith("Did") else "Add it to levels, or leave such rows out."
+        near = nearest_name(label, levels.tolist()) if _all_text([label, *levels]) else None
+        hint = f"Did you mean {near!r}?" if near else "Add it to levels, or leave such rows out."
         raise ValueError(
             f"row {row} of y: {label!r} is not among the levels {_shown(levels)}. {hint}"
         )

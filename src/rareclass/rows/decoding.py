@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import InputError, nearest_name
+from rareclass.errors import InputError, name_hint
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.scratch import ScratchRows
 from rareclass.tables.label_values import MOST_LABELS, read_labels
@@ -65,7 +65,7 @@ def select_columns(
     for name in chosen.all:
         if name not in known:
             raise InputError(
-                f"{path}: {option_of[name]} there is no column {name!r}.", nearest_name(name, known)
+                f"{path}: {option_of[name]} there is no column {name!r}.", name_hint(name, known)
             )
         if list(known).count(name) > 1:
             raise InputError(f"{path} has two columns {name!r}.", "Give them different names.")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rareclass.atomic_file import check_not_input, check_writable, replacing
 from rareclass.encoding.target import labels_as_text
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.errors import InputError, nearest_name
+from rareclass.errors import InputError, name_hint, nearest_name
 from rareclass.progress import track
 from rareclass.tables.columns import Column
 from rareclass.tables.json_table import JsonLinesTable, is_json_lines
@@ -278,15 +278,15 @@ def _check_columns(
         others = [name for name in file.columns if name not in used]
         named = ", ".join(repr(name) for name in absent[:10])
         more = f" and {len(absent) - 10} more" if len(absent) > 10 else ""
-        hint = nearest_name(absent[0], others) if len(absent) == 1 else ""
+        near = nearest_name(absent[0], others) if len(absent) == 1 else None
         raise InputError(
             f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}{more}, "
             "which the model was trained on.",
-            hint if hint.startswith("Did you") else "Add it, or fit again with --drop.",
+            f"Did you mean {near!r}?" if near else "Add it, or fit again with --drop.",
         )
     if keep is not None and keep not in file.columns:
         raise InputError(
-            f"{file.path} lacks the target column {keep!r}.", nearest_name(keep, file.columns)
+            f"{file.path} lacks the target column {keep!r}.", name_hint(keep, file.columns)
         )
     trained = {column["name"] for column in metadata["columns"]} | {metadata["target"], keep}
     seen.extra_columns = [name for name in file.columns if name not in trained]
@@ -297,7 +297,7 @@ def _check_id(file: TableFile | SvmlightFile, id_column: str, out: Path, decided
         raise InputError("--id: an svmlight file has no named columns.")
     if id_column not in file.columns:
         raise InputError(
-            f"--id: there is no column {id_column!r}.", nearest_name(id_column, file.columns)
+            f"--id: there is no column {id_column!r}.", name_hint(id_column, file.columns)
         )
     if id_column in ("score", decided, "percentile"):
         raise InputError(f"--id {id_column}: a column of the scores has that name.")

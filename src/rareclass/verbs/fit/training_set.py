@@ -14,7 +14,7 @@ from rareclass.encoding.streamed_table import stream_training_table
 from rareclass.encoding.tables import SparseEncoder, TableEncoder, encoded_width
 from rareclass.encoding.target import label_counts, labels_as_text
 from rareclass.encoding.training_table import read_training_table
-from rareclass.errors import InputError, nearest_name
+from rareclass.errors import InputError, name_hint
 from rareclass.tables.columns import Column, mean_of_target_named
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
@@ -160,7 +160,7 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         return _read_sparse_set(file, settings)
     if settings.target is None:
         raise InputError(
-            "--target is missing: which column holds the classes?", nearest_name("", file.columns)
+            "--target is missing: which column holds the classes?", name_hint("", file.columns)
         )
     if settings.on_disk:
         return _read_on_disk(file, settings.target, settings)

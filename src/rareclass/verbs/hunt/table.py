@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare
 from rareclass.encoding.training_table import plan_reading
-from rareclass.errors import InputError, nearest_name
+from rareclass.errors import InputError, name_hint
 from rareclass.memory import size_text
 from rareclass.tables.column_facts import facts_of
 from rareclass.tables.columns import Column
@@ -234,7 +234,7 @@ def _roles(target: str, asked: AskedLabels, known: dict[str, int]) -> AskedLabel
 
 
 def _absent(option: str, value: str, target: str, known: dict[str, int]) -> InputError:
-    hint = nearest_name(value, known).replace("The columns are", "Its values are")
+    hint = name_hint(value, known, "Its values are")
     return InputError(f"{option}: no row has {value!r} in column {target!r}.", hint)
 
 

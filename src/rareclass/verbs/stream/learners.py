@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rareclass.errors import InputError, nearest_name
+from rareclass.errors import InputError, name_hint
 
 if TYPE_CHECKING:
     from rareclass.online.ranker import OnlineRanker
@@ -88,7 +88,7 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
                 f"Write for instance --param {known[0]}={parameters[known[0]]}.",
             )
         if name not in known:
-            hint = nearest_name(name, known).replace("The columns are", "It has")
+            hint = name_hint(name, known, "It has")
             why = f" (--learner {learner} sets it)" if name in fixed else ""
             raise InputError(f"--param: {learner} has no parameter {name!r}{why}.", hint)
         may_be_none = signature[name].default is None
@@ -118,7 +118,7 @@ def _class_of(learner: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     import rareclass.online
 
     if learner not in LEARNERS:
-        hint = nearest_name(learner, LEARNERS).replace("The columns are", "There are")
+        hint = name_hint(learner, LEARNERS, "There are")
         raise InputError(f"--learner: there is no learner {learner!r}.", hint)
     name, fixed, defaults = LEARNERS[learner]
     return getattr(rareclass.online, name), fixed, defaults

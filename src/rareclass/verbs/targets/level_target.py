@@ -248,12 +248,11 @@ def _refuse_unknown(found: FoundLabels, levels: Sequence[str], code_of: dict[str
         return
     first = min(unknown, key=found.row_of)
     more = f" ({_some(unknown)} are not)" if len(unknown) > 1 else ""
-    hint = nearest_name(first, levels)
+    near = nearest_name(first, levels)
     raise InputError(
         f"The target {found.column!r} holds {first!r} at row {found.row_of(first)}, which is not "
         f"among --levels {','.join(levels)}{more}.",
-        f"{hint} "
-        * hint.startswith("Did you")
+        (f"Did you mean {near!r}? " if near else "")
         + "Add it to --levels at its place, correct it, or leave such cells empty: rows without a "
         "target are left out.",
     )
