@@ -21,11 +21,9 @@ from rareclass.ranking.losses.rare_outer import RareOuterLoss
 from rareclass.ranking.preparation import prepare
 from rareclass.ranking.solvers.active_hessian import ActiveHessian
 from rareclass.ranking.solvers.certificate import duality_gap, largest_lam, violations
-from rareclass.ranking.solvers.proximal_newton import Penalized
-from rareclass.ranking.solvers.quadratic_model import QuadraticModel
+from rareclass.ranking.solvers.proximal_newton import Penalized, QuadraticModel
 from rareclass.ranking.solvers.questions import answer
-from rareclass.ranking.solvers.sparse_path import default_lams, solve_paths
-from rareclass.ranking.solvers.unit_norm import unit_norm
+from rareclass.ranking.solvers.sparse_path import default_lams, solve_paths, unit_norm
 from rareclass.rows import from_arrays
 
 X, Y = rare_mixture(400, 30)

@@ -11,13 +11,12 @@ from oracles import ranking_loss
 from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.stochastic import mini_batch
+from rareclass.ranking.stochastic.feeding import CAPACITY, Reservoir
 from rareclass.ranking.stochastic.landmark_space import span, widened
 from rareclass.ranking.stochastic.learner import Learned, Settings
 from rareclass.ranking.stochastic.mini_batch import HeldRare, MiniBatch, Scores
-from rareclass.ranking.stochastic.reservoir import CAPACITY, Reservoir
-from rareclass.ranking.stochastic.row_order import visits
-from rareclass.ranking.stochastic.row_parts import WeightedRows, joined
 from rareclass.ranking.stochastic.running_model import BatchModel, RunningModel
+from rareclass.ranking.stochastic.weighted_rows import WeightedRows, joined, visits
 
 KERNEL, LAM, EPS = Gaussian(2.0), 0.01, 0.3
 
@@ -211,7 +210,7 @@ def test_a_space_without_room_asks_nothing_of_the_kernel():
 
 
 def test_a_reservoir_is_a_uniform_sample_however_rows_come(monkeypatch):
-    monkeypatch.setattr("rareclass.ranking.stochastic.reservoir.CAPACITY", 20)
+    monkeypatch.setattr("rareclass.ranking.stochastic.feeding.CAPACITY", 20)
     rows = WeightedRows(np.arange(100.0)[:, None], np.ones(100))
     counts = np.zeros(100)
     for seed in range(400):

@@ -8,6 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from rareclass.hyperball.one_class import one_class_center
 from rareclass.hyperball.spaces import InputSpace
+from rareclass.rows.equal_rows import equal_rows
 
 # More groups than this and the rare rows are no groups but scattered.
 MOST_GROUPS = 8
@@ -34,7 +35,7 @@ def groups_of(
     Cost: a k-means of the rare rows for each number of groups that is tried.
     """
     whole = [np.arange(X_rare.shape[0])]
-    n_distinct = len(np.unique(_hashable(X_rare), axis=0))
+    n_distinct = len(equal_rows(X_rare)[0])
     if n_balls != "auto":
         return _k_groups(X_rare, min(int(n_balls), n_distinct), random_state)
     for k in range(1, min(MOST_GROUPS, n_distinct) + 1):
@@ -59,9 +60,3 @@ def _enclosing_radius(X: Any) -> float:
     points = InputSpace(X.mean(axis=0, dtype=np.float64) if is_dense else None).points(X)
     center, _ = one_class_center(points, np.ones(points.n_rows))
     return float(np.sqrt(points.squared_distances(center).max()))
-
-
-def _hashable(X: Any) -> np.ndarray:
-    """A few numbers for each row that are equal for equal rows, and hardly for others."""
-    draw = np.random.RandomState(0).standard_normal((X.shape[1], 2))
-    return np.asarray(X @ draw)

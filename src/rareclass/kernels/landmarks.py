@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.cluster import kmeans_plusplus
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.pivoted_cholesky import pivoted_cholesky
 from rareclass.memory import size_text
+from rareclass.rows.equal_rows import canonical, equal_rows, order_of_values
 
 _COUNTED = ("rare", "rare+majority")
 _SELECTIONS = ("kmeans++", "pivoted_cholesky")
@@ -194,17 +194,7 @@ def distinct_landmarks(candidates: Matrix, rows: np.ndarray | None) -> Landmarks
     rows : ndarray of int of shape (n,) or None
         The training rows that they are.
     """
-    if sparse.issparse(candidates):
-        candidates = candidates.copy()
-        candidates.eliminate_zeros()
-        candidates.sort_indices()
-        cuts = candidates.indptr
-        keys = [
-            (tuple(candidates.indices[a:b]), tuple(candidates.data[a:b])) for a, b in pairwise(cuts)
-        ]
-        order = {key: k for k, key in enumerate(sorted(set(keys)))}
-        point_of = np.array([order[key] for key in keys])
-        first = np.unique(point_of, return_index=True)[1]
-    else:
-        _, first, point_of = np.unique(candidates, axis=0, return_index=True, return_inverse=True)
-    return Landmarks(candidates[first], rows, point_of.ravel())
+    candidates = canonical(candidates)
+    first, group = equal_rows(candidates)
+    order = order_of_values(candidates[first])
+    return Landmarks(candidates[first[order]], rows, np.argsort(order)[group])

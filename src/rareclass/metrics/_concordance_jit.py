@@ -7,10 +7,7 @@ from numpy.typing import NDArray
 
 @njit(cache=True, nogil=True)
 def concordant_weight(
-    codes: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    n_levels: int,
+    codes: NDArray[np.int64], ends: NDArray[np.int64], weight: NDArray[np.float64], n_levels: int
 ) -> float:
     """Weight of the pairs whose higher level scores higher, ties counting one half.
 

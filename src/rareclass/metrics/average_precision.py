@@ -54,10 +54,7 @@ def average_precision(
 
 
 def average_precision_interval(
-    y: ArrayLike,
-    scores: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    level: float = 0.95,
+    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None, level: float = 0.95
 ) -> Interval:
     """Average precision with a confidence interval, the class shares being given.
 

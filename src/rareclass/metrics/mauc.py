@@ -12,11 +12,7 @@ _MOST_DRAWN = 2**31 - 1  # what a draw can count, on every system
 
 
 def mauc(
-    y: Any,
-    scores: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    *,
-    levels: Any = None,
+    y: Any, scores: ArrayLike, sample_weight: ArrayLike | None = None, *, levels: Any = None
 ) -> float:
     """Chance that of two rows of different levels the higher one scores higher, ties one half.
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from rareclass.rows.reservoir import reservoir_slots
+
 POLICIES = ("fifo", "reservoir")
 
 
@@ -79,12 +81,9 @@ def slots(
     """The slot of its class's buffer that each row goes to; -1 where it is not stored.
 
     "fifo": the n-th row of a class replaces the oldest, slot ``(n - 1) % capacity``. "reservoir":
-    Vitter's Algorithm R; ``u`` uniform in [0, 1) gives slot ``floor(u n)``, stored where that is
-    below the capacity: with probability capacity / n, replacing any row alike.
-
-    `seen` are the rows of each class before these, `sign` is +1 rare, -1 majority, 0 for a row
-    without a label, which is not stored. Reservoirs take one draw a row, in row order, so that the
-    way a stream is cut into batches does not matter.
+    as `reservoir_slots` has it, with a draw for every row, labelled or not. `seen` are the rows of
+    each class before these, `sign` is +1 rare, -1 majority, 0 for a row without a label, which is
+    not stored.
     """
     slot = np.full(len(sign), -1, np.int64)
     draws = rng.random(len(sign)) if policy == "reservoir" else None
@@ -94,9 +93,7 @@ def slots(
         if draws is None:
             slot[rows] = (nth - 1) % capacity
         else:
-            drawn = (draws[rows] * nth).astype(np.int64)
-            drawn = np.where(nth <= capacity, nth - 1, drawn)
-            slot[rows] = np.where(drawn < capacity, drawn, -1)
+            slot[rows] = reservoir_slots(nth, draws[rows], capacity)
     return slot
 
 

@@ -86,11 +86,7 @@ class UniExp(OnlineRanker):
     _takes = "sparse"
 
     def __init__(
-        self,
-        eta: float = 0.01,
-        n_epochs: int = 1,
-        random_state: Any = None,
-        pos_label: Any = None,
+        self, eta: float = 0.01, n_epochs: int = 1, random_state: Any = None, pos_label: Any = None
     ) -> None:
         self.eta = eta
         self.n_epochs = n_epochs

@@ -9,7 +9,7 @@ from rareclass.kernels.whitening import Coordinates, whiten
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers import path, sparse_path
 from rareclass.ranking.solvers.newton import Solution
-from rareclass.ranking.solvers.unit_norm import unit_norm
+from rareclass.ranking.solvers.sparse_path import unit_norm
 
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 

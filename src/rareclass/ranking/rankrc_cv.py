@@ -18,7 +18,7 @@ from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.progress import track
 from rareclass.ranking.fitting import fit_path, stopped_short, store_solutions
 from rareclass.ranking.losses import PairLoss, make_loss
-from rareclass.ranking.losses.registry import Candidate, as_candidate
+from rareclass.ranking.losses.registry import LossChoice, as_loss_choice
 from rareclass.ranking.penalties import PAPER_LAMS, PENALTIES
 from rareclass.ranking.preparation import Prepared, prepare
 from rareclass.ranking.problem import RankingProblem
@@ -269,9 +269,9 @@ memory, n_jobs, random_state, pos_label, verbose
                 f"used. Pass landmarks=('rare', {most}) for as many of them."
             )
 
-    def _candidates(self) -> list[Candidate]:
+    def _candidates(self) -> list[LossChoice]:
         if self.losses is None:
-            return [Candidate(self.loss, self.loss_params)]
+            return [LossChoice(self.loss, self.loss_params)]
         if isinstance(self.losses, str) or not len(self.losses):
             raise ValueError(
                 f"losses={self.losses!r} must be a list of at least one loss, or None for `loss`."
@@ -281,7 +281,7 @@ memory, n_jobs, random_state, pos_label, verbose
                 "loss_params belongs to `loss`; give those of losses beside their names: "
                 '("pnorm_push", {"power": 4}).'
             )
-        return [as_candidate(given) for given in self.losses]
+        return [as_loss_choice(given) for given in self.losses]
 
     def _cross_validate(
         self,
@@ -361,7 +361,7 @@ memory, n_jobs, random_state, pos_label, verbose
 
     def _store_results(
         self,
-        candidates: list[Candidate],
+        candidates: list[LossChoice],
         lams: list[float],
         solutions: list[list[Solution]],
         scores: np.ndarray,

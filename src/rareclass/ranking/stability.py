@@ -12,6 +12,7 @@ from rareclass.ranking.losses import SmoothedHinge, make_loss
 from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.preparation import Prepared, block_rows
 from rareclass.rows import ArrayRows, Block, LabelledRows, as_source, header
+from rareclass.rows.equal_rows import equal_rows
 from rareclass.theory import subset_bound
 
 # Losses of a single pair whose slope is between -1 and 0.
@@ -93,22 +94,14 @@ def _residuals(block: Block, kernel: Kernel, points: Matrix, whitener: np.ndarra
 
 
 def _is_among(X: Matrix, points: Matrix) -> np.ndarray:
-    """Which rows of X equal one of the points: O(n log n) comparisons of rows."""
-    if sparse.issparse(X) or sparse.issparse(points):
-        known = set(_sparse_rows(points))
-        return np.array([row in known for row in _sparse_rows(X)], dtype=bool)
-    both = np.concatenate([np.asarray(points), np.asarray(X)])
-    row_of = np.unique(both, axis=0, return_inverse=True)[1].ravel()
-    n_points = points.shape[0]
-    return np.isin(row_of[n_points:], row_of[:n_points])
-
-
-def _sparse_rows(X: Matrix) -> list[tuple]:
-    X = sparse.csr_array(X, copy=True)
-    X.eliminate_zeros()
-    X.sort_indices()
-    cuts = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-    return [(tuple(X.indices[a:b]), tuple(X.data[a:b])) for a, b in cuts]
+    """Which rows of X equal one of the points."""
+    both: Any = [points, X]
+    if any(sparse.issparse(part) for part in both):
+        both = sparse.vstack([sparse.csr_array(part) for part in both], format="csr")
+    else:
+        both = np.concatenate([np.asarray(part) for part in both])
+    group = equal_rows(both)[1]
+    return np.isin(group[points.shape[0] :], group[: points.shape[0]])
 
 
 def _constant_diagonal(kernel: Kernel) -> float | None:

@@ -44,10 +44,7 @@ def held_out_scores(study: Study, squares: np.ndarray, lams: np.ndarray) -> np.n
 
 
 def try_sizes(
-    study: Study,
-    order: np.ndarray,
-    lams: np.ndarray,
-    advance: Callable[..., None],
+    study: Study, order: np.ndarray, lams: np.ndarray, advance: Callable[..., None]
 ) -> dict[int, np.ndarray]:
     """Held-out scores of equal scales on the first features of an order, by their number.
 

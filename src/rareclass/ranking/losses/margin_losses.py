@@ -5,8 +5,7 @@ from collections.abc import Callable
 from rareclass.ranking.losses.exponential import Exponential
 from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.losses.margin_loss import MarginLoss
-from rareclass.ranking.losses.smoothed_hinge import SmoothedHinge
-from rareclass.ranking.losses.squared_hinge import SquaredHinge
+from rareclass.ranking.losses.piecewise_quadratic import SmoothedHinge, SquaredHinge
 
 MARGIN_LOSSES: dict[str, Callable[..., MarginLoss]] = {
     "smoothed_hinge": SmoothedHinge,

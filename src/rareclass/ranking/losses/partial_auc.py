@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rareclass.ranking.losses.checks import check_number
 from rareclass.ranking.losses.majority_outer import MajorityOuterLoss, Outer
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.losses.margin_losses import make_margin_loss
+from rareclass.ranking.losses.pair_loss import check_number
 
 
 @dataclass(frozen=True)

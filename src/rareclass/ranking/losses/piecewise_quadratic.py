@@ -1,12 +1,16 @@
-"""Losses of pairs in three pieces, linear, quadratic and zero: prefix sums over the rare scores."""
+"""Losses of pairs in three pieces, linear, quadratic and zero: prefix sums over the rare scores.
 
+The smoothed hinge, which is the paper's loss, and the squared hinge.
+"""
+
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from rareclass.ranking.losses import _piecewise_quadratic_jit as jit
 from rareclass.ranking.losses.margin_loss import MarginLoss, RowTerms
-from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms
+from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms, check_number
 
 
 class RareSide(NamedTuple):
@@ -265,3 +269,81 @@ def _unsort(rare: RareSide, values: np.ndarray) -> np.ndarray:
     result = np.empty(len(values))
     result[rare.order] = values
     return result
+
+
+@dataclass(frozen=True)
+class SmoothedHinge(PiecewiseQuadratic):
+    r"""The hinge with its corner rounded: linear, quadratic, zero.
+
+    .. math::
+
+        \ell(z) = \begin{cases} (1 - \epsilon) - z & z < 1 - 2\epsilon \\
+            (1 - z)^2 / (4 \epsilon) & 1 - 2\epsilon \le z < 1 \\ 0 & z \ge 1 \end{cases}
+
+    Parameters
+    ----------
+    eps : float, default=0.5
+        Half the width of the quadratic part, in (0, 1/2]. Smaller is nearer the hinge, and
+        its curvature 1 / (2 eps) is sharper: more Newton steps.
+
+    Notes
+    -----
+    Cost: two binary searches among the rare scores for each majority row, O(log m+); no pair
+    is formed and the majority is never sorted. Continuously differentiable; the second
+    derivative jumps where a pair enters or leaves the quadratic part.
+
+    References
+    ----------
+    .. [1] Tayal, Coleman, Li, "RankRC: Large-Scale Nonlinear Rare Class Ranking", IEEE TKDE
+       27(12), 2015, section 3, and equations (18) to (20).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = SmoothedHinge()
+    >>> one = np.ones(1)
+    >>> loss.block(loss.rare(0 * one, one), 0 * one, one).value
+    0.5
+    """
+
+    eps: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_number("eps", self.eps, "a number above 0 and at most 0.5", 0.0, 0.5, "(]")
+
+    @property
+    def shape(self) -> Shape:
+        """Linear below 1 - 2 eps, with slope -1."""
+        return Shape(1.0 - 2.0 * self.eps, 1.0 - self.eps, 1.0, 1.0 / (2.0 * self.eps))
+
+
+@dataclass(frozen=True)
+class SquaredHinge(PiecewiseQuadratic):
+    r"""The hinge squared: a pair far in the wrong order weighs more than in proportion.
+
+    .. math:: \ell(z) = \max(0, 1 - z)^2
+
+    Convex. Against the smoothed hinge, whose loss is linear there, it works on the worst pairs
+    first; so do rare rows without hope, such as wrong labels.
+
+    Notes
+    -----
+    Cost: one binary search among the rare scores for each majority row, O(log m+).
+
+    References
+    ----------
+    .. [1] Chapelle, Keerthi, "Efficient algorithms for ranking with SVMs", Information Retrieval
+       13, 2010: its L2 loss on pairs.
+
+    Examples
+    --------
+    >>> loss = SquaredHinge()
+    >>> one = np.ones(1)
+    >>> loss.block(loss.rare(0 * one, one), one, one).value
+    4.0
+    """
+
+    @property
+    def shape(self) -> Shape:
+        """No linear piece."""
+        return Shape(-np.inf, 0.0, 0.0, 2.0)

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 from rareclass.ranking.losses.exponential import Exponential
 from rareclass.ranking.losses.logistic import Logistic
+from rareclass.ranking.losses.majority_outer import PNormPush
 from rareclass.ranking.losses.pair_loss import PairLoss
 from rareclass.ranking.losses.partial_auc import PartialAUC
-from rareclass.ranking.losses.pnorm_push import PNormPush
-from rareclass.ranking.losses.smoothed_hinge import SmoothedHinge
-from rareclass.ranking.losses.squared_hinge import SquaredHinge
-from rareclass.ranking.losses.top import Top
+from rareclass.ranking.losses.piecewise_quadratic import SmoothedHinge, SquaredHinge
+from rareclass.ranking.losses.rare_outer import Top
 
 LOSSES: dict[str, Any] = {
     "smoothed_hinge": SmoothedHinge,
@@ -71,7 +70,7 @@ def make_loss(loss: Any, eps: float, params: Mapping[str, Any] | None = None) ->
     return make(**given)
 
 
-class Candidate(NamedTuple):
+class LossChoice(NamedTuple):
     """A loss to try, as its user named it."""
 
     loss: Any
@@ -84,12 +83,12 @@ class Candidate(NamedTuple):
         )
 
 
-def as_candidate(given: Any) -> Candidate:
-    """A candidate from a name, a pair of name and parameters, or a PairLoss.
+def as_loss_choice(given: Any) -> LossChoice:
+    """A choice from a name, a pair of name and parameters, or a PairLoss.
 
     Examples
     --------
-    >>> print(as_candidate("smoothed_hinge"))
+    >>> print(as_loss_choice("smoothed_hinge"))
     smoothed_hinge
     """
     if isinstance(given, tuple) and not hasattr(given, "block"):
@@ -98,5 +97,5 @@ def as_candidate(given: Any) -> Candidate:
                 f"losses holds {given!r}: an entry is a name, a pair of a name and a dict of its "
                 "parameters, or a PairLoss."
             )
-        return Candidate(given[0], dict(given[1]))
-    return Candidate(given, None)
+        return LossChoice(given[0], dict(given[1]))
+    return LossChoice(given, None)

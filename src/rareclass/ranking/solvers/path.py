@@ -148,11 +148,7 @@ def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
 
         def again(tangent: RankingProblem, at: Evaluation, last: Solution) -> Solver[Solution]:
             return run.minimize(
-                tangent,
-                at,
-                reference,
-                precondition=SampledHessian(tangent),
-                inverse=last.inverse,
+                tangent, at, reference, precondition=SampledHessian(tangent), inverse=last.inverse
             )
 
         run.keep(k, (yield from reweighted(problem, solution, again)))
@@ -252,6 +248,5 @@ def _shifted(problem: RankingProblem, at: Evaluation, to: float) -> Evaluation:
         return at
     shift = to - problem.lam
     return at._replace(
-        value=at.value + 0.5 * shift * float(w @ w),
-        gradient=at.gradient + shift * w,
+        value=at.value + 0.5 * shift * float(w @ w), gradient=at.gradient + shift * w
     )

@@ -138,3 +138,18 @@ def _smooth_part(objective: Penalized, solution: Solution) -> Evaluation:
     """The solution's evaluation without the penalty."""
     at = solution.at
     return at._replace(value=at.value - objective.penalty(at.w))
+
+
+def unit_norm(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    r"""A matrix T that makes the functions of all landmarks equally large.
+
+    It is diagonal with :math:`T_{rr} = k(z_r, z_r)^{-1/2}`: :math:`k(z_r, \cdot)` has the norm
+    :math:`k(z_r, z_r)^{1/2}` in the space of the kernel. With
+    :math:`\beta = T w` an absolute weight :math:`|w_r|` is the norm of what landmark r adds to f,
+    whatever its kernel's scale; for the Gaussian and Laplace kernels T is the identity.
+
+    `K` is the kernel between the landmarks; T is zero where a landmark's function is zero. `dtype`
+    is not used: these coordinates do not magnify rounding errors.
+    """
+    size = np.sqrt(np.maximum(np.diag(K), 0.0))
+    return np.diag(np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0))

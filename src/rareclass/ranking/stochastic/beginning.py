@@ -12,7 +12,7 @@ from rareclass.ranking.losses import make_loss
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.stochastic.landmark_space import SQUARES, check_memory, span
 from rareclass.ranking.stochastic.learner import Learned
-from rareclass.ranking.stochastic.row_parts import WeightedRows
+from rareclass.ranking.stochastic.weighted_rows import WeightedRows
 from rareclass.rows import ArrayRows, RowSource, as_source
 
 

@@ -1,23 +1,54 @@
 """Rows in their order become mini-batches; the state between them."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from rareclass.ranking.stochastic.learner import Learned, Settings
-from rareclass.ranking.stochastic.reservoir import Reservoir
-from rareclass.ranking.stochastic.row_parts import WeightedRows, joined
+from rareclass.ranking.stochastic.weighted_rows import WeightedRows, joined
+from rareclass.rows.reservoir import reservoir_slots
 
+CAPACITY = 8192
+"""Rows that are kept: shares of the majority are then known to about half a percent."""
+MOST_BATCH = 4096
+"""Majority rows of a mini-batch that is not asked for: Newton steps on up to so many rows at once
+need no more passes than mini-batches of them, and their end is certain."""
+# At least so many steps a pass where there are more; rows of a mini-batch where nobody knows.
+_BATCHES_A_PASS, _STREAM_BATCH = 16, 2048
 # Steps on a first mini-batch that is not full yet, and the relative gap that ends them.
 _MOST_STEPS, _SETTLED = 30, 1e-6
-
 # Parts of waiting rows, before they are joined.
 _MOST_PARTS = 64
 
 
-class Start(Protocol):
+class Reservoir(NamedTuple):
+    """A uniform sample of the majority rows seen: see `reservoir_slots`."""
+
+    rows: WeightedRows | None = None  # those kept, None before the first
+    seen: int = 0  # rows that have passed by
+
+    def updated(self, more: WeightedRows, rng: np.random.Generator) -> "Reservoir":
+        """The sample after further rows; one draw a row, in row order."""
+        n = len(more)
+        nth = self.seen + 1 + np.arange(n)
+        slot = reservoir_slots(nth, rng.random(n), CAPACITY)
+        stored = np.flatnonzero(slot >= 0)
+        if self.rows is None:
+            kept = np.full(min(n, CAPACITY), -1)
+            kept[slot[stored]] = stored
+            return Reservoir(more.pick(kept), n)
+        if not len(stored):
+            return self._replace(seen=self.seen + n)
+        n_before = len(self.rows)
+        kept = np.arange(min(self.seen + n, CAPACITY))
+        kept[slot[stored]] = n_before + stored
+        return Reservoir(self.rows.joined(more).pick(kept), self.seen + n)
+
+
+class ZeroFunction(Protocol):
     """How learning begins."""
 
     def __call__(
@@ -50,7 +81,7 @@ class Feeder(NamedTuple):
     """What rows go through."""
 
     settings: Settings
-    start: Start
+    start: ZeroFunction
     batch_size: int  # majority rows of a mini-batch
 
     def states(self, state: State, rows: WeightedRows, is_rare: np.ndarray) -> Iterator[State]:
@@ -124,3 +155,52 @@ def _longer(parts: tuple[WeightedRows, ...], more: WeightedRows) -> tuple[Weight
         return parts
     parts = (*parts, more)
     return parts if len(parts) < _MOST_PARTS else (joined(parts),)
+
+
+def batch_size_of(wanted: int | str, n_majority: int | None) -> int:
+    """Majority rows of a mini-batch, of `n_majority` in all; None stands for a stream.
+
+    Examples
+    --------
+    >>> [batch_size_of("auto", n) for n in (100, 16_000, 10**6, None)]
+    [100, 1000, 4096, 2048]
+    >>> batch_size_of(500, 100), batch_size_of(500, None)
+    (100, 500)
+    """
+    if wanted != "auto":
+        return int(wanted) if n_majority is None else min(int(wanted), n_majority)
+    if n_majority is None:
+        return _STREAM_BATCH
+    if n_majority <= MOST_BATCH:
+        return n_majority
+    return min(n_majority // _BATCHES_A_PASS, MOST_BATCH)
+
+
+@contextmanager
+def undone_unless_learned(estimator: Any) -> Iterator[None]:
+    """Put the attributes back when what is inside raises before it has learned a mini-batch.
+
+    From the first mini-batch on what was learned stays: it can be used, and gone on from. Nothing
+    large is held for this: until then the function learned is the one before.
+    """
+    before = {name: value for name, value in vars(estimator).items() if name != "_published"}
+    state: State | None = before.pop("state_", None)
+    n_batches = _n_batches(state)
+    if state is not None:
+        # Generators move in place.
+        rng, chooser = deepcopy((state.rng, state.chooser))
+        state = state._replace(learned=None, rng=rng, chooser=chooser)
+    try:
+        yield
+    except BaseException:
+        now: State | None = vars(estimator).get("state_")
+        if _n_batches(now) == n_batches:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+            if state is not None and now is not None:
+                estimator._keep(state._replace(learned=now.learned))
+        raise
+
+
+def _n_batches(state: State | None) -> int:
+    return 0 if state is None or state.learned is None else state.learned.n_batches

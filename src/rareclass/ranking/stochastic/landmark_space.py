@@ -11,7 +11,7 @@ from rareclass.kernels.pivoted_cholesky import pivots_of
 from rareclass.kernels.whitening import whiten
 from rareclass.memory import size_text
 from rareclass.ranking.preparation import landmark_kernel
-from rareclass.ranking.stochastic.row_parts import stacked
+from rareclass.ranking.stochastic.weighted_rows import stacked
 
 # Rows whose kernel is held at a time.
 _BLOCK_ROWS = 1024

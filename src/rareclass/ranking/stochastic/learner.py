@@ -7,8 +7,8 @@ import numpy as np
 from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.stochastic.landmark_space import LandmarkSpace, check_memory, widened
 from rareclass.ranking.stochastic.mini_batch import HeldRare, MiniBatch
-from rareclass.ranking.stochastic.row_parts import WeightedRows
 from rareclass.ranking.stochastic.running_model import RunningModel
+from rareclass.ranking.stochastic.weighted_rows import WeightedRows
 
 # Rise of the value of a mini-batch that is taken for its noise.
 _NOISE = 0.01
@@ -88,10 +88,7 @@ class Learned(NamedTuple):
         model = self.model.updated(batch.model(at, share, rng), w, weight, share)
         found = model.minimum(w, settings.lam)
         return self._replace(
-            model=model.noted(found.decrease),
-            w=w,
-            step=found.w - w,
-            n_batches=self.n_batches + 1,
+            model=model.noted(found.decrease), w=w, step=found.w - w, n_batches=self.n_batches + 1
         )
 
     def with_rare(self, more: WeightedRows, settings: Settings) -> Self:

@@ -7,8 +7,8 @@ import numpy as np
 from rareclass.kernels.expansion import expand, pull_back
 from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.stochastic.landmark_space import LandmarkSpace
-from rareclass.ranking.stochastic.row_parts import WeightedRows
 from rareclass.ranking.stochastic.running_model import BatchModel
+from rareclass.ranking.stochastic.weighted_rows import WeightedRows
 from rareclass.rows import ArrayRows, Block, RowSource
 
 # Rows a block when the kernel of a batch is worked out.
@@ -38,7 +38,7 @@ class Scores(NamedTuple):
     majority: np.ndarray
 
 
-class Step(NamedTuple):
+class TrialStep(NamedTuple):
     """A step in the coordinates, and what it means for the scores of a batch."""
 
     w: np.ndarray  # shape (rank,), as step
@@ -81,11 +81,11 @@ class MiniBatch:
         """Scores of the function with weights w; they are linear in w."""
         return Scores(self.rare.scores(w), expand(self.K, self.space.whitener @ w))
 
-    def step(self, w: np.ndarray, step: np.ndarray) -> Step:
+    def step(self, w: np.ndarray, step: np.ndarray) -> TrialStep:
         """A step from w, as this batch sees it."""
-        return Step(w, step, self.scores(w), self.scores(step))
+        return TrialStep(w, step, self.scores(w), self.scores(step))
 
-    def length(self, step: Step, noise: float) -> float:
+    def length(self, step: TrialStep, noise: float) -> float:
         """How much of a step to take: all of it, unless this batch says that it leads up.
 
         A step comes from batches before this one, which judges it.
@@ -103,7 +103,7 @@ class MiniBatch:
             t *= min(max(share, _LEAST_SHARE), 0.5)
         return 0.0
 
-    def _along(self, step: Step, t: float) -> tuple[float, float]:
+    def _along(self, step: TrialStep, t: float) -> tuple[float, float]:
         """Value and slope part of the way."""
         w, at = step.taken(t)
         value, by_rare, by_row, *_ = self._pairs(at)

@@ -6,9 +6,8 @@ import numpy as np
 
 from rareclass.decide.threshold import threshold_between
 from rareclass.metrics.scored_classes import ScoredClasses
-from rareclass.ranking.stochastic.feeding import Feeder, State
+from rareclass.ranking.stochastic.feeding import Feeder, Reservoir, State
 from rareclass.ranking.stochastic.learner import Learned
-from rareclass.ranking.stochastic.reservoir import Reservoir
 
 # Rows of the reservoir that are scored at a time.
 _ROWS = 1024

@@ -17,7 +17,6 @@ from rareclass.labels.two_classes import read_labels
 from rareclass.memory import parse_bytes
 from rareclass.progress import track
 from rareclass.ranking.kernel_model import KernelModel
-from rareclass.ranking.stochastic.batch_size import MOST_BATCH, batch_size_of
 from rareclass.ranking.stochastic.beginning import (
     Beginning,
     check_landmarks,
@@ -26,13 +25,17 @@ from rareclass.ranking.stochastic.beginning import (
     plain_loss,
     width_of,
 )
-from rareclass.ranking.stochastic.feeding import Feeder, State
+from rareclass.ranking.stochastic.feeding import (
+    MOST_BATCH,
+    Feeder,
+    Reservoir,
+    State,
+    batch_size_of,
+    undone_unless_learned,
+)
 from rareclass.ranking.stochastic.learner import Settings
 from rareclass.ranking.stochastic.published import Progress, Published, publish
-from rareclass.ranking.stochastic.reservoir import Reservoir
-from rareclass.ranking.stochastic.row_order import visits
-from rareclass.ranking.stochastic.table import Table, weights_of
-from rareclass.ranking.stochastic.undoing import undone_unless_learned
+from rareclass.ranking.stochastic.weighted_rows import Table, visits, weights_of
 from rareclass.rows import LabelledRows, as_source, header
 from rareclass.rows.memory import count_threads
 from rareclass.solver_status import Status

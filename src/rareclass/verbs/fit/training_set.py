@@ -1,6 +1,5 @@
 """The rows to learn from: read, labels understood, copies collapsed; in memory or on disk."""
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -15,6 +14,7 @@ from rareclass.encoding.tables import SparseEncoder, TableEncoder, encoded_width
 from rareclass.encoding.target import label_counts, labels_as_text
 from rareclass.encoding.training_table import read_training_table
 from rareclass.errors import InputError, name_hint
+from rareclass.rows.equal_rows import equal_rows
 from rareclass.tables.columns import Column, mean_of_target_named
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
@@ -289,13 +289,8 @@ def _distinct_sparse_rows(
     """Return the same for sparse rows, which are brought into one way of writing them."""
     X.sum_duplicates()
     X.eliminate_zeros()
-    first: dict[bytes, int] = {}
-    count = np.zeros(X.shape[0])
-    for row in range(X.shape[0]):
-        stored = slice(X.indptr[row], X.indptr[row + 1])
-        digest = hashlib.blake2b(X.indices[stored].tobytes(), digest_size=16)
-        digest.update(X.data[stored].tobytes())
-        digest.update(y[row].tobytes())
-        count[first.setdefault(digest.digest(), row)] += 1
-    distinct = np.flatnonzero(count)
-    return distinct, None if len(distinct) == len(y) else count[distinct]
+    of_code = equal_rows(X)[1] * 2**16 + y  # codes are whole numbers of 16 bits
+    _, first, count = np.unique(of_code, return_index=True, return_counts=True)
+    in_order = np.argsort(first)
+    distinct = first[in_order]
+    return distinct, None if len(distinct) == len(y) else count[in_order].astype(np.float64)
