@@ -5,7 +5,7 @@ looks for what nobody has met yet. An example that ever failed is kept as ``@exa
 tried by both.
 """
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Of the number that a test asks for: all when looking for trouble, a quarter each time.
 _SHARES = {"repeatable": 0.25, "thorough": 1.0}
@@ -19,9 +19,14 @@ def _examples(asked: int, profile: str) -> int:
 
 def register() -> None:
     """Make both profiles known, and the repeatable one the one that is taken unless named."""
-    # No deadline: the first call of a process may compile. No database: a run repeats nothing of
-    # another one, which `@example` does for everybody.
-    given = {"deadline": None, "database": None, "print_blob": True}
+    # No deadline and no check of speed: the first call of a process may compile, and the machine
+    # may be busy. No database: a run repeats nothing of another one, `@example` is for everybody.
+    given = {
+        "deadline": None,
+        "database": None,
+        "print_blob": True,
+        "suppress_health_check": [HealthCheck.too_slow],
+    }
     settings.register_profile(
         "repeatable", derandomize=True, max_examples=_examples(_USUAL, "repeatable"), **given
     )

@@ -9,7 +9,8 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.exceptions import NotFittedError
 
 from draws import draws
-from oracles import pair_curvature, pair_loss, pair_slope, ranking_loss, rare_mixture
+from made_tables import rare_mixture
+from oracles.pairs import pair_curvature, pair_loss, pair_slope, ranking_loss
 from rareclass import RankRC, RankSVM
 from rareclass.rows import from_arrays
 from rareclass.theory import kernel_perturbation_bound, nystrom_svm_bound, subset_bound

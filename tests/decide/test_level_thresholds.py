@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from ranking.ordinal_oracles import ordinal_samples
+from oracles.ordinal import ordinal_samples
 from rareclass.decide import balanced_accuracy_threshold, level_thresholds
 
 

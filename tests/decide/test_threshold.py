@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.pairs import balanced_accuracy, samples
+from oracles.metrics import balanced_accuracy, samples
 from rareclass.decide import balanced_accuracy_threshold
 
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.stats import ortho_group
 
 from draws import draws
-from hyperball.solver_oracles import (
+from oracles.hyperball import (
     ball_problem,
     dual_of_problem_1,
     problem_1_on_a_grid,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from hyperball.solver_oracles import knapsack_by_enumeration
+from oracles.hyperball import knapsack_by_enumeration
 from rareclass.hyperball import knapsack, project_knapsack
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from draws import draws
-from oracles import rare_mixture
+from made_tables import rare_mixture
 from rareclass import RankRC
 from rareclass.kernels.kernels import Gaussian, Laplace, Linear, Polynomial
 from rareclass.kernels.pivoted_cholesky import pivoted_cholesky

@@ -6,7 +6,7 @@ from hypothesis import given
 from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import beta
 
-from metrics.pairs import average_precision_by_rows, placements_by_pairs, samples
+from oracles.metrics import average_precision_by_rows, placements_by_pairs, samples
 from rareclass.metrics import (
     average_precision_interval,
     precision_at_k_interval,

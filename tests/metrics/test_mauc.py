@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from metrics.pairs import samples
-from ranking.ordinal_oracles import mauc_by_pairs, ordinal_samples
+from oracles.metrics import samples
+from oracles.ordinal import mauc_by_pairs, ordinal_samples
 from rareclass.metrics import mauc, mauc_interval, roc_auc, roc_auc_interval
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from metrics.pairs import samples
+from oracles.metrics import samples
 from rareclass.metrics import accuracy_at_optroc, roc_auc
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from draws import draws
-from metrics.pairs import roc_auc_by_pairs, samples
+from oracles.metrics import roc_auc_by_pairs, samples
 from rareclass import metrics
 from rareclass.metrics import rare_cells
 from rareclass.metrics.rare_cells import collapse_by_searching, collapse_by_sorting

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from draws import draws
-from metrics.pairs import (
+from oracles.metrics import (
     average_precision_by_rows,
     precision_at_k_by_filling,
     roc_auc_by_pairs,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from draws import draws
-from moments.oracles import box_qp_by_faces, box_qp_by_least_squares, dual_value, nearest_in_hull
+from oracles.dual import box_qp_by_faces, box_qp_by_least_squares, dual_value, nearest_in_hull
 from rareclass.errors import InputError
 from rareclass.moments import dual_problem, dual_second_stage, interior_point
 from rareclass.moments.dual import RareRows, dense_rows, solve_dual

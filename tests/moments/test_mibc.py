@@ -21,7 +21,7 @@ from moments.mibc_cases import (
     each_covariance,
     rare_rows,
 )
-from moments.moment_oracles import hard_margin, population, primal_solution
+from oracles.moments import hard_margin, population, primal_solution
 from rareclass.errors import InputError
 from rareclass.moments import MIBC
 from rareclass.rows import from_arrays, from_parquet, parquet_batches

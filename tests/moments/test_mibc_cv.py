@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 )
 
 from moments.mibc_cases import COVARIANCES, assert_same_hyperplane, each_covariance, rare_rows
-from moments.moment_oracles import assert_same_moments
+from oracles.moments import assert_same_moments
 from rareclass.metrics import roc_auc
 from rareclass.moments import MIBC, MIBCCV, mibc_cv
 from rareclass.moments.summing import Wanted, moments_of_array

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from draws import draws
-from moments.moment_oracles import assert_moments, assert_same_moments
+from oracles.moments import assert_moments, assert_same_moments
 from rareclass.moments import MIBC, summing
 from rareclass.moments.moments import merge, remove
 from rareclass.moments.summing import Wanted, moments_of, moments_of_array

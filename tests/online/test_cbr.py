@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from online.oracles_of_cbr import PlainCBR
+from oracles.cbr import PlainCBR
 from rareclass.metrics import roc_auc
 from rareclass.online import CBR
 

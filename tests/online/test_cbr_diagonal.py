@@ -10,8 +10,8 @@ from scipy import sparse
 from scipy.stats import norm
 
 from draws import draws
-from online import oracles
 from online.test_first_order import mixture, streams
+from oracles import first_order
 from rareclass.online._cbr_diagonal_jit import learn
 from rareclass.online.buffers import SparseBuffers, slots
 
@@ -40,8 +40,8 @@ def run(X, sign, C=1.0, phi=PHI, size=5, policy="fifo", seed=0, step=None, cuts=
 
 def oracle(X, sign, C=1.0, phi=PHI, size=5, policy="fifo", seed=0, step=None):
     step = np.ones(len(sign)) if step is None else step
-    buffers = oracles.Buffers(size, policy, np.random.default_rng(seed))
-    return oracles.cbr_diagonal(X, sign, step, buffers, C, phi)
+    buffers = first_order.Buffers(size, policy, np.random.default_rng(seed))
+    return first_order.cbr_diagonal(X, sign, step, buffers, C, phi)
 
 
 def assert_same(found, wanted, rtol=1e-9):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from draws import draws
-from online import oracles
+from oracles import first_order
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.online import OAM, UniExp
 
@@ -46,8 +46,8 @@ def follow(model, X, sign):
 
 def oam_oracle(model, X, sign, step=None):
     step = np.ones(len(sign)) if step is None else step
-    buffers = oracles.Buffers(model.buffer_size, model.policy, copy.deepcopy(model.state_.rng))
-    return oracles.oam(X, sign, step, buffers, model.C, model.update)
+    buffers = first_order.Buffers(model.buffer_size, model.policy, copy.deepcopy(model.state_.rng))
+    return first_order.oam(X, sign, step, buffers, model.C, model.update)
 
 
 def assert_same(found, wanted, rtol=1e-9):
@@ -95,7 +95,9 @@ def test_a_fraction_of_a_weight_scales_the_step():
     model.partial_fit(X, sign, sample_weight=weight)
     np.testing.assert_allclose(model.coef_, wanted[1], rtol=1e-10)
     model = UniExp().start(12, [-1, 1]).partial_fit(X, sign, sample_weight=weight)
-    np.testing.assert_allclose(model.coef_, oracles.uniexp(X, sign, weight, 0.01)[1], rtol=1e-10)
+    np.testing.assert_allclose(
+        model.coef_, first_order.uniexp(X, sign, weight, 0.01)[1], rtol=1e-10
+    )
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-13])
@@ -123,7 +125,7 @@ def test_uniexp_is_its_formula(kind):
     X = X.astype(np.float32)
     sign[::17] = 0
     model = UniExp(eta=0.05).start(12, [-1, 1])
-    wanted = oracles.uniexp(X, sign, np.ones(len(sign)), 0.05)
+    wanted = first_order.uniexp(X, sign, np.ones(len(sign)), 0.05)
     given_rows = sparse.csr_array(X) if kind is sparse.csr_array else X.astype(kind)
     assert_same(follow(model, given_rows, sign), wanted)
 
@@ -133,7 +135,7 @@ def test_uniexp_is_its_formula(kind):
 def test_uniexp_is_its_formula_on_ties_and_repeats(stream, eta):
     X, sign = stream
     model = UniExp(eta=eta).start(X.shape[1], [-1, 1])
-    wanted = oracles.uniexp(X, sign, np.ones(len(sign)), eta)
+    wanted = first_order.uniexp(X, sign, np.ones(len(sign)), eta)
     assert_same(follow(model, X, sign), wanted, rtol=1e-6)
 
 

@@ -8,14 +8,14 @@ from scipy import optimize, sparse
 from sklearn.metrics import roc_auc_score
 
 from draws import draws
-from online.moment_oracles import (
+from made_tables import rare_mixture
+from oracles.online_moments import (
     as_sparse_rows,
     learn_from_pairs,
     learn_from_projections,
     pair_objective,
     projected_covariance,
 )
-from oracles import rare_mixture
 from rareclass import memory
 from rareclass.online import OPAUC, AdaOAM
 from rareclass.online._low_rank_jit import _LEAST_FOLD

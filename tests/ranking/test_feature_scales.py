@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 from draws import draws
-from oracles import pair_loss
+from oracles.pairs import pair_loss
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.kernels.kernels import Gaussian, Laplace, Linear, Polynomial
 from rareclass.kernels.scaled import FeatureScaled

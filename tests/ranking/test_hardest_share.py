@@ -9,7 +9,8 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
 from draws import draws
-from oracles import pair_loss, rare_mixture
+from made_tables import rare_mixture
+from oracles.pairs import pair_loss
 from rareclass import RankRC
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.preparation import prepare

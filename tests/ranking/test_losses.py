@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from draws import draws
-from oracles import pair_curvature, ranking_loss
+from oracles.pairs import pair_curvature, ranking_loss
 from rareclass.ranking.losses import SmoothedHinge, make_loss
 
 # Whole and half numbers make ties between rare and majority rows and pairs exactly at 1 - 2 eps

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from draws import draws
-from oracles import rare_mixture
+from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.ranking.losses import LOSSES, make_loss
 from rareclass.ranking.preparation import prepare

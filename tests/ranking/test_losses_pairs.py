@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from pair_oracles import AT_ZERO, PAIRS, rows
+from oracles.pairs import AT_ZERO, PAIRS, rows
 from rareclass.ranking.losses import make_loss
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from draws import draws
-from ranking.ordinal_oracles import costs, ordinal_loss, ordinal_samples, pair_weights
+from oracles.ordinal import costs, ordinal_loss, ordinal_samples, pair_weights
 from rareclass import OrdinalRankRC
 from rareclass.ranking.losses import LOSSES, SmoothedHinge, make_loss
 from rareclass.ranking.losses.ordinal import OrdinalLoss
@@ -49,13 +49,12 @@ class Split:
 
     @property
     def pair_weight(self):
+        held, majority = self.weight[self.held], float(self.weight[self.majority].sum())
         if not pair_weights(self.codes, self.weight, self.loss.costs).any():
             with pytest.raises(ValueError, match="no two levels"):
-                self.loss.pair_weight(self.weight[self.held], 1.0)
+                self.loss.pair_weight(held, majority)
             return 0.0
-        return self.loss.pair_weight(
-            self.weight[self.held], float(self.weight[self.majority].sum())
-        )
+        return self.loss.pair_weight(held, majority)
 
 
 @st.composite
@@ -76,6 +75,15 @@ def splits(draw, off_the_corners=False):
     )
 
 
+def weightless_majority():
+    """Its only row, of weight zero, is all that the one cost is between."""
+    cost = np.zeros((5, 5))
+    cost[1, 3] = 1.0
+    codes, weight = np.array([1, 0, 3]), np.array([0.5, 0.5, 0.0])
+    return Split((np.zeros(3), codes, weight, 5), 3, cost), cost, 0.5
+
+
+@example(weightless_majority())
 @draws(100)
 @given(splits())
 def test_value_gradient_and_pair_weight_equal_all_pairs(data):

@@ -16,7 +16,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ranking.ordinal_oracles import cost_matrix, mauc_by_pairs, ordinal_minimum, ordinal_table
+from made_tables import ordinal_table
+from oracles.ordinal import cost_matrix, mauc_by_pairs, ordinal_minimum
 from rareclass import OrdinalRankRC, RankRC
 from rareclass.decide import level_thresholds
 from rareclass.rows import from_parquet

@@ -5,7 +5,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from ranking.ordinal_oracles import mauc_by_pairs, ordinal_table
+from made_tables import ordinal_table
+from oracles.ordinal import mauc_by_pairs
 from rareclass import OrdinalRankRC, OrdinalRankRCCV
 from rareclass.decide import level_thresholds
 from rareclass.rows import from_arrays

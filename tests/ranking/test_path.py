@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from oracles import rare_mixture
+from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from oracles import ranking_loss, ranking_minimum, rare_mixture
+from made_tables import rare_mixture
+from oracles.pairs import ranking_loss, ranking_minimum
 from rareclass import RankRC
 from rareclass.ranking.preparation import prepare
 from rareclass.ranking.solvers.newton import minimize

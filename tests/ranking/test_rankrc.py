@@ -17,7 +17,8 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import cross_val_score
 
 from draws import draws
-from oracles import ranking_minimum, rare_mixture
+from made_tables import rare_mixture
+from oracles.pairs import ranking_minimum
 from rareclass import RankRC, RankSVM, rankrc_path
 
 X, Y = rare_mixture(400, 30)

@@ -11,7 +11,7 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import StratifiedKFold
 
-from oracles import rare_mixture
+from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import SmoothedHinge

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from oracles import pair_loss, ranking_loss, rare_mixture
-from pair_oracles import PAIRS, rows
+from made_tables import rare_mixture
+from oracles.pairs import PAIRS, pair_loss, ranking_loss, rows
 from rareclass import RankRC
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.preparation import prepare

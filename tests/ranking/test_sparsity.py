@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from draws import draws
-from oracles import ranking_loss, rare_mixture
+from made_tables import rare_mixture
+from oracles.pairs import ranking_loss
 from rareclass import RankRC, RankRCCV, RankSVM, rankrc_path
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import LOSSES

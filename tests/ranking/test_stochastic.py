@@ -17,7 +17,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import balanced_accuracy_score
 
 from draws import draws
-from oracles import pair_loss, rare_mixture
+from made_tables import rare_mixture
+from oracles.pairs import pair_loss
 from rareclass import RankRC, StochasticRankRC
 from rareclass.rows import from_arrays, from_parquet
 

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from oracles import rare_mixture
+from made_tables import rare_mixture
 from rareclass import StochasticRankRC
 
 X, Y = rare_mixture(400, 30)

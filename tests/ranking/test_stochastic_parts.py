@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from draws import draws
-from oracles import ranking_loss
+from oracles.pairs import ranking_loss
 from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.stochastic import mini_batch

@@ -1,7 +1,10 @@
-"""Slow, plain answers that the fast code is held against: every pair, every matrix formed."""
+"""Pair losses of the margin with every pair formed, and rows that hit where their pieces meet."""
 
 import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import optimize
+from scipy.special import expit
 
 
 def pair_loss(z, eps):
@@ -17,6 +20,35 @@ def pair_slope(z, eps):
 def pair_curvature(z, eps):
     """Its second derivative, taken from the right where it jumps."""
     return np.where((z >= 1 - 2 * eps) & (z < 1), 1 / (2 * eps), 0.0)
+
+
+def hinge(z, eps):
+    return pair_loss(z, eps), pair_slope(z, eps), pair_curvature(z, eps)
+
+
+# Value, first and second derivative of a pair's margin.
+PAIRS = {
+    "smoothed_hinge": lambda z: hinge(z, 0.25),
+    "squared_hinge": lambda z: (
+        np.maximum(1 - z, 0) ** 2,
+        -2 * np.maximum(1 - z, 0),
+        2.0 * (z < 1),
+    ),
+    "logistic": lambda z: (np.logaddexp(0, -z), -expit(-z), expit(z) * expit(-z)),
+    "exponential": lambda z: (np.exp(-z), -np.exp(-z), np.exp(-z)),
+}
+AT_ZERO = {name: float(pair(np.zeros(1))[0][0]) for name, pair in PAIRS.items()}
+
+# Quarters make ties, and pairs exactly where the pieces of the hinges meet.
+score = st.integers(-16, 16).map(lambda k: k / 4)
+weight = st.one_of(st.integers(0, 3).map(float), st.floats(1e-2, 1e2))
+
+
+@st.composite
+def rows(draw, most=12):
+    n, m = draw(st.integers(1, most)), draw(st.integers(1, most))
+    columns = ((n, score), (m, score), (n, weight), (m, weight))
+    return [draw(arrays(np.float64, size, elements=values)) for size, values in columns]
 
 
 def ranking_loss(rare, majority, rare_weight, majority_weight, eps):
@@ -54,14 +86,3 @@ def ranking_minimum(K_rare, K_majority, K_landmarks, lam, eps, rare_weight, majo
     options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-16, "gtol": 1e-12}
     found = optimize.minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
     return found.fun, np.concatenate([F_rare @ found.x, F_majority @ found.x])
-
-
-def rare_mixture(n_rows, n_rare, n_features=4, seed=0):
-    """A small table: rare rows around two points, the majority spread out."""
-    rng = np.random.default_rng(seed)
-    y = np.zeros(n_rows, dtype=int)
-    y[rng.choice(n_rows, n_rare, replace=False)] = 1
-    X = rng.normal(size=(n_rows, n_features))
-    centres = np.array([np.full(n_features, 1.0), np.full(n_features, -0.8)])
-    X[y == 1] = centres[rng.integers(2, size=n_rare)] + 0.7 * X[y == 1]
-    return X, y

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import optimize
 
-from oracles import pair_curvature, pair_loss, pair_slope
+from oracles.pairs import pair_curvature, pair_loss, pair_slope
 
 
 def cost_matrix(n_levels, pair_cost=None):
@@ -73,14 +73,3 @@ def costs(draw, n_levels):
     one = st.one_of(st.just(0.0), st.just(1.0), st.floats(0.01, 100))
     entries = draw(st.lists(one, min_size=n_levels**2, max_size=n_levels**2))
     return np.array(entries).reshape(n_levels, n_levels)
-
-
-def ordinal_table(n_rows, shares, n_features=3, seed=0):
-    """A table whose levels, numbers from 0, stand one after the other along a bent line."""
-    rng = np.random.default_rng(seed)
-    y = np.repeat(np.arange(len(shares)), np.round(np.array(shares) * n_rows).astype(int))
-    X = rng.normal(size=(len(y), n_features))
-    X[:, 0] += 0.8 * y
-    X[:, 1] += 0.3 * (y - 1) ** 2
-    order = rng.permutation(len(y))
-    return X[order], y[order]

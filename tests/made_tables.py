@@ -1,0 +1,25 @@
+"""Small tables that tests learn from."""
+
+import numpy as np
+
+
+def rare_mixture(n_rows, n_rare, n_features=4, seed=0):
+    """A small table: rare rows around two points, the majority spread out."""
+    rng = np.random.default_rng(seed)
+    y = np.zeros(n_rows, dtype=int)
+    y[rng.choice(n_rows, n_rare, replace=False)] = 1
+    X = rng.normal(size=(n_rows, n_features))
+    centres = np.array([np.full(n_features, 1.0), np.full(n_features, -0.8)])
+    X[y == 1] = centres[rng.integers(2, size=n_rare)] + 0.7 * X[y == 1]
+    return X, y
+
+
+def ordinal_table(n_rows, shares, n_features=3, seed=0):
+    """A table whose levels, numbers from 0, stand one after the other along a bent line."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(shares)), np.round(np.array(shares) * n_rows).astype(int))
+    X = rng.normal(size=(len(y), n_features))
+    X[:, 0] += 0.8 * y
+    X[:, 1] += 0.3 * (y - 1) ** 2
+    order = rng.permutation(len(y))
+    return X[order], y[order]
