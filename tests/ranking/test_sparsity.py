@@ -20,9 +20,8 @@ from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import LOSSES
 from rareclass.ranking.losses.rare_outer import RareOuterLoss
 from rareclass.ranking.preparation import prepare
-from rareclass.ranking.solvers.active_hessian import ActiveHessian
 from rareclass.ranking.solvers.certificate import duality_gap, largest_lam, violations
-from rareclass.ranking.solvers.proximal_newton import Penalized, QuadraticModel
+from rareclass.ranking.solvers.proximal_newton import ActiveHessian, Penalized, QuadraticModel
 from rareclass.ranking.solvers.questions import answer
 from rareclass.ranking.solvers.sparse_path import default_lams, solve_paths, unit_norm
 from rareclass.rows import from_arrays

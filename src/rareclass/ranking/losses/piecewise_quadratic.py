@@ -28,6 +28,11 @@ class RareSide(NamedTuple):
     score_sum: np.ndarray
     square_sum: np.ndarray
 
+    @property
+    def prefixes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Prefix sums of w, w s and w s^2."""
+        return self.weight_sum, self.score_sum, self.square_sum
+
 
 class Zone(NamedTuple):
     """Rare rows ``low[j]:high[j]`` (sorted) make a pair with curvature with majority row j."""
@@ -104,9 +109,7 @@ class PiecewiseQuadratic(MarginLoss):
         sums = np.zeros((3, len(rare.scores) + 1))
         value = jit._block(
             rare.scores,
-            rare.weight_sum,
-            rare.score_sum,
-            rare.square_sum,
+            *rare.prefixes,
             scores - rare.centre,
             weight,
             self.shape,
@@ -123,18 +126,7 @@ class PiecewiseQuadratic(MarginLoss):
         total, slope = np.empty(n), np.empty(n)
         low, high = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
         t = scores - rare.centre
-        jit._rows(
-            rare.scores,
-            rare.weight_sum,
-            rare.score_sum,
-            rare.square_sum,
-            t,
-            self.shape,
-            total,
-            slope,
-            low,
-            high,
-        )
+        jit._rows(rare.scores, *rare.prefixes, t, self.shape, total, slope, low, high)
         return RowTerms(total, slope, PlacedZone(low, high, t))
 
     def pull(self, rare: RareSide, zone: tuple, weight: np.ndarray) -> np.ndarray:

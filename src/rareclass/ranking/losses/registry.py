@@ -4,19 +4,13 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from rareclass.ranking.losses.exponential import Exponential
-from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.losses.majority_outer import PNormPush
+from rareclass.ranking.losses.margin_losses import MARGIN_LOSSES
 from rareclass.ranking.losses.pair_loss import PairLoss
 from rareclass.ranking.losses.partial_auc import PartialAUC
-from rareclass.ranking.losses.piecewise_quadratic import SmoothedHinge, SquaredHinge
 from rareclass.ranking.losses.rare_outer import Top
 
-LOSSES: dict[str, Any] = {
-    "smoothed_hinge": SmoothedHinge,
-    "squared_hinge": SquaredHinge,
-    "logistic": Logistic,
-    "exponential": Exponential,
+LOSSES: dict[str, Any] = MARGIN_LOSSES | {
     "pnorm_push": PNormPush,
     "partial_auc": PartialAUC,
     "top": Top,
