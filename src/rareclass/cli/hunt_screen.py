@@ -12,9 +12,9 @@ from rareclass.cli.screen import file_text, print_notes
 
 if TYPE_CHECKING:
     from rareclass.hyperball.description import Description
+    from rareclass.verbs.hunt.hunting import Hunt
     from rareclass.verbs.hunt.table import HuntTable
     from rareclass.verbs.hunt.typical import TypicalValue
-from rareclass.verbs.hunt.hunting import Hunt
 
 _MOST_FEATURES = 10
 _MOST_LEFT_OUT = 8

@@ -5,6 +5,8 @@ import sys
 import threading
 from typing import Any
 
+# What `pip install rareclass` leaves out and the extra `cli` has.
+_EXTRA = {"matplotlib", "pandas", "polars", "rich", "skops", "skrub", "typer"}
 # Long enough for a callback to be over, too short to be noticed.
 _ONCE_MORE_AFTER = 0.05
 
@@ -16,6 +18,15 @@ def main() -> None:
         from rareclass.cli.app import app
 
         app()
+    except ModuleNotFoundError as error:
+        absent = (error.name or "").partition(".")[0]
+        if absent not in _EXTRA:
+            raise
+        sys.stderr.write(
+            f"Error: The command line needs {absent}, which is not installed: "
+            'pip install "rareclass[cli]"\n'
+        )
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.stderr.write("Error: Stopped; nothing was left half-written.\n")
         sys.exit(130)
@@ -29,3 +40,7 @@ def _interrupt_once_more(unraisable: Any) -> None:
     again = threading.Timer(_ONCE_MORE_AFTER, _thread.interrupt_main)
     again.daemon = True
     again.start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,9 @@
 """Compiled running mean and variance of one column, with forgetting."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rareclass.compiling import njit
 
 # What is done with scaled values far from 0.
 ASINH, CLIP, LINEAR = 0, 1, 2

@@ -1,9 +1,13 @@
 """Tables and sparse rows to comparable numbers: skrub's encoders, imputation, scaling."""
 
+import os
+import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -19,10 +23,12 @@ from sklearn.preprocessing import (
     TargetEncoder,
     normalize,
 )
-from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
 
 from rareclass.tables.column_facts import HIGH_CARDINALITY
 from rareclass.tables.columns import Column
+
+if TYPE_CHECKING:
+    from skrub import TableVectorizer
 
 # Below this many rows the solver gets double precision; above, half the memory.
 DOUBLE_PRECISION_ROWS = 100_000
@@ -162,7 +168,10 @@ class TableEncoder(BaseEstimator):
             X[:, position] = cells.to_numpy()
         return X
 
-    def _vectorizer(self, y: NDArray[Any]) -> TableVectorizer:
+    def _vectorizer(self, y: NDArray[Any]) -> "TableVectorizer":
+        make_skrub_importable()
+        from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
+
         texts = [column.name for column in self.columns if column.kind == "text"]
         text_encoder = StringEncoder(n_components=TEXT_COMPONENTS, random_state=self.random_state)
         target_type = "binary" if len(np.unique(y)) <= 2 else "continuous"
@@ -184,6 +193,20 @@ class TableEncoder(BaseEstimator):
         if second < 2:
             return KFold(2, shuffle=True, random_state=self.random_state)
         return StratifiedKFold(min(5, second), shuffle=True, random_state=self.random_state)
+
+
+def make_skrub_importable() -> None:
+    """Let skrub be imported where HOME is no place to write to.
+
+    It makes a folder for its example data there when it is imported, which is not at the top of
+    this file either: skrub brings matplotlib and more, and a table of numbers is scored without.
+    """
+    if os.environ.get("SKB_DATA_DIRECTORY") or "skrub" in sys.modules:
+        return
+    try:
+        (Path.home() / "skrub_data").mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # unwritable, or there is no HOME
+        os.environ["SKB_DATA_DIRECTORY"] = tempfile.gettempdir()
 
 
 def encoded_width(column: Column) -> int:

@@ -5,7 +5,7 @@ when they are stored: value, gradient and curvature then belong to one and the s
 perturbed) problem, and the solver converges on it as far as it does in float64.
 """
 
-from numba import njit
+from rareclass.compiling import njit
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})

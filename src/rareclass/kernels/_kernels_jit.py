@@ -4,7 +4,8 @@ The same in numpy takes five sweeps and a mask: four times the time of the matri
 """
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})

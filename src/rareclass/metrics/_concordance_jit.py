@@ -1,8 +1,9 @@
 """Compiled count of the pairs of different levels that scores put in order."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rareclass.compiling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -6,8 +6,9 @@ cache where all scores would not.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rareclass.compiling import njit
 
 _LANES = 32
 _STRIDE = 64

@@ -5,7 +5,8 @@ so that a step costs the length of its row however many rows and columns there a
 """
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 
 # Sums may be taken in any order (several lanes at a time); nothing else of fast mathematics.

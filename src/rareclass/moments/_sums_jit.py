@@ -1,7 +1,8 @@
 """Sums over the columns of compressed rows."""
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,8 @@ a test for zero at every visit.
 """
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 _MU, _H, _X, _G = 0, 1, 2, 3
 # Below this share of a row's own sum, differences of sums have too few digits left.

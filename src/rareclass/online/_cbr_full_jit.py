@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 # A bound on a pair's variance comes out of numbers that may cancel. This share of what they were
 # before goes on top, so that rounding puts no pair aside that needs a step.

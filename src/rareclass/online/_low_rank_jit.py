@@ -9,7 +9,8 @@ the steps since w was last folded into base.
 """
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 # Sums may be taken in any order, fixed once compiled: that is what lets them run in vector lanes.
 _FAST = {"reassoc", "contract"}

@@ -5,7 +5,8 @@ class's covariance and ``spread`` the trace of scatter.
 """
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 # Sums may be taken in any order, fixed once compiled: that is what lets them run in vector lanes. A
 # loop with a sum stores nothing: where a loop stores, the compiled code has a second way for arrays

@@ -5,7 +5,8 @@ of the buffered ones are touched: a call costs their non-zeros, however many fea
 """
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 # Below this share of |x|^2, differences of sums have too few digits left.
 _NEAR = 1e-6

@@ -1,7 +1,8 @@
 """The compiled loop of UniExp over sparse rows."""
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 _LEAST_MARGIN = -10.0
 _MOST_WEIGHT = 1e100

@@ -13,10 +13,7 @@ import skops.io
 from sklearn.exceptions import InconsistentVersionWarning
 
 from rareclass.atomic_file import replacing
-from rareclass.encoding.tables import SparseEncoder, TableEncoder
 from rareclass.errors import InputError
-from rareclass.moments import MIBC
-from rareclass.ranking import OrdinalRankRC, RankRC
 from rareclass.verbs.targets.decisions import needed_for_decisions
 
 FORMAT = 1
@@ -75,6 +72,13 @@ _MOVED_MODULES = {
     "rareclass.ranking.newton": "rareclass.ranking.solvers.newton",
 }
 _SCHEMA = "schema.json"
+# By name: opening a file imports the one encoder and the one model that it holds, no others.
+_ENCODERS = ("rareclass.encoding.tables.SparseEncoder", "rareclass.encoding.tables.TableEncoder")
+_MODELS = (
+    "rareclass.moments.mibc.MIBC",
+    "rareclass.ranking.ordinal_rankrc.OrdinalRankRC",
+    "rareclass.ranking.rankrc.RankRC",
+)
 
 
 @dataclass(frozen=True)
@@ -160,8 +164,8 @@ def load_model(path: Path) -> ModelFile:
     parts, notices = _construct(path, archive)
     content = ModelFile(parts["encoder"], parts["model"], parts["metadata"], notices)
     if not (
-        isinstance(content.encoder, TableEncoder | SparseEncoder)
-        and isinstance(content.model, RankRC | OrdinalRankRC | MIBC)
+        _type_name(content.encoder) in _ENCODERS
+        and _type_name(content.model) in _MODELS
         and isinstance(content.metadata, dict)
     ):
         raise InputError(f"{path} does not hold what a rareclass model does.", "Fit again.")
@@ -233,6 +237,7 @@ def _foreign_types(path: Path, archive: bytes) -> list[str]:
 
 
 def _construct(path: Path, archive: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:
+    _prepare_types_of(archive)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -255,6 +260,21 @@ def _construct(path: Path, archive: bytes) -> tuple[dict[str, Any], tuple[str, .
         }
     )
     return parts, tuple(old)
+
+
+def _prepare_types_of(archive: bytes) -> None:
+    """Import what the constructor will, so that a package that is absent is told as such."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as parts:
+        schema = parts.read(_SCHEMA)
+    if b'"skrub.' in schema:
+        from rareclass.encoding.tables import make_skrub_importable
+
+        make_skrub_importable()
+        import skrub  # noqa: F401
+
+
+def _type_name(instance: object) -> str:
+    return f"{type(instance).__module__}.{type(instance).__qualname__}"
 
 
 def _damaged(path: Path) -> InputError:

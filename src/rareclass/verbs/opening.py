@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rareclass.verbs.model_file import ModelFile, load_model
-from rareclass.verbs.stream.model import is_checkpoint, load_stream_model
+from rareclass.verbs.stream.checkpoint import is_checkpoint
 
 
 def open_model(path: Path) -> ModelFile:
@@ -19,4 +19,8 @@ def open_model(path: Path) -> ModelFile:
     InputError
         When there is no model, or it is damaged.
     """
-    return load_stream_model(path) if is_checkpoint(path) else load_model(path)
+    if not is_checkpoint(path):
+        return load_model(path)
+    from rareclass.verbs.stream.model import load_stream_model  # the learners, all of them
+
+    return load_stream_model(path)

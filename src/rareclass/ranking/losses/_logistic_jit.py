@@ -6,7 +6,8 @@ coefficients, one row a cell.
 """
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,8 @@ low..high-1 in the quadratic one, loss curve (1 - (s - t))^2 / 2.
 """
 
 import numpy as np
-from numba import njit
+
+from rareclass.compiling import njit
 
 # Searches run so many at a time, one step of each in turn, so that their waits overlap.
 _LANES = 16

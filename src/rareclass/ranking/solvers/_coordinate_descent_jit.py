@@ -1,6 +1,6 @@
 """Compiled coordinate descent for a quadratic with a penalty on absolute values."""
 
-from numba import njit
+from rareclass.compiling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -144,6 +144,11 @@ def checkpoints_in(folder: Path) -> list[Path]:
     return sorted((path for path in folder.iterdir() if _NAME.fullmatch(path.name)), reverse=True)
 
 
+def is_checkpoint(path: Path) -> bool:
+    """Whether a name given for a model is a folder of a stream, or one of its checkpoints."""
+    return path.suffix == ".npz" or bool(checkpoints_in(path))
+
+
 def rows_of(path: Path) -> int:
     """Return the records of the stream that a checkpoint has behind it, from its name."""
     match = _NAME.fullmatch(path.name)

@@ -14,7 +14,7 @@ from rareclass.errors import InputError
 from rareclass.tables.batch import Batch
 from rareclass.tables.columns import Column
 from rareclass.verbs.model_file import ModelFile
-from rareclass.verbs.stream.checkpoint import checkpoints_in, load_checkpoint, load_newest
+from rareclass.verbs.stream.checkpoint import load_checkpoint, load_newest
 from rareclass.verbs.stream.state import learner_of
 from rareclass.verbs.stream.window import Window
 
@@ -80,11 +80,6 @@ class StreamEncoder:
     def _full_columns(self) -> set[str]:
         """Columns whose later values share one feature: which of them came is not known."""
         return {f.column for f in self._features if f.role == "other"}
-
-
-def is_checkpoint(path: Path) -> bool:
-    """Whether a name given for a model is a folder of a stream, or one of its checkpoints."""
-    return path.suffix == ".npz" or bool(checkpoints_in(path))
 
 
 def load_stream_model(path: Path) -> ModelFile:

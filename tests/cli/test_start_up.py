@@ -1,0 +1,184 @@
+"""What a command imports before it works, and what it does without: packages, folders, HOME."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rareclass
+from cli.conftest import Run, purchases
+
+HEAVY = [
+    "numpy",
+    "scipy",
+    "sklearn",
+    "skrub",
+    "skops",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "matplotlib",
+    "numba",
+    "joblib",
+    "narwhals",
+]
+VERBS = ("fit", "score", "evaluate", "hunt", "stream", "demo")
+RUN = "from rareclass.cli.main import main; main()"
+RUN_AND_LIST = """
+import sys
+from rareclass.cli.main import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print("\\nimported:", *sorted(sys.modules))
+"""
+WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {package!r}:
+            raise ModuleNotFoundError("No module named " + repr(name), name=name)
+sys.meta_path.insert(0, Absent())
+from rareclass.cli.main import main
+main()
+"""
+
+
+def command(
+    code: str, *words: object, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)],
+        capture_output=True, text=True, timeout=300, env=env,
+    )  # fmt: skip
+
+
+def imported(*words: object) -> set[str]:
+    done = command(RUN_AND_LIST, *words)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.rsplit("imported:", 1)[1].split())
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)]
+)
+def test_help_and_version_import_nothing_heavy(words: list[str]) -> None:
+    assert imported(*words) & {*HEAVY} == set()
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
+    """Return a folder with a model of numbers alone and a row to score."""
+    folder = tmp_path_factory.mktemp("numbers")
+    table = purchases().select("amount", "items", "fraud")
+    table.write_csv(folder / "train.csv")
+    table.head(1).write_csv(folder / "one.csv")
+    for method, option in (("rankrc", "--lam"), ("mibc", "--cost")):
+        done = rareclass(
+            "fit", folder / "train.csv", "-t", "fraud", "--out", folder / f"{method}.skops",
+            "--method", method, option, "0.1", "--holdout", "0",
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+    return folder
+
+
+NOT_TO_SCORE = [
+    "matplotlib",
+    "skrub",
+    "river",
+    "lightgbm",
+    "xgboost",
+    "dask",
+    "pyspark",
+    "hypothesis",
+    "rareclass.hyperball",
+    "rareclass.online.cbr",
+    "rareclass.verbs.fit.training",
+    "rareclass.verbs.hunt.hunting",
+    "rareclass.verbs.stream.loop",
+    "rareclass.encoding.streams",
+    "rareclass.report",
+]
+
+
+@pytest.mark.parametrize(("method", "other"), [("rankrc", "moments"), ("mibc", "ranking")])
+def test_a_table_of_numbers_is_scored_without_skrub_and_other_methods(
+    numbers: Path, tmp_path: Path, method: str, other: str
+) -> None:
+    found = imported(
+        "score", numbers / f"{method}.skops", numbers / "one.csv", "--out", tmp_path / "s.csv"
+    )
+    assert found & {*NOT_TO_SCORE, f"rareclass.{other}.fitting", f"rareclass.{other}.mibc"} == set()
+
+
+def test_a_table_with_categories_needs_skrub_but_no_more(fitted: Path, tmp_path: Path) -> None:
+    found = imported(
+        "score", fitted / "model.skops", fitted / "new.csv", "--out", tmp_path / "s.csv"
+    )
+    # skrub itself imports matplotlib.
+    assert found & {*NOT_TO_SCORE} == {"skrub", "matplotlib"}
+
+
+@pytest.mark.parametrize("package", ["typer", "rich", "polars", "skrub", "skops"])
+def test_a_package_of_the_extra_that_is_absent(fitted: Path, tmp_path: Path, package: str) -> None:
+    done = command(
+        WITHOUT.format(package=package),
+        "score", fitted / "model.skops", fitted / "new.csv", "--out", tmp_path / "s.csv",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"Error: The command line needs {package}, which is not installed: "
+        'pip install "rareclass[cli]"\n'
+    )
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_package_of_ours_that_is_absent_is_no_matter_of_extras() -> None:
+    done = command(WITHOUT.format(package="email"), "--help")
+    assert done.returncode != 2 or "rareclass[cli]" not in done.stderr
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a container: nothing can be written beside the code or in HOME.
+
+    Files stand where folders would be made, which stops the superuser as well.
+    """
+    code = tmp_path / "code"
+    shutil.copytree(
+        Path(rareclass.__file__).parent, code / "rareclass",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )  # fmt: skip
+    for folder in [code / "rareclass", *(code / "rareclass").rglob("*")]:
+        if folder.is_dir():
+            (folder / "__pycache__").touch()
+    home = tmp_path / "home"
+    home.touch()
+    kept = {
+        name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ
+    }
+    return kept | {"PYTHONPATH": str(code), "HOME": str(home), "TMPDIR": str(tmp_path)}
+
+
+def test_nothing_can_be_cached_and_home_is_no_folder(
+    read_only: dict[str, str], tmp_path: Path
+) -> None:
+    table = purchases(120)
+    table.write_csv(tmp_path / "t.csv")
+    model, scores = tmp_path / "m.skops", tmp_path / "s.csv"
+    where = command("import rareclass; print(rareclass.__file__)", env=read_only)
+    assert where.stdout.startswith(str(tmp_path))
+    for words in (
+        ["fit", tmp_path / "t.csv", "-t", "fraud", "--lam", "0.1", "--folds", "2", "-o", model],
+        ["score", model, tmp_path / "t.csv", "-o", scores],
+    ):
+        done = command(RUN, *words, env=read_only)
+        assert done.returncode == 0, done.stderr
+        # matplotlib, which skrub imports, says what it does without a folder of its own.
+        assert all("atplotlib" in line for line in done.stderr.splitlines()), done.stderr
+    assert pl.read_csv(scores).height == 120
