@@ -37,7 +37,7 @@ def test_the_gap_is_true_however_short_the_solver_is_cut(max_inner, seed):
 def test_a_solver_cut_short_warns():
     X, y = table(0)
     model = RACH(C1=30.0, C2=0.3, kernel="gaussian", filter=False, max_inner=1, max_outer=1)
-    with pytest.warns(ConvergenceWarning, match="Raise max_outer or max_inner"):
+    with pytest.warns(ConvergenceWarning, match="Raise max_outer=, max_inner= or tol="):
         model.fit(X, y)
 
 

@@ -19,6 +19,7 @@ from hyperball.rach_cases import (
     several_clusters,
     unwarned,
 )
+from rareclass.findings import finding_of
 from rareclass.hyperball import RACH
 
 
@@ -30,6 +31,7 @@ def said_of(model, X, y, weight=None):
     assert [str(warning.message) for warning in caught] == model.messages_
     assert all(warning.category is UserWarning for warning in caught)
     assert all(__file__ == warning.filename for warning in caught)  # the line of the user
+    assert [finding_of(warning.message) for warning in caught] == model.findings_
     return model.messages_
 
 
@@ -138,9 +140,10 @@ def test_more_rows_than_may_be_kept(max_kept, said):
 # -- C2 ------------------------------------------------------------------------------------------
 
 
-def advised(sentences):
-    (value,) = re.findall(r"C2=(\S+) would", " ".join(sentences))
-    return float(value)
+def advised(model):
+    (value,) = [found.remedy["C2"] for found in model.findings_ if found.kind.endswith(" inside")]
+    assert f"C2={value:.3g} would" in " ".join(model.messages_)
+    return value
 
 
 @given(
@@ -164,7 +167,7 @@ def test_the_price_advised_where_all_are_inside_halves_them(seed, n, p, C1, n_ra
         f"the ball of 1 holds all {n_kept} unlabelled rows that were kept: C2=100"
     )
     with unwarned():
-        model.set_params(C2=advised(said)).fit(X, y)
+        model.set_params(C2=advised(model)).fit(X, y)
     assert 0.05 <= share_found(model, y) <= 0.95
 
 
@@ -187,7 +190,7 @@ def test_the_price_advised_where_none_is_inside_takes_some_in(seed, n, p, C1, ke
     assume(not len(model.balls_[0].inside))  # a row may lie on the only case, to rounding
     assert f"holds none of the {n_kept} unlabelled rows that were kept: C2=1e-06" in said[0]
     with unwarned():
-        model.set_params(C2=advised(said)).fit(X, y)
+        model.set_params(C2=advised(model)).fit(X, y)
     assert 0.05 <= share_found(model, y) <= 0.95
 
 

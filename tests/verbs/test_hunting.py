@@ -1,6 +1,7 @@
 """What a hunt finds, in which order, and what it leaves on disk."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,15 @@ import polars as pl
 import pytest
 
 from rareclass.errors import InputError
+from rareclass.findings import Finding, warn
+from rareclass.hyperball.findings import sentence
 from rareclass.verbs.hunt import files as hunt_files
-from rareclass.verbs.hunt.ball_choice import HuntSettings, _in_options, can_hold_out
+from rareclass.verbs.hunt.ball_choice import HuntSettings, can_hold_out, in_options, note_of
 from rareclass.verbs.hunt.files import check_folder, write_hunt
 from rareclass.verbs.hunt.hunting import Hunt, hunt
 from rareclass.verbs.hunt.table import AskedLabels, HuntTable, read_hunt_table
 from rareclass.verbs.hunt.typical import describe_in_units, typical_values
+from rareclass.verbs.warning_notes import warnings_as
 
 ASKED = AskedLabels(("bad",), ("good",))
 QUICK = HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3)
@@ -316,51 +320,92 @@ def test_name_that_is_taken_twice_gets_the_next_number(tmp_path: Path) -> None:
     assert owner["knots is empty (3)"] == "knots"
 
 
+FAR = Finding(
+    "useless radius",
+    {"label": "C1=2", "radius": 9.0, "spread": 3.0, "share": 0.7},
+    {"n_balls": "auto", "kernel": "gaussian", "C1": "larger", "C2": "smaller"},
+)
+SHARE = Finding(
+    "share not reached",
+    {"label": "bad", "n_wanted": 90, "share": 0.3, "n_kept": 40},
+    {"rare_share": None, "radius": "solved", "max_kept": "larger", "filter": "larger"},
+)
+DEAR = Finding("all inside", {"label": "bad", "n_unlabelled": 9, "C2": 1e-4}, {"C2": 1.5e-05})
+CHEAP = Finding("none inside", {"label": "bad", "n_unlabelled": 9, "C2": 1.0}, {"C2": 12.0})
+FILTERED = Finding("all filtered", {"label": "bad", "n_unlabelled": 9}, {"filter": "larger"})
+ASIDE = Finding(
+    "rows left aside",
+    {"label": "bad", "n_rows": 5_500, "which": "majority", "max_kept": 5_000},
+    {"max_kept": "larger"},
+)
+SHORT = Finding(
+    "stopped short",
+    {"label": "bad", "status": "reached max_iter", "gap": 0.01, "n_outer": 3, "n_inner": 40},
+    {"max_outer": "larger", "max_inner": "larger", "tol": "larger"},
+)
+
+
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("finding", "in_library", "in_hunt"),
     [
-        ("a larger C1 or a smaller C2 makes", "a larger --c1 or a smaller --c2 makes"),
-        ("C2=1.5e-05 would leave out about half.", "--c2 1.5e-05 would leave out about half."),
-        ("out about half; RACHCV chooses it.", "out about half."),
-        ("Otherwise kernel='gaussian' allows", "Otherwise --kernel gaussian allows"),
-        ("width=0.5, or kernel=None", "--width 0.5, or --kernel none"),
-        ("n_balls='auto' gives", "--balls auto gives"),
-        ("pass pos_label= or pos_label='x'.", "pass --rare or --rare x."),
-        ("a larger filter= (3.0 is the paper's), or filter=False.",
-         "a larger --filter (3.0 is the paper's), or --filter no."),
-        ("filter=True and filter=4.5", "--filter yes and --filter 4.5"),
-        ("Pass the rare_share= that you expect (it is large), radius='solved', or a larger "
-         "max_kept= and filter=.",
-         "Pass the --share that you expect (it is large), no --share, or a larger --filter."),
-        ("rare_share=0.01 is", "--share 0.01 is"),
-        ("the nearest 5,000 shape it (max_kept).", "the nearest 5,000 shape it."),
-        ("shape it. A larger max_kept= takes in more; predict judges all.",
-         "shape it. All rows are judged."),
-        ("the ball of 'filter=False C1' is: C1", "the ball of 'filter=False C1' is: --c1"),
-        ('the ball of "it\'s C1" is: C1', 'the ball of "it\'s C1" is: --c1'),
+        (FAR, "the ball of 'C1=2' is uselessly large: its radius is 9, the spread of the other "
+         "rows 3, and it holds 70% of them. Rare rows in several far groups do that: "
+         "n_balls='auto' gives each group a ball. Otherwise kernel='gaussian' allows other "
+         "shapes, and a larger C1 or a smaller C2 makes a smaller ball.",
+         "the ball of 'C1=2' is uselessly large: its radius is 9, the spread of the other rows 3, "
+         "and it holds 70% of them. Rare rows in several far groups do that: --balls auto gives "
+         "each group a ball. Otherwise --kernel gaussian allows other shapes, and a larger --c1 "
+         "or a smaller --c2 makes a smaller ball."),
+        (DEAR, "C2=0.0001 makes each of them too dear to leave out. C2=1.5e-05 would leave out "
+         "about half.",
+         "--c2 0.0001 makes each of them too dear to leave out. --c2 1.5e-05 would leave out "
+         "about half."),
+        (CHEAP, "C2=1 makes them too cheap to reach for. C2=12 would take in about half.",
+         "--c2 1 makes them too cheap to reach for. --c2 12 would take in about half."),
+        (FILTERED, "Pass a larger filter= (3.0 is the paper's), or filter=False.",
+         "Pass a larger --filter (3.0 is the paper's), or --filter no."),
+        (SHARE, "Pass the rare_share= that you expect (that of the labelled rows is too large "
+         "where cases were sought), or radius='solved', a larger max_kept= or a larger filter=.",
+         "Pass the --share that you expect (that of the labelled rows is too large where cases "
+         "were sought), or no --share or a larger --filter."),
+        (ASIDE, "5,500 majority rows have labels, of which the nearest 5,000 shape it. A larger "
+         "max_kept= takes in more; predict judges all.",
+         "5,500 majority rows have labels, of which the nearest 5,000 shape it. All rows are "
+         "judged."),
+        (SHORT, "(relative gap 1.0e-02). Raise max_outer=, max_inner= or tol=; standardised "
+         "features help.",
+         "(relative gap 1.0e-02). Take the ball as an approximation."),
+        (Finding("no majority", {"label": "bad"}),
+         "and C1 does nothing. Labels of a few cleared rows would show where it must end.",
+         "and --c1 does nothing. Labels of a few cleared rows would show where it must end."),
+        (Finding("single row", {"label": "bad"}), "'bad' has a single labelled row, which",
+         "'bad' has a single labelled row, which"),
     ],
 )  # fmt: skip
-def test_advice_names_options_of_the_command(said: str, shown: str) -> None:
-    assert _in_options(said) == shown
+def test_each_reader_is_told_in_words_of_its_own(
+    finding: Finding, in_library: str, in_hunt: str
+) -> None:
+    assert in_library in sentence(finding)
+    assert in_hunt in sentence(finding, in_options)
 
 
-def hunt_with_sentences(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[str]
-) -> list[str]:
-    """Return the notes of a hunt without held-out rows in which RACH says these sentences."""
-    monkeypatch.setattr("rareclass.hyperball.rach.findings", lambda *_, **__: list(sentences))
-    table = read(folder, ships(1), AskedLabels(("bad",), (), ("good",)))
-    return hunt(table, HuntSettings()).notes
-
-
-def test_notes_about_rows_left_aside_are_passed_on_where_unlabelled_rows_are_free(
+def test_a_hunt_says_what_findings_are_about_in_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = "5,500 majority rows have labels, of which the nearest 5,000 shape it."
-    moot = "the ball of 'bad': C2=0, unlabelled rows do not shape it."
-    notes = hunt_with_sentences(tmp_path, monkeypatch, [kept, moot])
-    assert kept in notes
-    assert not any("do not shape it" in note for note in notes)
+    found = [FAR, SHARE, ASIDE]
+    monkeypatch.setattr("rareclass.hyperball.rach.ball_findings", lambda *_: list(found))
+    table = read(tmp_path, ships(1), AskedLabels(("bad",), (), ("good",)))
+    notes = hunt(table, HuntSettings()).notes
+    assert notes[:3] == [sentence(finding, in_options) for finding in found]
+
+
+def test_warnings_without_a_finding_or_of_another_kind_keep_their_text() -> None:
+    notes: list[str] = []
+    with warnings_as(notes, note_of):
+        warnings.warn("the disk is slow: C2=1", UserWarning, stacklevel=1)
+        warn("folds are few", UserWarning, Finding("few folds"))
+        warn("never seen", UserWarning, ASIDE)
+    assert notes == ["the disk is slow: C2=1", "folds are few", sentence(ASIDE, in_options)]
 
 
 def test_width_makes_the_ball_gaussian() -> None:

@@ -1,43 +1,76 @@
-"""What a user should know of a ball before trusting it, each with its remedy."""
+"""What a user should know of a ball before trusting it, and how a reader is told."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
+from rareclass.findings import Finding
 from rareclass.hyperball.background import Background, spread_of
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.pool import MAJORITY, UNLABELLED, Pool
 from rareclass.hyperball.spaces import InputSpace
 from rareclass.labels.two_classes import plain
+from rareclass.solver_status import Status
 
 # A ball that holds so much of everything says nothing.
 _USELESS_SHARE = 0.5
 # One that is wider than all the rest, and holds so much of it, neither.
 _WIDE_SHARE = 0.05
 
+Words = Callable[[str, Any], str]
+"""How a reader writes a parameter of `RACH` and a change of it, as a remedy of a `Finding` has it:
+a value, "larger", "smaller", or None for its name alone; "" where there is no such parameter."""
 
-def findings(
-    ball: Ball, pool: Pool, background: Background, max_kept: int, by_share: bool
-) -> list[str]:
-    """Sentences about one ball, the gravest first.
 
-    Parameters
-    ----------
-    ball : Ball
-    pool : Pool
-    background : Background
-    max_kept : int
-    by_share : bool
-        Whether the border was put by the rare share.
+def in_parameters(name: str, change: Any) -> str:
+    """The words of the library.
+
+    >>> in_parameters("C2", 0.5), in_parameters("filter", "larger"), in_parameters("C1", None)
+    ('C2=0.5', 'a larger filter=', 'C1')
     """
-    name = f"the ball of {plain(ball.label)!r}"
-    said = [
-        _useless_radius(name, ball, pool, background),
-        _no_majority(name, pool),
-        _all_filtered(name, pool),
-        _share_cut(name, pool) if by_share else "",
-        _too_many_kept(name, pool, max_kept),
-        _extreme_price(name, ball, pool),
+    # C1 is told from the words around it; "filter" would not be.
+    alone = name if name[0].isupper() else f"{name}="
+    if change is None:
+        return alone
+    if change in ("larger", "smaller"):
+        return f"a {change} {alone}"
+    return f"{name}={change:.3g}" if type(change) is float else f"{name}={change!r}"
+
+
+def sentence(finding: Finding, words: Words = in_parameters) -> str:
+    """A finding of a ball, its remedies in the words of the reader."""
+    return _SENTENCES[finding.kind](finding.values, finding.remedy, words)
+
+
+def ball_findings(
+    ball: Ball, pool: Pool, background: Background, max_kept: int, by_share: bool
+) -> list[Finding]:
+    """What is to be said of one ball, the gravest first; `by_share`: its border was put so."""
+    found = [
+        _useless_radius(ball, pool, background),
+        _no_majority(ball, pool),
+        _all_filtered(ball, pool),
+        _share_cut(ball, pool) if by_share else None,
+        _too_many_kept(ball, pool, max_kept),
+        _extreme_price(ball, pool),
     ]
-    return [sentence for sentence in said if sentence]
+    return [finding for finding in found if finding is not None]
+
+
+def stopped_short(ball: Ball) -> Finding | None:
+    """That the solver reached its limit of steps."""
+    if ball.status != Status.MAX_ITER:
+        return None
+    values = {"status": str(ball.status), "gap": ball.gap}
+    values |= {"n_outer": ball.n_outer, "n_inner": ball.n_inner}
+    remedy = dict.fromkeys(("max_outer", "max_inner", "tol"), "larger")
+    return _of(ball.label, "stopped short", values, remedy)
+
+
+def single_row(label: Any) -> Finding:
+    """That a category has no row to hold out."""
+    return _of(label, "single row")
 
 
 def share_inside(ball: Ball, background: Background) -> float:
@@ -47,93 +80,148 @@ def share_inside(ball: Ball, background: Background) -> float:
     return float(np.average(ball.depth(background.X) >= 0.0, weights=background.weight))
 
 
-def _useless_radius(name: str, ball: Ball, pool: Pool, background: Background) -> str:
+def _of(
+    label: Any, kind: str, values: Mapping[str, Any] | None = None, remedy: Any = None
+) -> Finding:
+    return Finding(kind, {"label": plain(label), **(values or {})}, remedy or {})
+
+
+def _useless_radius(ball: Ball, pool: Pool, background: Background) -> Finding | None:
     """Radius against spread: two far groups of rare rows make a ball around everything."""
     if len(background.rows) < 2:
-        return ""
+        return None
     spread = spread_of(ball.space.points(background.X), background.weight)
     share = share_inside(ball, background)
     is_round = isinstance(ball.space, InputSpace)
     wide = is_round and ball.radius >= spread
     # The rare rows without a label are among the others, and are to be inside.
     if not (wide and share > max(_WIDE_SHARE, 2.0 * pool.rare_share)) and share < _USELESS_SHARE:
-        return ""
-    remedies = ["a larger C1"] + ["a smaller C2"] * bool((ball.price[pool.kinds == 0] > 0.0).any())
-    shapes = "kernel='gaussian' allows other shapes, and " if is_round else ""
+        return None
+    remedy: dict[str, Any] = {"n_balls": "auto"}
+    if is_round:
+        remedy["kernel"] = "gaussian"
+    remedy["C1"] = "larger"
+    if (ball.price[pool.kinds == UNLABELLED] > 0.0).any():
+        remedy["C2"] = "smaller"
+    values = {"radius": ball.radius, "spread": spread, "share": share}
+    return _of(ball.label, "useless radius", values, remedy)
+
+
+def _say_useless_radius(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Words) -> str:
+    prices = [words(name, remedy[name]) for name in ("C1", "C2") if name in remedy]
+    shapes = ""
+    if "kernel" in remedy:
+        shapes = f"{words('kernel', remedy['kernel'])} allows other shapes, and "
     return (
-        f"{name} is uselessly large: its radius is {ball.radius:.3g}, the spread of the other rows "
-        f"{spread:.3g}, and it holds {share:.0%} of them. Rare rows in several far groups do that: "
-        f"n_balls='auto' gives each group a ball. Otherwise {shapes}{' or '.join(remedies)} makes "
-        "a smaller ball."
+        f"{_name(v)} is uselessly large: its radius is {v['radius']:.3g}, the spread of the other "
+        f"rows {v['spread']:.3g}, and it holds {v['share']:.0%} of them. Rare rows in several far "
+        f"groups do that: {words('n_balls', remedy['n_balls'])} gives each group a ball. Otherwise "
+        f"{shapes}{_or(prices)} makes a smaller ball."
     )
 
 
-def _no_majority(name: str, pool: Pool) -> str:
-    if (pool.kinds == MAJORITY).any():
-        return ""
+def _no_majority(ball: Ball, pool: Pool) -> Finding | None:
+    return None if (pool.kinds == MAJORITY).any() else _of(ball.label, "no majority")
+
+
+def _say_no_majority(v: Mapping[str, Any], _: Mapping[str, Any], words: Words) -> str:
     return (
-        f"{name} knows no majority row: its label is the only one, and is taken for the rare one. "
-        "It is a one-class ball of the rare and the unlabelled rows, and C1 does nothing. "
-        "Labels of a few cleared rows would show where it must end."
+        f"{_name(v)} knows no majority row: its label is the only one, and is taken for the rare "
+        f"one. It is a one-class ball of the rare and the unlabelled rows, and {words('C1', None)} "
+        "does nothing. Labels of a few cleared rows would show where it must end."
     )
 
 
-def _all_filtered(name: str, pool: Pool) -> str:
+def _all_filtered(ball: Ball, pool: Pool) -> Finding | None:
     if not pool.n_unlabelled or (pool.kinds == UNLABELLED).any():
-        return ""
+        return None
+    values = {"n_unlabelled": pool.n_unlabelled}
+    return _of(ball.label, "all filtered", values, {"filter": "larger"})
+
+
+def _say_all_filtered(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Words) -> str:
     return (
-        f"{name}: the filter left out all {pool.n_unlabelled:,} unlabelled rows, so that only the "
-        "labelled ones shape it. Pass a larger filter= (3.0 is the paper's), or filter=False."
+        f"{_name(v)}: the filter left out all {v['n_unlabelled']:,} unlabelled rows, so that only "
+        f"the labelled ones shape it. Pass {words('filter', remedy['filter'])} (3.0 is the "
+        f"paper's), or {words('filter', False)}."
     )
 
 
-def _share_cut(name: str, pool: Pool) -> str:
+def _share_cut(ball: Ball, pool: Pool) -> Finding | None:
     """A border by share that the kept rows do not reach."""
     wanted = int(pool.rare_share * pool.n_unlabelled)
     n_kept = int(np.count_nonzero(pool.kinds == UNLABELLED))
     if wanted <= n_kept:
-        return ""
+        return None
+    values = {"n_wanted": wanted, "share": pool.rare_share, "n_kept": n_kept}
+    remedy = {"rare_share": None, "radius": "solved", "max_kept": "larger", "filter": "larger"}
+    return _of(ball.label, "share not reached", values, remedy)
+
+
+def _say_share_cut(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Words) -> str:
+    others = [words(name, remedy[name]) for name in ("radius", "max_kept", "filter")]
     return (
-        f"{name} was to hold {wanted:,} unlabelled rows, {pool.rare_share:.2%} of them, and "
-        f"{n_kept:,} are near enough to be kept: it ends at the last of these. Pass the "
-        "rare_share= that you expect (that of the labelled rows is too large where cases were "
-        "sought), radius='solved', or a larger max_kept= and filter=."
+        f"{_name(v)} was to hold {v['n_wanted']:,} unlabelled rows, {v['share']:.2%} of them, and "
+        f"{v['n_kept']:,} are near enough to be kept: it ends at the last of these. Pass the "
+        f"{words('rare_share', None)} that you expect (that of the labelled rows is too large "
+        f"where cases were sought), or {_or(others)}."
     )
 
 
-def _too_many_kept(name: str, pool: Pool, max_kept: int) -> str:
+def _too_many_kept(ball: Ball, pool: Pool, max_kept: int) -> Finding | None:
     n_kept = int(np.count_nonzero(pool.kinds == UNLABELLED))
     if pool.n_near > n_kept:
-        kind, n_rows = "unlabelled rows are near", pool.n_near
+        values = {"n_rows": pool.n_near, "which": "unlabelled"}
     elif pool.n_majority > np.count_nonzero(pool.kinds == MAJORITY):
-        kind, n_rows = "majority rows have labels", pool.n_majority
+        values = {"n_rows": pool.n_majority, "which": "majority"}
     else:
-        return ""
+        return None
+    values["max_kept"] = max_kept
+    return _of(ball.label, "rows left aside", values, {"max_kept": "larger"})
+
+
+def _say_too_many_kept(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Words) -> str:
+    larger = words("max_kept", remedy["max_kept"])
+    more = f"A{larger[1:]} takes in more; predict judges all." if larger else "All rows are judged."
+    what = "unlabelled rows are near" if v["which"] == "unlabelled" else "majority rows have labels"
     return (
-        f"{name}: {n_rows:,} {kind}, of which the nearest {max_kept:,} shape it. A larger "
-        "max_kept= takes in more; predict judges all."
+        f"{_name(v)}: {v['n_rows']:,} {what}, of which the nearest {v['max_kept']:,} shape it. "
+        f"{more}"
     )
 
 
-def _extreme_price(name: str, ball: Ball, pool: Pool) -> str:
+def _extreme_price(ball: Ball, pool: Pool) -> Finding | None:
     """C2 so large that every unlabelled row is inside, or so small that none is."""
     unlabelled = ball.kinds == UNLABELLED
     n_unlabelled, n_inside = int(np.count_nonzero(unlabelled)), len(ball.inside)
     if n_unlabelled < 2 or 0 < n_inside < n_unlabelled:
-        return ""
+        return None
     C2 = float((ball.price[unlabelled] / pool.weight[unlabelled]).max())
     if C2 == 0.0:
-        return ""
+        return None
     half = _price_of_half(ball, pool)
-    if n_inside:
-        return (
-            f"{name} holds all {n_unlabelled:,} unlabelled rows that were kept: C2={C2:.3g} makes "
-            f"each of them too dear to leave out. C2={min(half, C2 / 2):.2g} would leave out about "
-            "half."
-        )
+    advised = min(half, C2 / 2) if n_inside else max(half, C2 * 2)
+    return _of(
+        ball.label,
+        "all inside" if n_inside else "none inside",
+        {"n_unlabelled": n_unlabelled, "C2": C2},
+        {"C2": float(f"{advised:.2g}")},
+    )
+
+
+def _say_all_inside(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Words) -> str:
     return (
-        f"{name} holds none of the {n_unlabelled:,} unlabelled rows that were kept: C2={C2:.3g} "
-        f"makes them too cheap to reach for. C2={max(half, C2 * 2):.2g} would take in about half."
+        f"{_name(v)} holds all {v['n_unlabelled']:,} unlabelled rows that were kept: "
+        f"{words('C2', v['C2'])} makes each of them too dear to leave out. "
+        f"{words('C2', remedy['C2'])} would leave out about half."
+    )
+
+
+def _say_none_inside(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Words) -> str:
+    return (
+        f"{_name(v)} holds none of the {v['n_unlabelled']:,} unlabelled rows that were kept: "
+        f"{words('C2', v['C2'])} makes them too cheap to reach for. {words('C2', remedy['C2'])} "
+        "would take in about half."
     )
 
 
@@ -147,3 +235,45 @@ def _price_of_half(ball: Ball, pool: Pool) -> float:
     majority_inside = (ball.kinds == MAJORITY) & (ball.distances < reach)
     pulled = 1.0 + float(ball.price[majority_inside].sum())
     return 2.0 * pulled / float(pool.weight[unlabelled].sum())
+
+
+def _say_stopped_short(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Words) -> str:
+    limits = _or(words(name, None) for name in remedy)
+    advice = "Take the ball as an approximation"
+    if limits:
+        advice = f"Raise {limits}; standardised features help"
+    return (
+        f"{_name(v)} {v['status']} after {v['n_outer']} outer and {v['n_inner']} inner steps "
+        f"(relative gap {v['gap']:.1e}). {advice}."
+    )
+
+
+def _say_single_row(v: Mapping[str, Any], _: Mapping[str, Any], words: Words) -> str:
+    return (
+        f"{v['label']!r} has a single labelled row, which cannot be held out: how good its ball "
+        "is, is not known, and it has no say in the choice. Label another."
+    )
+
+
+def _name(values: Mapping[str, Any]) -> str:
+    return f"the ball of {values['label']!r}"
+
+
+def _or(ways: Iterable[str]) -> str:
+    """Of those that the reader has: one, "a or b", "a, b or c"."""
+    *most, last = [way for way in ways if way] or [""]
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+_SENTENCES: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], Words], str]] = {
+    "useless radius": _say_useless_radius,
+    "no majority": _say_no_majority,
+    "all filtered": _say_all_filtered,
+    "share not reached": _say_share_cut,
+    "rows left aside": _say_too_many_kept,
+    "all inside": _say_all_inside,
+    "none inside": _say_none_inside,
+    "stopped short": _say_stopped_short,
+    "single row": _say_single_row,
+}
+KINDS = tuple(_SENTENCES)

@@ -1,21 +1,19 @@
 """RACH: a ball around a rare category, from a few labels and many rows without."""
 
-import warnings
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from rareclass.hyperball.ball import SHARE, Ball, fit_ball
+from rareclass.findings import warn
+from rareclass.hyperball.ball import SHARE, fit_ball
 from rareclass.hyperball.ball_classifier import BallClassifier
-from rareclass.hyperball.findings import findings
+from rareclass.hyperball.findings import ball_findings, sentence, stopped_short
 from rareclass.hyperball.fitting import Survey, make_space, survey, transduced
 from rareclass.hyperball.parameters import check_labels_named, check_parameters, radius_of, slack_of
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
-from rareclass.labels.two_classes import plain
 from rareclass.rows import LabelledRows, as_source, header
-from rareclass.solver_status import Status
 
 
 class RACH(BallClassifier, BaseEstimator):
@@ -110,8 +108,10 @@ class RACH(BallClassifier, BaseEstimator):
         The rare ones.
     majority_label_ : label
         What is predicted outside; -1, or a text, where no row had another label than the rare.
+    findings_ : list of Finding
+        What should be known of the balls, each with a remedy (`rareclass.findings`).
     messages_ : list of str
-        What should be known of the balls, each with a remedy; they are warned of as well.
+        The same in sentences; they are warned of as well.
     width_ : float or None
         Sigma.
     n_iter_ : int
@@ -228,7 +228,7 @@ class RACH(BallClassifier, BaseEstimator):
         self.width_ = None
         if self.kernel is not None:
             self.width_ = known.width if self.width == "mean" else float(self.width)
-        balls, said = [], []
+        balls, found = [], []
         for task in known.tasks:
             space, points = make_space(self.kernel, self.width_ or 1.0, task.pool, self.n_landmarks)
             balls.append(
@@ -249,28 +249,17 @@ class RACH(BallClassifier, BaseEstimator):
                 )
             )
             by_share = radius_of(self.radius, task.label) == SHARE
-            said += findings(balls[-1], task.pool, known.background, self.max_kept, by_share)
-        self.balls_, self.messages_ = tuple(balls), said
+            found += ball_findings(balls[-1], task.pool, known.background, self.max_kept, by_share)
+        self.balls_, self.findings_ = tuple(balls), found
+        self.messages_ = [sentence(finding) for finding in found]
         self.classes_, self.pos_labels_ = labels.classes, labels.rare
         self.majority_label_ = labels.majority
         self.transduction_ = transduced(labels, self.balls_)
         self.background_ = known.background
-        self._warn()
+        for finding in found:
+            warn(sentence(finding), UserWarning, finding)
+        for ball in balls:
+            short = stopped_short(ball)
+            if short is not None:
+                warn(sentence(short), ConvergenceWarning, short)
         return self
-
-    def _warn(self) -> None:
-        for sentence in self.messages_:
-            warnings.warn(sentence, UserWarning, stacklevel=4)
-        for ball in self.balls_:
-            _warn_if_short(ball)
-
-
-def _warn_if_short(ball: Ball) -> None:
-    if ball.status == Status.MAX_ITER:
-        warnings.warn(
-            f"the ball of {plain(ball.label)!r} {ball.status} after {ball.n_outer} outer and "
-            f"{ball.n_inner} inner steps (relative gap {ball.gap:.1e}). Raise max_outer or "
-            "max_inner, or tol; standardised features help.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )

@@ -11,9 +11,11 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
+from rareclass.findings import warn
 from rareclass.hyperball.ball import SHARE
 from rareclass.hyperball.ball_classifier import BallClassifier
 from rareclass.hyperball.candidates import Candidate, candidates, read_grid
+from rareclass.hyperball.findings import sentence, single_row
 from rareclass.hyperball.fitting import Survey, survey
 from rareclass.hyperball.held_out_depths import held_out_depths, unlabelled_inside
 from rareclass.hyperball.parameters import check_parameters
@@ -83,7 +85,8 @@ random_state, n_jobs, pos_label
         categories), ``f1``, ``rank``: one entry for each candidate.
     n_splits_ : int
         Folds; 0 where a single rare label allowed none.
-    balls_, transduction_, messages_, classes_, pos_labels_, majority_label_, width_, center_, ...
+    balls_, transduction_, findings_, messages_, classes_, pos_labels_, majority_label_, width_, \
+center_, ...
         As in `RACH`.
 
     Raises
@@ -189,7 +192,14 @@ random_state, n_jobs, pos_label
             self.best_estimator_.radius_slack = self.best_radius_slack_
             validate_data(self.best_estimator_, header(X), skip_check_array=True)
             self.best_estimator_._fit_survey(labels, known)
-            for name in ("balls_", "transduction_", "messages_", "width_", "background_"):
+            for name in (
+                "balls_",
+                "transduction_",
+                "findings_",
+                "messages_",
+                "width_",
+                "background_",
+            ):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
@@ -260,12 +270,8 @@ random_state, n_jobs, pos_label
             raise ValueError(f"cv={self.cv!r} must be 2 folds or more, a splitter or a list.")
         n_folds = min(int(self.cv), len(rare))
         if n_folds < 2:
-            warnings.warn(
-                f"{plain(label)!r} has a single labelled row, which cannot be held out: how good "
-                "its ball is, is not known, and it has no say in the choice. Label another.",
-                UserWarning,
-                stacklevel=4,
-            )
+            alone = single_row(label)
+            warn(sentence(alone), UserWarning, alone)
             return []
         with warnings.catch_warnings():  # fewer majority rows than folds: some folds have none
             warnings.simplefilter("ignore", UserWarning)

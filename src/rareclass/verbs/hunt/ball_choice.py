@@ -1,10 +1,10 @@
 """The balls of a hunt: their prices and shape chosen on held-out rows where there are any."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rareclass.findings import Finding
 from rareclass.rows import LabelledRows
 from rareclass.verbs.hunt.table import HuntLabels
 from rareclass.verbs.warning_notes import warnings_as
@@ -13,33 +13,15 @@ from rareclass.verbs.warning_notes import warnings_as
 LEAST_TO_HOLD_OUT = 2
 # Unlabelled rows that are looked at closely.
 _MOST_KEPT = 5_000
-# RACH's parameters as the command line calls them; what it has no option for is left out.
-_OPTIONS = (
-    (r"n_balls='?(\w+)'?", r"--balls \1"),
-    (r"kernel='?(\w+)'?", lambda found: f"--kernel {found[1].lower()}"),
-    (r"\bwidth=(?=\.?\d)", "--width "),
-    (r"\bC([12])=([0-9.e+-]*\d)", r"--c\1 \2"),
-    (r"\bC([12])\b", r"--c\1"),
-    (r"\bpos_label=?'?([^'\s]*)'?", lambda found: f"--rare {found[1]}".rstrip()),
-    (r"\bradius='solved'", "no --share"),
-    (r"\brare_share=(?=\.?\d)", "--share "),
-    (r"\brare_share\b=?", "--share"),
-    (r" A larger max_kept= takes in more; predict judges all\.", " All rows are judged."),
-    (r"\bmax_kept= (and|or) (?=filter=)", ""),
-    (r" \(max_kept\)|[;,] (and )?RACHCV chooses it", ""),
-    (r"\bfilter=False", "--filter no"),
-    (r"\bfilter=True", "--filter yes"),
-    (r"\bfilter=(?=\.?\d)", "--filter "),
-    (r"\bfilter=", "--filter"),
-    (
-        r"Raise max_outer or max_inner, or tol; standardised features help",
-        "Take the ball as an approximation",
-    ),
-)
-# Values and names in a message: what they spell is not a parameter.
-_QUOTED = re.compile(r"""(?<![\w=])('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
-# Unlabelled rows shape a ball here only where they are asked to.
-_MOOT = "C2=0, unlabelled rows do not shape it"
+# The options of the command line that findings of balls may speak of.
+_OPTIONS = {
+    "C1": "--c1",
+    "C2": "--c2",
+    "kernel": "--kernel",
+    "n_balls": "--balls",
+    "rare_share": "--share",
+    "filter": "--filter",
+}
 
 
 @dataclass(frozen=True)
@@ -154,14 +136,12 @@ def fit_balls(
         "filter": settings.filter,
         "max_kept": _MOST_KEPT,
     }
-    said: list[str] = []
     if can_hold_out(labels):
-        model, estimate = _choose(points, labels, settings, common, said)
+        model, estimate = _choose(points, labels, settings, common, notes)
         by = "cross-validation"
     else:
-        model, estimate = _fit_unchosen(points, labels, settings, common, said), None
+        model, estimate = _fit_unchosen(points, labels, settings, common, notes), None
         by = "options" if settings.given() else "defaults"
-    notes += [_in_options(note) for note in said if _MOOT not in note]
     return model, estimate, by
 
 
@@ -213,7 +193,7 @@ def _search(
         **common,
     )
     notes_of[kernel] = []
-    with warnings_as(notes_of[kernel]):
+    with warnings_as(notes_of[kernel], note_of):
         search.fit_rows(points)
     return search
 
@@ -232,7 +212,7 @@ def _fit_unchosen(
     # Nothing would show that unlabelled rows drawing the ball make it better.
     common.setdefault("C2", 0.0)
     model = RACH(**common)
-    with warnings_as(notes):
+    with warnings_as(notes, note_of):
         model.fit_rows(points)
     notes.append(_too_few_to_choose(labels, settings))
     return model
@@ -258,18 +238,28 @@ def _too_few_to_choose(labels: HuntLabels, settings: HuntSettings) -> str:
     )
 
 
-def _in_options(text: str) -> str:
-    """Say what RACH says of its parameters in the options of the command line.
+def in_options(name: str, change: Any) -> str:
+    """What RACH calls its parameters in the options of the command line; "" where it has none.
 
-    Examples
-    --------
-    >>> _in_options("n_balls='auto' gives each group a ball, C2=0.5 a larger one")
-    '--balls auto gives each group a ball, --c2 0.5 a larger one'
-    >>> _in_options("the ball of 'C1' is large: a larger C1 or filter=False")
-    "the ball of 'C1' is large: a larger --c1 or --filter no"
+    >>> in_options("n_balls", "auto"), in_options("filter", "larger"), in_options("filter", False)
+    ('--balls auto', 'a larger --filter', '--filter no')
+    >>> in_options("radius", "solved"), in_options("C2", 0.5), in_options("max_kept", "larger")
+    ('no --share', '--c2 0.5', '')
     """
-    parts = _QUOTED.split(text)
-    for k in range(0, len(parts), 2):
-        for pattern, option in _OPTIONS:
-            parts[k] = re.sub(pattern, option, parts[k])
-    return "".join(parts)
+    if name == "radius":  # a hunt asks for one by share where it is given a share, and only there
+        return "no --share"
+    option = _OPTIONS.get(name)
+    if option is None or change is None:
+        return option or ""
+    if change in ("larger", "smaller"):
+        return f"a {change} {option}"
+    if isinstance(change, bool):
+        return f"{option} {'yes' if change else 'no'}"
+    return f"{option} {change:.3g}" if isinstance(change, float) else f"{option} {change}"
+
+
+def note_of(finding: Finding) -> str | None:
+    """What a hunt says of a finding, of which only those of balls speak of parameters."""
+    from rareclass.hyperball.findings import KINDS, sentence
+
+    return sentence(finding, in_options) if finding.kind in KINDS else None
