@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from streams import messy_stream
-from streams.messy_stream import messy_records, write_csv
+from verbs.stream import messy_stream
+from verbs.stream.messy_stream import messy_records, write_csv
 
 _WORDS = ("late", "tale", "teal", "seal", "ale", "eat")
 # Of `orders` as words of a file, that a model may learn from.

@@ -16,9 +16,9 @@ from typer.testing import CliRunner, Result
 
 from rareclass import __version__
 from rareclass.cli.app import app
-from rareclass.streams.log import CLOCK_COLUMNS, read_log, read_scores
-from rareclass.workflow.opening import open_model
-from rareclass.workflow.scoring import evaluate_file, score_file
+from rareclass.verbs.opening import open_model
+from rareclass.verbs.scoring import evaluate_file, score_file
+from rareclass.verbs.stream.log import CLOCK_COLUMNS, read_log, read_scores
 
 __all__ = [
     "CASES",
