@@ -1,8 +1,15 @@
 """Which tests run: each but the slow ones, or with ``--hypothesis-profile=thorough`` all."""
 
-import pytest
+import os
 
-from draws import register, thorough
+# Before numpy is imported. Tests run side by side, one process a core: threads of BLAS beside them
+# would spend two thirds of the time waiting for each other.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+import pytest  # noqa: E402
+
+from draws import register, thorough  # noqa: E402
 
 register()
 

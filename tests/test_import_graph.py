@@ -10,8 +10,16 @@ import rareclass
 ROOT = Path(rareclass.__file__).parent
 # From the ground up; a room imports rooms named before it, and itself.
 ROOMS = (
-    ("errors", "findings", "progress", "atomic_file", "memory", "solver_status", "theory")
-    + ("compiling",),
+    (
+        "errors",
+        "findings",
+        "progress",
+        "atomic_file",
+        "memory",
+        "solver_status",
+        "theory",
+        "compiling",
+    ),
     ("labels",),
     ("tables",),
     ("rows",),

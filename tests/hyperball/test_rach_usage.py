@@ -14,7 +14,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hyperball.rach_cases import QUIET, RARE, UNKNOWN, hidden_cluster, unwarned
 from rareclass.errors import InputError
@@ -22,29 +21,12 @@ from rareclass.hyperball import RACH, RACHCV
 from rareclass.hyperball.spaces import InputSpace
 from rareclass.rows import from_arrays
 
-# Check name -> why an estimator is excused from it.
-MINUS_ONE = "-1 among the labels is scikit-learn's own mark for rows without one"
-FAR_AWAY = "rows far from all training rows lie outside a ball of theirs, whatever its kernel"
-EXPECTED_FAILURES: dict[tuple[str, str | None], dict[str, str]] = {
-    ("RACH", "gaussian"): {"check_classifiers_one_label": FAR_AWAY},
-    ("RACHCV", None): {"check_classifiers_classes": MINUS_ONE},
-    ("RACHCV", "gaussian"): {"check_classifiers_classes": MINUS_ONE},
-}
 ESTIMATORS = [
     RACH(tol=1e-10),
     RACH(kernel="gaussian", tol=1e-10),
     RACHCV(C1s=[3.0], cv=2, tol=1e-10),
     RACHCV(kernel="gaussian", C1s=[3.0], widths=[1.0], margins=[0.5], cv=2, tol=1e-10),
 ]
-
-
-@pytest.mark.filterwarnings("ignore:(the ball of|.* has a single labelled row):UserWarning")
-@parametrize_with_checks(
-    ESTIMATORS,
-    expected_failed_checks=lambda e: EXPECTED_FAILURES.get((type(e).__name__, e.kernel), {}),
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_in_the_tools_of_scikit_learn():

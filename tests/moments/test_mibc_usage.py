@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from moments.mibc_cases import assert_same_hyperplane, each_covariance, rare_rows
 from rareclass.moments import MIBC, MIBCCV
@@ -14,24 +13,6 @@ from rareclass.moments.covariance import Factor, Full
 from rareclass.rows import RowSource, as_source
 
 X, Y = rare_rows()
-MODELS = [
-    MIBC(),
-    MIBC(covariance="diagonal"),
-    MIBC(covariance="factor", n_factors=2),
-    MIBC(covariance="shrunk"),
-    MIBC(covariance="sparse_inverse", ridge=0.1),
-    MIBC(ridge=0.1, C=100.0),
-    MIBCCV(Cs=[0.1, 1.0], cv=3),
-    MIBCCV(Cs=[0.1, 1.0], ridges=["auto", 0.1], covariance="diagonal", cv=3, tol=1e-10),
-]
-
-
-@pytest.mark.filterwarnings("ignore:only .* rows of the smaller class:UserWarning")
-@pytest.mark.filterwarnings("ignore:The covariance of the majority has no inverse:UserWarning")
-@parametrize_with_checks(MODELS)  # there is nothing that a model is excused from
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
-
 
 # -- what is refused -----------------------------------------------------------------------------
 

@@ -8,36 +8,12 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp
+from rareclass.online import OAM, OPAUC
 from rareclass.online.state import flatten, unflatten
+from registered import ONLINE
 
-LEARNERS = [
-    CBR(random_state=0),
-    CBR(policy="reservoir", buffer_size=7, random_state=0),
-    CBR(C=2**-10, class_weight="balanced", random_state=0),
-    CBR(covariance="diagonal", random_state=0),
-    OAM(random_state=0),
-    OAM(update="gradient", policy="fifo", C=0.01, buffer_size=7, random_state=0),
-    OPAUC(random_state=0),
-    OPAUC(rank=3, random_state=0),
-    AdaOAM(random_state=0),
-    UniExp(random_state=0),
-]
-
-# Check name -> why a learner is excused from it.
-ORDER = "each copy of a row moves w in turn, and random orders differ with the number of rows"
-EXPECTED_FAILURES: dict[str, str] = {
-    "check_sample_weight_equivalence_on_dense_data": ORDER,
-    "check_sample_weight_equivalence_on_sparse_data": ORDER,
-    "check_class_weight_classifiers": "class_weight is None or 'balanced'; sample_weight takes any",
-}
-
-
-@parametrize_with_checks(LEARNERS, expected_failed_checks=lambda _: EXPECTED_FAILURES)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+LEARNERS = list(ONLINE.values())
 
 
 def stream(n=300, d=9, rare=0.15, seed=0):

@@ -12,20 +12,10 @@ import pytest
 from river import checks, evaluate, metrics, preprocessing
 from sklearn.base import clone
 
-from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp, as_river
+from rareclass.online import CBR, as_river
+from registered import ONLINE
 
-LEARNERS = {
-    "cbr": CBR(C=0.1),
-    "cbr reservoir": CBR(policy="reservoir"),
-    "cbr diagonal": CBR(covariance="diagonal"),
-    "oam": OAM(C=0.1),
-    "oam gradient": OAM(C=0.1, update="gradient"),
-    "opauc": OPAUC(),
-    "opauc low rank": OPAUC(rank=5),
-    "adaoam": AdaOAM(),
-    "uniexp": UniExp(),
-}
-every_learner = pytest.mark.parametrize("model", LEARNERS.values(), ids=LEARNERS.keys())
+every_learner = pytest.mark.parametrize("model", ONLINE.values(), ids=ONLINE)
 
 
 def stream(n_rows=300, n_features=6, seed=0):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from draws import draws
 from made_tables import rare_mixture
@@ -97,12 +96,6 @@ def test_the_sampled_hessian_of_all_rows_is_the_hessian(loss, rare_rows, monkeyp
         return
     found = inverse(problem.hessian_product(at, v))
     np.testing.assert_allclose(found, v, atol=1e-6 * np.abs(v).max())
-
-
-@pytest.mark.filterwarnings("ignore:only .* rows of the smaller class:UserWarning")
-@parametrize_with_checks([RankRC(loss=loss) for loss in ("partial_auc", "top")])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_losses_are_candidates_of_cross_validation():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from draws import draws
 from made_tables import rare_mixture
-from oracles.pairs import PAIRS, pair_loss, ranking_loss, rows
+from oracles.pairs import PAIRS, RARE_OUTER, pair_loss, ranking_loss, rows
 from rareclass import RankRC
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.preparation import prepare
@@ -76,7 +76,7 @@ def objective_of(prepared, problem, coefficients, plain):
     unit = w_rare.sum() / (w_rare @ (1 / (means(plain) + reach)))
     q = means(coefficients)
     norm = coefficients @ prepared.landmark_kernel @ coefficients
-    return unit * w_rare @ np.log(1 + q / reach) / w_rare.sum() + 0.5 * LAM * norm
+    return unit * w_rare @ RARE_OUTER["top"](q, reach) / w_rare.sum() + 0.5 * LAM * norm
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, sparse
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from draws import draws
 from made_tables import rare_mixture
-from oracles.pairs import ranking_loss
+from oracles.pairs import ranking_loss, split_minimum
 from rareclass import RankRC, RankRCCV, RankSVM, rankrc_path
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import LOSSES
@@ -54,24 +53,6 @@ def all_pairs(K, y, weight, eps, sizes, lam):
         return scale * value + lam * sizes @ np.abs(beta), gradient
 
     return objective
-
-
-def split_minimum(objective, thresholds, n):
-    """The minimum by L-BFGS-B over beta = u - v with u and v at or above zero."""
-    free = thresholds == 0.0
-
-    def split(uv):
-        beta = uv[:n] - uv[n:]
-        value, gradient = objective(beta)
-        value += thresholds @ (uv[:n] + uv[n:] - np.abs(beta))
-        return value, np.concatenate([gradient + thresholds, thresholds - gradient])
-
-    bounds = [(None if one else 0.0, None) for one in free] * 2
-    options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-16, "gtol": 1e-11}
-    found = optimize.minimize(
-        split, np.zeros(2 * n), jac=True, method="L-BFGS-B", bounds=bounds, options=options
-    )
-    return found.fun
 
 
 @draws(25)
@@ -418,14 +399,6 @@ def test_what_no_lam_can_do_is_refused():
             RankRCCV(penalty="l1", max_landmarks=bad).fit(X, Y)
     with pytest.raises(ValueError, match="penalty='l0'"):
         RankRC(penalty="l0").fit(X, Y)
-
-
-@pytest.mark.filterwarnings("ignore:only .* rows of the smaller class:UserWarning")
-@parametrize_with_checks(
-    [RankRC(penalty="l1"), RankRCCV(lams=[0.03, 0.001], cv=3, penalty="l1")],
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_a_fit_with_another_penalty_leaves_no_gap_behind():

@@ -1,0 +1,49 @@
+"""The one table of what an estimator is excused from, and why."""
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from rareclass import RACH, RACHCV, OrdinalRankRC, OrdinalRankRCCV, RankRC
+from rareclass.online import OnlineRanker
+
+REPEATED_DRAW = "landmarks drawn by number: among repeated rows the draw is another one"
+NO_ORDER = "text has no order of its own: it is refused without levels="
+ONE_RANK = (
+    "decision_function is one rank a row, whatever the number of levels, and its zero means "
+    "nothing: thresholds_ say where levels end"
+)
+MINUS_ONE = "-1 among the labels is scikit-learn's own mark for rows without one"
+FAR_AWAY = "rows far from all training rows lie outside a ball of theirs, whatever its kernel"
+COPIES_IN_TURN = (
+    "each copy of a row moves w in turn, and random orders differ with the number of rows"
+)
+TWO_WEIGHTS = "class_weight is None or 'balanced'; sample_weight takes any"
+
+COPIES = (
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+)
+# Class, some of its parameters, checks, reason.
+TABLE: list[tuple[type, dict[str, Any], tuple[str, ...], str]] = [
+    (RankRC, {"landmarks": 5}, COPIES, REPEATED_DRAW),
+    (OrdinalRankRC, {}, ("check_classifiers_classes",), NO_ORDER),
+    (OrdinalRankRC, {}, ("check_classifiers_train",), ONE_RANK),
+    (OrdinalRankRCCV, {}, ("check_classifiers_classes",), NO_ORDER),
+    (OrdinalRankRCCV, {}, ("check_classifiers_train",), ONE_RANK),
+    (RACH, {"kernel": "gaussian"}, ("check_classifiers_one_label",), FAR_AWAY),
+    (RACHCV, {}, ("check_classifiers_classes",), MINUS_ONE),
+    (OnlineRanker, {}, COPIES, COPIES_IN_TURN),
+    (OnlineRanker, {}, ("check_class_weight_classifiers",), TWO_WEIGHTS),
+]
+
+
+def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
+    """The checks of scikit-learn that an estimator is excused from, each with its reason."""
+    given = estimator.get_params()
+    return {
+        check: reason
+        for kind, some, checks, reason in TABLE
+        if isinstance(estimator, kind) and some.items() <= given.items()
+        for check in checks
+    }

@@ -1,0 +1,68 @@
+"""What is registered cannot miss its contract or its oracle.
+
+Losses say it for themselves in `ranking/test_losses_pairs.py`, kernels in
+`kernels/test_kernels.py`, landmark rules in `kernels/test_landmarks.py`.
+"""
+
+import re
+from importlib import import_module
+
+import pytest
+from sklearn.base import BaseEstimator
+
+import rareclass
+from expected_failures import TABLE
+from hyperball.test_ball_solver import SOLVERS as SOLVERS_WITH_ORACLES
+from moments.mibc_cases import COVARIANCES
+from oracles.pairs import PENALTY_MINIMA
+from rareclass.hyperball.ball import SOLVERS
+from rareclass.moments.covariance import make_covariance
+from rareclass.online import OnlineRanker
+from rareclass.ranking.penalties import PENALTIES
+from rareclass.verbs.stream.learners import LEARNERS
+from registered import ESTIMATORS, MORE_ESTIMATORS, ONLINE
+
+ROOMS = ("ranking", "moments", "hyperball", "online")
+
+
+def public_estimators():
+    """Every estimator that a package gives away, but for what they are made of."""
+    packages = [rareclass, *(import_module(f"rareclass.{room}") for room in ROOMS)]
+    named = (getattr(package, name) for package in packages for name in package.__all__)
+    kinds = {one for one in named if isinstance(one, type) and issubclass(one, BaseEstimator)}
+    return kinds - {OnlineRanker}
+
+
+def test_every_estimator_is_held_to_scikit_learn_s_contract():
+    assert {type(one) for one in ESTIMATORS} == public_estimators()
+    assert {type(one) for one in MORE_ESTIMATORS} <= public_estimators()
+
+
+def test_every_online_learner_is_held_to_the_contract_of_streams():
+    kinds = {one for one in public_estimators() if issubclass(one, OnlineRanker)}
+    assert {type(one) for one in ONLINE.values()} == kinds
+    assert {learner.class_name for learner in LEARNERS.values()} == {k.__name__ for k in kinds}
+
+
+def test_every_penalty_has_its_oracle():
+    assert PENALTIES.keys() == PENALTY_MINIMA.keys()
+
+
+def test_every_solver_of_balls_has_its_oracle():
+    assert {*SOLVERS.values()} == {*SOLVERS_WITH_ORACLES}
+
+
+def test_every_covariance_is_tried():
+    with pytest.raises(ValueError, match="is not one of") as told:
+        make_covariance("none", 1, "auto")
+    known = re.findall(r"'(\w+)'", str(told.value).split("is not one of")[1])
+    assert COVARIANCES.keys() == {*known}
+
+
+def test_nothing_is_excused_that_is_not_tried():
+    """A row of the table that no estimator meets any more is to go."""
+    tried = [*ESTIMATORS, *MORE_ESTIMATORS]
+    for kind, some, _, _ in TABLE:
+        assert any(
+            isinstance(one, kind) and some.items() <= one.get_params().items() for one in tried
+        )
