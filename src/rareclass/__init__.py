@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         StochasticRankRC,
         rankrc_path,
     )
+    from rareclass.verbs.model import load
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "RankSVM",
     "StochasticRankRC",
     "__version__",
+    "load",
     "rankrc_path",
 ]
 
@@ -54,6 +56,7 @@ _HOME = {
     ),
     **dict.fromkeys(("MIBC", "MIBCCV"), "rareclass.moments"),
     **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
+    "load": "rareclass.verbs.model",
 }
 
 

@@ -270,8 +270,8 @@ def test_fit_says_what_memory_it_needs(train_csv: Path, rareclass: Run) -> None:
 def test_too_many_rare_rows_for_the_memory(
     fitted: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.verbs.memory_plan._LEAST_KERNEL_MEMORY", 1000)
-    monkeypatch.setattr("rareclass.verbs.memory_plan._MOST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.verbs.fit.memory_plan._LEAST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.verbs.fit.memory_plan._MOST_KERNEL_MEMORY", 1000)
     train = write(tmp_path / "t.csv", purchases())
     said = fit(rareclass, train, "--lam", 1)
     assert "18 distinct rare rows" in said

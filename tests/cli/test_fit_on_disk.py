@@ -13,7 +13,7 @@ from rareclass.verbs.model_file import load_model
 @pytest.fixture
 def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every table a large one."""
-    monkeypatch.setattr("rareclass.verbs.memory_plan.LARGE_SHARE", 1e12)
+    monkeypatch.setattr("rareclass.verbs.fit.memory_plan.LARGE_SHARE", 1e12)
 
 
 @pytest.mark.usefixtures("on_disk")

@@ -163,7 +163,7 @@ def test_wide_svmlight(tmp_path: Path, rareclass: Run) -> None:
 @pytest.fixture
 def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every table a large one."""
-    monkeypatch.setattr("rareclass.verbs.memory_plan.LARGE_SHARE", 1e12)
+    monkeypatch.setattr("rareclass.verbs.fit.memory_plan.LARGE_SHARE", 1e12)
 
 
 @pytest.mark.usefixtures("on_disk")
@@ -180,7 +180,7 @@ def test_rankrc_suggests_it_when_it_will_take_long(
     mibc: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("--target", "fraud", "--lam", "1", "--out", tmp_path / "m.skops")
-    monkeypatch.setattr("rareclass.verbs.fit.duration._QUESTION", 1e7)
+    monkeypatch.setattr("rareclass.verbs.fit.kernel_methods._QUESTION", 1e7)
     result = rareclass("fit", mibc / "train.csv", *words)
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
@@ -193,8 +193,8 @@ def test_rankrc_suggests_it_when_it_will_take_long(
 def test_rankrc_suggests_it_when_the_kernel_does_not_fit(
     mibc: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.verbs.memory_plan._LEAST_KERNEL_MEMORY", 1000)
-    monkeypatch.setattr("rareclass.verbs.memory_plan._MOST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.verbs.fit.memory_plan._LEAST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.verbs.fit.memory_plan._MOST_KERNEL_MEMORY", 1000)
     said = refused(rareclass, mibc / "train.csv")
     assert "18 distinct rare rows" in said
     assert "--method mibc" in said

@@ -11,7 +11,7 @@ from cli.conftest import Run, message
 from rareclass.cli.screen import output, print_confusion
 from rareclass.progress import track
 from rareclass.verbs.model_file import load_model
-from rareclass.verbs.targets.decision import Confusion
+from rareclass.verbs.targets.target import Confusion
 from real_data import real_file
 
 METHOD = ("--method", "ordinal-rankrc")
@@ -138,7 +138,7 @@ def test_a_table_on_disk(
     stays().write_csv(path) if suffix == ".csv" else stays().write_parquet(path)
     models = []
     for share in (4, 1e12):
-        monkeypatch.setattr("rareclass.verbs.memory_plan.LARGE_SHARE", share)
+        monkeypatch.setattr("rareclass.verbs.fit.memory_plan.LARGE_SHARE", share)
         out = tmp_path / f"{share}.skops"
         result = rareclass("fit", path, "-t", "days", *METHOD, "--lam", "0.01", "-o", out)
         assert result.exit_code == 0, result.output

@@ -17,8 +17,7 @@ from rich.console import Console
 from cli.conftest import Run, message, purchases
 from rareclass.cli.stream_screen import StreamScreen
 from rareclass.errors import InputError
-from rareclass.verbs.stream.checkpoint import checkpoints_in
-from rareclass.verbs.stream.folder import LOCK, claimed
+from rareclass.verbs.stream.checkpoint import LOCK, checkpoints_in, claimed
 from rareclass.verbs.stream.log import read_log, read_scores
 from rareclass.verbs.stream.loop import Event, Report
 from rareclass.verbs.stream.options import StreamOptions

@@ -7,15 +7,14 @@ import polars as pl
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.verbs.targets.held_out import Estimate
-from rareclass.verbs.targets.level_target import (
+from rareclass.verbs.targets.levels import (
     MOST_LEVELS,
     LevelTarget,
     as_numbers,
     codes_among,
     level_target,
 )
-from rareclass.verbs.targets.target import FoundLabels
+from rareclass.verbs.targets.target import FoundLabels, RankingEstimate
 
 
 def found(labels: list[str]) -> FoundLabels:
@@ -110,11 +109,13 @@ def test_infinite_numbers_are_refused() -> None:
 
 def test_few_held_out_rows_of_a_level_are_told() -> None:
     target = read(*"1112223334")
-    notes = target.notes_on_held_out(np.array([0] * 9 + [1], np.int16), Estimate([], 10.0))
+    notes = target.notes_on_held_out(np.array([0] * 9 + [1], np.int16), RankingEstimate([], 10.0))
     assert "held out of level 2 (1)" in notes[0]
     assert "No row was held out of levels 3, 4" in notes[1]
     assert len(notes) == 2
-    notes = target.notes_on_held_out(np.repeat(np.arange(4, dtype=np.int16), 9), Estimate([], 40.0))
+    notes = target.notes_on_held_out(
+        np.repeat(np.arange(4, dtype=np.int16), 9), RankingEstimate([], 40.0)
+    )
     assert "The 40 rows held out are copies of 36 distinct ones" in notes[0]
 
 

@@ -12,10 +12,9 @@ from scipy import sparse
 from rareclass.encoding.tables import encoded_width
 from rareclass.errors import InputError
 from rareclass.tables.table_file import open_table
-from rareclass.verbs.fit.duration import rankrc_seconds
+from rareclass.verbs.fit.kernel_methods import RankRCMethod, kernel_seconds
 from rareclass.verbs.fit.method import EncodedRows, TableSize, Terms
 from rareclass.verbs.fit.mibc_method import RIDGES, MIBCMethod
-from rareclass.verbs.fit.rankrc_method import RankRCMethod
 from rareclass.verbs.fit.training import Trained, train
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet, read_training_set
 from rareclass.verbs.model_file import load_model, save_model
@@ -204,7 +203,7 @@ def test_more_of_anything_takes_longer() -> None:
     size = TableSize(n_rows=10_000_000, n_rare=1000, n_columns=40, is_sparse=False)
 
     def seconds(size: TableSize = size, n_landmarks: int = 1000, memory: int = 1 << 30) -> float:
-        return rankrc_seconds(size, n_landmarks, n_solutions=85, memory=memory)
+        return kernel_seconds(size, n_landmarks, n_solutions=85, memory=memory)
 
     base = seconds()
     assert seconds(size._replace(n_rows=20_000_000)) == pytest.approx(2 * base, rel=0.1)
@@ -217,7 +216,7 @@ def test_more_of_anything_takes_longer() -> None:
 def test_the_estimate_is_right_where_it_was_measured() -> None:
     # docs/performance.md: RankRCCV with 3 folds and 16 lams, 1,000,000 x 40, in 1 GiB, 78 s.
     size = TableSize(n_rows=1_000_000, n_rare=1000, n_columns=40, is_sparse=False)
-    assert 78 / 2 < rankrc_seconds(size, 1000, 49, 1 << 30) < 78 * 2
+    assert 78 / 2 < kernel_seconds(size, 1000, 49, 1 << 30) < 78 * 2
 
 
 def test_the_width_of_a_table_is_about_that_of_its_encoding(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ import pytest
 from rareclass.errors import InputError
 from rareclass.rows import RowSource
 from rareclass.tables.table_file import open_table
-from rareclass.verbs import memory_plan as fit_memory
-from rareclass.verbs.fit.rankrc_method import RankRCMethod
+from rareclass.verbs.fit import memory_plan as fit_memory
+from rareclass.verbs.fit.kernel_methods import RankRCMethod
+from rareclass.verbs.fit.memory_plan import plan_memory
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, _sample, encode_on_disk
 from rareclass.verbs.fit.training import train
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet, read_training_set
-from rareclass.verbs.memory_plan import plan_memory
 
 SETTINGS = FitSettings(target="y", method=RankRCMethod(0.01), folds=2)
 

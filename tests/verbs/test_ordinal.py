@@ -15,16 +15,16 @@ from rareclass.metrics import mauc, roc_auc
 from rareclass.ranking import OrdinalRankRC
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
+from rareclass.verbs.evaluate import evaluate_file
+from rareclass.verbs.fit.kernel_methods import OrdinalMethod
 from rareclass.verbs.fit.method import EncodedRows, TableSize, Terms
-from rareclass.verbs.fit.ordinal_method import OrdinalMethod
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk
 from rareclass.verbs.fit.training import Trained, terms_of, train
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet, read_training_set
 from rareclass.verbs.model_file import load_model, save_model
-from rareclass.verbs.scoring import evaluate_file, score_file
-from rareclass.verbs.targets.decisions import decision_of
-from rareclass.verbs.targets.level_decision import LevelDecision
-from rareclass.verbs.targets.level_target import LevelTarget
+from rareclass.verbs.score import score_file
+from rareclass.verbs.targets import decision_of
+from rareclass.verbs.targets.levels import LevelDecision, LevelTarget
 from real_data import real_file
 
 WORDS = ("low", "medium", "high")
@@ -234,7 +234,7 @@ def test_labels_of_a_new_file() -> None:
 
 def test_lam_is_chosen_on_mauc_once_and_kept(grades_file: Path, monkeypatch: Any) -> None:
     lams = (4.0, 0.01, 1e-6)
-    monkeypatch.setattr("rareclass.verbs.fit.ordinal_method.PAPER_LAMS", lams)
+    monkeypatch.setattr("rareclass.verbs.fit.kernel_methods.PAPER_LAMS", lams)
     settings = replace(SETTINGS, method=OrdinalMethod(levels=WORDS))
     outcome = train(read(grades_file), settings)
     model, facts = outcome.content.model, outcome.content.metadata

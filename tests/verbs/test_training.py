@@ -8,7 +8,7 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.tables.table_file import open_table
-from rareclass.verbs.fit.rankrc_method import RankRCMethod
+from rareclass.verbs.fit.kernel_methods import RankRCMethod
 from rareclass.verbs.fit.training import train
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet, read_training_set
 
@@ -97,6 +97,6 @@ def test_a_mistake_of_the_program_is_not_called_memory(
         raise ValueError("a bug")
 
     data = read(noise(tmp_path / "t.csv", 1))
-    monkeypatch.setattr("rareclass.verbs.fit.rankrc_method.RankRCCV.fit", fail)
+    monkeypatch.setattr("rareclass.verbs.fit.kernel_methods.RankRCCV.fit", fail)
     with pytest.raises(ValueError, match="a bug"):
         train(data, FitSettings(target="y"))

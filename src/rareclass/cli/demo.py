@@ -7,8 +7,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from rareclass.cli.door import exit_codes_for_faults
 from rareclass.cli.evaluate import evaluate_and_report
-from rareclass.cli.faults import exit_codes_for_faults
 from rareclass.cli.fit import fit_and_save
 from rareclass.cli.score import score_and_report
 from rareclass.cli.screen import file_text, output, print_command, print_notes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from rareclass.cli.faults import exit_codes_for_faults
+from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
 from rareclass.cli.screen import (
     file_text,
     output,
@@ -15,11 +15,10 @@ from rareclass.cli.screen import (
     print_notes,
     print_seen,
 )
-from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 
 if TYPE_CHECKING:
+    from rareclass.verbs.evaluate import EvaluatedFile
     from rareclass.verbs.model_file import ModelFile
-    from rareclass.verbs.scoring import Evaluation
 
 
 @exit_codes_for_faults
@@ -35,7 +34,7 @@ def evaluate(
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
     from rareclass.atomic_file import check_not_input, check_writable
-    from rareclass.verbs.opening import open_model
+    from rareclass.verbs.model import open_model
 
     character = parse_separator(separator)
     if json_file is not None:
@@ -50,9 +49,9 @@ def evaluate(
 
 def evaluate_and_report(
     console: Console, content: "ModelFile", data: Path, separator: str | None = None
-) -> "Evaluation":
+) -> "EvaluatedFile":
     """Evaluate a model on a file and print the measures."""
-    from rareclass.verbs.scoring import evaluate_file
+    from rareclass.verbs.evaluate import evaluate_file
 
     print_notes(console, content.notices)
     evaluation = evaluate_file(content, data, separator)
@@ -69,7 +68,7 @@ def evaluate_and_report(
     return evaluation
 
 
-def _write_json(path: Path, evaluation: "Evaluation") -> None:
+def _write_json(path: Path, evaluation: "EvaluatedFile") -> None:
     import json
 
     from rareclass.atomic_file import replacing

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from rareclass.cli.faults import exit_codes_for_faults
+from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
 from rareclass.cli.method import (
     COST_OPTION,
     COVARIANCE_OPTION,
@@ -27,7 +27,6 @@ from rareclass.cli.screen import (
     print_estimate,
     print_notes,
 )
-from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
@@ -104,8 +103,8 @@ def fit(
     from rareclass.atomic_file import check_not_input, check_writable
     from rareclass.rows.scratch import scratch_folder
     from rareclass.tables.table_file import open_table
+    from rareclass.verbs.fit.memory_plan import plan_memory
     from rareclass.verbs.fit.training_set import FitSettings
-    from rareclass.verbs.memory_plan import plan_memory
 
     check_not_input(out, "--out", {"the training file": train})
     check_writable(out)

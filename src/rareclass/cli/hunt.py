@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rareclass.cli.faults import exit_codes_for_faults
+from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
 from rareclass.cli.hunt_screen import print_files, print_hunt, print_table_read
 from rareclass.cli.method import parse_strength
 from rareclass.cli.screen import output
-from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:

@@ -113,7 +113,7 @@ def method_from(method: MethodName, given: Given) -> "Method":
 
 
 def _rankrc(given: Given) -> "Method":
-    from rareclass.verbs.fit.rankrc_method import RankRCMethod
+    from rareclass.verbs.fit.kernel_methods import RankRCMethod
 
     return RankRCMethod(parse_strength("--lam", given.lam))
 
@@ -126,7 +126,7 @@ def _mibc(given: Given) -> "Method":
 
 
 def _ordinal_rankrc(given: Given) -> "Method":
-    from rareclass.verbs.fit.ordinal_method import OrdinalMethod
+    from rareclass.verbs.fit.kernel_methods import OrdinalMethod
 
     return OrdinalMethod(parse_strength("--lam", given.lam), parse_levels(given.levels))
 

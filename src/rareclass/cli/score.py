@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from rareclass.cli.faults import exit_codes_for_faults
+from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
 from rareclass.cli.screen import file_text, output, print_notes, print_seen
-from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 
 if TYPE_CHECKING:
     from rareclass.verbs.model_file import ModelFile
@@ -35,8 +34,8 @@ def score(
     For a model of levels: score (higher: a higher level), level, and percentile of all rows.
     """
     from rareclass.atomic_file import check_not_input
-    from rareclass.verbs.opening import open_model
-    from rareclass.verbs.scoring import check_score_path
+    from rareclass.verbs.model import open_model
+    from rareclass.verbs.score import check_score_path
 
     character = parse_separator(separator)
     check_not_input(out, "--out", {"the model": model})
@@ -54,7 +53,7 @@ def score_and_report(
     separator: str | None = None,
 ) -> None:
     """Score a file and print what came out."""
-    from rareclass.verbs.scoring import score_file
+    from rareclass.verbs.score import score_file
 
     print_notes(console, content.notices)
     scoring = score_file(content, data, out, id_column, separator)

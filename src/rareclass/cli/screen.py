@@ -12,9 +12,8 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from rareclass.tables.columns import Column
-    from rareclass.verbs.scoring import Seen
-    from rareclass.verbs.targets.decision import Confusion
-    from rareclass.verbs.targets.held_out import Estimate
+    from rareclass.verbs.scored import Seen
+    from rareclass.verbs.targets.target import Confusion, RankingEstimate
 
 MOST_COLUMNS_SHOWN = 40
 _NARROW = 72
@@ -81,7 +80,7 @@ def print_columns(console: Console, columns: Sequence["Column"]) -> None:
         console.print(f"and {len(rest)} more like these ({listed})")
 
 
-def print_estimate(console: Console, estimate: "Estimate") -> None:
+def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
     """Print measures with their intervals."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("Measure")

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rareclass.cli.faults import exit_codes_for_faults
+from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
 from rareclass.cli.screen import file_text, output, print_command
-from rareclass.cli.separator import SEPARATOR_OPTION, parse_separator
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
@@ -144,9 +143,9 @@ def stream(
 def _learn(console: "Console", options: "StreamOptions", folder: Path) -> int | None:
     """Run the stream on the screen; returns the signal that stopped it, if any."""
     from rareclass.cli.stream_screen import StreamScreen
-    from rareclass.verbs.stream.folder import claimed
-    from rareclass.verbs.stream.interruption import Interruption
+    from rareclass.verbs.stream.checkpoint import claimed
     from rareclass.verbs.stream.loop import StreamLoop
+    from rareclass.verbs.stream.reading import Interruption
 
     interruption = Interruption()
     with claimed(folder), interruption.heeded():

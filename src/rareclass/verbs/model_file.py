@@ -14,7 +14,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
-from rareclass.verbs.targets.decisions import needed_for_decisions
+from rareclass.verbs.targets import needed_for_decisions
 
 FORMAT = 1
 # What scoring and evaluating look up in the metadata, besides what decisions do.

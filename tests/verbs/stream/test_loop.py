@@ -15,13 +15,12 @@ from rareclass.tables.batch import Batch
 from rareclass.tables.csv_source import CsvSource
 from rareclass.verbs.stream import loop as loop_module
 from rareclass.verbs.stream import reading
-from rareclass.verbs.stream.checkpoint import checkpoints_in, load_newest, rows_of
-from rareclass.verbs.stream.folder import claimed
-from rareclass.verbs.stream.interruption import Interruption
+from rareclass.verbs.stream.checkpoint import checkpoints_in, claimed, load_newest, rows_of
 from rareclass.verbs.stream.learners import LEARNERS, make_learner, parse_parameters
 from rareclass.verbs.stream.log import read_log
 from rareclass.verbs.stream.loop import Event, StreamLoop
 from rareclass.verbs.stream.options import StreamOptions
+from rareclass.verbs.stream.reading import Interruption
 from rareclass.verbs.stream.window import Window
 from verbs.stream.messy_stream import COLUMNS, assert_same, messy_records, outcome, write_csv
 

@@ -12,7 +12,7 @@ from rareclass.memory import size_text
 from rareclass.moments import MIBC, MIBCCV
 from rareclass.moments.mibc_cv import PAPER_CS
 from rareclass.verbs.fit.method import EncodedRows, TableSize, Terms, how_chosen
-from rareclass.verbs.targets.rare_target import RareTarget, rare_target
+from rareclass.verbs.targets.rare_class import RareTarget, rare_target
 from rareclass.verbs.targets.target import FoundLabels
 
 DEFAULT_COST = 1.0

@@ -13,8 +13,8 @@ from rareclass.verbs.fit.method import EncodedRows, Method, Terms
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet
 from rareclass.verbs.model_file import ModelFile
-from rareclass.verbs.targets.decisions import decision_of
-from rareclass.verbs.targets.held_out import Estimate
+from rareclass.verbs.targets import decision_of
+from rareclass.verbs.targets.target import RankingEstimate
 from rareclass.verbs.warning_notes import warnings_as
 
 # Scores of this many rows say where a new score stands among them.
@@ -30,7 +30,7 @@ class Trained:
     ----------
     content : ModelFile
         What to save.
-    estimate : Estimate or None
+    estimate : RankingEstimate or None
         How the model does on rows it was not trained on.
     method : Method
         How it was trained, with the parameter used.
@@ -43,7 +43,7 @@ class Trained:
     """
 
     content: ModelFile
-    estimate: Estimate | None
+    estimate: RankingEstimate | None
     method: Method
     decided: list[str]
     summary: list[str]
@@ -158,7 +158,7 @@ def _quantiles(encoder: Any, model: Any, data: TrainingSet, seed: int) -> list[f
 def _metadata(
     data: TrainingSet,
     settings: FitSettings,
-    estimate: Estimate | None,
+    estimate: RankingEstimate | None,
     refitted: bool,
 ) -> dict[str, Any]:
     return data.target.metadata() | {

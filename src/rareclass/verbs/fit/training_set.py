@@ -18,8 +18,8 @@ from rareclass.rows.equal_rows import equal_rows
 from rareclass.tables.columns import Column, mean_of_target_named
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
+from rareclass.verbs.fit.kernel_methods import RankRCMethod
 from rareclass.verbs.fit.method import Method, TableSize
-from rareclass.verbs.fit.rankrc_method import RankRCMethod
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, distinct_on_disk
 from rareclass.verbs.targets.target import FoundLabels, Target
 

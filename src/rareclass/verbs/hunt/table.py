@@ -17,7 +17,7 @@ from rareclass.tables.column_facts import facts_of
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, open_table
-from rareclass.verbs.memory_plan import ENCODED_COPIES, plan_memory
+from rareclass.verbs.fit.memory_plan import ENCODED_COPIES, plan_memory
 
 # What a row without a label is called among the labels.
 UNLABELLED = ""

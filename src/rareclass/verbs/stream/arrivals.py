@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.raw_cells import is_empty, read_labels, read_words
-from rareclass.verbs.stream.held_rows import HeldRow, HeldRows
+from rareclass.verbs.stream.waiting_rows import HeldRow, WaitingRows
 
 
 class Arrivals(NamedTuple):
@@ -47,7 +47,7 @@ class Arrivals(NamedTuple):
     rejected: list[Rejected]
 
 
-def sort_arrivals(batch: Batch, schema: Schema, held: HeldRows, n_before: int) -> Arrivals:
+def sort_arrivals(batch: Batch, schema: Schema, held: WaitingRows, n_before: int) -> Arrivals:
     """Decide what the rows of a batch are, and bring the held rows up to date.
 
     Parameters
@@ -56,7 +56,7 @@ def sort_arrivals(batch: Batch, schema: Schema, held: HeldRows, n_before: int) -
         Rows as they were read.
     schema : Schema
         What they should hold.
-    held : HeldRows
+    held : WaitingRows
         The rows that wait; changed. Vectors and scores of those added are yet to be set.
     n_before : int
         Records of the stream before this batch.
@@ -85,7 +85,7 @@ def _sorted_by_id(
     checked: Batch,
     rejected: list[Rejected],
     schema: Schema,
-    held: HeldRows,
+    held: WaitingRows,
     numbers: NDArray[np.int64],
 ) -> Arrivals:
     ids, labels = _ids_and_labels(batch, schema)

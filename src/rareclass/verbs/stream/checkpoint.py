@@ -1,10 +1,12 @@
-"""The whole state of a stream on disk: written whole or not at all, the last two kept."""
+"""The folder of a stream, one process at a time: its whole state on disk, the last two kept."""
 
 import json
 import os
 import re
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +15,7 @@ import numpy as np
 from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
 
+LOCK = "rareclass-stream.lock"
 FORMAT = 1
 KEPT = 2
 _JSON = "json"
@@ -196,3 +199,93 @@ def _as_plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a checkpoint cannot hold {type(value).__name__}")
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[Path]:
+    """Make the folder if need be and keep other processes out of it until the block ends.
+
+    The lock is the operating system's: it goes with the process, however that ends.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the stream keeps its checkpoints, log, scores and rejected rows.
+
+    Raises
+    ------
+    InputError
+        When it cannot be made, holds files of something else, or is in use.
+    """
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(
+            f"--checkpoint {folder} is a file.", "Give the name of a folder."
+        ) from None
+    except OSError as error:
+        raise _unusable(folder, error) from error
+    _check_ours(folder)
+    try:
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise _unusable(folder, error) from error
+    is_locked = False
+    try:
+        _lock(handle, folder)
+        is_locked = True
+        _remove_left_over(folder)
+        yield folder
+    finally:
+        if is_new and is_locked:  # otherwise it is another process's, which has just made it too
+            _remove_if_unused(folder)
+        os.close(handle)
+
+
+def _check_ours(folder: Path) -> None:
+    """Files are removed and cut here: a folder that a stream did not make is left alone."""
+    if (folder / LOCK).exists() or checkpoints_in(folder):
+        return
+    other = next(iter(sorted(folder.iterdir())), None)
+    if other is not None:
+        raise InputError(
+            f"--checkpoint {folder} holds files of something else, {other.name!r} for one.",
+            "Give a new folder, or an empty one.",
+        )
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            f"--checkpoint {folder} is in use by another running rareclass stream.",
+            "Wait for it to end, stop it with Ctrl-C, or give another folder.",
+        ) from None
+    except OSError:  # a network disk without locks: nothing can be said
+        return
+
+
+def _remove_left_over(folder: Path) -> None:
+    """Remove temporary files of a process that was killed while it wrote a checkpoint."""
+    for path in folder.glob(".checkpoint-*.npz"):
+        path.unlink()
+
+
+def _remove_if_unused(folder: Path) -> None:
+    """Leave nothing behind a stream that could not begin."""
+    if [path.name for path in folder.iterdir()] == [LOCK]:
+        with suppress(OSError):
+            (folder / LOCK).unlink()
+            folder.rmdir()
+
+
+def _unusable(folder: Path, error: OSError) -> InputError:
+    return InputError(
+        f"Cannot use the folder {folder}: {error.strerror}.", "Give another with --checkpoint."
+    )

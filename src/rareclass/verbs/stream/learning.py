@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from rareclass.errors import InputError
 from rareclass.verbs.stream.arrivals import Arrivals
-from rareclass.verbs.stream.held_rows import HeldRow
 from rareclass.verbs.stream.state import CLASSES, StreamState
+from rareclass.verbs.stream.waiting_rows import HeldRow
 
 FloatArray = NDArray[np.float64]
 

@@ -16,16 +16,20 @@ from rareclass.tables.batch import Batch, columns_fault
 from rareclass.tables.sources import Source, open_source
 from rareclass.verbs.stream.arrivals import Arrivals, sort_arrivals
 from rareclass.verbs.stream.checkpoint import load_newest, save_checkpoint
-from rareclass.verbs.stream.held_rows import HeldRows
-from rareclass.verbs.stream.interruption import Interruption
-from rareclass.verbs.stream.label_names import label_names
 from rareclass.verbs.stream.learners import make_learner
 from rareclass.verbs.stream.learning import learn
 from rareclass.verbs.stream.log import log_parts, score_parts
 from rareclass.verbs.stream.options import StreamOptions
-from rareclass.verbs.stream.reading import BoundedReader
+from rareclass.verbs.stream.reading import BoundedReader, Interruption
 from rareclass.verbs.stream.rejects import RejectedFile
-from rareclass.verbs.stream.state import Counters, StreamState, from_checkpoint, to_checkpoint
+from rareclass.verbs.stream.state import (
+    Counters,
+    StreamState,
+    from_checkpoint,
+    label_names,
+    to_checkpoint,
+)
+from rareclass.verbs.stream.waiting_rows import WaitingRows
 from rareclass.verbs.stream.window import Window, WindowMeasures
 
 # Rows that the kinds of the columns are found from.
@@ -216,7 +220,7 @@ class StreamLoop:
         self.state = StreamState(
             encoder=OnlineEncoder(schema, options.max_categories, options.half_life, options.tails),
             learner=make_learner(options.learner, options.parameters),
-            held=HeldRows(options.hold),
+            held=WaitingRows(options.hold),
             window=Window(options.window, options.top),
             counters=Counters(),
             rejected=RejectedFile(self.folder),

@@ -1,13 +1,17 @@
-"""Batches that end where reports and checkpoints are due."""
+"""Batches that end where reports and checkpoints are due, or where the process is to stop."""
 
+import signal
+import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rareclass.tables.batch import Batch
-from rareclass.verbs.stream.interruption import Interruption
 
 if TYPE_CHECKING:
     from rareclass.tables.sources import Source
@@ -15,6 +19,52 @@ if TYPE_CHECKING:
 MOST_ROWS = 16_384
 # Records that are looked at for each of the first rows wanted.
 _MOST_BAD = 100
+
+
+class Interruption:
+    """Whether the process was asked to stop.
+
+    Attributes
+    ----------
+    signal : int or None
+        The signal that came; None so far.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._waiting = False
+
+    @contextmanager
+    def while_waiting(self) -> Iterator[None]:
+        """Within the block, and only there, the first signal raises `KeyboardInterrupt`."""
+        self._waiting = True
+        try:
+            if self.signal is not None:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._waiting = False
+
+    @contextmanager
+    def heeded(self) -> Iterator[None]:
+        """Take over SIGINT and SIGTERM within the block; a second one raises at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # only the main thread may
+            return
+        before: dict[int, Any] = {}
+        try:
+            for number in (int(signal.SIGINT), int(signal.SIGTERM)):
+                before[number] = signal.signal(number, self._note)
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        again = self.signal is not None
+        self.signal = number
+        if again or self._waiting:
+            raise KeyboardInterrupt
 
 
 class BoundedReader:

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.online.state import flatten, unflatten
-from rareclass.verbs.stream.held_rows import HeldRows
+from rareclass.tables.batch import Batch
+from rareclass.tables.raw_cells import read_labels
 from rareclass.verbs.stream.learners import make_learner
 from rareclass.verbs.stream.options import StreamOptions
 from rareclass.verbs.stream.rejects import RejectedFile
+from rareclass.verbs.stream.waiting_rows import WaitingRows
 from rareclass.verbs.stream.window import Window
 
 if TYPE_CHECKING:
     from rareclass.online.ranker import OnlineRanker
 
+_OTHER_LABEL = {"0": "1", "-1": "1", "false": "true", "no": "yes"}
 CLASSES = (0, 1)  # the rest, the rare class
 
 
@@ -51,7 +54,7 @@ class StreamState:
         With the schema.
     learner : OnlineRanker
         Begun with the first row.
-    held : HeldRows
+    held : WaitingRows
     window : Window
     counters : Counters
     rejected : RejectedFile
@@ -65,7 +68,7 @@ class StreamState:
 
     encoder: OnlineEncoder
     learner: "OnlineRanker"
-    held: HeldRows
+    held: WaitingRows
     window: Window
     counters: Counters
     rejected: RejectedFile
@@ -99,7 +102,7 @@ def from_checkpoint(saved: dict[str, Any], folder: Path) -> StreamState:
     return StreamState(
         encoder=OnlineEncoder.from_state(saved["encoder"]),
         learner=learner_of(saved),
-        held=HeldRows.from_state(saved["held"]),
+        held=WaitingRows.from_state(saved["held"]),
         window=Window.from_state(saved["window"]),
         counters=Counters(**saved["counters"]),
         rejected=RejectedFile.from_state(folder, saved["rejected"]),
@@ -117,3 +120,23 @@ def learner_of(saved: dict[str, Any]) -> "OnlineRanker":
         learner.start(kept["n_features"], CLASSES)
         learner.state_ = unflatten(learner.state_, kept["state"])
     return learner
+
+
+def label_names(first: Batch, target: str, positive: str | None) -> dict[str, str]:
+    """Return what the rare class and the rest are called in the first rows of a stream.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cells = {"y": np.array(["no", None], object)}
+    >>> label_names(Batch(cells, np.array([2, 3]), "", [], 2, {}), "y", None)
+    {'rare': 'yes', 'rest': 'no'}
+    """
+    labels, _ = read_labels(first.columns[target], positive)
+    names: dict[float, str] = {}
+    for label, cell in zip(labels.tolist(), first.columns[target].tolist(), strict=True):
+        if label == label:
+            names.setdefault(label, str(cell).strip())
+    rest = names.get(0.0, "0" if positive is None else "rest")
+    rare = positive if positive is not None else names.get(1.0)
+    return {"rare": rare or _OTHER_LABEL.get(rest.lower(), "1"), "rest": rest}

@@ -1,12 +1,172 @@
-"""What training knows of a target: the order of its labels, and which rows are the majority."""
+"""What a target is to training, and to scores: its codes, decisions, and how good these are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.verbs.targets.held_out import Estimate
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure with its 95 % interval.
+
+    Attributes
+    ----------
+    name : str
+        What is measured.
+    value, low, high : float
+        The value and its interval.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class RankingEstimate:
+    """Measures of a ranking on some rows.
+
+    Attributes
+    ----------
+    measures : list of Measure
+        Such as AUC, average precision, precision at k.
+    n_rows : float
+        Number of rows, copies included.
+    n_rare : float or None
+        Rare ones of them, where there is a rare class.
+    """
+
+    measures: list[Measure]
+    n_rows: float
+    n_rare: float | None = None
+
+    def rows_text(self, which: str = "") -> str:
+        """Return the rows in words, such as 1,200 rows, 24 of them rare."""
+        of_them = "" if self.n_rare is None else f", {self.n_rare:,.0f} of them rare"
+        return f"{self.n_rows:,.0f} {which}rows{of_them}"
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return the estimate as dictionaries and numbers."""
+        rare = {} if self.n_rare is None else {"n_rare": self.n_rare}
+        return {
+            "n_rows": self.n_rows,
+            **rare,
+            "measures": {
+                measure.name: {"value": measure.value, "low": measure.low, "high": measure.high}
+                for measure in self.measures
+            },
+        }
+
+
+def as_measure(name: str, interval: Sequence[float]) -> Measure:
+    """Return an interval (value, low, high) under a name."""
+    value, low, high = (float(number) for number in interval)
+    return Measure(name, value, low, high)
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Rows counted by what they are and what they are called.
+
+    Attributes
+    ----------
+    title : str
+        What decides.
+    is_names, called_names : list of str
+        Of rows and columns.
+    counts : ndarray of shape (n_is, n_called)
+        Rows, copies included.
+    lines : list of str
+        What it comes to.
+    numbers : dict
+        The same as plain data.
+    in_brief : list of str
+        The lines that ``rareclass fit`` prints.
+    """
+
+    title: str
+    is_names: list[str]
+    called_names: list[str]
+    counts: NDArray[Any]
+    lines: list[str]
+    numbers: dict[str, Any]
+    in_brief: list[str] = field(default_factory=list)
+
+
+class Decision(Protocol):
+    """Turns scores into decisions, and compares them with labels.
+
+    It is made from a model and its metadata.
+
+    Attributes
+    ----------
+    needed : set of str
+        What it looks up in the metadata of a model file.
+    quantiles : str
+        Where the metadata have the training scores that a percentile is among.
+    column : str
+        What the column of decisions is called in a file of scores.
+    n_codes : int
+        Decisions there are.
+    """
+
+    needed: ClassVar[set[str]]
+    quantiles: ClassVar[str]
+    column: ClassVar[str]
+    n_codes: int
+    names: list[str]
+    thresholds: NDArray[np.float64]
+
+    def __init__(self, model: Any, metadata: dict[str, Any]) -> None: ...
+
+    def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the code that each score is called."""
+        ...
+
+    def cells(self, called: NDArray[np.intp]) -> pl.Series:
+        """Return codes as they are written into a file of scores."""
+        ...
+
+    def rules(self) -> list[str]:
+        """Return how it decides, where ``rareclass fit`` says so."""
+        ...
+
+    def sentence(self, n_called: NDArray[np.intp]) -> str:
+        """Say how many rows were called what; `n_called` counts the rows of each code."""
+        ...
+
+    def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
+        """Return the codes of labels of a new file as text; -1 for an empty one.
+
+        Raises
+        ------
+        InputError
+            On a label that is unknown, or too few different ones to measure a ranking.
+        """
+        ...
+
+    def estimate(
+        self,
+        y: NDArray[np.integer],
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+    ) -> RankingEstimate:
+        """Return measures of scores with 95 % intervals; `weight` counts copies."""
+        ...
+
+    def confusion(
+        self,
+        y: NDArray[np.integer],
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+    ) -> Confusion:
+        """Compare decisions with codes."""
+        ...
 
 
 class FoundLabels(NamedTuple):
@@ -77,7 +237,7 @@ class Target(Protocol):
         """Return what may be odd about it."""
         ...
 
-    def notes_on_held_out(self, y: NDArray[np.int16], estimate: Estimate) -> list[str]:
+    def notes_on_held_out(self, y: NDArray[np.int16], estimate: RankingEstimate) -> list[str]:
         """Return what makes an estimate rough; `y` are the codes of the rows held out."""
         ...
 

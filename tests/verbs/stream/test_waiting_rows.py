@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rareclass.verbs.stream.held_rows import HeldRows
+from rareclass.verbs.stream.waiting_rows import WaitingRows
 
 
 @given(
@@ -15,7 +15,7 @@ from rareclass.verbs.stream.held_rows import HeldRows
     capacity=st.integers(1, 4),
 )
 def test_holds_what_a_plain_list_holds(steps: list[tuple[bool, int]], capacity: int) -> None:
-    held, plain, dropped = HeldRows(capacity), [], 0
+    held, plain, dropped = WaitingRows(capacity), [], 0
     for number, (adds, which) in enumerate(steps):
         name = f"id-{which}"
         known = [arrival for waiting, arrival in plain if waiting == name]
@@ -33,7 +33,7 @@ def test_holds_what_a_plain_list_holds(steps: list[tuple[bool, int]], capacity: 
         assert len(held) == len(plain)
         assert all(waiting in held for waiting, _ in plain)
         assert held.n_dropped == dropped
-    again = HeldRows.from_state(held.to_state())
+    again = WaitingRows.from_state(held.to_state())
     assert again.n_dropped == dropped
     for waiting, arrival in plain:
         row = again.take(waiting)
@@ -43,19 +43,19 @@ def test_holds_what_a_plain_list_holds(steps: list[tuple[bool, int]], capacity: 
 
 
 def test_the_same_id_twice_is_refused() -> None:
-    held = HeldRows(3)
+    held = WaitingRows(3)
     held.hold("a", 1)
     with pytest.raises(ValueError, match="'a' is held already"):
         held.hold("a", 2)
 
 
 def test_state_is_arrays_and_json_and_keeps_who_is_oldest() -> None:
-    held = HeldRows(2)
+    held = WaitingRows(2)
     held.hold("a", 1)
     held.hold("b", 2)
     state = held.to_state()
     json.dumps({key: value for key, value in state.items() if not isinstance(value, np.ndarray)})
-    again = HeldRows.from_state(state)
+    again = WaitingRows.from_state(state)
     again.hold("c", 3)
     assert "a" not in again
     assert "b" in again

@@ -30,7 +30,7 @@ class HeldRow:
         self.arrival, self.vector, self.score = arrival, vector, score
 
 
-class HeldRows:
+class WaitingRows:
     """Rows by id until their label comes; when there are too many, the oldest is dropped.
 
     Parameters
@@ -49,7 +49,7 @@ class HeldRows:
 
     Examples
     --------
-    >>> held = HeldRows(capacity=2)
+    >>> held = WaitingRows(capacity=2)
     >>> for number, name in enumerate("abc", start=1):
     ...     _ = held.hold(name, number)
     >>> "a" in held, held.take("b").arrival, len(held), held.n_dropped
@@ -109,7 +109,7 @@ class HeldRows:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "HeldRows":
+    def from_state(cls, state: dict[str, Any]) -> "WaitingRows":
         """Return the rows that `to_state` described."""
         held = cls(int(state["capacity"]))
         held.n_dropped = int(state["n_dropped"])

@@ -1,4 +1,4 @@
-"""A target whose labels have an order, from the lowest level to the highest."""
+"""Labels that have an order: levels, each called between the thresholds of its scores."""
 
 import re
 from collections.abc import Sequence
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.errors import InputError, nearest_name
-from rareclass.verbs.targets.held_out import Estimate
-from rareclass.verbs.targets.target import FoundLabels
+from rareclass.metrics import mauc_interval, roc_auc_interval
+from rareclass.verbs.targets.target import Confusion, FoundLabels, RankingEstimate, as_measure
 
 KIND = "levels"
 # Numbers with more different values than this are a measurement; those of levels are few.
@@ -95,7 +96,7 @@ class LevelTarget:
             )
         return notes
 
-    def notes_on_held_out(self, y: NDArray[np.int16], estimate: Estimate) -> list[str]:
+    def notes_on_held_out(self, y: NDArray[np.int16], estimate: RankingEstimate) -> list[str]:
         """Say of which levels few distinct rows were held out, or none."""
         counts = np.bincount(y, minlength=len(self.levels))
         present = self.level_counts > 0
@@ -139,6 +140,133 @@ class LevelTarget:
             "level_counts": [int(n) for n in self.level_counts],
             "majority_level": self.levels[self.majority],
         }
+
+
+class LevelDecision:
+    """Code k where ``thresholds[k - 1] < score <= thresholds[k]``.
+
+    See `rareclass.verbs.targets.target.Decision`.
+
+    Parameters
+    ----------
+    model : estimator
+        Its ``thresholds_`` are the scores at which levels end.
+    metadata : dict
+        Of the model file.
+    """
+
+    needed: ClassVar[set[str]] = {"levels", "quantiles"}
+    quantiles: ClassVar[str] = "quantiles"
+    column: ClassVar[str] = "level"
+
+    def __init__(self, model: Any, metadata: dict[str, Any]) -> None:
+        self.thresholds = np.asarray(model.thresholds_)
+        self.names: list[str] = metadata["levels"]
+        self.n_codes = len(self.names)
+
+    def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the position of the level of each score."""
+        return np.searchsorted(self.thresholds, scores, side="left")
+
+    def cells(self, called: NDArray[np.intp]) -> pl.Series:
+        """Return levels, as numbers where all of them are."""
+        numbers = as_numbers(self.names)
+        names = pl.Series(self.column, self.names if numbers is None else numbers)
+        return names.gather(called)
+
+    def rules(self) -> list[str]:
+        """Return the scores of each level, and the levels that no score is called."""
+        ends = [-np.inf, *self.thresholds, np.inf]
+        called = [k for k in range(self.n_codes) if ends[k] < ends[k + 1]]
+        named = [f"{self.names[k]} up to {ends[k + 1]:.3g}" for k in called[:-1]]
+        named.append(f"{self.names[called[-1]]} above" if named else self.names[called[-1]])
+        lines = [f"Levels by score: {', '.join(named)}"]
+        never = [self.names[k] for k in range(self.n_codes) if k not in called]
+        if never:
+            lines.append(f"Never called, for others are nearer at any score: {', '.join(never)}")
+        return lines
+
+    def sentence(self, n_called: NDArray[np.intp]) -> str:
+        """Say how many were called each level."""
+        each = zip(self.names, n_called, strict=True)
+        named = ", ".join(f"{name} ({n:,})" for name, n in each if n)
+        return f"Scored {int(n_called.sum()):,} rows; they are called {named}."
+
+    def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
+        """Return positions of levels, however the new file writes them."""
+        code_of = codes_among(labels.drop_nulls().unique().to_list(), self.names)
+        codes = labels.replace_strict(code_of, default=-1, return_dtype=pl.Int64).to_numpy()
+        unknown = np.flatnonzero((codes < 0) & labels.is_not_null().to_numpy())
+        if len(unknown):
+            row = int(unknown[0])
+            raise InputError(
+                f"{file}: the target value {labels[row]!r} at row {row + 1} is not among the "
+                f"levels of the model: {', '.join(self.names)}.",
+                "Correct it, or leave it empty: rows without a target are left out.",
+            )
+        present = np.unique(codes[codes >= 0])
+        if len(present) < 2:
+            held = f"only {self.names[present[0]]!r}" if len(present) else "nothing"
+            raise InputError(
+                f"{file}: the target holds {held}.",
+                "Rows of two levels are needed to measure a ranking.",
+            )
+        return codes.astype(np.intp)
+
+    def estimate(
+        self,
+        y: NDArray[np.integer],
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+    ) -> RankingEstimate:
+        """Return MAUC, and the AUC of the rows above each level that some are above."""
+        order = range(self.n_codes)
+        measures = [as_measure("MAUC", mauc_interval(y, scores, weight, levels=order))]
+        present = np.unique(y)
+        if len(present) > 2:  # of two levels it is the MAUC
+            for code in present[:-1]:
+                interval = roc_auc_interval(y > code, scores, weight)
+                measures.append(as_measure(f"AUC above {self.names[code]}", interval))
+        return RankingEstimate(measures, float(len(y) if weight is None else weight.sum()))
+
+    def confusion(
+        self,
+        y: NDArray[np.integer],
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+    ) -> Confusion:
+        """Return rows by level and called level, and how far these are apart."""
+        called, n = self.decide(scores), self.n_codes
+        counts = np.bincount(n * np.asarray(y, dtype=np.intp) + called, weight, n * n)
+        counts = counts.reshape(n, n)
+        distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+        n_rows = counts.sum(axis=1)
+        present = n_rows > 0
+        errors = (counts * distance).sum(axis=1)
+        right, near = counts.trace() / n_rows.sum(), counts[distance <= 1].sum() / n_rows.sum()
+        error = errors.sum() / n_rows.sum()
+        balanced = (errors[present] / n_rows[present]).mean()
+        within = f", {near:.1%} within one level" if n > 2 else ""
+        lines = [
+            f"Called the right level: {right:.1%} of the rows{within}",
+            f"Distance to the right level: {error:.3f} levels on average; {balanced:.3f} when each "
+            "level counts the same",
+        ]
+        return Confusion(
+            "At the model's thresholds",
+            self.names,
+            self.names,
+            counts,
+            lines,
+            {
+                "confusion": {"levels": self.names, "is_by_called": counts.tolist()},
+                "right": float(right),
+                "within_one_level": float(near),
+                "mean_distance": float(error),
+                "mean_distance_levels_alike": float(balanced),
+            },
+            in_brief=lines,
+        )
 
 
 def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> LevelTarget:

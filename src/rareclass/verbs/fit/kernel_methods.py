@@ -1,0 +1,253 @@
+"""RankRC and OrdinalRankRC as the command line runs them: landmarks, lam, memory, duration."""
+
+from dataclasses import dataclass, replace
+from math import log2
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from rareclass.errors import InputError
+from rareclass.memory import size_text
+from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
+from rareclass.ranking.preparation import held_whole_bytes
+from rareclass.ranking.rankrc_cv import PAPER_LAMS
+from rareclass.verbs.fit.method import EncodedRows, TableSize, Terms, how_chosen
+from rareclass.verbs.targets.levels import LevelTarget, level_target
+from rareclass.verbs.targets.rare_class import RareTarget, rare_target
+from rareclass.verbs.targets.target import FoundLabels
+
+DEFAULT_LAM = 2.0**-8
+# More rare rows than this are thinned to well-spread ones; fewer are joined by some majority
+# rows, which costs little and helps most where rare rows are few (docs/decisions/0006).
+MOST_RARE_LANDMARKS = 1000
+MAJORITY_LANDMARKS = 200
+# From this on a fit is called long.
+LONG_SECONDS = 1800.0
+
+# Nanoseconds on two cores, from `benchmarks.run scale` and `peers` (docs/performance.md): of a
+# kernel entry that a solver asks about once; of working an entry out, and of a feature in it.
+_QUESTION, _ENTRY, _FEATURE = 0.35, 0.6, 0.02
+# A stored number of a sparse row costs more.
+_STORED = 0.2
+# Passes for a lam: fewest, from a million rows on, and most, on small tables.
+_LEAST_PASSES, _MOST_PASSES, _MANY_ROWS = 4.5, 12.0, 1e6
+# Solvers whose questions are answered in the same pass.
+_AT_ONCE = 16
+# Bytes of a kernel entry of a table as large as counts here.
+_ENTRY_BYTES = 4
+
+
+@dataclass(frozen=True)
+class KernelMethod:
+    """What the kernel machines have in common; ``lam`` None chooses it by cross-validation.
+
+    See `rareclass.verbs.fit.method.Method`.
+    """
+
+    parameter: ClassVar[str] = "lam"
+
+    lam: float | None = None
+
+    def seconds(self, size: TableSize, terms: Terms) -> float:
+        """About how long it takes: every lam on every fold, and the folds' thresholds."""
+        n_lams = len(PAPER_LAMS) if self.lam is None else 1
+        n_solutions = terms.folds * n_lams + terms.folds
+        return kernel_seconds(size, n_landmarks(size.n_rare), n_solutions, terms.memory)
+
+    def lams(self) -> Any:
+        """Even one lam is cross-validated: thresholds need scores of rows held out."""
+        return PAPER_LAMS if self.lam is None else (self.lam,)
+
+    def lam_unchosen(self, what: str, notes: list[str]) -> float:
+        """The lam where there are no folds to choose it by, with a note on that."""
+        notes.append(f"Too few {what} may be far off.")
+        if self.lam is None:
+            notes.append(f"For the same reason lam was not chosen: {DEFAULT_LAM:g} was taken.")
+        return self.lam or DEFAULT_LAM
+
+    def as_chosen(self, model: Any) -> Self:
+        """The method with the lam of `model`."""
+        return replace(self, lam=float(model.lam))
+
+    def facts(self, model: Any, terms: Terms) -> dict[str, Any]:
+        """Lam, width, landmarks and how the solver ended."""
+        return {
+            "lam": float(model.lam),
+            "lam_chosen_by_cross_validation": self.lam is None and terms.folds >= 2,
+            "width": float(model.width_),
+            "n_landmarks": int(model.coef_.shape[0]),
+            "solver": {"status": model.status_, "iterations": int(model.n_iter_)},
+        }
+
+    def summary(self, model: Any, terms: Terms) -> list[str]:
+        """The lines on landmarks and lam."""
+        return [
+            f"Landmarks: {model.coef_.shape[0]:,} rows carry the model",
+            f"Regulariser lam = {model.lam:.4g} (2^{log2(model.lam):.4g}), "
+            f"{how_chosen(self.lam, terms)}",
+        ]
+
+    def lighten(self, model: Any) -> None:
+        """Drop the whitener: only `transform` needs it, and it would be most of the file."""
+        del model.whitener_
+
+
+@dataclass(frozen=True)
+class RankRCMethod(KernelMethod):
+    """A kernel machine on the rare rows."""
+
+    name: ClassVar[str] = "rankrc"
+
+    def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
+        """One label against the rest."""
+        return rare_target(found, positive)
+
+    def outlook(self, size: TableSize, terms: Terms) -> str:
+        """Say so when it will take long: another method needs one pass of the rows."""
+        seconds = self.seconds(size, terms)
+        if seconds < LONG_SECONDS:
+            return ""
+        return (
+            f"RankRC is likely to take {duration_text(seconds)} on these {size.n_rows:,} rows "
+            f"(a rough estimate). --method mibc needs one pass of them and one for its "
+            "cross-validation: a linear model."
+        )
+
+    def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> RankRC:
+        """Fit with cross-validation where there are rows for it."""
+        n_rare = int((rows.y == 1).sum())
+        check_kernel_memory(
+            n_rare,
+            rows.X.dtype.itemsize,
+            terms.memory,
+            instead="give --method mibc, which has no kernel",
+        )
+        shared: dict[str, Any] = {
+            "landmarks": choose_landmarks(n_rare),
+            "pos_label": 1,
+            "random_state": terms.seed,
+            "memory": terms.memory,
+        }
+        if terms.folds < 2:
+            lam = self.lam_unchosen("rare rows for cross-validation: the threshold", notes)
+            model: RankRC = rows.fit(RankRC(lam=lam, **shared))
+            return model
+        model = rows.fit(RankRCCV(self.lams(), cv=terms.folds, **shared)).best_estimator_
+        return model
+
+    def facts(self, model: RankRC, terms: Terms) -> dict[str, Any]:
+        """Those of the kernel, and the threshold."""
+        return super().facts(model, terms) | {"threshold": float(model.offset_)}
+
+
+@dataclass(frozen=True)
+class OrdinalMethod(KernelMethod):
+    """A kernel machine for ordered levels, lowest first; ``levels`` None takes numbers by size."""
+
+    name: ClassVar[str] = "ordinal-rankrc"
+
+    levels: tuple[str, ...] | None = None
+
+    def read_target(self, found: FoundLabels, positive: str | None) -> LevelTarget:
+        """The labels in order; there is no rare class among them to name."""
+        if positive is not None:
+            raise InputError(
+                f"--positive {positive} names a rare class, but {self.name} ranks all levels.",
+                "Leave --positive out, or give --method rankrc.",
+            )
+        return level_target(found, self.levels)
+
+    def outlook(self, size: TableSize, terms: Terms) -> str:
+        """Say so when it will take long."""
+        seconds = self.seconds(size, terms)
+        if seconds < LONG_SECONDS:
+            return ""
+        return (
+            f"OrdinalRankRC is likely to take {duration_text(seconds)} on these {size.n_rows:,} "
+            "rows (a rough estimate). A sample of the rows of the majority level takes less, and "
+            "so does a --lam of your own."
+        )
+
+    def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> OrdinalRankRC:
+        """Fit with cross-validation where there are rows for it."""
+        majority = np.argmax(np.bincount(rows.y, rows.weight))
+        n_rare = int((rows.y != majority).sum())
+        check_kernel_memory(
+            n_rare, rows.X.dtype.itemsize, terms.memory, "rows outside the majority level"
+        )
+        shared: dict[str, Any] = {
+            # Whichever of them these rows have.
+            "levels": list(range(rows.n_codes)),
+            "landmarks": choose_landmarks(n_rare),
+            "random_state": terms.seed,
+            "memory": terms.memory,
+        }
+        if terms.folds < 2:
+            lam = self.lam_unchosen("rows for cross-validation: the thresholds", notes)
+            model: OrdinalRankRC = rows.fit(OrdinalRankRC(lam=lam, **shared))
+            return model
+        model = rows.fit(OrdinalRankRCCV(self.lams(), cv=terms.folds, **shared)).best_estimator_
+        return model
+
+    def facts(self, model: OrdinalRankRC, terms: Terms) -> dict[str, Any]:
+        """Those of the kernel, and the thresholds."""
+        thresholds = [float(threshold) for threshold in model.thresholds_]
+        return super().facts(model, terms) | {"thresholds": thresholds}
+
+
+def choose_landmarks(n_rare: int) -> tuple[str, int]:
+    """Which rows carry a model of so many rare rows, as `RankRC` names them."""
+    if n_rare > MOST_RARE_LANDMARKS:
+        return "rare", MOST_RARE_LANDMARKS
+    return "rare+majority", MAJORITY_LANDMARKS
+
+
+def n_landmarks(n_rare: int) -> int:
+    """How many they are at most."""
+    rule, count = choose_landmarks(n_rare)
+    return n_rare + count if rule == "rare+majority" else count
+
+
+def check_kernel_memory(
+    n_rare: int, item: int, allowed: int, which: str = "rare rows", instead: str = ""
+) -> None:
+    """Raise `InputError` when what the solver holds whole does not fit: kernel and factors.
+
+    Of `n_rare` distinct rows, with `item` bytes a number; `instead` is another way out.
+    """
+    needed = sum(held_whole_bytes(n_landmarks(n_rare), n_rare, item))
+    if needed > allowed:
+        raise InputError(
+            f"The kernel of {n_rare:,} distinct {which} with their landmarks takes "
+            f"{size_text(needed)}; {size_text(allowed)} are left for it.",
+            f"Raise --memory, {'' if instead else 'or '}fit on a sample of the rows"
+            + (f", or {instead}." if instead else "."),
+        )
+
+
+def kernel_seconds(size: TableSize, n_landmarks: int, n_solutions: int, memory: int) -> float:
+    """About how many seconds it takes, for tables that take minutes or more: to a factor of a few.
+
+    `n_solutions` is folds times lams. Kernel blocks that do not fit into `memory` bytes are worked
+    out again in every pass.
+    """
+    entries = float(size.n_rows) * n_landmarks
+    passes = _LEAST_PASSES * (_MANY_ROWS / size.n_rows) ** 0.5
+    questions = n_solutions * min(max(passes, _LEAST_PASSES), _MOST_PASSES)
+    again = max(0.0, 1.0 - memory / (_ENTRY_BYTES * entries))
+    times = 1.0 + again * questions / _AT_ONCE
+    entry = _ENTRY + (_STORED if size.is_sparse else _FEATURE) * size.n_columns
+    return 1e-9 * entries * (_QUESTION * questions + entry * times)
+
+
+def duration_text(seconds: float) -> str:
+    """A rough length of time in words.
+
+    >>> duration_text(2100), duration_text(9000), duration_text(400_000)
+    ('about 35 minutes', 'about 2.5 hours', 'about 5 days')
+    """
+    if seconds < 5400:
+        return f"about {max(1, round(seconds / 300)) * 5} minutes"
+    if seconds < 36 * 3600:
+        return f"about {round(2 * seconds / 3600) / 2:g} hours"
+    return f"about {round(seconds / 86400):,} days"

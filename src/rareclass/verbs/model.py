@@ -1,0 +1,186 @@
+"""A model to score with, wherever it was learned and wherever the rows are."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.errors import InputError
+from rareclass.findings import warn
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile
+from rareclass.verbs.model_file import ModelFile, load_model
+from rareclass.verbs.scored import Seen, open_scored, scored
+from rareclass.verbs.stream.checkpoint import is_checkpoint
+from rareclass.verbs.targets import decision_of
+
+
+class Model:
+    """A trained ranking that scores tables; `rareclass.load` opens one.
+
+    Attributes
+    ----------
+    target : str
+        Name of the column whose classes were learned. A table to be scored need not have it.
+    columns : list of str
+        Names of the columns that a table must have, in any order; others are left out. Empty for
+        a model of svmlight rows, which have no names.
+    classes : tuple of str
+        Names of the classes, the one ranked first comes last: the rest and the rare class, or the
+        levels from the lowest to the highest.
+    thresholds : ndarray of shape (n_classes - 1,)
+        Scores at which a class ends: a row is of class k where
+        ``thresholds[k - 1] < score <= thresholds[k]``. They were found on rows held out.
+    metadata : dict
+        What the file says of the training: counts, columns and what was done with them, method
+        and its choices, measures on rows held out, versions, date.
+
+    Examples
+    --------
+    >>> import rareclass
+    >>> model = rareclass.load("model.skops")  # doctest: +SKIP
+    >>> model.score_samples(new_rows)  # doctest: +SKIP
+    array([0.013, 1.204, 0.118])
+    """
+
+    def __init__(self, content: ModelFile) -> None:
+        self._content = content
+        self._decision = decision_of(content.model, content.metadata)
+        self.metadata = content.metadata
+        self.target: str = content.metadata["target"]
+        self.columns = [column.name for column in getattr(content.encoder, "columns", ())]
+        self.classes = tuple(self._decision.names)
+        self.thresholds = self._decision.thresholds
+
+    def __repr__(self) -> str:
+        return f"<Model of {self.target!r}: {', '.join(self.classes)}>"
+
+    def score_samples(self, table: Any, separator: str | None = None) -> NDArray[np.float64]:
+        """Return a score for each row: the higher, the more like the rare class.
+
+        For levels: the higher, the higher the level. Only the order of scores was learned; they
+        are no probabilities.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, str or Path
+            Rows with `columns`, of the types that the training table had; or a CSV, Parquet, JSON
+            lines or svmlight file of any size, read a batch at a time.
+        separator : str, optional
+            What separates the cells of a CSV file; by default found out.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Row order kept. Values that training never saw count as empty or as no known value.
+            O(rows x landmarks) time for kernel machines, O(rows x columns) for linear ones.
+
+        Raises
+        ------
+        InputError
+            When a column is missing, or a cell does not fit: it names column, row and value.
+        """
+        rows = _opened(table, separator)
+        batches = scored(self._content, rows, None, Seen())
+        return np.concatenate([np.empty(0), *(batch.scores for batch in batches)])
+
+    def predict(self, table: Any, separator: str | None = None) -> NDArray[Any]:
+        """Return the class of each row by `thresholds`, as one of `classes`.
+
+        Parameters
+        ----------
+        table, separator
+            As for `score_samples`.
+
+        Returns
+        -------
+        ndarray of str of shape (n_rows,)
+        """
+        called = self._decision.decide(self.score_samples(table, separator))
+        return np.array(self.classes)[called]
+
+
+def load(path: str | Path) -> Model:
+    """Open a model that ``rareclass fit`` or ``rareclass stream`` saved, to score tables with it.
+
+    Nothing in the file is executed: it holds numbers and the names of types, and only types on
+    the library's own list are built. Needs the extra ``rareclass[cli]``.
+
+    Parameters
+    ----------
+    path : str or Path
+        A model file of ``rareclass fit``; the folder of ``rareclass stream``, which stands for
+        its newest checkpoint; or one checkpoint in it.
+
+    Returns
+    -------
+    Model
+        With `~Model.score_samples` and `~Model.predict` for tables and files.
+
+    Raises
+    ------
+    InputError
+        When there is no such file, it is damaged, or is no model.
+
+    Warns
+    -----
+    UserWarning
+        When the file opens but something is odd, such as another version of scikit-learn.
+
+    Examples
+    --------
+    >>> import rareclass
+    >>> model = rareclass.load("model.skops")  # doctest: +SKIP
+    >>> top = model.score_samples("new_rows.parquet").argsort()[::-1][:100]  # doctest: +SKIP
+    """
+    content = open_model(Path(path))
+    for notice in content.notices:
+        warn(f"{path}: {notice}.")
+    return Model(content)
+
+
+def open_model(path: Path) -> ModelFile:
+    """The content of a model file, of a checkpoint, or of a stream's newest checkpoint."""
+    if not is_checkpoint(path):
+        return load_model(path)
+    from rareclass.verbs.stream.model import load_stream_model  # the learners, all of them
+
+    return load_stream_model(path)
+
+
+class _HeldTable:
+    """Rows in memory, read as a file is."""
+
+    path, format_name = Path("the table"), "table"
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame, self.columns = frame, frame.columns
+
+    def estimate_rows(self) -> int:
+        return self._frame.height
+
+    def batches(
+        self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
+    ) -> Iterator[pl.DataFrame]:
+        chosen = self._frame if columns is None else self._frame.select(columns)
+        yield from chosen.iter_slices(batch_rows)
+
+
+def _opened(table: Any, separator: str | None) -> TableFile | SvmlightFile:
+    if isinstance(table, str | Path):
+        return open_scored(Path(table), separator)
+    try:
+        frame = nw.from_native(table, eager_only=True)
+    except TypeError as error:
+        raise InputError(
+            f"A {type(table).__name__} is no table with named columns.",
+            "Give a pandas, polars or pyarrow table, or the name of a file.",
+        ) from error
+    try:
+        return _HeldTable(frame.to_polars())
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The table cannot be read: {error}.") from error

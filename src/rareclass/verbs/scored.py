@@ -1,0 +1,128 @@
+"""The scores of a table of any size, a batch at a time, and what in it is new to the model."""
+
+from collections import Counter
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.encoding.training_table import read_as_trained
+from rareclass.errors import InputError, name_hint, nearest_name
+from rareclass.progress import track
+from rareclass.tables.columns import Column
+from rareclass.tables.json_table import JsonLinesTable, is_json_lines
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile, batch_rows_for, open_table
+from rareclass.verbs.model_file import ModelFile
+
+
+class ScoredBatch(NamedTuple):
+    """Scores of consecutive rows of a file.
+
+    Attributes
+    ----------
+    scores : ndarray
+        Higher is rarer.
+    kept : Series or None
+        The cells of the column asked for (identifier or labels), as they are in the file.
+    """
+
+    scores: NDArray[np.float64]
+    kept: pl.Series | None
+
+
+@dataclass
+class Seen:
+    """What was met in the file that the model did not know from training.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows read.
+    unseen_values : Counter
+        For each category column, cells whose value is new.
+    extra_columns : list of str
+        Columns that the model does not use.
+    """
+
+    n_rows: int = 0
+    unseen_values: Counter[str] = field(default_factory=Counter)
+    extra_columns: list[str] = field(default_factory=list)
+
+
+def open_scored(data: Path, separator: str | None) -> TableFile | SvmlightFile:
+    """Open a file of rows of whatever format."""
+    if is_json_lines(data) and data.is_file():
+        return JsonLinesTable(data)
+    return open_table(data, separator)
+
+
+def scored(
+    content: ModelFile, file: TableFile | SvmlightFile, keep: str | None, seen: Seen
+) -> Iterator[ScoredBatch]:
+    """Score a file batch by batch; `seen` is filled on the way."""
+    expected = content.metadata["format"]
+    if isinstance(file, SvmlightFile) != (expected == "svmlight"):
+        raise InputError(
+            f"{file.path} is a {file.format_name} file, but the model was trained on a "
+            f"{'svmlight file' if expected == 'svmlight' else 'table with named columns'}."
+        )
+    if isinstance(file, SvmlightFile):
+        yield from _scored_sparse(content, file, keep is not None, seen)
+        return
+    encoder = copy(content.encoder)  # that of a stream counts the rows it has seen
+    columns: list[Column] = list(encoder.columns)
+    _check_columns(file, columns, content.metadata, keep, seen)
+    names = list(dict.fromkeys([column.name for column in columns] + ([keep] if keep else [])))
+    with track("Scoring", total=file.estimate_rows()) as advance:
+        for batch in file.batches(names, batch_rows_for(len(names))):
+            typed = read_as_trained(batch, columns, seen.n_rows + 1)
+            seen.unseen_values.update(encoder.count_unseen(typed))
+            seen.n_rows += batch.height
+            scores = content.model.score_samples(encoder.transform(typed))
+            yield ScoredBatch(scores, batch[keep] if keep else None)
+            advance(batch.height)
+
+
+def _scored_sparse(
+    content: ModelFile, file: SvmlightFile, keep_labels: bool, seen: Seen
+) -> Iterator[ScoredBatch]:
+    width = content.encoder.scaler_.n_features_in_
+    with track("Scoring") as advance:
+        for batch in file.batches(content.encoder.zero_based, width):
+            seen.n_rows += len(batch.labels)
+            scores = content.model.score_samples(content.encoder.transform(batch.X))
+            yield ScoredBatch(scores, pl.Series("label", batch.labels) if keep_labels else None)
+            advance(len(batch.labels))
+
+
+def _check_columns(
+    file: TableFile,
+    columns: list[Column],
+    metadata: dict[str, Any],
+    keep: str | None,
+    seen: Seen,
+) -> None:
+    absent = [column.name for column in columns if column.name not in file.columns]
+    if absent:
+        used = {column.name for column in columns}
+        others = [name for name in file.columns if name not in used]
+        named = ", ".join(repr(name) for name in absent[:10])
+        more = f" and {len(absent) - 10} more" if len(absent) > 10 else ""
+        near = nearest_name(absent[0], others) if len(absent) == 1 else None
+        raise InputError(
+            f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}{more}, "
+            "which the model was trained on.",
+            f"Did you mean {near!r}?" if near else "Add it, or fit again with --drop.",
+        )
+    if keep is not None and keep not in file.columns:
+        raise InputError(
+            f"{file.path} lacks the target column {keep!r}.", name_hint(keep, file.columns)
+        )
+    trained = {column["name"] for column in metadata["columns"]} | {metadata["target"], keep}
+    seen.extra_columns = [name for name in file.columns if name not in trained]

@@ -1,0 +1,139 @@
+"""`rareclass.load`: one door to every model, for tables in memory and for files."""
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import sklearn
+
+import rareclass as package
+from cli.conftest import Run
+from rareclass.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def written(fitted: Path, rareclass: Run) -> pl.DataFrame:
+    """What `rareclass score` writes for new.csv."""
+    done = rareclass(
+        "score", fitted / "model.skops", fitted / "new.csv", "-o", fitted / "s.parquet"
+    )
+    assert done.exit_code == 0, done.output
+    return pl.read_parquet(out)
+
+
+@pytest.mark.parametrize("kind", ["path", "polars", "pandas", "pyarrow"])
+def test_a_table_of_any_kind_is_scored_as_the_command_scores_its_file(
+    fitted: Path, written: pl.DataFrame, kind: str
+) -> None:
+    model = package.load(fitted / "model.skops")
+    table = pl.read_csv(fitted / "new.csv")
+    given = {
+        "path": lambda: str(fitted / "new.csv"),
+        "polars": lambda: table,
+        "pandas": table.to_pandas,
+        "pyarrow": table.to_arrow,
+    }[kind]()
+    np.testing.assert_array_equal(model.score_samples(given), written["score"].to_numpy())
+    called = model.predict(given)
+    assert set(called) == {"yes", "no"}
+    np.testing.assert_array_equal(called == "yes", written["called_rare"].to_numpy())
+
+
+def test_what_a_model_says_of_itself(fitted: Path) -> None:
+    model = package.load(fitted / "model.skops")
+    assert model.target == "fraud"
+    assert model.columns == ["amount", "items", "country", "member"]
+    assert model.classes == ("no", "yes")
+    assert model.thresholds.shape == (1,)
+    assert model.metadata["n_rare"] == 24
+    assert repr(model) == "<Model of 'fraud': no, yes>"
+    assert package.load in [getattr(package, name) for name in package.__all__]
+
+
+def test_columns_in_another_order_and_no_rows(fitted: Path) -> None:
+    model = package.load(fitted / "model.skops")
+    table = pl.read_csv(fitted / "new.csv").select("member", "amount", "country", "items")
+    expected = model.score_samples(fitted / "new.csv")
+    np.testing.assert_array_equal(model.score_samples(table), expected)
+    np.testing.assert_allclose(model.score_samples(table.head(7)), expected[:7], rtol=1e-12)
+    assert model.score_samples(table.head(0)).shape == (0,)
+    assert model.predict(table.head(0)).shape == (0,)
+
+
+def test_a_stream_is_opened_by_its_folder_or_a_checkpoint(
+    fitted: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    folder = tmp_path / "stream"
+    rows = pl.read_csv(fitted / "train.csv").with_columns(
+        fraud=pl.col("fraud") == "yes"
+    )  # fmt: skip
+    rows.write_csv(tmp_path / "rows.csv")
+    done = rareclass("stream", tmp_path / "rows.csv", "-t", "fraud", "--checkpoint", folder)
+    assert done.exit_code == 0, done.output
+    model = package.load(folder)
+    assert model.classes == ("false", "true")
+    scores = model.score_samples(fitted / "new.csv")
+    # Twice: a model has no memory of what it has scored.
+    np.testing.assert_array_equal(model.score_samples(fitted / "new.csv"), scores)
+    newest = max(folder.glob("checkpoint-*.npz"))
+    np.testing.assert_array_equal(package.load(newest).score_samples(fitted / "new.csv"), scores)
+    bad = pl.read_csv(fitted / "new.csv", infer_schema=False)
+    bad[3, "amount"] = "lots"
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"Row 4: .*lots"):
+            model.score_samples(bad)
+
+
+def test_levels(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    table = pl.read_csv(fitted / "train.csv").with_columns(
+        fraud=(pl.col("amount") > 55).cast(int) + (pl.col("amount") > 60).cast(int)
+    )
+    table.write_csv(tmp_path / "t.csv")
+    done = rareclass(
+        "fit", tmp_path / "t.csv", "-t", "fraud", "--method", "ordinal-rankrc", "--lam", "0.1",
+        "-o", tmp_path / "m.skops",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    model = package.load(tmp_path / "m.skops")
+    assert model.classes == ("0", "1", "2")
+    assert len(model.thresholds) == 2
+    scores, called = model.score_samples(table), model.predict(table)
+    expected = np.searchsorted(model.thresholds, scores).astype(str)
+    np.testing.assert_array_equal(called, expected)
+
+
+def test_what_is_no_table_and_no_model(fitted: Path, tmp_path: Path) -> None:
+    model = package.load(fitted / "model.skops")
+    with pytest.raises(InputError, match="ndarray is no table"):
+        model.score_samples(np.zeros((2, 4)))
+    with pytest.raises(InputError, match="the table lacks column 'amount'"):
+        model.score_samples(pl.read_csv(fitted / "new.csv").drop("amount"))
+    with pytest.raises(InputError, match="does not exist"):
+        package.load(tmp_path / "none.skops")
+    with pytest.raises(InputError, match="is a folder"):
+        package.load(tmp_path)
+    with pytest.raises(InputError, match="not a model file"):
+        package.load(fitted / "new.csv")
+    cut = tmp_path / "cut.skops"
+    cut.write_bytes((fitted / "model.skops").read_bytes()[:1000])
+    with pytest.raises(InputError, match="damaged"):
+        package.load(cut)
+
+
+def test_another_version_of_scikit_learn_is_a_warning(fitted: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old.skops"
+    with zipfile.ZipFile(fitted / "model.skops") as here, zipfile.ZipFile(old, "w") as there:
+        for name in here.namelist():
+            content = here.read(name)
+            if name == "schema.json":
+                now = sklearn.__version__.encode()
+                assert now in content
+                content = content.replace(now, b"1.5.0")
+            there.writestr(name, content)
+    with pytest.warns(UserWarning, match="made with scikit-learn 1.5.0"):
+        model = package.load(old)
+    shutil.rmtree(tmp_path)
+    assert len(model.score_samples(fitted / "new.csv")) == 240
