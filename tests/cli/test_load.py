@@ -21,7 +21,7 @@ def written(fitted: Path, rareclass: Run) -> pl.DataFrame:
         "score", fitted / "model.skops", fitted / "new.csv", "-o", fitted / "s.parquet"
     )
     assert done.exit_code == 0, done.output
-    return pl.read_parquet(out)
+    return pl.read_parquet(fitted / "s.parquet")
 
 
 @pytest.mark.parametrize("kind", ["path", "polars", "pandas", "pyarrow"])

@@ -16,8 +16,9 @@ from typer.testing import CliRunner, Result
 
 from rareclass import __version__
 from rareclass.cli.app import app
-from rareclass.verbs.opening import open_model
-from rareclass.verbs.scoring import evaluate_file, score_file
+from rareclass.verbs.evaluate import evaluate_file
+from rareclass.verbs.model import open_model
+from rareclass.verbs.score import score_file
 from rareclass.verbs.stream.log import CLOCK_COLUMNS, read_log, read_scores
 
 __all__ = [
