@@ -28,7 +28,6 @@ import numpy as np
 from benchmarks import record
 from benchmarks.simulated import mixture_centres, rare_mixture
 from rareclass import RankRC, rankrc_path
-from rareclass.ranking.preparation import prepare
 from rareclass.ranking.solvers import path as path_module
 from rareclass.ranking.solvers.newton import minimize
 from rareclass.ranking.solvers.path import solve_path
@@ -41,7 +40,7 @@ FEW_TOL, MANY_TOL = 1e-6, 1e-5
 def plain_path(X: np.ndarray, y: np.ndarray, tol: float) -> dict[str, Any]:
     """The warm-started path without a preconditioner: passes for each lam, and seconds."""
     start = time.perf_counter()
-    problem = prepare(RankRC(verbose=False), X, y, None).problem(1.0)
+    problem = RankRC(verbose=False)._prepare(X, y, None).problem(1.0)
     at = problem.evaluate(np.zeros(problem.size))
     reference = float(np.linalg.norm(at.gradient))
     passes = []
@@ -70,14 +69,15 @@ def library_path(
 
 def dispensable_rows(X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """Shares of rows that passes along the path could leave out, for every lam."""
-    prepared = prepare(RankRC(memory="8GiB", verbose=False), X, y, None)
+    prepared = RankRC(memory="8GiB", verbose=False)._prepare(X, y, None)
     problem = prepared.problem(1.0)
     curved, screened = [], []
     before = np.zeros(problem.size)
     for solution in solve_path(problem, LAMS, FEW_TOL, 200):
         curved.append(float(problem.curved_rows(problem.evaluate(solution.at.w)).mean()))
         radius = float(np.linalg.norm(solution.at.w - before))  # k(x, x) = 1
-        rare, majority = prepared.training_scores(solution.at.coefficients)
+        scored = prepared.scored(solution.at.coefficients[:, None])
+        rare, majority = scored.held[:, 0], scored.majority[:, 0]
         outside = majority + radius < rare.min() - radius - 1.0
         beyond = majority - radius > rare.max() + radius
         screened.append(float((outside | beyond).mean()))

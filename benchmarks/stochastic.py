@@ -31,7 +31,6 @@ from benchmarks.markdown import table
 from benchmarks.paper_tables import intrusion
 from benchmarks.paper_tables.protocol import data_folder
 from rareclass import RankRC, StochasticRankRC
-from rareclass.ranking.preparation import prepare
 from rareclass.ranking.solvers.questions import answer
 
 LAMS = (1.0, 2.0**-8, 2.0**-16)
@@ -100,7 +99,7 @@ def objectives(
 ) -> list[list[float]]:
     """The objective of every end of some models that share their landmarks, in one pass."""
     parameters = {"landmarks": landmarks, "random_state": 0, "lam": lam, "verbose": False}
-    prepared = prepare(RankRC(**parameters, memory="1GiB"), X, y, None)
+    prepared = RankRC(**parameters, memory="1GiB")._prepare(X, y, None)
     whitener = models[0].whitener_
     np.testing.assert_array_equal(prepared.landmarks.points, models[0].landmarks_)
     problem = replace(prepared.problem(lam), whitener=whitener, slot=None)

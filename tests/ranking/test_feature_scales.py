@@ -19,11 +19,13 @@ from rareclass.ranking.feature_scales import learning, selection
 from rareclass.ranking.feature_scales.distinct_rows import distinct_rows, row_hashes
 from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
 from rareclass.ranking.feature_scales.kernel_slopes import KernelSlopes
-from rareclass.ranking.feature_scales.learning import learn_feature_scales
+from rareclass.ranking.feature_scales.learning import ScaleSettings, learn_feature_scales
 from rareclass.ranking.feature_scales.selection import clearly_better, smallest_as_good
 from rareclass.ranking.feature_scales.trial import Study
+from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import as_source, from_arrays, from_parquet
 
+SETTINGS = ScaleSettings("gaussian", 0.5, "2GiB", None, None, "auto")
 KINDS = [Gaussian(1.7), Laplace(2.0), Linear(), Polynomial(3.0), Polynomial(2.0, 1, 0.5)]
 
 
@@ -113,8 +115,9 @@ def test_slopes_are_the_derivative_of_the_kernel(kernel, is_sparse, seed):
 
 def study(X, y, kernel="gaussian", width=4.0, weight=None):
     source = as_source(X)
-    rows, labels = distinct_rows(source, read_labels(y, weight, 1, len(y)), 500, lambda n: 20_000)
-    return Study(rows, labels, kernel, width, 0.5, "1GiB", 1, 3)
+    target = TwoClasses(read_labels(y, weight, 1, len(y)))
+    rows, distinct = distinct_rows(source, target, 500, lambda n: 20_000)
+    return Study(rows, distinct, kernel, width, 0.5, "1GiB", 1, 3)
 
 
 def held_out_losses(trials, labels):
@@ -122,7 +125,9 @@ def held_out_losses(trials, labels):
     losses = []
     for fold, path in zip(trials.folds, trials.weights, strict=True):
         problem = trials.prepared.problem(1.0, fold.held_out)
-        rare, rest = trials.prepared.training_scores(problem.whitener @ path[0], tested=fold.tested)
+        coefficients = (problem.whitener @ path[0])[:, None]
+        scored = trials.prepared.scored(coefficients, tested=fold.tested)
+        rare, rest = scored.held[:, 0], scored.majority[:, 0]
         u = labels.rare_weight[fold.tested[labels.rare]]
         v = labels.majority_weight[fold.tested[labels.majority]]
         losses.append(u @ pair_loss(rare[:, None] - rest, 0.5) @ v / (u.sum() * v.sum()))
@@ -142,7 +147,7 @@ def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, monkeypatch
     trial = made.attempt(squares, lams, made.folds(0))
     found = held_out_gradients(
         trial.prepared,
-        made.source.take(made.labels.rare),
+        made.source.take(made.target.labels.rare),
         trial.folds,
         [path[0] for path in trial.weights],
         0.05 * trial.unit,
@@ -153,7 +158,7 @@ def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, monkeypatch
         ends = []
         for at in (squares + e, squares - e):
             moved = made.attempt(at, lams * trial.unit / unit(made, at), made.folds(0))
-            ends.append(held_out_losses(moved, made.labels))
+            ends.append(held_out_losses(moved, made.target.labels))
         wanted = (ends[0] - ends[1]) / 2e-4
         np.testing.assert_allclose(found[:, d], wanted, rtol=2e-2, atol=2e-5)
 
@@ -185,24 +190,29 @@ def test_distinct_rows_do_not_depend_on_order_or_copies(seed, is_sparse):
     X, y = rng.integers(0, 3, (40, 3)).astype(float), np.arange(40) % 4 == 0
     weight = rng.integers(1, 4, 40)
     copies = rng.permutation(np.repeat(np.arange(40), weight))
-    first = distinct_rows(as_source(X), read_labels(y, weight, True, 40), 6, lambda n: 15)
+    first = distinct_rows(
+        as_source(X), TwoClasses(read_labels(y, weight, True, 40)), 6, lambda n: 15
+    )
     rows = sparse.csr_array(X[copies]) if is_sparse else X[copies]
     second = distinct_rows(
-        as_source(rows), read_labels(y[copies], None, True, len(copies)), 6, lambda n: 15
+        as_source(rows),
+        TwoClasses(read_labels(y[copies], None, True, len(copies))),
+        6,
+        lambda n: 15,
     )
     taken = second[0].take(slice(None))
     np.testing.assert_array_equal(
         first[0].take(slice(None)), taken.toarray() if is_sparse else taken
     )
     for name in ("rare", "majority", "rare_weight", "majority_weight"):
-        one, other = (getattr(labels, name) for _, labels in (first, second))
+        one, other = (getattr(target.labels, name) for _, target in (first, second))
         # Weights are only relative to each other.
         np.testing.assert_allclose(one / one.sum(), other / other.sum(), rtol=1e-12)
         # The rows that are kept weigh what their whole class does.
-        kept = first[1].rare_weight.sum() / first[1].majority_weight.sum()
+        kept = first[1].labels.rare_weight.sum() / first[1].labels.majority_weight.sum()
         assert kept == pytest.approx(weight[y].sum() / weight[~y].sum(), rel=1e-12)
-    assert len(first[1].rare) <= 6
-    assert len(first[1].majority) <= 15
+    assert len(first[1].labels.rare) <= 6
+    assert len(first[1].labels.majority) <= 15
 
 
 def test_the_smallest_within_the_spread_is_taken():
@@ -327,7 +337,7 @@ def test_the_cross_validated_model_and_the_path_learn_too(learned):
 def test_learning_tells_what_it_compared():
     source = as_source(X)
     labels = read_labels(Y, None, 1, len(Y))
-    found = learn_feature_scales(RankRC(), source, labels, 4.0)
+    found = learn_feature_scales(SETTINGS, source, TwoClasses(labels), 4.0)
     assert list(found.candidates) == list(found.unseen) == ["plain", "selected", "roots", "learned"]
     assert len(found.rounds) == learning._N_ROUNDS
     assert found.unseen["selected"].mean() > found.unseen["plain"].mean() + 0.05
@@ -338,7 +348,7 @@ def test_rows_that_nothing_was_learned_from_decide():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(300, 25)), np.arange(300) < 25
     labels = read_labels(y, None, True, len(y))
-    found = learn_feature_scales(RankRC(), as_source(X), labels, 7.0)
+    found = learn_feature_scales(SETTINGS, as_source(X), TwoClasses(labels), 7.0)
     assert found.candidates["selected"].mean() > found.candidates["plain"].mean() + 0.1
     np.testing.assert_array_equal(found.scales, 1.0)
 

@@ -13,7 +13,6 @@ from made_tables import rare_mixture
 from oracles.pairs import pair_loss
 from rareclass import RankRC
 from rareclass.ranking.losses import make_loss
-from rareclass.ranking.preparation import prepare
 from rareclass.ranking.solvers import hardest_share
 from rareclass.ranking.solvers.hardest_share import lowest_share
 from rareclass.ranking.solvers.path import solve_path
@@ -43,7 +42,7 @@ def test_lowest_share_is_the_heaviest_loss_under_the_caps(n, share, data):
 
 def solved(loss, params, lam=LAM, weight=None):
     model = RankRC(loss=loss, loss_params=params, pos_label=1)
-    prepared = prepare(model, X, Y, weight)
+    prepared = model._prepare(X, Y, weight)
     problem = prepared.problem(lam)
     return prepared, problem, solve_path(problem, [lam], 1e-8, 200)[0]
 

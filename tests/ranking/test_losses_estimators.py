@@ -9,7 +9,6 @@ from draws import draws
 from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.ranking.losses import LOSSES, make_loss
-from rareclass.ranking.preparation import prepare
 from rareclass.ranking.solvers import preconditioner
 from rareclass.ranking.solvers.newton import _search
 from rareclass.ranking.solvers.questions import solve
@@ -66,7 +65,7 @@ def test_a_tiny_lam_from_zero_converges(loss):
 @pytest.mark.parametrize("loss", ["exponential", "pnorm_push", "logistic", "partial_auc"])
 def test_the_line_search_comes_back_from_where_the_loss_overflows(loss):
     params = {"pair_loss": "exponential"} if loss in ("pnorm_push", "partial_auc") else {}
-    problem = prepare(model(loss, loss_params=params), X, Y, None).problem(2.0**-6)
+    problem = model(loss, loss_params=params)._prepare(X, Y, None).problem(2.0**-6)
     at = problem.evaluate(np.zeros(problem.size))
     direction = -1e6 * at.gradient
     assert not problem.evaluate(direction).value < 1e6
@@ -86,7 +85,7 @@ def test_the_rows_are_ranked_about_as_the_plain_loss_ranks_them(loss):
 def test_the_sampled_hessian_of_all_rows_is_the_hessian(loss, rare_rows, monkeypatch):
     monkeypatch.setattr(preconditioner, "_RARE_ROWS", rare_rows)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(Y))
-    problem = prepare(model(loss), X, Y, weight).problem(0.01)
+    problem = model(loss)._prepare(X, Y, weight).problem(0.01)
     rng = np.random.default_rng(1)
     at = problem.evaluate(0.3 * rng.normal(size=problem.size))
     inverse = preconditioner.SampledHessian(problem)(at)

@@ -13,7 +13,6 @@ from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking import fitting, preparation
-from rareclass.ranking.preparation import prepare
 from rareclass.ranking.problem import Evaluation
 from rareclass.ranking.solvers import path as module
 from rareclass.ranking.solvers.newton import minimize
@@ -29,7 +28,7 @@ X, Y = rare_mixture(3000, 40)
 
 
 def prepared_problem(weight=None, held_out=None, block_rows=32, dtype=np.float64, **parameters):
-    prepared = prepare(RankRC(**parameters), X.astype(dtype), Y, weight)
+    prepared = RankRC(**parameters)._prepare(X.astype(dtype), Y, weight)
     rows = type(prepared.rows)(
         prepared.rows._source,
         prepared.labels.majority,
@@ -116,7 +115,7 @@ def test_a_part_is_the_problem_of_its_rows_alone(weighted):
     part = prepared_problem(weight, held_out, width=2.0).on_part(4)
     # Its rows stand for all: the total weight of the majority is that of the whole.
     assert part.scale == pytest.approx(1 / (part.rare_weight.sum() * part.majority_weight.sum()))
-    labels = prepare(RankRC(), X, Y, weight).labels
+    labels = RankRC()._prepare(X, Y, weight).labels
     numbers = labels.majority[part.rows.numbers]
     wanted = np.ones(len(numbers)) if weight is None else weight[numbers] / weight.max()
     np.testing.assert_allclose(part.majority_weight, part.factor * wanted * ~held_out[numbers])
@@ -298,7 +297,7 @@ def test_a_pass_works_out_a_kernel_block_once(memory, parts, small_blocks, monke
         return total(self, fn, *broadcast)
 
     total = ArrayRows.sum
-    prepared = prepare(RankRC(memory=memory, n_jobs=1), X, Y, None, several=True)
+    prepared = RankRC(memory=memory, n_jobs=1)._prepare(X, Y, None, several=True)
     folds = [np.arange(len(Y)) % 3 == k for k in range(3)]
     monkeypatch.setattr(Gaussian, "block", counted)
     monkeypatch.setattr(ArrayRows, "sum", passes)
@@ -370,7 +369,7 @@ def test_the_hessian_sampled_from_a_part_is_near_that_of_the_whole():
 
 
 def test_a_fold_that_holds_out_the_whole_part_is_solved_without_it(from_parts):
-    labels = prepare(RankRC(), X, Y, None).labels
+    labels = RankRC()._prepare(X, Y, None).labels
     problem = prepared_problem()
     held_out = np.zeros(len(Y), dtype=bool)
     held_out[labels.majority[problem.on_part(4).rows.numbers]] = True

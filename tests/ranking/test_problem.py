@@ -9,7 +9,6 @@ from scipy import sparse
 from made_tables import rare_mixture
 from oracles.pairs import ranking_loss, ranking_minimum
 from rareclass import RankRC
-from rareclass.ranking.preparation import prepare
 from rareclass.ranking.solvers.newton import minimize
 from rareclass.ranking.solvers.preconditioner import SampledHessian
 from rareclass.ranking.solvers.questions import solve
@@ -20,7 +19,7 @@ LAM, EPS = 0.01, 0.25
 
 
 def problem_of(X, y, weight=None, block_rows=64, budget=10**8, n_jobs=1, **parameters):
-    prepared = prepare(RankRC(eps=EPS, **parameters), X, y, weight)
+    prepared = RankRC(eps=EPS, **parameters)._prepare(X, y, weight)
     problem = prepared.problem(LAM)
     rows = ArrayRows(
         as_source(X),

@@ -15,6 +15,7 @@ from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import SmoothedHinge
+from rareclass.ranking.preparation import Prepared
 
 X, Y = rare_mixture(300, 30)
 LAMS = [1.0, 2.0**-6, 2.0**-12]
@@ -137,18 +138,16 @@ def test_no_lam_is_refused():
 
 
 def test_an_interrupt_comes_through(monkeypatch):
-    import rareclass.ranking.rankrc_cv as module
-
     calls = []
 
-    def solve(*args):
+    def scored(*args, **more):
         calls.append(1)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return original(*args)
+        return original(*args, **more)
 
-    original = module._held_out
-    monkeypatch.setattr(module, "_held_out", solve)
+    original = Prepared.scored
+    monkeypatch.setattr(Prepared, "scored", scored)
     model = RankRCCV(LAMS, cv=3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)

@@ -12,7 +12,6 @@ from made_tables import rare_mixture
 from oracles.pairs import PAIRS, RARE_OUTER, pair_loss, ranking_loss, rows
 from rareclass import RankRC
 from rareclass.ranking.losses import make_loss
-from rareclass.ranking.preparation import prepare
 from rareclass.ranking.solvers import path as path_module
 from rareclass.ranking.solvers.path import solve_path
 from rareclass.solver_status import Status
@@ -57,7 +56,7 @@ def test_the_outer_function_lies_below_its_tangents(depth, share, points):
 
 def problem_of(rounds, weight=None, **params):
     model = RankRC(loss="top", loss_params={"rounds": rounds, **params}, pos_label=1)
-    prepared = prepare(model, X, Y, weight)
+    prepared = model._prepare(X, Y, weight)
     return prepared, prepared.problem(LAM)
 
 

@@ -18,7 +18,6 @@ from rareclass import RankRC, RankRCCV, RankSVM, rankrc_path
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import LOSSES
 from rareclass.ranking.losses.rare_outer import RareOuterLoss
-from rareclass.ranking.preparation import prepare
 from rareclass.ranking.solvers.certificate import duality_gap, largest_lam, violations
 from rareclass.ranking.solvers.proximal_newton import ActiveHessian, Penalized, QuadraticModel
 from rareclass.ranking.solvers.questions import answer
@@ -30,7 +29,7 @@ SMOOTH = sorted(name for name, loss in LOSSES.items() if not issubclass(loss, Ra
 
 
 def problem_of(X, y, weight=None, held_out=None, **parameters):
-    prepared = prepare(RankRC(**parameters), X, y, weight)
+    prepared = RankRC(**parameters)._prepare(X, y, weight)
     return replace(prepared.problem(1.0, held_out, coordinates=unit_norm), lam=0.0)
 
 
@@ -77,7 +76,7 @@ def test_the_model_is_the_minimum_over_all_pairs(
     common = {"kernel": kernel, "landmarks": landmarks, "width": 2.0, "eps": eps}
     lam = share * lam_max(problem_of(rows, y, weight, **common))
     model = RankRC(penalty="l1", lam=lam, tol=1e-9, **common).fit(rows, y, weight)
-    points = prepare(RankRC(**common), rows, y, weight).landmarks.points
+    points = RankRC(**common)._prepare(rows, y, weight).landmarks.points
     k = RankRC(**common).fit(rows, y)._expansion().kernel.block
     sizes = np.sqrt(np.diag(k(points, points)))
     objective = all_pairs(k(rows, points), y, weight, eps, sizes, lam)
@@ -207,7 +206,7 @@ def test_along_the_path_the_loss_falls_and_the_penalty_grows():
 
 def test_folds_are_solved_in_step_as_each_alone():
     problems = []
-    prepared = prepare(RankRC(), X, Y, None, several=True)
+    prepared = RankRC()._prepare(X, Y, None, several=True)
     for k in range(3):
         problem = prepared.problem(1.0, np.arange(len(Y)) % 3 == k, coordinates=unit_norm)
         problems.append(problem)
@@ -321,7 +320,7 @@ def test_ranksvm_can_be_sparse_too():
 def test_cross_validation_goes_from_the_first_landmark_down():
     model = RankRCCV(penalty="l1", cv=3, random_state=0).fit(X, Y)
     results = model.cv_results_
-    prepared = prepare(RankRC(), X, Y, None)
+    prepared = RankRC()._prepare(X, Y, None)
     lams = default_lams([partial(prepared.problem, 1.0, None, None, unit_norm)])
     np.testing.assert_allclose(results["lam"], lams, rtol=1e-12)
     exponents = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, *range(1, 33)])

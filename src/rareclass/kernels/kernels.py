@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -195,6 +196,20 @@ def make_kernel(kernel: Any, width: float) -> Kernel:
     if callable(kernel):
         return CallableKernel(kernel)
     raise ValueError(f"kernel={kernel!r} is not one of {sorted(KERNELS)} or a callable.")
+
+
+def kernel_width(
+    width: Any, kernel: Any, all_rows: Callable[[], tuple[Rows, np.ndarray | None]]
+) -> float:
+    """Sigma as an estimator's `width` parameter means it: the number, or for "mean" `mean_width`.
+
+    `all_rows` makes the arguments of `mean_width`, and is called where the kernel has a width.
+    """
+    if isinstance(width, str) and width == "mean":
+        return mean_width(*all_rows()) if needs_width(kernel) else 1.0
+    if isinstance(width, Real) and 0.0 < float(width) < np.inf:
+        return float(width)
+    raise ValueError(f"width={width!r} is not 'mean' or a number above 0.")
 
 
 def mean_width(all_rows: Rows, shift: np.ndarray | None) -> float:

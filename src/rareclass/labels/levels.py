@@ -5,10 +5,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import _check_sample_weight
 
 from rareclass.errors import nearest_name
-from rareclass.labels.two_classes import label_array, missing_labels, plain
+from rareclass.labels.two_classes import (
+    check_length,
+    given_labels,
+    label_array,
+    missing_labels,
+    plain,
+    refuse_missing,
+    relative_weights,
+)
 
 # Past so many levels a target is a measurement, and each level costs a sort of the held rows.
 _MOST_LEVELS = 1000
@@ -79,15 +86,11 @@ def read_levels(
     >>> target.majority_level, target.rare.tolist(), target.rare_codes.tolist()
     (0, [2], [2])
     """
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
-    levels = _order_of(y) if levels is None else levels
-    y = column_or_1d(label_array(y), warn=True)
-    if n_rows is not None and len(y) != n_rows:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
-        )
-    weight = _weights(sample_weight, len(y))
+    levels = _order_of(given_labels(y)) if levels is None else levels
+    y = column_or_1d(label_array(given_labels(y)), warn=True)
+    if n_rows is not None:
+        check_length(y, n_rows)
+    weight = relative_weights(sample_weight, len(y))
     kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
     order, codes = _encode(y, levels, kept)
     weight = None if weight is None else weight[kept]
@@ -145,16 +148,6 @@ def encode(y: Any, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:
     return _encode(y, levels, np.arange(len(y)))
 
 
-def _weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    like = np.empty((n_rows, 0))
-    weight = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
-    if not weight.any():
-        raise ValueError("every sample_weight is zero: there are no rows to learn from.")
-    return weight / weight.max()  # only their ratios count, and 1e160 squared does not fit
-
-
 def _order_of(y: Any) -> Sequence[Any] | None:
     """The order that a column brings along: an ordered categorical of pandas, an Enum of polars."""
     kind = getattr(y, "dtype", None)
@@ -165,12 +158,7 @@ def _order_of(y: Any) -> Sequence[Any] | None:
 
 def _encode(y: np.ndarray, levels: Any, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     missing = missing_labels(y)
-    missing = missing[np.isin(missing, kept)] if len(missing) else missing
-    if len(missing):
-        raise ValueError(
-            f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. "
-            "Drop the rows without a label."
-        )
+    refuse_missing(missing[np.isin(missing, kept)] if len(missing) else missing)
     y = y[kept]
     if levels is not None:
         return _encode_given(y, _checked_levels(levels), kept)

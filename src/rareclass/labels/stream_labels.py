@@ -3,8 +3,17 @@
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils import column_or_1d
 
-from rareclass.labels.two_classes import label_array, missing_labels, signs, two_labels
+from rareclass.labels.two_classes import (
+    check_length,
+    given_labels,
+    label_array,
+    missing_labels,
+    refuse_missing,
+    signs,
+    two_labels,
+)
 
 
 class StreamLabels(NamedTuple):
@@ -29,29 +38,22 @@ class StreamLabels(NamedTuple):
         return cls(labels, found[0])
 
     def check_same(self, classes: Any) -> None:
-        """Raise `ValueError` when a later call names other labels."""
-        if not np.array_equal(two_labels(classes), self.classes):
+        """Raise `ValueError` when a later call names other labels; None names none."""
+        if classes is not None and not np.array_equal(two_labels(classes), self.classes):
             raise ValueError(f"classes={classes!r} is not {self.classes.tolist()} as before.")
 
-    def is_rare(self, y: Any, n_rows: int) -> np.ndarray:
-        """Which rows are rare.
+    def signs(self, y: Any, n_rows: int, *, unlabelled: bool = False) -> np.ndarray:
+        """+1 for rare rows, -1 for the majority, 0 where there is no label.
 
         Raises
         ------
         ValueError
-            When there is not one label a row, one is missing, or one is not of the two.
+            When there is not one label a row, one is not of the two, or one is missing where none
+            may be.
         """
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        y = np.ravel(label_array(y))
-        if len(y) != n_rows:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
-            )
-        missing = missing_labels(y)
-        if len(missing):
-            raise ValueError(
-                f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. Drop the "
-                "rows without a label."
-            )
-        return signs(y, self.classes, self.rare) > 0
+        y = label_array(given_labels(y))
+        y = y if y.ndim == 1 else column_or_1d(y, warn=True)
+        check_length(y, n_rows)
+        if not unlabelled:
+            refuse_missing(missing_labels(y))
+        return signs(y, self.classes, self.rare)

@@ -58,29 +58,52 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
         On one class or more than two, a missing label, a `pos_label` that does not occur, a
         wrong length or a weight below zero.
     """
+    y = column_or_1d(np.asarray(given_labels(y)), warn=True)
+    check_length(y, n_rows)
+    refuse_missing(missing_labels(y))
+    return _split_classes(y, relative_weights(sample_weight, n_rows), pos_label)
+
+
+def given_labels(y: Any) -> Any:
+    """`y`, unless it was forgotten."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    y = column_or_1d(np.asarray(y), warn=True)
+    return y
+
+
+def check_length(y: np.ndarray, n_rows: int) -> None:
+    """Refuse labels that are not one a row."""
     if len(y) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
         )
-    missing = missing_labels(y)
-    if len(missing):
+
+
+def refuse_missing(rows: np.ndarray, instead: str = "") -> None:
+    """Refuse rows without a label, naming the first; `instead` says what else to do with them."""
+    if len(rows):
         raise ValueError(
-            f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. "
-            "Drop the rows without a label."
+            f"Input y contains NaN or infinity, or no label at all: row {rows[0]}. Drop the rows "
+            f"without a label{instead}."
         )
-    weight = None
-    if sample_weight is not None:
-        like = np.empty((n_rows, 0))
-        weight = _check_sample_weight(
-            sample_weight, like, dtype=np.float64, ensure_non_negative=True
-        )
-        if not weight.any():
-            raise ValueError("every sample_weight is zero: there are no rows to learn from.")
-        weight = weight / weight.max()  # only their ratios count, and 1e160 squared does not fit
-    return _split_classes(y, weight, pos_label)
+
+
+def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """The weight of every row, at or above 0; None without weights."""
+    if sample_weight is None:
+        return None
+    like = np.empty((n_rows, 0))
+    return _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
+
+
+def relative_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """The same, the largest being 1: only ratios count, and 1e160 squared does not fit."""
+    weight = row_weights(sample_weight, n_rows)
+    if weight is None:
+        return None
+    if not weight.any():
+        raise ValueError("every sample_weight is zero: there are no rows to learn from.")
+    return weight / weight.max()
 
 
 def label_array(y: Any) -> np.ndarray:

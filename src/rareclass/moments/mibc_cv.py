@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rareclass.decide import balanced_accuracy_threshold
-from rareclass.estimators.folds import Fold, Scoring, as_scoring, best_of, make_folds, score_table
+from rareclass.estimators.folds import Fold, make_folds
 from rareclass.estimators.rank_scorer import RankScorer
+from rareclass.estimators.search import Scoring, as_scoring, best_of, score_table
 from rareclass.labels.two_classes import Labels, read_labels
 from rareclass.moments.covariance import Covariance
 from rareclass.moments.dual import DualSolution

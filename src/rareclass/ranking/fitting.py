@@ -1,37 +1,57 @@
-"""From prepared rows to fitted models: solutions, thresholds and what the solver has to tell."""
+"""From prepared rows to learned machines: solutions, thresholds and what the solver has to tell."""
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rareclass.decide.threshold import threshold_between
+from rareclass.findings import warn
+from rareclass.kernels.kernels import Matrix
 from rareclass.kernels.whitening import whiten
-from rareclass.metrics.scored_classes import ScoredClasses
 from rareclass.progress import track
 from rareclass.ranking.penalties import PENALTIES
-from rareclass.ranking.preparation import Prepared
+from rareclass.ranking.preparation import Prepared, coefficients_of
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.certificate import duality_gap
 from rareclass.ranking.solvers.newton import Solution, Step
-from rareclass.ranking.stability import outside_landmarks
+from rareclass.ranking.targets import ScoredRows
 from rareclass.solver_status import Status
-
-if TYPE_CHECKING:
-    from rareclass.ranking.rankrc import RankRC
 
 # Rounding error that stops the solver below this optimality is nobody's concern.
 ROUNDING_TOL = 1e-5
 
 
-def fit_path(models: Sequence["RankRC"], prepared: Prepared, verbose: bool | str) -> None:
-    """Fit models that differ in lam alone, on prepared rows."""
-    penalty, lams = PENALTIES[models[0].penalty], [model.lam for model in models]
-    title = f"RankRC, {len(prepared.labels.rare)} rare rows"
-    with prepared.blas_threads(), track(title, None, verbose) as advance:
+@dataclass(frozen=True)
+class SolverSettings:
+    """What is asked of the solver, as `RankRC` has it."""
+
+    penalty: str
+    tol: float
+    max_iter: int
+    verbose: bool | str
+
+
+class LearnedMachine(NamedTuple):
+    """What is learned for one lam; `threshold` is the target's."""
+
+    landmarks: Matrix
+    landmark_rows: np.ndarray | None
+    coef: np.ndarray
+    whitener: np.ndarray
+    threshold: Any
+    duality_gap: float | None
+    solution: Solution
+
+
+def fit_path(
+    prepared: Prepared, lams: Sequence[float], settings: SolverSettings, name: str
+) -> list[LearnedMachine]:
+    """Solve for each lam on prepared rows, and warn where a solver stopped short."""
+    penalty = PENALTIES[settings.penalty]
+    title = f"{name}, {len(prepared.labels.rare)} {prepared.target.rows_held}"
+    with prepared.blas_threads(), track(title, None, settings.verbose) as advance:
 
         def report(_: int, lam: float, step: Step) -> None:
             note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"
@@ -40,89 +60,78 @@ def fit_path(models: Sequence["RankRC"], prepared: Prepared, verbose: bool | str
         problem = prepared.problem(1.0, coordinates=penalty.coordinates)
         problem = replace(problem, keeps_values=len(lams) == 1)
         (solutions,) = penalty.solve_paths(
-            [lambda: problem], lams, models[0].tol, models[0].max_iter, prepared.at_once, report
+            [lambda: problem], lams, settings.tol, settings.max_iter, prepared.at_once, report
         )
-        store_solutions(models, prepared, problem, solutions)
+        return learned_machines(prepared, problem, lams, solutions, settings)
 
 
-def store_solutions(
-    models: Sequence["RankRC"],
+def learned_machines(
     prepared: Prepared,
     problem: RankingProblem,
+    lams: Sequence[float],
     solutions: Sequence[Solution],
-) -> None:
-    """Make fitted models of the solutions of a problem on all rows, one for each."""
-    offsets = training_thresholds(prepared, solutions)
-    for model, solution, offset in zip(models, solutions, offsets, strict=True):
-        model.offset_ = offset
-        _store(model, prepared, solution)
-        if PENALTIES[model.penalty].drops_landmarks:
-            _drop_landmarks(model, prepared, problem, solution)
-        else:
-            model.whitener_ = problem.whitener
-            model.__dict__.pop("duality_gap_", None)  # of a fit with another penalty
-        warn_if_short(solution, model.lam, model.tol)
+    settings: SolverSettings,
+) -> list[LearnedMachine]:
+    """Machines from the solutions of a problem on all rows, one for each."""
+    thresholds = training_thresholds(prepared, solutions)
+    machines = []
+    for lam, solution, threshold in zip(lams, solutions, thresholds, strict=True):
+        machine = LearnedMachine(
+            prepared.landmarks.points,
+            prepared.landmarks.first_rows,
+            solution.at.coefficients,
+            problem.whitener,
+            threshold,
+            None,
+            solution,
+        )
+        if PENALTIES[settings.penalty].drops_landmarks:
+            machine = _without_unused(machine, prepared, problem, lam)
+        machines.append(machine)
+        warn_if_short(solution, lam, settings.tol)
+    return machines
 
 
-def training_thresholds(prepared: Prepared, solutions: Sequence[Solution]) -> list[float]:
-    """The threshold of best balanced accuracy of each solution on the training rows.
+def training_thresholds(prepared: Prepared, solutions: Sequence[Solution]) -> list[Any]:
+    """The target's threshold for each solution on the training rows.
 
     As many solutions share a pass as have room for their scores in a part of the memory.
     """
-    labels = prepared.labels
     thresholds = []
     for start in range(0, len(solutions), prepared.columns_at_once):
         some = solutions[start : start + prepared.columns_at_once]
-        coefficients = np.column_stack([solution.at.coefficients for solution in some])
         token = some[0].at.token if len(solutions) == 1 else None
-        rare, majority = prepared.training_scores(coefficients, token)
-        for k in range(len(some)):
-            weighted = labels.majority_weight is not None
-            split = ScoredClasses(
-                rare[:, k],
-                majority[:, k],
-                labels.rare_weight if weighted else None,
-                labels.majority_weight,
-            )
-            thresholds.append(threshold_between(split))
+        scored = prepared.scored(coefficients_of(some), token)
+        thresholds += [prepared.target.threshold(scored.column(k)) for k in range(len(some))]
     return thresholds
 
 
-def _store(model: "RankRC", prepared: Prepared, solution: Solution) -> None:
-    model.classes_ = prepared.labels.classes
-    model.pos_label_ = prepared.labels.pos_label
-    model.landmarks_ = prepared.landmarks.points
-    model.landmark_rows_ = prepared.landmarks.first_rows
-    model._outside = outside_landmarks(prepared)
-    model.coef_ = solution.at.coefficients
-    model.n_landmarks_ = int(np.count_nonzero(model.coef_))
-    model.width_ = prepared.width
-    model.feature_scales_ = prepared.scales
-    model.objective_ = solution.at.value
-    model.optimality_ = solution.optimality
-    model.n_iter_ = solution.n_iter
-    model.status_ = str(solution.status)
-    model.history_ = solution.history
+def held_out_threshold(prepared: Prepared, parts: Sequence[ScoredRows]) -> Any:
+    """The target's threshold when every row is scored by its own fold's model.
+
+    Scores of training rows are no guide: a held row is a landmark of its own model.
+    """
+    return prepared.target.threshold(parts[0].joined(list(parts[1:])))
 
 
-def _drop_landmarks(
-    model: "RankRC", prepared: Prepared, problem: RankingProblem, solution: Solution
-) -> None:
-    """Keep only the landmarks that are in use."""
-    used = np.flatnonzero(model.coef_)
-    model.landmarks_ = model.landmarks_[used]
-    model.coef_ = model.coef_[used]
-    if model.landmark_rows_ is not None:
-        model.landmark_rows_ = model.landmark_rows_[used]
-    model.whitener_ = whiten(prepared.landmark_kernel[np.ix_(used, used)], prepared.dtype)
-    model.duality_gap_ = duality_gap(solution.at, problem, model.lam)
+def _without_unused(
+    machine: LearnedMachine, prepared: Prepared, problem: RankingProblem, lam: float
+) -> LearnedMachine:
+    """Only the landmarks that are in use."""
+    at, used = machine.solution.at, np.flatnonzero(machine.coef)
     if not len(used):
-        warnings.warn(
-            f"lam={model.lam:.3g} leaves no landmark, and every row gets the score 0. Lower it: "
-            f"the first landmark comes in below {np.abs(solution.at.gradient).max():.3g}.",
-            UserWarning,
-            stacklevel=4,
+        warn(
+            f"lam={lam:.3g} leaves no landmark, and every row gets the score 0. Lower it: the "
+            f"first landmark comes in below {np.abs(at.gradient).max():.3g}."
         )
+    rows = machine.landmark_rows
+    return machine._replace(
+        landmarks=machine.landmarks[used],
+        landmark_rows=None if rows is None else rows[used],
+        coef=machine.coef[used],
+        whitener=whiten(prepared.landmark_kernel[np.ix_(used, used)], prepared.dtype),
+        duality_gap=duality_gap(at, problem, lam),
+    )
 
 
 def stopped_short(solution: Solution, tol: float) -> bool:
@@ -149,4 +158,4 @@ def warn_if_short(solution: Solution, lam: float, tol: float) -> None:
             f"{solution.optimality:.1e}, wanted {tol:.1e}. Raise max_iter, tol or lam, or check "
             "the scale of the features."
         )
-    warnings.warn(f"lam={lam:.3g}: {told}", ConvergenceWarning, stacklevel=3)
+    warn(f"lam={lam:.3g}: {told}", ConvergenceWarning)

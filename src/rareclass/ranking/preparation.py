@@ -4,9 +4,9 @@ A path of lams, or the folds of a cross-validation, are problems over the same k
 other lams, other weights (zero takes a row out), other landmarks (zero rows of the whitener).
 """
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -14,15 +14,17 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from rareclass.kernels.expansion import KernelExpansion, block_scores, expand
-from rareclass.kernels.kernels import KERNELS, Kernel, make_kernel, mean_width, needs_width
+from rareclass.kernels.kernels import KERNELS, Kernel, kernel_width, make_kernel
 from rareclass.kernels.landmarks import LandmarkRule, Landmarks, distinct_landmarks
 from rareclass.kernels.scaled import FeatureScaled
 from rareclass.kernels.whitening import Coordinates, whiten
-from rareclass.labels.two_classes import HeldRows, Labels, read_labels
+from rareclass.labels.two_classes import HeldRows
 from rareclass.memory import parse_bytes, size_text
-from rareclass.ranking.losses import PairLoss, make_loss
+from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.problem import RankingProblem
+from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
+from rareclass.ranking.targets import ScoredRows, Target
 from rareclass.rows import ArrayRows, Budget, RowSource, as_source
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
@@ -36,15 +38,27 @@ _MOST_AT_ONCE = 16
 _FEW_LANDMARKS = 1024
 
 
-Held = TypeVar("Held", bound=HeldRows)
+Kind = TypeVar("Kind", bound=Target)
 
 
 @dataclass(frozen=True)
-class Prepared(Generic[Held]):
+class KernelSettings:
+    """What is asked of kernel and landmarks, as `RankRC` has it."""
+
+    kernel: Any
+    width: Any
+    landmarks: Any
+    memory: int | str
+    n_jobs: int | None
+    random_state: Any
+
+
+@dataclass(frozen=True)
+class Prepared(Generic[Kind]):
     """Everything that does not depend on lam or on the fold."""
 
     n_rows: int
-    labels: Held
+    target: Kind
     rows: ArrayRows
     expansion: KernelExpansion
     landmarks: Landmarks
@@ -56,6 +70,11 @@ class Prepared(Generic[Held]):
     at_once: int
     columns_at_once: int
     scales: np.ndarray | None = None
+
+    @property
+    def labels(self) -> HeldRows:
+        """Which rows are held and which are summed."""
+        return self.target.labels
 
     def blas_threads(self) -> AbstractContextManager:
         """BLAS threads for the matrices of landmarks: one while they are small.
@@ -75,15 +94,9 @@ class Prepared(Generic[Held]):
     ) -> RankingProblem:
         """The ranking problem on all rows, or without those held out.
 
-        Parameters
-        ----------
-        lam : float
-        held_out : ndarray of bool over all rows, or None
-            Rows that are neither summed, nor held, nor landmarks.
-        loss : PairLoss or None
-            In place of the one prepared for.
-        coordinates : callable
-            Makes the matrix from unknowns to coefficients out of the landmarks' kernel.
+        The rows of the mask `held_out` are neither summed, nor held, nor landmarks. `loss` stands
+        in for the one prepared for; `coordinates` makes the matrix from unknowns to coefficients
+        out of the landmarks' kernel.
         """
         labels, loss = self.labels, loss or self.loss
         rare_weight, kept = labels.rare_weight, None
@@ -117,70 +130,60 @@ class Prepared(Generic[Held]):
             kept=kept,
         )
 
-    def training_scores(
+    def scored(
         self,
         coefficients: np.ndarray,
         token: object = None,
         tested: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Scores of the rare and of the majority rows; one column a column of coefficients.
+    ) -> ScoredRows:
+        """The training rows, or those of the mask `tested` at their share of a pass, scored.
 
-        Parameters
-        ----------
-        coefficients : ndarray of shape (n_landmarks,) or (n_landmarks, k)
-        token : object
-            Names the function when it is one that blocks may remember the values of.
-        tested : ndarray of bool over all rows, or None
-            Asks for the scores of some rows only, at their share of a pass.
+        A column of scores a column of coefficients. `token` names the function when it is one that
+        blocks may remember the values of.
         """
-        labels = self.labels
-        rare, chosen = self.rare_kernel, None
-        if tested is not None:
-            rare, chosen = rare[tested[labels.rare]], tested[labels.majority]
-        majority = self.rows.map(block_scores, self.expansion, coefficients, token, chosen)
-        return expand(rare, coefficients), majority
+        labels, held = self.labels, slice(None) if tested is None else tested[self.labels.rare]
+        chosen = None if tested is None else tested[labels.majority]
+        of_majority, of_held = labels.majority_weight, None
+        if of_majority is not None:
+            of_held = labels.rare_weight[held]
+            of_majority = of_majority if chosen is None else of_majority[chosen]
+        return ScoredRows(
+            expand(self.rare_kernel[held], coefficients),
+            self.rows.map(block_scores, self.expansion, coefficients, token, chosen),
+            self.target.held_code[held],
+            self.target.majority_code,
+            of_held,
+            of_majority,
+        )
+
+
+def coefficients_of(solutions: Sequence[Solution]) -> np.ndarray:
+    """A column of coefficients a solution, of shape (n_landmarks, n_solutions)."""
+    return np.column_stack([solution.at.coefficients for solution in solutions])
 
 
 def prepare(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, several: bool = False
-) -> Prepared[Labels]:
-    """Read the rows and labels with the parameters of a RankRC or RankRCCV `estimator`.
-
-    `several` solutions, for lams or folds, or one alone are wanted from them.
-    """
-    source = as_source(X, getattr(estimator, "feature_names_in_", None))
-    labels = read_labels(y, sample_weight, estimator.pos_label, source.n_rows)
-    loss = make_loss(estimator.loss, estimator.eps, estimator.loss_params)
-    scales = None
-    if estimator.feature_scaling == "learned":
-        # Learning prepares rows itself.
-        from rareclass.ranking.feature_scales.learning import learn_feature_scales
-
-        width = _width(estimator, source, labels)
-        scales = learn_feature_scales(estimator, source, labels, width).scales
-    return prepare_rows(estimator, source, labels, loss, several, scales)
-
-
-def prepare_rows(
-    estimator: Any,
+    settings: KernelSettings,
     source: RowSource,
-    labels: Held,
+    target: Kind,
     loss: PairLoss,
     several: bool,
+    width: float,
     scales: np.ndarray | None = None,
-) -> Prepared[Held]:
-    """Prepare rows whose labels are read: those held are ``labels.rare``.
+) -> Prepared[Kind]:
+    """Prepare rows whose labels are read.
 
-    `scales` are those of the features inside the kernel, if there are any.
+    `loss` is that of a pair, `width` sigma, `scales` those of the features inside the kernel, if
+    there are any. `several` solutions, for lams or folds, or one alone are wanted from them.
     """
-    width = _width(estimator, source, labels)
-    kernel = make_kernel(estimator.kernel, width)
+    labels = target.labels
+    kernel = make_kernel(settings.kernel, width)
     is_known = type(kernel) in KERNELS.values()
     if scales is not None:
         kernel = FeatureScaled(kernel, scales)
-    landmarks = _landmarks(estimator, kernel, labels, source)
+    landmarks = _landmarks(settings, kernel, labels, source)
     points = landmarks.points
-    memory = parse_bytes(estimator.memory)
+    memory = parse_bytes(settings.memory)
     at_once, for_kernel = _share_out(memory, points.shape[0], len(labels.rare), source.dtype)
     remembered = _remembered_bytes(len(labels.majority), points.shape[0], at_once)
     # What a kernel of somebody's own costs is not known, and sparse products cost more.
@@ -191,20 +194,20 @@ def prepare_rows(
     expansion = KernelExpansion(kernel, points)
     return Prepared(
         n_rows=source.n_rows,
-        labels=labels,
+        target=target,
         rows=ArrayRows(
             source,
             labels.majority,
             labels.majority_weight,
             block_rows=block_rows(points.shape[0], source.dtype),
             budget=Budget(for_kernel, min(remembered, for_kernel // 4)),
-            n_jobs=estimator.n_jobs,
+            n_jobs=settings.n_jobs,
             keeps_arrays=keeps,
         ),
         expansion=expansion,
         landmarks=landmarks,
         width=width,
-        loss=loss,
+        loss=target.loss(loss),
         rare_kernel=expansion.kernel.block(source.take(labels.rare), points),
         landmark_kernel=landmark_kernel(expansion),
         dtype=source.dtype,
@@ -214,14 +217,30 @@ def prepare_rows(
     )
 
 
+def width_of_rows(settings: KernelSettings, source: RowSource, labels: HeldRows) -> float:
+    """Sigma: the number given, or the mean distance of the rows that count; one pass of them."""
+
+    def everything() -> tuple[ArrayRows, np.ndarray | None]:
+        index = weight = None  # all of the rows
+        if labels.majority_weight is not None:
+            index = np.concatenate([labels.rare, labels.majority])
+            weight = np.concatenate([labels.rare_weight, labels.majority_weight])
+        shift = None if source.is_sparse else source.take(labels.rare[:1]).astype(np.float64)[0]
+        return ArrayRows(source, index, weight, n_jobs=settings.n_jobs), shift
+
+    return kernel_width(settings.width, settings.kernel, everything)
+
+
 def block_rows(n_landmarks: int, dtype: np.dtype) -> int:
     """Rows a block, so that its kernel block stays in cache."""
     fitting = _BLOCK_BYTES // (max(n_landmarks, 1) * dtype.itemsize)
     return int(min(max(fitting, _LEAST_BLOCK_ROWS), _MOST_BLOCK_ROWS))
 
 
-def _landmarks(estimator: Any, kernel: Kernel, labels: HeldRows, source: RowSource) -> Landmarks:
-    rule = LandmarkRule(estimator.landmarks)
+def _landmarks(
+    settings: KernelSettings, kernel: Kernel, labels: HeldRows, source: RowSource
+) -> Landmarks:
+    rule = LandmarkRule(settings.landmarks)
     if rule.points is not None:
         points = as_source(rule.points)
         if points.n_features != source.n_features:
@@ -233,29 +252,10 @@ def _landmarks(estimator: Any, kernel: Kernel, labels: HeldRows, source: RowSour
     def kept() -> np.ndarray:
         return np.sort(np.concatenate([labels.rare, labels.majority]))
 
-    rng = check_random_state(estimator.random_state)
-    rule.check_memory(len(labels.rare), parse_bytes(estimator.memory))
+    rng = check_random_state(settings.random_state)
+    rule.check_memory(len(labels.rare), parse_bytes(settings.memory))
     rows = rule.choose(labels.rare, kept, source.take, rng, kernel)
     return distinct_landmarks(source.take(rows), rows)
-
-
-def _width(estimator: Any, source: RowSource, labels: HeldRows) -> float:
-    width = estimator.width
-    if isinstance(width, str):
-        if width != "mean":
-            raise ValueError(f"width={width!r} is not 'mean' or a number above 0.")
-        if not needs_width(estimator.kernel):
-            return 1.0
-        index = weight = None  # all of the rows
-        if labels.majority_weight is not None:
-            index = np.concatenate([labels.rare, labels.majority])
-            weight = np.concatenate([labels.rare_weight, labels.majority_weight])
-        everything = ArrayRows(source, index, weight, n_jobs=estimator.n_jobs)
-        shift = None if source.is_sparse else source.take(labels.rare[:1]).astype(np.float64)[0]
-        return mean_width(everything, shift)
-    if not (isinstance(width, Real) and 0.0 < float(width) < np.inf):
-        raise ValueError(f"width={width!r} is not 'mean' or a number above 0.")
-    return float(width)
 
 
 def held_whole_bytes(n_landmarks: int, n_rare: int, itemsize: int) -> tuple[int, int]:

@@ -1,27 +1,26 @@
 """RankRC and RankSVM: kernel AUC ranking as scikit-learn classifiers."""
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from rareclass.estimators.rank_scorer import RankScorer
-from rareclass.ranking.fitting import fit_path
-from rareclass.ranking.kernel_model import KernelModel
-from rareclass.ranking.preparation import prepare
-from rareclass.ranking.stability import model_bound
-from rareclass.rows import LabelledRows, header
+from rareclass.estimators.door import read_features, same_columns, settings_of
+from rareclass.labels.two_classes import plain, read_labels
+from rareclass.ranking.fitting import LearnedMachine, SolverSettings, fit_path
+from rareclass.ranking.losses import make_loss
+from rareclass.ranking.machine import KernelMachine, RanksTwoClasses
+from rareclass.ranking.preparation import Prepared
+from rareclass.ranking.stability import (
+    bound_on_rows,
+    bound_without_rows,
+    check_is_ranksvm,
+    outside_landmarks,
+)
+from rareclass.rows import LabelledRows
 
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "penalty": ("l2", "l1"),
-    "feature_scaling": (None, "learned"),
-}
 
-
-class RankRC(KernelModel, RankScorer, BaseEstimator):
+class RankRC(RanksTwoClasses, KernelMachine):
     r"""Kernel ranking machine that maximises the AUC, carried by the rare rows.
 
     .. math::
@@ -205,69 +204,10 @@ class RankRC(KernelModel, RankScorer, BaseEstimator):
         self.pos_label = pos_label
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn to rank the rare rows first.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-            Numbers, all finite; standardise them first.
-        y : array-like of shape (n_rows,)
-            Two labels of any type.
-        sample_weight : array-like of shape (n_rows,) or None
-            Weights at or above 0: k counts a row k times, 0 leaves it out.
-
-        Returns
-        -------
-        RankRC
-            This estimator.
-        """
-        check_solver_parameters(self, [self.lam])
-        validate_data(self, header(X), skip_check_array=True)
-        prepared = prepare(self, X, y, sample_weight)
-        fit_path([self], prepared, self.verbose)
-        return self
-
-    def fit_rows(self, rows: LabelledRows) -> Self:
-        """Learn from rows that live on disk, or anywhere: the same model as `fit` in memory.
-
-        Parameters
-        ----------
-        rows : LabelledRows
-            What `rareclass.rows.from_parquet`, `from_csv` or `from_arrays` gives: features,
-            labels and weights. Only labels and weights are in memory.
-
-        Returns
-        -------
-        RankRC
-            This estimator.
-
-        Notes
-        -----
-        Time: as `fit`, and one reading of the scratch file a pass over what `memory` cannot hold.
-        `score_samples`, `predict` and `transform` take such rows in place of X.
-        """
-        rows = LabelledRows.to_learn_from(rows)
-        return self.fit(rows, rows.y, rows.sample_weight)
-
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Rarity score f(x) of every row: higher is more like the rare class.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Scores mean something only beside each other.
-
-        Notes
-        -----
-        Cost: O(n_landmarks n_features) a row, in blocks; no memory but the result.
-        """
-        check_is_fitted(self)
-        return self._map(X, self.coef_)
+    def _learned(self, prepared: Prepared, learned: LearnedMachine) -> Self:
+        self.offset_ = learned.threshold
+        self._outside = outside_landmarks(prepared)
+        return super()._learned(prepared, learned)
 
     def stability_bound(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, *, kappa: float | None = None
@@ -308,6 +248,7 @@ class RankRC(KernelModel, RankScorer, BaseEstimator):
 
         Examples
         --------
+        >>> import numpy as np
         >>> X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) < 5
         >>> model = RankRC(lam=0.5).fit(X, y)
         >>> model.stability_bound()
@@ -316,7 +257,19 @@ class RankRC(KernelModel, RankScorer, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        return model_bound(self, X, y, sample_weight, kappa)
+        check_is_ranksvm(self.penalty, make_loss(self.loss, self.eps, self.loss_params))
+        expansion = self._expansion()
+        if X is None:
+            if y is not None or sample_weight is not None:
+                raise ValueError("X is missing: pass the training rows beside their labels.")
+            return bound_without_rows(expansion.kernel, self._outside, self.lam, kappa)
+        if isinstance(X, LabelledRows) and y is None:
+            y, sample_weight = X.y, X.sample_weight
+        source = read_features(self, X, reset=False)
+        labels = read_labels(y, sample_weight, plain(self.pos_label_), source.n_rows)
+        return bound_on_rows(
+            source, labels, expansion, self.whitener_, self.lam, kappa, self.n_jobs
+        )
 
 
 class RankSVM(RankRC):
@@ -403,30 +356,16 @@ def rankrc_path(
     models = [RankRC(lam=lam, **parameters) for lam in lams]
     if not models:
         return []
-    check_solver_parameters(models[0], lams)
-    for model in models:
-        validate_data(model, header(X), skip_check_array=True)
-    prepared = prepare(models[0], X, y, sample_weight, several=len(lams) > 1)
-    fit_path(models, prepared, models[0].verbose)
+    first = models[0]
+    first._check_solver_parameters(lams)
+    prepared = first._prepare(X, y, sample_weight, several=len(lams) > 1)
+    for model in models[1:]:
+        same_columns(model, first)
+    settings = settings_of(SolverSettings, first)
+    machines = fit_path(prepared, [model.lam for model in models], settings, "RankRC")
+    for model, learned in zip(models, machines, strict=True):
+        model._learned(prepared, learned)
     return models
-
-
-def check_solver_parameters(estimator: Any, lams: Sequence[float]) -> None:
-    """Refuse what no solver can work with, naming the parameter and its range."""
-    for lam in lams:
-        if not _is_positive(lam):
-            raise ValueError(f"lam={lam!r} must be a number above 0.")
-    if not _is_positive(estimator.tol):
-        raise ValueError(f"tol={estimator.tol!r} must be above 0.")
-    if not _is_positive(estimator.max_iter) or estimator.max_iter % 1:
-        raise ValueError(f"max_iter={estimator.max_iter!r} must be a whole number above 0.")
-    for name, known in _CHOICES.items():
-        if getattr(estimator, name, known[0]) not in known:
-            raise ValueError(f"{name}={getattr(estimator, name)!r} is not one of {list(known)}.")
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and bool(0.0 < float(value) < np.inf)
 
 
 __all__ = ["RankRC", "RankSVM", "rankrc_path"]

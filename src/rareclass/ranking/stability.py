@@ -1,17 +1,15 @@
 """How far a fitted model can be from the machine on all rows: Theorem 3 for a `RankRC`."""
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
+from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian, Kernel, Laplace, Matrix
-from rareclass.labels.two_classes import plain, read_labels
-from rareclass.ranking.losses import SmoothedHinge, make_loss
+from rareclass.labels.two_classes import Labels
+from rareclass.ranking.losses import PairLoss, SmoothedHinge
 from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.preparation import Prepared, block_rows
-from rareclass.rows import ArrayRows, Block, LabelledRows, as_source, header
+from rareclass.rows import ArrayRows, Block, RowSource
 from rareclass.rows.equal_rows import equal_rows
 from rareclass.theory import subset_bound
 
@@ -35,24 +33,35 @@ def outside_landmarks(prepared: Prepared) -> tuple[float, float]:
     )
 
 
-def model_bound(model: Any, X: Any, y: Any, sample_weight: Any, kappa: float | None) -> float:
-    """The bound of `RankRC.stability_bound`, which has the meaning of the arguments."""
-    _check_is_ranksvm(model)
-    kernel = model._expansion().kernel
-    if X is None:
-        if y is not None or sample_weight is not None:
-            raise ValueError("X is missing: pass the training rows beside their labels.")
-        kappa = kappa or _constant_diagonal(kernel)
-        if kappa is None:
-            raise ValueError(
-                f"the largest k(x, x) of the kernel {type(kernel).__name__} depends on the rows: "
-                "pass the training rows, X and y, or kappa=."
-            )
-        rare, majority = model._outside
-        return float(subset_bound(rare, majority, model.lam, kappa=kappa))
-    if isinstance(X, LabelledRows) and y is None:
-        y, sample_weight = X.y, X.sample_weight
-    residuals, outside, largest = _class_means(model, X, y, sample_weight)
+def bound_without_rows(
+    kernel: Kernel, outside: tuple[float, float], lam: float, kappa: float | None
+) -> float:
+    """The bound of `RankRC.stability_bound` where only the shares `outside_landmarks` are known."""
+    kappa = kappa or _constant_diagonal(kernel)
+    if kappa is None:
+        raise ValueError(
+            f"the largest k(x, x) of the kernel {type(kernel).__name__} depends on the rows: "
+            "pass the training rows, X and y, or kappa=."
+        )
+    return float(subset_bound(*outside, lam, kappa=kappa))
+
+
+def bound_on_rows(
+    source: RowSource,
+    labels: Labels,
+    expansion: KernelExpansion,
+    whitener: np.ndarray,
+    lam: float,
+    kappa: float | None,
+    n_jobs: int | None,
+) -> float:
+    """The same with the training rows: how much of each the landmarks cannot express."""
+    size = block_rows(expansion.n_landmarks, np.dtype(np.float64))
+    rows = ArrayRows(source, block_rows=size, n_jobs=n_jobs)
+    found = rows.map(_residuals, expansion.kernel, expansion.landmarks, whitener)
+    rare = np.average(found[labels.rare], axis=0, weights=labels.rare_weight)
+    rest = np.average(found[labels.majority], axis=0, weights=labels.majority_weight)
+    largest = float(found[np.concatenate([labels.rare, labels.majority]), 2].max())
     if kappa is not None and kappa < largest * (1.0 - _ROUNDING):
         raise ValueError(f"kappa={kappa!r} is below the largest k(x, x) of the rows, {largest:g}.")
     kappa = max(kappa or 0.0, largest)
@@ -60,27 +69,8 @@ def model_bound(model: Any, X: Any, y: Any, sample_weight: Any, kappa: float | N
         return 0.0  # every score is 0
     # Both are bounds. Where nearly all rows are landmarks the residuals are rounding errors,
     # whose fourth root is large.
-    lam = model.lam
-    by_residuals = subset_bound(*residuals, lam=lam, kappa=kappa, residuals=True)
-    return float(min(by_residuals, subset_bound(*outside, lam=lam, kappa=kappa)))
-
-
-def _class_means(
-    model: Any, X: Any, y: Any, sample_weight: Any
-) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """By class, mean residual norm and share outside the landmarks; the largest k(x, x)."""
-    expansion = model._expansion()
-    source = as_source(X, getattr(model, "feature_names_in_", None))
-    validate_data(model, header(X), reset=False, skip_check_array=True)
-    labels = read_labels(y, sample_weight, plain(model.pos_label_), source.n_rows)
-    size = block_rows(expansion.n_landmarks, np.dtype(np.float64))
-    rows = ArrayRows(source, block_rows=size, n_jobs=model.n_jobs)
-    points = expansion.landmarks
-    found = rows.map(_residuals, expansion.kernel, points, model.whitener_)
-    rare = np.average(found[labels.rare], axis=0, weights=labels.rare_weight)
-    rest = np.average(found[labels.majority], axis=0, weights=labels.majority_weight)
-    largest = float(found[np.concatenate([labels.rare, labels.majority]), 2].max())
-    return (rare[0], rest[0]), (rare[1], rest[1]), largest
+    by_residuals = subset_bound(rare[0], rest[0], lam=lam, kappa=kappa, residuals=True)
+    return float(min(by_residuals, subset_bound(rare[1], rest[1], lam=lam, kappa=kappa)))
 
 
 def _residuals(block: Block, kernel: Kernel, points: Matrix, whitener: np.ndarray) -> np.ndarray:
@@ -110,17 +100,16 @@ def _constant_diagonal(kernel: Kernel) -> float | None:
     return 1.0 if isinstance(inner, (Gaussian, Laplace)) else None
 
 
-def _check_is_ranksvm(model: Any) -> None:
+def check_is_ranksvm(penalty: str, loss: PairLoss) -> None:
     """Refuse what the theorem is not about."""
-    if model.penalty != "l2":
+    if penalty != "l2":
         raise ValueError(
-            f"penalty={model.penalty!r}: the bound is about the penalty 'l2'. Refit with "
+            f"penalty={penalty!r}: the bound is about the penalty 'l2'. Refit with "
             "penalty='l2' and landmarks=model.landmark_rows_."
         )
-    loss = make_loss(model.loss, model.eps, model.loss_params)
     if not isinstance(loss, _SLOPE_OF_ONE):
         raise ValueError(
-            f"loss={model.loss!r}: the bound is about losses of single pairs with slopes of at "
-            "most 1. Use loss='smoothed_hinge' or 'logistic', or give the slope of yours to "
-            "rareclass.theory.subset_bound."
+            f"the loss {type(loss).__name__}: the bound is about losses of single pairs with "
+            "slopes of at most 1. Use loss='smoothed_hinge' or 'logistic', or give the slope of "
+            "yours to rareclass.theory.subset_bound."
         )

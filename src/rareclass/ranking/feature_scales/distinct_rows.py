@@ -2,8 +2,7 @@
 
 A row is known by a hash of its values. Copies are one row with their summed weight, and rows come
 in the order of their hashes, which is as good as drawn: folds and parts that are taken by position
-depend on neither the order of the rows nor on whether a row is repeated or weighted. That order,
-and that rows come in blocks, is why copies are not told by `equal_rows`.
+depend on neither the order of the rows nor on whether a row is repeated or weighted.
 """
 
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rareclass.labels.two_classes import Labels
+from rareclass.ranking.targets import Target
 from rareclass.rows import RowSource
 from rareclass.rows.source import consecutive
 
@@ -52,48 +51,48 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def distinct_rows(
-    source: RowSource, labels: Labels, most_rare: int, most_majority: Callable[[int], int]
-) -> tuple[RowSource, Labels]:
-    """Distinct rows in memory, in float64, weighted so that each class weighs what it did.
+    source: RowSource, target: Target, most_held: int, most_majority: Callable[[int], int]
+) -> tuple[RowSource, Target]:
+    """Distinct rows in memory, in float64; each class weighs what it did.
 
-    No more rare rows than `most_rare` are kept, those of the smallest hashes; `most_majority` says
-    the same for the majority from the number of those. Rare rows come first; row numbers are those
-    of the new source.
-
-    Cost: one reading of the rows, in order, and one of those that are kept.
+    Rows that are held come first. There are no more of them than `most_held`, those of the
+    smallest hashes, and of the majority than `most_majority` of the number that are held. Cost:
+    one reading of the rows, in order, and one of those that are kept.
     """
+    labels = target.labels
     hashes = np.empty(source.n_rows, dtype=np.uint64)
     size = max(1, _BLOCK_BYTES // (8 * source.n_features))
     for first, stretch in consecutive(source):
         for start in range(0, stretch.n_rows, size):
             block = stretch.take(slice(start, min(start + size, stretch.n_rows)))
             hashes[first + start : first + start + block.shape[0]] = row_hashes(block)
-    rare, rare_weight = _merged(hashes, labels.rare, labels.rare_weight, most_rare)
-    most = most_majority(len(rare))
-    rest, rest_weight = _merged(hashes, labels.majority, labels.majority_weight, most)
-    chosen = np.concatenate([rare, rest])
+    keys = _apart_by_label(hashes[labels.rare], target.held_code)
+    held, held_weight = _merged(keys, labels.rare_weight, most_held)
+    most = most_majority(len(held))
+    rest, rest_weight = _merged(hashes[labels.majority], labels.majority_weight, most)
+    chosen = np.concatenate([labels.rare[held], labels.majority[rest]])
     in_order = np.argsort(chosen)
     back = np.empty(len(chosen), dtype=np.int64)
     back[in_order] = np.arange(len(chosen))
     X = source.take(chosen[in_order])[back].astype(np.float64)
-    kept = Labels(
-        labels.classes,
-        labels.pos_label,
-        np.arange(len(rare)),
-        np.arange(len(rare), len(chosen)),
-        rare_weight,
-        rest_weight,
-    )
+    kept = target.on_part(held, held_weight, rest_weight)
     return RowSource(X.shape, X.dtype, lambda rows: X[rows], source.is_sparse), kept
 
 
-def _merged(
-    hashes: np.ndarray, rows: np.ndarray, weight: np.ndarray | None, most: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """One row of each hash, in the order of the hashes, and the weight of all of its copies.
+def _apart_by_label(hashes: np.ndarray, code: np.ndarray) -> np.ndarray:
+    """Hashes that differ, too, where equal rows have different labels."""
+    if (code == code[0]).all():
+        return hashes
+    return _mixed(hashes ^ _mixed(code.astype(np.uint64) + np.uint64(1)))
 
-    Those that are kept stand for the class: together they weigh what all of its rows do.
+
+def _merged(
+    hashes: np.ndarray, weight: np.ndarray | None, most: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of one row of each hash, in the order of the hashes, and the weight of its copies.
+
+    Those that are kept stand for all: together they weigh what all rows do.
     """
-    _, first, which = np.unique(hashes[rows], return_index=True, return_inverse=True)
+    _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
     summed = np.bincount(which, weight, minlength=len(first)).astype(np.float64)
-    return rows[first[:most]], summed[:most] * (summed.sum() / summed[:most].sum())
+    return first[:most], summed[:most] * (summed.sum() / summed[:most].sum())

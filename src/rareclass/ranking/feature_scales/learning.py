@@ -17,14 +17,14 @@ r"""Scales of the features, learned by descent on the cross-validated loss and t
    are taken only where their gain is clear, by a one-sided test.
 """
 
-import warnings
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from rareclass.findings import warn
 from rareclass.kernels.kernels import make_kernel
-from rareclass.labels.two_classes import Labels
 from rareclass.memory import parse_bytes
 from rareclass.progress import Advance, track
 from rareclass.ranking.feature_scales.distinct_rows import distinct_rows
@@ -38,6 +38,7 @@ from rareclass.ranking.feature_scales.selection import (
     try_sizes,
 )
 from rareclass.ranking.feature_scales.trial import N_FOLDS, Study, Trial
+from rareclass.ranking.targets import Target
 from rareclass.rows import RowSource
 
 # More rows cost time and say little more: how certain an AUC is depends on the rare rows, and ten
@@ -52,20 +53,26 @@ _NEGLIGIBLE = 0.01
 _AGREEMENT = 3.0
 
 
+@dataclass(frozen=True)
+class ScaleSettings:
+    """What is asked, as `RankRC` has it."""
+
+    kernel: Any
+    eps: float
+    memory: int | str
+    n_jobs: int | None
+    random_state: Any
+    verbose: bool | str
+
+
 class LearnedScales(NamedTuple):
     """Scales of the features, and how they came about.
 
-    Attributes
-    ----------
-    scales : ndarray of shape (n_features,)
-        All ones where no scales were better; else rows are as far apart in the mean as without.
-    rounds : list of (float, float)
-        Held-out AUC and lam, relative to the mean of k(z, z), of each round.
-    candidates : dict of ndarray
-        Held-out AUCs of what was compared at the end, by name; empty when nothing was learned.
-    unseen : dict of ndarray
-        The same on rows that nothing was learned from; empty where no scales at all were as good
-        as the best even by the flattering AUCs.
+    ``scales`` of shape (n_features,) are all ones where no scales were better; else rows are as far
+    apart in the mean as without. ``rounds`` has the held-out AUC and the lam, relative to the mean
+    of k(z, z), of each round; ``candidates`` held-out AUCs of what was compared at the end, by
+    name, empty when nothing was learned; ``unseen`` the same on rows that nothing was learned from,
+    empty where no scales at all were as good as the best even by the flattering AUCs.
     """
 
     scales: np.ndarray
@@ -75,60 +82,48 @@ class LearnedScales(NamedTuple):
 
 
 def learn_feature_scales(
-    estimator: Any, source: RowSource, labels: Labels, width: float
+    settings: ScaleSettings, source: RowSource, target: Target, width: float
 ) -> LearnedScales:
-    """Learn the scales for the kernel of an estimator on its training rows.
+    """Learn the scales inside a kernel on training rows; `width` is sigma.
 
-    Parameters
-    ----------
-    estimator : RankRC or RankRCCV
-        Its kernel, eps, memory, n_jobs, random_state and verbose are used.
-    source : RowSource
-    labels : Labels
-    width : float
-        Sigma.
+    Cost: one reading of the rows; then 30 to 50 cross-validated paths of a few lams on at most 500
+    rare and 5,000 other rows, in memory, and, unless these are for no scales, five times as many on
+    four fifths of the rows.
 
     Raises
     ------
     ValueError
         When the kernel is not one whose derivative by the scales is known.
-
-    Notes
-    -----
-    Cost: one reading of the rows; then 30 to 50 cross-validated paths of a few lams on at most 500
-    rare and 5,000 other rows, in memory, and, unless these are for no scales, five times as many on
-    four fifths of the rows.
     """
-    kernel = make_kernel(estimator.kernel, width)
+    kernel = make_kernel(settings.kernel, width)
     if not has_slopes(kernel):
         raise ValueError(
             f"feature_scaling='learned' needs the derivative of the kernel, and that of "
             f"{type(kernel).__name__} is not known: pass kernel='gaussian', 'laplace', "
             "'polynomial' or 'linear', or feature_scaling=None."
         )
-    fitting = _fitting_rows(estimator.memory, source)
+    fitting = _fitting_rows(settings.memory, source)
 
     def most_majority(n_rare: int) -> int:
         return min(max(_LEAST_MAJORITY, _MAJORITY_A_RARE_ROW * n_rare), fitting)
 
-    rows, distinct = distinct_rows(source, labels, min(_MOST_RARE, fitting), most_majority)
+    rows, distinct = distinct_rows(source, target, min(_MOST_RARE, fitting), most_majority)
+    labels = distinct.labels
     plain = np.ones(source.n_features)
-    if min(len(distinct.rare), len(distinct.majority)) < _LEAST_ROWS:
-        warnings.warn(
+    if min(len(labels.rare), len(labels.majority)) < _LEAST_ROWS:
+        warn(
             f"feature_scaling='learned' needs {_LEAST_ROWS} distinct rows of each class; there are "
-            f"{len(distinct.rare)} rare and {len(distinct.majority)} others. All scales are 1.",
-            UserWarning,
-            stacklevel=2,
+            f"{len(labels.rare)} rare and {len(labels.majority)} others. All scales are 1."
         )
         return LearnedScales(plain, [], {}, {})
-    state = estimator.random_state
+    state = settings.random_state
     seed = 0 if state is None else int(check_random_state(state).randint(2**31))
     study = Study(
-        rows, distinct, kernel, width, estimator.eps, estimator.memory, estimator.n_jobs, seed
+        rows, distinct, kernel, width, settings.eps, settings.memory, settings.n_jobs, seed
     )
     if not study.variance.any():
         return LearnedScales(plain, [], {}, {})
-    with track("Learning feature scales", None, estimator.verbose) as advance:
+    with track("Learning feature scales", None, settings.verbose) as advance:
         squares, rounds = descend(study, advance)
         return choose(study, squares, rounds, advance)
 

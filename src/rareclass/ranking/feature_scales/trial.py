@@ -2,18 +2,16 @@
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rareclass.estimators.folds import Fold
-from rareclass.labels.two_classes import Labels
-from rareclass.metrics import roc_auc
 from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
 from rareclass.ranking.losses import SmoothedHinge
-from rareclass.ranking.preparation import Prepared, prepare_rows
+from rareclass.ranking.preparation import KernelSettings, Prepared, coefficients_of, prepare
 from rareclass.ranking.solvers.path import solve_paths
+from rareclass.ranking.targets import Target
 from rareclass.rows import RowSource
 
 N_FOLDS = 5
@@ -24,12 +22,8 @@ _TOL, _MAX_ITER = 1e-2, 100
 class Trial(NamedTuple):
     """Models of all folds and lams with the same scales.
 
-    Attributes
-    ----------
-    lams : ndarray of shape (n_lams,)
-        Relative to the mean of k(z, z) over the landmarks.
-    scores : ndarray of shape (n_folds, n_lams)
-        Held-out AUC.
+    ``lams`` are relative to the mean of k(z, z) over the landmarks; ``scores`` of shape (n_folds,
+    n_lams) are held-out AUCs.
     """
 
     lams: np.ndarray
@@ -48,24 +42,10 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """Rows in memory to try scales on.
-
-    Parameters
-    ----------
-    source : RowSource
-        Distinct rows.
-    labels : Labels
-    kernel : str or Kernel
-    width : float
-    eps : float
-        Of the smoothed hinge.
-    memory : int or str
-    n_jobs : int or None
-    seed : int
-    """
+    """Distinct rows in memory to try scales on; `eps` is of the smoothed hinge."""
 
     source: RowSource
-    labels: Labels
+    target: Target
     kernel: Any
     width: float
     eps: float
@@ -86,41 +66,37 @@ class Study:
         return squares * (self.variance.sum() / total) if total > 0.0 else squares
 
     def folds(self, number: int) -> list[Fold]:
-        """Folds of both classes; another `number`, other folds."""
+        """Folds of every label; another `number`, other folds."""
         rng = np.random.default_rng([self.seed, number])
+        labels, code = self.target.labels, self.target.held_code
         fold_of = np.empty(self.source.n_rows, dtype=np.int64)
-        for rows in (self.labels.rare, self.labels.majority):
-            fold_of[rows] = rng.permutation(len(rows)) % N_FOLDS
+        first = 0  # the next label goes on where the last one ended: small ones fill folds together
+        for one in np.unique(code):
+            rows = labels.rare[code == one]
+            fold_of[rows] = (first + rng.permutation(len(rows))) % N_FOLDS
+            first += len(rows)
+        fold_of[labels.majority] = rng.permutation(len(labels.majority)) % N_FOLDS
         return [Fold(fold_of == k, fold_of == k) for k in range(N_FOLDS)]
 
     def without(self, rows: np.ndarray) -> "Study":
         """The same study on fewer rows: those where the mask `rows` is false."""
         kept = np.flatnonzero(~rows)
-        X, old = self.source.take(kept), self.labels
-        rare, rest = ~rows[old.rare], ~rows[old.majority]
+        X, old = self.source.take(kept), self.target.labels
+        held, rest = ~rows[old.rare], ~rows[old.majority]
         assert old.majority_weight is not None
-        labels = old._replace(
-            rare=np.arange(rare.sum()),
-            majority=np.arange(rare.sum(), len(kept)),
-            rare_weight=old.rare_weight[rare],
-            majority_weight=old.majority_weight[rest],
+        target = self.target.on_part(
+            np.flatnonzero(held), old.rare_weight[held], old.majority_weight[rest]
         )
         source = RowSource(X.shape, X.dtype, lambda chosen: X[chosen], self.source.is_sparse)
-        return replace(self, source=source, labels=labels)
+        return replace(self, source=source, target=target)
 
     def attempt(self, squares: np.ndarray, lams: np.ndarray, folds: list[Fold]) -> Trial:
         """Cross-validate squared scales."""
-        settings = SimpleNamespace(
-            kernel=self.kernel,
-            width=self.width,
-            landmarks=self.labels.rare,
-            memory=self.memory,
-            n_jobs=self.n_jobs,
-            random_state=0,
+        settings = KernelSettings(
+            self.kernel, self.width, self.target.labels.rare, self.memory, self.n_jobs, 0
         )
-        loss = SmoothedHinge(self.eps)
-        scales = np.sqrt(squares)
-        prepared = prepare_rows(settings, self.source, self.labels, loss, True, scales=scales)
+        loss, scales = SmoothedHinge(self.eps), np.sqrt(squares)
+        prepared = prepare(settings, self.source, self.target, loss, True, self.width, scales)
         unit = float(np.trace(prepared.landmark_kernel)) / len(prepared.landmark_kernel) or 1.0
         with prepared.blas_threads():
             solutions = solve_paths(
@@ -132,8 +108,9 @@ class Study:
             )
         scores = np.empty((len(folds), len(lams)))
         for k, (fold, path) in enumerate(zip(folds, solutions, strict=True)):
-            coefficients = np.column_stack([solution.at.coefficients for solution in path])
-            scores[k] = self._aucs(prepared, fold, coefficients)
+            held_out = prepared.scored(coefficients_of(path), tested=fold.tested)
+            y, weight = held_out.y, held_out.weight
+            scores[k] = [self.target.measure(y, s, weight) for s in held_out.scores.T]
         weights = [[solution.at.w for solution in path] for path in solutions]
         return Trial(lams, scores, prepared, folds, weights, unit)
 
@@ -143,28 +120,15 @@ class Study:
         with trial.prepared.blas_threads():
             return held_out_gradients(
                 trial.prepared,
-                self.source.take(self.labels.rare),
+                self.source.take(self.target.labels.rare),
                 trial.folds,
                 [path[best] for path in trial.weights],
                 float(trial.lams[best] * trial.unit),
             )
 
-    def _aucs(self, prepared: Prepared, fold: Fold, coefficients: np.ndarray) -> list[float]:
-        labels = self.labels
-        rare, majority = prepared.training_scores(coefficients, tested=fold.tested)
-        y = np.repeat([True, False], [len(rare), len(majority)])
-        assert labels.majority_weight is not None
-        weight = np.concatenate(
-            [
-                labels.rare_weight[fold.tested[labels.rare]],
-                labels.majority_weight[fold.tested[labels.majority]],
-            ]
-        )
-        return [roc_auc(y, s, weight) for s in np.concatenate([rare, majority]).T]
-
     def _variance(self) -> np.ndarray:
         """Weighted variance of every feature."""
-        X, labels = self.source.take(slice(None)), self.labels
+        X, labels = self.source.take(slice(None)), self.target.labels
         assert labels.majority_weight is not None
         weight = np.concatenate([labels.rare_weight, labels.majority_weight])
         weight = weight / weight.sum()

@@ -323,7 +323,7 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
                 labels = StreamLabels(self.classes_, self.pos_label_)
                 if classes is not None:
                     labels.check_same(classes)
-            is_rare = labels.is_rare(y, source.n_rows)
+            is_rare = labels.signs(y, source.n_rows) > 0
             table = Table(source, weights_of(sample_weight, source.n_rows), np.flatnonzero(is_rare))
             if first:
                 self._begin(labels)

@@ -1,0 +1,59 @@
+"""What every estimator does at its door: columns looked at, rows made readable, settings taken."""
+
+from dataclasses import fields
+from typing import Any, Self, TypeVar
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from rareclass.rows import LabelledRows, RowSource, as_source, header
+
+Settings = TypeVar("Settings")
+
+
+class FitsRows:
+    """Learning from rows wherever they live: what every estimator of tables shares.
+
+    Whoever inherits has ``fit(X, y, sample_weight)``.
+    """
+
+    def fit_rows(self, rows: LabelledRows) -> Self:
+        """Learn from rows that live on disk, or anywhere: the same model as `fit` in memory.
+
+        Parameters
+        ----------
+        rows : LabelledRows
+            What `rareclass.rows.from_parquet`, `from_csv` or `from_arrays` gives: features,
+            labels and weights. Only labels and weights are in memory, and what the method holds.
+
+        Returns
+        -------
+        estimator
+            This one.
+
+        Notes
+        -----
+        Time: as `fit`, and one reading of the scratch file a pass over what memory cannot hold.
+        `score_samples`, `predict` and `transform` take such rows in place of X.
+        """
+        rows = LabelledRows.to_learn_from(rows)
+        return self.fit(rows, rows.y, rows.sample_weight)  # type: ignore[attr-defined]
+
+
+def read_features(estimator: BaseEstimator, X: Any, reset: bool = True) -> RowSource:
+    """The rows of X, once its columns are remembered (`reset`) or found to be those of before."""
+    validate_data(estimator, header(X), reset=reset, skip_check_array=True)
+    return as_source(X, getattr(estimator, "feature_names_in_", None))
+
+
+def settings_of(kind: type[Settings], estimator: BaseEstimator) -> Settings:
+    """The parameters of an estimator that a dataclass of settings has fields for."""
+    names = [field.name for field in fields(kind) if field.init]  # type: ignore[arg-type]
+    return kind(**{name: getattr(estimator, name) for name in names})
+
+
+def same_columns(estimator: BaseEstimator, like: BaseEstimator) -> None:
+    """Give an estimator the columns that another one was shown."""
+    estimator.n_features_in_ = like.n_features_in_
+    if hasattr(like, "feature_names_in_"):
+        estimator.feature_names_in_ = like.feature_names_in_

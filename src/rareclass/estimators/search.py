@@ -1,0 +1,149 @@
+"""The one search: what is tried is scored on held-out rows, and the best is what predicts.
+
+A method solves and scores its folds, sharing between them what it can; everything after that is
+the same for all of them.
+
+1. a score for each fold and candidate (`Scoring` of the rows that the fold held out)
+2. the best mean over the folds; among equals the simplest candidate
+3. ``cv_results_`` as scikit-learn's searches name it
+4. the best model on all rows, whose threshold is learned on held-out scores: every row scored by
+   the model of the fold that held it out
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from rareclass.estimators.door import FitsRows, same_columns
+from rareclass.metrics import average_precision, roc_auc
+
+Model = TypeVar("Model", bound=BaseEstimator)
+Scoring = Callable[[np.ndarray, np.ndarray, Any], float]
+
+SCORINGS: dict[str, Scoring] = {"roc_auc": roc_auc, "average_precision": average_precision}
+
+
+def as_scoring(scoring: Any, known: Mapping[str, Scoring] = SCORINGS) -> Scoring:
+    """The function of (y, scores, sample_weight) that a parameter names."""
+    if callable(scoring):
+        return scoring
+    if not isinstance(scoring, str) or scoring not in known:
+        names = sorted(known)
+        raise ValueError(
+            f"scoring={scoring!r} is not {f'one of {names}' if len(names) > 1 else repr(names[0])} "
+            "or a function of (y, scores, sample_weight)."
+        )
+    return known[scoring]
+
+
+def best_of(means: np.ndarray, simplest_first: np.ndarray) -> int:
+    """Position of the largest mean; among equals the one that is smallest in `simplest_first`.
+
+    >>> best_of(np.array([0.8, 0.9, 0.9]), np.array([1, 3, 2]))
+    2
+    """
+    return max(range(len(means)), key=lambda k: (means[k], -simplest_first[k]))
+
+
+def score_table(scores: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores of shape (folds, candidates) as scikit-learn's searches name them."""
+    mean = scores.mean(axis=0)
+    return {
+        **{f"split{k}_test_score": row for k, row in enumerate(scores)},
+        "mean_test_score": mean,
+        "std_test_score": scores.std(axis=0),
+        "rank_test_score": ranks(mean),
+    }
+
+
+def ranks(means: np.ndarray) -> np.ndarray:
+    """1 for the largest, equals alike."""
+    return 1 + (means[None, :] > means[:, None]).sum(axis=1)
+
+
+def of_best(name: str, meaning: str) -> Any:
+    """A learned attribute of a search that is its best model's."""
+    return property(lambda self: getattr(self._best(), name), doc=meaning)
+
+
+class SearchCV(FitsRows, BaseEstimator):
+    """What every estimator that chooses its parameters by cross-validation shares.
+
+    Whoever inherits has ``refit``, and leaves ``best_estimator_`` where it is true.
+    """
+
+    best_estimator_: Any
+    best_index_: int
+    best_score_: float
+    cv_results_: dict[str, np.ndarray]
+    n_splits_: int
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Score of every row by the best model: higher is rarer, or of a higher level.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        return self._best().score_samples(X)
+
+    n_iter_ = of_best(
+        "n_iter_", "Iterations of the best model; see ``cv_results_`` for those of the folds."
+    )
+
+    def _best(self) -> Any:
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(
+                f"this {type(self).__name__} has no best_estimator_: fit it first, with refit=True."
+            )
+        return self.best_estimator_
+
+    def _model(self, kind: type[Model], **chosen: Any) -> Model:
+        """A model that is still to be fitted: the parameters that it shares with this search."""
+        own, names = self.get_params(deep=False), kind().get_params(deep=False)
+        model = kind(**{name: own[name] for name in names if name in own} | chosen)
+        if hasattr(self, "n_features_in_"):
+            same_columns(model, self)
+        return model
+
+    def _choose(
+        self,
+        tried: Mapping[str, np.ndarray],
+        scores: np.ndarray,
+        simplest_first: np.ndarray,
+        more: Mapping[str, np.ndarray],
+        allowed: np.ndarray | None = None,
+    ) -> int:
+        """Keep ``cv_results_`` and the best candidate's place in it, which is also returned.
+
+        `tried` and `more` have an entry a candidate, `scores` the shape (folds, candidates);
+        `allowed` are positions of the candidates that may be chosen.
+        """
+        mean = scores.mean(axis=0)
+        places = np.arange(len(mean)) if allowed is None else allowed
+        self.best_index_ = int(places[best_of(mean[places], simplest_first[places])])
+        self.best_score_ = float(mean[self.best_index_])
+        self.cv_results_ = {**tried, **score_table(scores), **more}
+        self.n_splits_ = len(scores)
+        return self.best_index_
+
+
+class TransformsByBest(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """For searches whose best model transforms rows."""
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Nyström features of every row by the best model; see `RankRC.transform`."""
+        check_is_fitted(self)
+        return self._best().transform(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._best()._n_features_out

@@ -1,0 +1,156 @@
+"""What kernel ranking machines share, alone or in a search, for two classes or for levels.
+
+`fit` of a machine:
+
+1. columns are looked at, rows made readable, labels read as a `Target`
+2. scales of the features are learned, where they are asked for
+3. rows are prepared: width, landmarks, kernel blocks
+4. the problem is solved for the penalty, and a threshold learned
+5. what was learned is kept
+"""
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from rareclass.estimators.door import FitsRows, read_features, settings_of
+from rareclass.estimators.rank_scorer import RankScorer
+from rareclass.labels.levels import read_levels
+from rareclass.labels.two_classes import read_labels
+from rareclass.ranking.feature_scales.learning import ScaleSettings, learn_feature_scales
+from rareclass.ranking.fitting import LearnedMachine, SolverSettings, fit_path
+from rareclass.ranking.kernel_model import KernelModel
+from rareclass.ranking.losses import make_loss
+from rareclass.ranking.ordinal_scorer import OrdinalScorer
+from rareclass.ranking.penalties import PENALTIES
+from rareclass.ranking.preparation import KernelSettings, Prepared, prepare, width_of_rows
+from rareclass.ranking.targets import OrderedLevels, Target, TwoClasses, pair_costs
+
+
+class KernelLearner(FitsRows, BaseEstimator):
+    """From a table and labels to prepared rows: machines and searches over them alike."""
+
+    def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> Target:
+        raise NotImplementedError
+
+    def _remember(self, target: Any) -> None:
+        """Keep what the labels are to users."""
+        raise NotImplementedError
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, several: bool = False) -> Prepared[Any]:
+        source = read_features(self, X)
+        target = self._read_target(y, sample_weight, source.n_rows)
+        loss = make_loss(self.loss, self.eps, self.loss_params)
+        settings, scales = settings_of(KernelSettings, self), None
+        width = width_of_rows(settings, source, target.labels)
+        if self.feature_scaling == "learned":
+            of_scales = settings_of(ScaleSettings, self)
+            scales = learn_feature_scales(of_scales, source, target, width).scales
+        return prepare(settings, source, target, loss, several, width, scales)
+
+    def _check_solver_parameters(self, lams: Sequence[float]) -> None:
+        """Refuse what no solver can work with, naming the parameter and its range."""
+        for lam in lams:
+            if not _is_positive(lam):
+                raise ValueError(f"lam={lam!r} must be a number above 0.")
+        if not _is_positive(self.tol):
+            raise ValueError(f"tol={self.tol!r} must be above 0.")
+        if not _is_positive(self.max_iter) or self.max_iter % 1:
+            raise ValueError(f"max_iter={self.max_iter!r} must be a whole number above 0.")
+        choices = {"penalty": tuple(PENALTIES), "feature_scaling": (None, "learned")}
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}={getattr(self, name)!r} is not one of {list(known)}.")
+
+
+class KernelMachine(KernelModel, KernelLearner):
+    """`fit` and `score_samples` of a kernel ranking machine."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn to rank the rare rows first, or rows by level.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+            Numbers, all finite; standardise them first.
+        y : array-like of shape (n_rows,)
+            Two labels of any type. For ordinal machines levels: numbers, an ordered categorical,
+            or any labels with `levels`.
+        sample_weight : array-like of shape (n_rows,) or None
+            Weights at or above 0: k counts a row k times, 0 leaves it out.
+
+        Returns
+        -------
+        estimator
+            This one.
+        """
+        self._check_solver_parameters([self.lam])
+        prepared = self._prepare(X, y, sample_weight)
+        settings = settings_of(SolverSettings, self)
+        (learned,) = fit_path(prepared, [self.lam], settings, type(self).__name__)
+        return self._learned(prepared, learned)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Score f(x) of every row: higher is more like the rare class, or the highest level.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Scores mean something only beside each other.
+
+        Notes
+        -----
+        Cost: O(n_landmarks n_features) a row, in blocks; no memory but the result.
+        """
+        check_is_fitted(self)
+        return self._map(X, self.coef_)
+
+    def _learned(self, prepared: Prepared, learned: LearnedMachine) -> Self:
+        """Keep all that `fit` leaves."""
+        solution = learned.solution
+        self.landmarks_, self.landmark_rows_ = learned.landmarks, learned.landmark_rows
+        self.coef_, self.whitener_ = learned.coef, learned.whitener
+        self.n_landmarks_ = int(np.count_nonzero(learned.coef))
+        self.width_, self.feature_scales_ = prepared.width, prepared.scales
+        self.objective_, self.optimality_ = solution.at.value, solution.optimality
+        self.n_iter_, self.status_ = solution.n_iter, str(solution.status)
+        self.history_ = solution.history
+        self.__dict__.pop("duality_gap_", None)  # of a fit with another penalty
+        if learned.duality_gap is not None:
+            self.duality_gap_ = learned.duality_gap
+        self._remember(prepared.target)
+        return self
+
+
+class RanksTwoClasses(RankScorer):
+    """Labels of two classes, of which one is rare."""
+
+    def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> TwoClasses:
+        return TwoClasses(read_labels(y, sample_weight, self.pos_label, n_rows))
+
+    def _remember(self, target: TwoClasses) -> None:
+        self.classes_, self.pos_label_ = target.labels.classes, target.labels.pos_label
+
+
+class RanksLevels(OrdinalScorer):
+    """Labels that are ordered levels, of which one is frequent."""
+
+    def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> OrderedLevels:
+        levels = read_levels(y, sample_weight, self.levels, n_rows)
+        return OrderedLevels(levels, pair_costs(self.pair_cost, levels))
+
+    def _remember(self, target: OrderedLevels) -> None:
+        self.classes_ = target.labels.levels
+        self.majority_level_ = target.labels.majority_label
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and bool(0.0 < float(value) < np.inf)

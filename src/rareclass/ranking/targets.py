@@ -1,0 +1,263 @@
+"""What is ranked above what: rare rows above the majority, or levels above lower ones.
+
+A target tells the machines everything that depends on the kind of labels: which rows are held,
+the loss between rows of different labels, how a ranking is measured and where thresholds lie.
+Everything else is the same for both.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from rareclass.decide.level_thresholds import thresholds_of_codes
+from rareclass.decide.threshold import threshold_between
+from rareclass.labels.levels import Levels
+from rareclass.labels.two_classes import HeldRows, Labels, plain
+from rareclass.metrics import mauc, roc_auc
+from rareclass.metrics.scored_classes import ScoredClasses
+from rareclass.ranking.losses import PairLoss
+from rareclass.ranking.losses.ordinal import OrdinalLoss
+
+
+class ScoredRows(NamedTuple):
+    """Training rows, or some of them: their labels, weights, and a column of scores a solution.
+
+    ``held_code`` of shape (n_held,) and ``majority_code`` are what measures take as y; weights
+    are None where every row counts once.
+    """
+
+    held: np.ndarray
+    majority: np.ndarray
+    held_code: np.ndarray
+    majority_code: Any
+    held_weight: np.ndarray | None
+    majority_weight: np.ndarray | None
+
+    @property
+    def y(self) -> np.ndarray:
+        """True for rare rows, or positions of levels: those held first."""
+        rest = np.full(len(self.majority), self.majority_code)
+        return np.concatenate([self.held_code, rest])
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Of shape (n_rows, n_solutions)."""
+        return np.concatenate([self.held, self.majority])
+
+    @property
+    def weight(self) -> np.ndarray | None:
+        """Of every row."""
+        if self.held_weight is None or self.majority_weight is None:
+            return None
+        return np.concatenate([self.held_weight, self.majority_weight])
+
+    def column(self, k: int) -> "ScoredRows":
+        """The same rows with the scores of one solution."""
+        return self._replace(held=self.held[:, [k]], majority=self.majority[:, [k]])
+
+    def joined(self, others: "list[ScoredRows]") -> "ScoredRows":
+        """These rows and others of the same target."""
+        if not others:
+            return self
+        parts = [self, *others]
+
+        def all_of(name: str) -> Any:
+            arrays = [getattr(part, name) for part in parts]
+            return None if arrays[0] is None else np.concatenate(arrays)
+
+        together = {name: all_of(name) for name in self._fields if name != "majority_code"}
+        return ScoredRows(**together, majority_code=self.majority_code)
+
+
+class Target(Protocol):
+    """A kind of labels."""
+
+    @property
+    def labels(self) -> HeldRows:
+        """Which rows are held and which are summed, with their weights."""
+        ...
+
+    @property
+    def held_code(self) -> np.ndarray:
+        """What measures take as y, of the rows held."""
+        ...
+
+    @property
+    def majority_code(self) -> Any:
+        """The same of the majority rows."""
+        ...
+
+    @property
+    def rows_held(self) -> str:
+        """What the rows held are called, for progress."""
+        ...
+
+    def loss(self, base: PairLoss) -> PairLoss:
+        """The loss of all pairs, from that of a pair."""
+        ...
+
+    def strata(self, n_rows: int) -> np.ndarray | None:
+        """What folds are stratified by; None: held or not."""
+        ...
+
+    def on_part(
+        self, held: np.ndarray, held_weight: np.ndarray, majority_weight: np.ndarray
+    ) -> "Target":
+        """The same target on a table of fewer rows, in which those held come first.
+
+        `held` are the positions, among the rows held today, of those that are held there.
+        """
+        ...
+
+    def measure(self, y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> float:
+        """The share of pairs in order."""
+        ...
+
+    def threshold(self, rows: ScoredRows) -> Any:
+        """Where predictions change, from rows with one column of scores."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class TwoClasses:
+    """Rare rows above the majority."""
+
+    labels: Labels
+    majority_code = False
+    rows_held = "rare rows"
+
+    @property
+    def held_code(self) -> np.ndarray:
+        """Every held row is rare."""
+        return np.ones(len(self.labels.rare), dtype=bool)
+
+    def loss(self, base: PairLoss) -> PairLoss:
+        """That of a pair: there is one kind of them."""
+        return base
+
+    def strata(self, n_rows: int) -> None:
+        """Folds are stratified by rare or not."""
+
+    def on_part(
+        self, held: np.ndarray, held_weight: np.ndarray, majority_weight: np.ndarray
+    ) -> "TwoClasses":
+        """Two classes of fewer rows."""
+        rows = _in_order(held_weight, majority_weight)
+        return TwoClasses(self.labels._replace(**rows))
+
+    def measure(self, y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> float:
+        """AUC."""
+        return roc_auc(y, scores, weight)
+
+    def threshold(self, rows: ScoredRows) -> float:
+        """The score of best balanced accuracy."""
+        held, majority = rows.held[:, 0], rows.majority[:, 0]
+        return threshold_between(
+            ScoredClasses(held, majority, rows.held_weight, rows.majority_weight)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedLevels:
+    """Every level above all lower ones; `costs` of shape (n_levels, n_levels) weigh the pairs."""
+
+    labels: Levels
+    costs: np.ndarray
+    rows_held = "rows outside the majority"
+
+    @property
+    def held_code(self) -> np.ndarray:
+        """Positions of levels."""
+        return self.labels.rare_codes
+
+    @property
+    def majority_code(self) -> int:
+        """The position of the majority level."""
+        return self.labels.majority_level
+
+    def loss(self, base: PairLoss) -> PairLoss:
+        """The loss of a pair, summed over pairs of different levels."""
+        return OrdinalLoss(base, self.labels.rare_codes, self.labels.majority_level, self.costs)
+
+    def strata(self, n_rows: int) -> np.ndarray:
+        """The position of the level of every row."""
+        codes = np.full(n_rows, self.labels.majority_level)
+        codes[self.labels.rare] = self.labels.rare_codes
+        return codes
+
+    def on_part(
+        self, held: np.ndarray, held_weight: np.ndarray, majority_weight: np.ndarray
+    ) -> "OrderedLevels":
+        """Levels of fewer rows."""
+        rows = _in_order(held_weight, majority_weight)
+        labels = self.labels._replace(rare_codes=self.labels.rare_codes[held], **rows)
+        return OrderedLevels(labels, self.costs)
+
+    def measure(self, y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> float:
+        """MAUC."""
+        return mauc(y, scores, weight)
+
+    def threshold(self, rows: ScoredRows) -> np.ndarray:
+        """The scores between levels of least absolute error."""
+        n_levels = len(self.labels.levels)
+        return thresholds_of_codes(rows.y, rows.scores[:, 0], rows.weight, n_levels)
+
+
+def _in_order(held_weight: np.ndarray, majority_weight: np.ndarray) -> dict[str, Any]:
+    """Row numbers and weights where the rows held come first."""
+    n_held, n_rows = len(held_weight), len(held_weight) + len(majority_weight)
+    return {
+        "rare": np.arange(n_held),
+        "majority": np.arange(n_held, n_rows),
+        "rare_weight": held_weight,
+        "majority_weight": majority_weight,
+    }
+
+
+def pair_costs(pair_cost: Any, levels: Levels) -> np.ndarray:
+    """The cost of a pair of each two levels, lower first; the parameter `pair_cost` of estimators.
+
+    Raises
+    ------
+    ValueError
+        On anything else than the parameter allows, naming the two levels.
+    """
+    n = len(levels.levels)
+    r, t = np.triu_indices(n, 1)
+    costs = np.ones((n, n))
+    if isinstance(pair_cost, str) and pair_cost == "distance":
+        costs[r, t] = t - r
+    elif callable(pair_cost):
+        costs[r, t] = [pair_cost(int(a), int(b)) for a, b in zip(r, t, strict=True)]
+    elif pair_cost is not None:
+        costs = _cost_matrix(pair_cost, n)
+    bad = ~(np.isfinite(costs[r, t]) & (costs[r, t] >= 0.0))
+    if bad.any():
+        k = int(np.argmax(bad))
+        low, high = plain(levels.levels[r[k]]), plain(levels.levels[t[k]])
+        raise ValueError(
+            f"pair_cost of the levels {low!r} and {high!r} is {costs[r[k], t[k]]}: it must be a "
+            "finite number of at least 0."
+        )
+    present = np.union1d(levels.rare_codes, levels.majority_level)
+    if not np.triu(costs, 1)[np.ix_(present, present)].any():
+        raise ValueError("pair_cost is 0 for every pair of levels in y: nothing is to be ranked.")
+    return costs
+
+
+def _cost_matrix(pair_cost: Any, n: int) -> np.ndarray:
+    wanted = f"pair_cost must be None, 'distance', a callable or a matrix of shape ({n}, {n})"
+    try:
+        costs = np.array(pair_cost, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{wanted}, not {pair_cost!r}.") from None
+    if costs.shape != (n, n):
+        raise ValueError(f"{wanted}: a row and a column a level; its shape is {costs.shape}.")
+    below = np.tril(costs, -1)
+    if below.any() and not np.array_equal(below.T, np.triu(costs, 1)):
+        raise ValueError(
+            "pair_cost has entries below the diagonal that are not those above it: the cost of a "
+            "pair does not depend on which level is named first."
+        )
+    return costs
