@@ -1,5 +1,7 @@
 """How far a fitted model can be from the machine on all rows: Theorem 3 for a `RankRC`."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 

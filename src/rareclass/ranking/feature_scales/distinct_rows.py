@@ -2,7 +2,8 @@
 
 A row is known by a hash of its values. Copies are one row with their summed weight, and rows come
 in the order of their hashes, which is as good as drawn: folds and parts that are taken by position
-depend on neither the order of the rows nor on whether a row is repeated or weighted.
+depend on neither the order of the rows nor on whether a row is repeated or weighted. That order,
+and that rows come in blocks, is why copies are not told by `equal_rows`.
 """
 
 from collections.abc import Callable
