@@ -5,9 +5,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
-from rareclass.labels.two_classes import label_array, missing_labels, plain
+from rareclass.labels.two_classes import (
+    check_length,
+    given_labels,
+    label_array,
+    missing_labels,
+    plain,
+    row_weights,
+)
 
 UNLABELLED = -1
 
@@ -91,7 +97,7 @@ def read_partial_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int)
         Where no row has a label, `pos_label` does not occur, or a length or weight is wrong.
     """
     code, classes = _read_codes(y, n_rows)
-    weight = _read_weight(sample_weight, n_rows)
+    weight = row_weights(sample_weight, n_rows)
     if not len(classes):
         raise ValueError(
             "no row has a label: all are unlabelled (-1, None or NaN). Give at least one confirmed "
@@ -114,14 +120,10 @@ def read_partial_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int)
 
 def _read_codes(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Codes of the rows, and the sorted labels that they stand for."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
+    given_labels(y)
     masked = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else None
     y = column_or_1d(label_array(np.ma.getdata(y) if masked is not None else y), warn=True)
-    if len(y) != n_rows:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
-        )
+    check_length(y, n_rows)
     empty = _empty_cells(y)
     if masked is not None:
         empty |= np.ravel(masked)
@@ -178,13 +180,6 @@ def _empty_cells(y: np.ndarray) -> np.ndarray:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-
-
-def _read_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    like = np.empty((n_rows, 0))
-    return _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
 
 
 def _rare_labels(classes: np.ndarray, counts: np.ndarray, pos_label: Any) -> tuple:

@@ -42,18 +42,20 @@ class StreamLabels(NamedTuple):
         if classes is not None and not np.array_equal(two_labels(classes), self.classes):
             raise ValueError(f"classes={classes!r} is not {self.classes.tolist()} as before.")
 
-    def signs(self, y: Any, n_rows: int, *, unlabelled: bool = False) -> np.ndarray:
+    def signs(
+        self, y: Any, n_rows: int, *, unlabelled: bool = False, instead: str = ""
+    ) -> np.ndarray:
         """+1 for rare rows, -1 for the majority, 0 where there is no label.
 
         Raises
         ------
         ValueError
             When there is not one label a row, one is not of the two, or one is missing where none
-            may be.
+            may be; `instead` says what else to do with such rows.
         """
         y = label_array(given_labels(y))
         y = y if y.ndim == 1 else column_or_1d(y, warn=True)
         check_length(y, n_rows)
         if not unlabelled:
-            refuse_missing(missing_labels(y))
+            refuse_missing(missing_labels(y), instead)
         return signs(y, self.classes, self.rare)

@@ -10,6 +10,7 @@ from sklearn.covariance import graphical_lasso
 from sklearn.exceptions import ConvergenceWarning
 
 from rareclass.errors import InputError
+from rareclass.findings import warn
 from rareclass.moments.metric import DenseMetric, LowRankMetric, Metric
 from rareclass.moments.moments import Moments
 from rareclass.moments.summing import Wanted
@@ -373,11 +374,10 @@ def _lasso(correlation: np.ndarray, penalty: float) -> np.ndarray:
             f"{remedy}.",
         ) from error
     if caught:
-        warnings.warn(
+        warn(
             f"the graphical lasso stopped short of its tolerance: the covariance is a rough one. "
             f"{remedy}, or a larger penalty: SparseInverse(penalty=...).",
             ConvergenceWarning,
-            stacklevel=6,
         )
     return found
 

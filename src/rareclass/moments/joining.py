@@ -1,20 +1,18 @@
 """Rows and models that come together: whether they may, and rows on rows."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from rareclass.labels.two_classes import plain
 from rareclass.moments.moments import Moments
 from rareclass.moments.summing import Wanted
 
-if TYPE_CHECKING:
-    from rareclass.moments.mibc import MIBC
 
-
-def check_alike(a: "MIBC", b: "MIBC") -> None:
+def check_alike(a: BaseEstimator, b: BaseEstimator) -> None:
     """Refuse to join models that differ in more than the rows that they saw.
 
     Raises

@@ -7,23 +7,20 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from rareclass.errors import InputError
+from rareclass.estimators.door import FitsRows, read_features, same_columns, settings_of
 from rareclass.estimators.rank_scorer import RankScorer
-from rareclass.labels.two_classes import (
-    Labels,
-    label_array,
-    missing_labels,
-    plain,
-    read_labels,
-    signs,
-    two_labels,
-)
+from rareclass.findings import warn
+from rareclass.labels.stream_labels import StreamLabels
+from rareclass.labels.two_classes import Labels, plain, read_labels, row_weights
 from rareclass.moments.covariance import Covariance
 from rareclass.moments.dual import solve_dual
 from rareclass.moments.joining import check_alike, check_both, check_kept, stacked
+from rareclass.moments.many import label_parts, say_once
 from rareclass.moments.moments import Moments, merge
-from rareclass.moments.parameters import check_memory, check_parameters, seed_of
+from rareclass.moments.parameters import MIBCSettings, check_memory, seed_of
 from rareclass.moments.solution import (
     Solved,
     linear_scores,
@@ -33,11 +30,11 @@ from rareclass.moments.solution import (
     warn_of_ridge,
 )
 from rareclass.moments.summing import moments_of
-from rareclass.moments.weights import majority_weight, row_weights, with_weights_as_given
-from rareclass.rows import ArrayRows, LabelledRows, RowSource, as_source, header
+from rareclass.moments.weights import majority_weight, with_weights_as_given
+from rareclass.rows import ArrayRows, RowSource
 
 
-class MIBC(RankScorer, BaseEstimator):
+class MIBC(RankScorer, FitsRows, BaseEstimator):
     r"""Moment-based imbalanced binary classifier: the majority is its mean and its covariance.
 
     .. math::
@@ -193,9 +190,8 @@ class MIBC(RankScorer, BaseEstimator):
         MIBC
             This estimator.
         """
-        model = check_parameters(self, [self.C])
-        validate_data(self, header(X), skip_check_array=True)
-        source = as_source(X, getattr(self, "feature_names_in_", None))
+        model = self._checked()
+        source = read_features(self, X)
         labels = with_weights_as_given(
             read_labels(y, sample_weight, self.pos_label, source.n_rows), sample_weight
         )
@@ -208,14 +204,6 @@ class MIBC(RankScorer, BaseEstimator):
             n_jobs=self.n_jobs,
         )
         return self._learned(labels, moments, source.take(labels.rare))
-
-    def fit_rows(self, rows: LabelledRows) -> Self:
-        """Learn from rows that live on disk, or anywhere; see `RankRC.fit_rows`.
-
-        `partial_fit` on `rareclass.rows.parquet_batches` needs no scratch file.
-        """
-        rows = LabelledRows.to_learn_from(rows)
-        return self.fit(rows, rows.y, rows.sample_weight)
 
     def fit_many(self, X: Any, Y: Any, sample_weight: Any = None) -> "list[MIBC]":
         """One model a column of Y, each label against all other rows; see `moments.many`.
@@ -237,9 +225,26 @@ class MIBC(RankScorer, BaseEstimator):
         Time: one pass for the moments of all rows, from which each label's are taken out (rows that
         lie 1e7 deviations out cost digits); then as `fit` without its pass.
         """
-        from rareclass.moments.many import fit_many
-
-        return fit_many(self, X, Y, sample_weight)
+        model, seen = self._checked(), clone(self)
+        source = read_features(seen, X)
+        check_memory(source.n_features, model)
+        weight = _weights(sample_weight, source.n_rows)
+        seed = seed_of(self.random_state)
+        models, said = [], []
+        for part in label_parts(source, Y, weight, model.wanted(seed), self.n_jobs):
+            one = clone(self)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    one._learned_like(seen, seed, part.labels, part.moments, part.rare_rows)
+                except InputError as error:
+                    raise InputError(
+                        f"Label {part.label}: {error.message}", error.remedy
+                    ) from error
+            said += [(part.label, warning) for warning in caught]
+            models.append(one.forget_rows())
+        say_once(said)
+        return models
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows: majority rows to the moments, rare ones to the examples.
@@ -260,24 +265,19 @@ class MIBC(RankScorer, BaseEstimator):
         MIBC
             This estimator: the same, to rounding error, however the rows are cut.
         """
-        model = check_parameters(self, [self.C])
+        model = self._checked()
         first = not hasattr(self, "moments_")
         if first and hasattr(self, "classes_"):
             raise ValueError("this model has forgotten its rows: it cannot learn more. Fit again.")
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        validate_data(self, header(X), reset=first, skip_check_array=True)
-        source = as_source(X, getattr(self, "feature_names_in_", None))
+        source = read_features(self, X, reset=first)
         if first:
             self._begin_stream(source, classes, model)
+        labels = StreamLabels(self.classes_, self.pos_label_)
         check_kept(self.moments_, model.wanted(self._seed))
-        if (
-            not first
-            and classes is not None
-            and not np.array_equal(two_labels(classes), self.classes_)
-        ):
-            raise ValueError(f"classes={classes!r} is not {self.classes_.tolist()} as before.")
-        sign, weight = self._signs(y, source.n_rows), row_weights(sample_weight, source.n_rows)
+        labels.check_same(classes)
+        sign, weight = labels.signs(y, source.n_rows), _weights(sample_weight, source.n_rows)
         rare = np.flatnonzero((sign > 0) & (weight > 0.0))
         more = moments_of(
             source,
@@ -402,8 +402,7 @@ class MIBC(RankScorer, BaseEstimator):
         """
         check_is_fitted(self, "classes_")
         solved = self._solution()
-        source = as_source(X, getattr(self, "feature_names_in_", None))
-        validate_data(self, header(X), reset=False, skip_check_array=True)
+        source = read_features(self, X, reset=False)
         return ArrayRows(source, n_jobs=self.n_jobs).map(linear_scores, solved.coef)
 
     # -- inside ------------------------------------------------------------------------------
@@ -414,53 +413,32 @@ class MIBC(RankScorer, BaseEstimator):
             self.__dict__.pop(name, None)
 
     def _begin_stream(self, source: RowSource, classes: Any, model: Covariance) -> None:
-        labels = two_labels(classes)
-        found = labels[1:] if self.pos_label is None else labels[labels == self.pos_label]
-        if not len(found):
-            raise ValueError(
-                f"pos_label={self.pos_label!r} is not among the labels {labels.tolist()}."
-            )
+        labels = StreamLabels.named(classes, self.pos_label)
         self._begin(source.n_features, model)
-        self.classes_, self.pos_label_ = labels, found[0]
+        self.classes_, self.pos_label_ = labels
         self._seed = seed_of(self.random_state)
         none = np.empty(0, dtype=np.int64)
         self.moments_ = moments_of(source, model.wanted(self._seed), none)
         self.rare_rows_, self.rare_weight_ = source.take(none), np.empty(0)
 
-    def _learned(
-        self, labels: Labels, moments: Moments, rare_rows: Any, stacklevel: int = 5
-    ) -> Self:
+    def _learned(self, labels: Labels, moments: Moments, rare_rows: Any) -> Self:
         """Everything that `fit` leaves, from what it found."""
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         self.moments_, self.rare_rows_ = moments, rare_rows
         self.rare_weight_ = labels.rare_weight
-        self._solved = self._solve(sparse.issparse(rare_rows), stacklevel)
+        self._solved = self._solve(sparse.issparse(rare_rows))
         return self
 
     def _learned_like(
-        self, estimator: Any, seed: int, labels: Labels, moments: Moments, rare_rows: Any
+        self, like: BaseEstimator, seed: int, labels: Labels, moments: Moments, rare_rows: Any
     ) -> Self:
-        """The same, for an `estimator` that looked at the columns and summed the rows."""
-        self.n_features_in_, self._seed = estimator.n_features_in_, seed
-        if hasattr(estimator, "feature_names_in_"):
-            self.feature_names_in_ = estimator.feature_names_in_
-        return self._learned(labels, moments, rare_rows, stacklevel=7)
+        """The same, where another estimator looked at the columns and summed the rows."""
+        same_columns(self, like)
+        self._seed = seed
+        return self._learned(labels, moments, rare_rows)
 
-    def _signs(self, y: Any, n_rows: int) -> np.ndarray:
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        y = np.ravel(label_array(y))
-        if len(y) != n_rows:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
-            )
-        missing = missing_labels(y)
-        if len(missing):
-            raise ValueError(
-                f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. Drop the "
-                "rows without a label."
-            )
-        return signs(y, self.classes_, self.pos_label_)
+    def _checked(self) -> Covariance:
+        return settings_of(MIBCSettings, self).checked([self.C])
 
     def _solution(self) -> Solved:
         """The solution, found now if rows came since the last."""
@@ -475,24 +453,27 @@ class MIBC(RankScorer, BaseEstimator):
     def _warn_of_order(self) -> None:
         """The rare label of a stream was taken by its name; now the rows can tell."""
         if self.pos_label is None and self.rare_weight_.sum() > 1.001 * self.moments_.weight:
-            warnings.warn(
+            warn(
                 f"{plain(self.pos_label_)!r} was taken for the rare class, as the label that sorts "
-                "last, and it has more rows than the other. Pass pos_label= to name the rare one.",
-                UserWarning,
-                stacklevel=5,
+                "last, and it has more rows than the other. Pass pos_label= to name the rare one."
             )
 
-    def _solve(self, is_sparse: bool, stacklevel: int = 5) -> Solved:
+    def _solve(self, is_sparse: bool) -> Solved:
         check_both(self.moments_, self.rare_weight_)
-        model = check_parameters(self, [self.C]).model(self.moments_, is_sparse)
-        warn_of_ridge(self, model, self.moments_, stacklevel)
+        model = self._checked().model(self.moments_, is_sparse)
+        warn_of_ridge(getattr(self, "feature_names_in_", None), model, self.moments_)
         mean = self.moments_.mean
         rows = model.metric.rare_rows(self.rare_rows_, mean)
         dual = solve_dual(
             rows, self.C * self.rare_weight_, self.tol, self.max_iter, seed=self._seed
         )
-        warn_if_short(self, [dual], stacklevel)
+        warn_if_short([dual], self.tol, self.max_iter)
         return solved(model, dual, mean)
+
+
+def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    weight = row_weights(sample_weight, n_rows)
+    return np.ones(n_rows) if weight is None else weight
 
 
 __all__ = ["MIBC"]

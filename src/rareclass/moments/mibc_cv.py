@@ -1,42 +1,42 @@
 """MIBCCV: C chosen by cross-validation, on moments that are summed once."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from numbers import Real
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rareclass.decide import balanced_accuracy_threshold
+from rareclass.estimators.door import read_features, settings_of
 from rareclass.estimators.folds import Fold, make_folds
 from rareclass.estimators.rank_scorer import RankScorer
-from rareclass.estimators.search import Scoring, as_scoring, best_of, score_table
+from rareclass.estimators.search import Scoring, SearchCV, as_scoring, of_best
 from rareclass.labels.two_classes import Labels, read_labels
 from rareclass.moments.covariance import Covariance
 from rareclass.moments.dual import DualSolution
 from rareclass.moments.mibc import MIBC
 from rareclass.moments.moments import Moments, merge, remove
-from rareclass.moments.parameters import check_memory, check_parameters, seed_of
+from rareclass.moments.parameters import MIBCSettings, check_memory, seed_of
 from rareclass.moments.path import solve_path
 from rareclass.moments.solution import Solved, linear_scores, warn_if_short
 from rareclass.moments.summing import Wanted, moments_of
 from rareclass.moments.weights import majority_weight, with_weights_as_given
 from rareclass.progress import track
-from rareclass.rows import ArrayRows, LabelledRows, RowSource, as_source, consecutive, header
+from rareclass.rows import ArrayRows, RowSource, consecutive
 
 PAPER_CS = tuple(10.0 ** np.arange(-4, 6))
 
 
-class Candidate(NamedTuple):
+class PriceAndRidge(NamedTuple):
     """What is tried: a price and a ridge."""
 
     C: float
     ridge: Any
 
 
-class MIBCCV(RankScorer, BaseEstimator):
+class MIBCCV(RankScorer, SearchCV):
     """`MIBC` with C, and the ridge where asked, chosen by cross-validation.
 
     The majority is read twice whatever the number of folds, prices and ridges: once for the moments
@@ -157,8 +157,7 @@ class MIBCCV(RankScorer, BaseEstimator):
         Cs = _prices(self.Cs)
         models = self._models(Cs)
         scoring = as_scoring(self.scoring)
-        validate_data(self, header(X), skip_check_array=True)
-        source = as_source(X, getattr(self, "feature_names_in_", None))
+        source = read_features(self, X)
         labels = with_weights_as_given(
             read_labels(y, sample_weight, self.pos_label, source.n_rows), sample_weight
         )
@@ -171,60 +170,22 @@ class MIBCCV(RankScorer, BaseEstimator):
         held = part.moments(wanted, [fold.held_out for fold in folds])
         whole, trained = _shared_out(part, wanted, folds, held)
         paths, scores, pooled = self._cross_validate(part, folds, trained, models, Cs, scoring)
-        self._store_results([Candidate(C, ridge) for ridge in models for C in Cs], paths, scores)
-        self.n_splits_ = len(folds)
+        candidates = [PriceAndRidge(C, ridge) for ridge in models for C in Cs]
+        self._store_results(candidates, paths, scores)
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         if self.refit:
             self._refit(part, whole, [held_out.at(self.best_index_) for held_out in pooled])
         return self
 
-    def fit_rows(self, rows: LabelledRows) -> Self:
-        """Choose C and fit on rows that live on disk; see `RankRC.fit_rows`."""
-        rows = LabelledRows.to_learn_from(rows)
-        return self.fit(rows, rows.y, rows.sample_weight)
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the best model, shape (n_features,)."""
-        return self._best().coef_
-
-    @property
-    def intercept_(self) -> float:
-        """``-offset_``."""
-        return self._best().intercept_
-
-    @property
-    def offset_(self) -> float:
-        """Score above which a row is called rare, learned on held-out scores."""
-        return self._best().offset_
-
-    @property
-    def specificity_bound_(self) -> float:
-        """Share of the majority that is called majority at the least, in the model."""
-        return self._best().specificity_bound_
-
-    @property
-    def n_iter_(self) -> int:
-        """Passes over the rare rows for the best model."""
-        return self._best().n_iter_
-
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Rarity score of every row by the best model: higher is more like the rare class."""
-        check_is_fitted(self)
-        return self._best().score_samples(X)
-
-    def _best(self) -> MIBC:
-        if not hasattr(self, "best_estimator_"):
-            raise AttributeError(
-                "this MIBCCV has no best_estimator_: fit it first, with refit=True."
-            )
-        return self.best_estimator_
-
-    def _model(self, C: float, ridge: Any) -> MIBC:
-        own = self.get_params(deep=False)
-        names = MIBC().get_params(deep=False)
-        shared = {name: own[name] for name in names if name in own}
-        return MIBC(**{**shared, "C": C, "ridge": ridge})
+    coef_ = of_best("coef_", "Weights of the best model, shape (n_features,).")
+    intercept_ = of_best("intercept_", "``-offset_``.")
+    offset_ = of_best(
+        "offset_", "Score above which a row is called rare, learned on held-out scores."
+    )
+    specificity_bound_ = of_best(
+        "specificity_bound_",
+        "Share of the majority that is called majority at the least, in the model.",
+    )
 
     def _models(self, Cs: list[float]) -> dict[Any, Covariance]:
         """A model of the covariance for each ridge, checked."""
@@ -237,7 +198,8 @@ class MIBCCV(RankScorer, BaseEstimator):
                 "ridges= cannot be given with a covariance object, which has a ridge of its own: "
                 "name it, e.g. covariance='full'."
             )
-        return {ridge: check_parameters(self._model(Cs[0], ridge), Cs) for ridge in ridges}
+        settings = settings_of(MIBCSettings, self)
+        return {ridge: replace(settings, ridge=ridge).checked(Cs) for ridge in ridges}
 
     def _cross_validate(
         self,
@@ -264,28 +226,25 @@ class MIBCCV(RankScorer, BaseEstimator):
         return paths, np.array(scores), pooled
 
     def _store_results(
-        self, candidates: list[Candidate], paths: list[list[DualSolution]], scores: np.ndarray
+        self, candidates: list[PriceAndRidge], paths: list[list[DualSolution]], scores: np.ndarray
     ) -> None:
-        warn_if_short(self, [dual for path in paths for dual in path])
+        warn_if_short([dual for path in paths for dual in path], self.tol, self.max_iter)
         # Among equal means the largest ridge, and of these the smallest C.
         order = sorted(range(len(candidates)), key=lambda k: _simplest_first(candidates[k]))
         place = np.empty(len(candidates))
         place[order] = np.arange(len(candidates))
-        mean = scores.mean(axis=0)
-        best = best_of(mean, place)
-        self.best_index_ = best
-        self.best_C_, self.best_ridge_ = candidates[best]
-        self.best_score_ = float(mean[best])
-        self.cv_results_ = {
+        tried = {
             "C": np.array([candidate.C for candidate in candidates]),
             "ridge": np.array([candidate.ridge for candidate in candidates], dtype=object),
-            **score_table(scores),
+        }
+        more = {
             "mean_n_iter": np.mean([[dual.n_iter for dual in path] for path in paths], axis=0),
             "largest_gap": np.max([[dual.gap for dual in path] for path in paths], axis=0),
         }
+        self.best_C_, self.best_ridge_ = candidates[self._choose(tried, scores, place, more)]
 
     def _refit(self, part: "_Part", whole: Moments, pooled: list["_HeldOut"]) -> None:
-        model = self._model(self.best_C_, self.best_ridge_)
+        model = self._model(MIBC, C=self.best_C_, ridge=self.best_ridge_)
         model._learned_like(self, part.seed, part.labels, whole, part.rare_rows)
         y = np.concatenate([held_out.y for held_out in pooled])
         scores = np.concatenate([held_out.scores for held_out in pooled])
@@ -413,7 +372,7 @@ def _prices(Cs: Any) -> list[float]:
     return prices
 
 
-def _simplest_first(candidate: Candidate) -> tuple[float, float]:
+def _simplest_first(candidate: PriceAndRidge) -> tuple[float, float]:
     ridge = 0.0 if candidate.ridge == "auto" else float(candidate.ridge)
     return -ridge, candidate.C
 

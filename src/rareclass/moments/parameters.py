@@ -1,6 +1,7 @@
-"""The parameters that MIBC and MIBCCV share, checked."""
+"""The parameters that MIBC and MIBCCV share."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -11,17 +12,26 @@ from rareclass.memory import check_fits
 from rareclass.moments.covariance import Covariance, make_covariance
 
 
-def check_parameters(estimator: Any, prices: Sequence[Any]) -> Covariance:
-    """Refuse what cannot be worked with, naming the parameter; the model of the covariance."""
-    for C in prices:
-        if not (isinstance(C, Real) and float(C) > 0.0):
-            raise ValueError(f"C={C!r} must be a number above 0, or np.inf.")
-    if not (isinstance(estimator.tol, Real) and 0.0 < float(estimator.tol) < np.inf):
-        raise ValueError(f"tol={estimator.tol!r} must be a number above 0.")
-    max_iter = estimator.max_iter
-    if not (isinstance(max_iter, (int, np.integer)) and max_iter >= 1):
-        raise ValueError(f"max_iter={max_iter!r} must be a whole number above 0.")
-    return make_covariance(estimator.covariance, estimator.n_factors, estimator.ridge)
+@dataclass(frozen=True)
+class MIBCSettings:
+    """What is asked of the model of the covariance and of the solver, as `MIBC` has it."""
+
+    covariance: Any
+    n_factors: int
+    ridge: Any
+    tol: float
+    max_iter: int
+
+    def checked(self, prices: Sequence[Any]) -> Covariance:
+        """The model of the covariance; refuse what cannot be worked with, naming the parameter."""
+        for C in prices:
+            if not (isinstance(C, Real) and float(C) > 0.0):
+                raise ValueError(f"C={C!r} must be a number above 0, or np.inf.")
+        if not (isinstance(self.tol, Real) and 0.0 < float(self.tol) < np.inf):
+            raise ValueError(f"tol={self.tol!r} must be a number above 0.")
+        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
+            raise ValueError(f"max_iter={self.max_iter!r} must be a whole number above 0.")
+        return make_covariance(self.covariance, self.n_factors, self.ridge)
 
 
 def check_memory(n_features: int, model: Covariance, n_sets: int = 1) -> None:

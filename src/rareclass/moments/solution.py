@@ -1,12 +1,12 @@
 """A hyperplane from the dual: threshold, guarantee, and what stopped short on the way."""
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rareclass.findings import Finding, warn
 from rareclass.moments.covariance import Modelled, mean_variance
 from rareclass.moments.dual import DualSolution
 from rareclass.moments.moments import Moments
@@ -81,37 +81,34 @@ def linear_scores(block: Block, coef: np.ndarray) -> np.ndarray:
     return scores
 
 
-def warn_of_ridge(estimator: Any, model: Modelled, moments: Moments, stacklevel: int = 5) -> None:
-    """Say that the covariance had no inverse, why, and what was done."""
+def warn_of_ridge(names: Sequence[str] | None, model: Modelled, moments: Moments) -> None:
+    """Say that the covariance had no inverse, why, and what was done; columns may have `names`."""
     if not model.was_singular:
         return
     constant = np.flatnonzero(moments.variance_sum == 0.0)
     why = "columns depend on each other, or are more than the rows"
     if len(constant):
-        names = getattr(estimator, "feature_names_in_", None)
-        shown = [repr(str(names[j])) if names is not None else str(j) for j in constant[:3]]
+        shown = [str(j) if names is None else repr(str(names[j])) for j in constant[:3]]
         more = f" and {len(constant) - 3:,} more" if len(constant) > 3 else ""
         why = f"column {', '.join(shown)}{more} constant in it"
     done = f"constant columns were given the variance {model.floor:.3g}"
     if not model.floor:
         as_given = f"ridge={model.ridge / mean_variance(moments):.3g}"
         done = f"{model.ridge:.3g} was added to each variance, as {as_given} would"
-    warnings.warn(
+    warn(
         f"The covariance of the majority has no inverse ({why}): {done}. Pass ridge= to choose it, "
         "or leave such columns out.",
-        UserWarning,
-        stacklevel=stacklevel,
+        finding=Finding("ridge added", {"ridge": model.ridge, "floor": model.floor}),
     )
 
 
-def warn_if_short(estimator: Any, solutions: Sequence[DualSolution], stacklevel: int = 4) -> None:
+def warn_if_short(solutions: Sequence[DualSolution], tol: float, max_iter: int) -> None:
     """Say how many solutions did not reach the wanted gap."""
-    short = [s.gap for s in solutions if s.gap > estimator.tol and s.status == "reached max_iter"]
+    short = [s.gap for s in solutions if s.gap > tol and s.status == "reached max_iter"]
     if short:
-        warnings.warn(
-            f"{len(short)} of {len(solutions)} solutions stopped at max_iter={estimator.max_iter} "
-            f"with a duality gap of up to {max(short):.1e}, above tol={estimator.tol:.1e}. Raise "
+        warn(
+            f"{len(short)} of {len(solutions)} solutions stopped at max_iter={max_iter} "
+            f"with a duality gap of up to {max(short):.1e}, above tol={tol:.1e}. Raise "
             "max_iter or tol, or lower C.",
             ConvergenceWarning,
-            stacklevel=stacklevel,
         )

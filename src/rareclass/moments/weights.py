@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
 
 from rareclass.labels.two_classes import Labels
 
@@ -24,14 +23,3 @@ def with_weights_as_given(labels: Labels, sample_weight: Any) -> Labels:
     return labels._replace(
         rare_weight=labels.rare_weight * largest, majority_weight=labels.majority_weight * largest
     )
-
-
-def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """The weight of every row; 1 without weights."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    like = np.empty((n_rows, 0))
-    weight: np.ndarray = _check_sample_weight(
-        sample_weight, like, dtype=np.float64, ensure_non_negative=True
-    )
-    return weight

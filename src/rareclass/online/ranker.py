@@ -8,18 +8,19 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
-    _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
 
 from rareclass.decide.threshold import threshold_between, threshold_between_few
+from rareclass.estimators.door import FitsRows, read_features
 from rareclass.estimators.rank_scorer import RankScorer
-from rareclass.labels.two_classes import label_array, missing_labels, read_labels, signs, two_labels
+from rareclass.labels.stream_labels import StreamLabels
+from rareclass.labels.two_classes import read_labels, row_weights
 from rareclass.memory import check_fits
 from rareclass.metrics.scored_classes import split_scores
 from rareclass.rows import RowSource, as_source, header
@@ -41,7 +42,7 @@ class SparseRows(NamedTuple):
     data: np.ndarray  # float64
 
 
-class OnlineRanker(RankScorer, BaseEstimator):
+class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     """A linear ranker ``f(x) = w . x`` that learns from one row at a time.
 
     A subclass says how an empty state looks (`_start`) and how rows change it (`_learn`). All that
@@ -116,16 +117,16 @@ class OnlineRanker(RankScorer, BaseEstimator):
             or a parameter out of range.
         """
         self._check_parameters()
-        validate_data(self, header(X), skip_check_array=True)
-        source = as_source(X, getattr(self, "feature_names_in_", None))
+        source = read_features(self, X)
         labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
         sign = np.zeros(source.n_rows, np.int8)
         sign[labels.rare], sign[labels.majority] = 1, -1
+        weight = row_weights(sample_weight, source.n_rows)
         self._begin(source.n_features, labels.classes, labels.pos_label)
         rng = self.state_.rng
         for _ in range(self.n_epochs):
             order = rng.permutation(source.n_rows)
-            self._learn_in_blocks(source, sign, _weights(sample_weight, source.n_rows), order)
+            self._learn_in_blocks(source, sign, weight, order)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -155,10 +156,10 @@ class OnlineRanker(RankScorer, BaseEstimator):
         source = as_source(X, getattr(self, "feature_names_in_", None))
         if first:
             self._begin_without_rows(source.n_features, classes)
-        elif classes is not None and not np.array_equal(two_labels(classes), self.classes_):
-            raise ValueError(f"classes={classes!r} is not {self.classes_.tolist()} as before.")
-        sign = self._signs(y, source.n_rows, unlabelled=False)
-        self._learn_in_blocks(source, sign, _weights(sample_weight, source.n_rows))
+        labels = StreamLabels(self.classes_, self.pos_label_)
+        labels.check_same(classes)
+        sign = labels.signs(y, source.n_rows, instead=", or use test_then_train, which scores them")
+        self._learn_in_blocks(source, sign, row_weights(sample_weight, source.n_rows))
         return self
 
     def start(self, n_features: int, classes: Any) -> Self:
@@ -186,13 +187,7 @@ class OnlineRanker(RankScorer, BaseEstimator):
 
     def _begin_without_rows(self, n_features: int, classes: Any) -> Self:
         self._check_parameters()
-        labels = two_labels(classes)
-        found = labels[1:] if self.pos_label is None else labels[labels == self.pos_label]
-        if not len(found):
-            raise ValueError(
-                f"pos_label={self.pos_label!r} is not among the labels {labels.tolist()}."
-            )
-        self._begin(n_features, labels, found[0])
+        self._begin(n_features, *StreamLabels.named(classes, self.pos_label))
         return self
 
     def test_then_train(self, X: Any, y: Any) -> np.ndarray:
@@ -216,7 +211,8 @@ class OnlineRanker(RankScorer, BaseEstimator):
         check_is_fitted(self)
         source = as_source(X, getattr(self, "feature_names_in_", None))
         self._check_columns(X)
-        sign = self._signs(y, source.n_rows, unlabelled=True)
+        labels = StreamLabels(self.classes_, self.pos_label_)
+        sign = labels.signs(y, source.n_rows, unlabelled=True)
         return self._learn_in_blocks(source, sign, None)
 
     def add_features(self, n: int) -> Self:
@@ -299,28 +295,6 @@ class OnlineRanker(RankScorer, BaseEstimator):
         self.n_features_in_ = n_features
         self.state_ = self._start(n_features, np.random.Generator(np.random.PCG64(seed)))
 
-    def _signs(self, y: Any, n_rows: int, unlabelled: bool) -> np.ndarray:
-        """+1 for rare rows, -1 for the majority, 0 where there is no label."""
-        if y is None:
-            raise ValueError(
-                "requires y to be passed, but the target y is None: pass a label a row (in "
-                "test_then_train None where there is none), or use score_samples."
-            )
-        y = label_array(y)
-        if y.ndim != 1:
-            y = column_or_1d(y, warn=True)
-        if len(y) != n_rows:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}]"
-            )
-        missing = missing_labels(y)
-        if len(missing) and not unlabelled:
-            raise ValueError(
-                f"Input y contains NaN or infinity, or no label at all: row {missing[0]}. Drop the "
-                "rows without a label, or use test_then_train, which scores them."
-            )
-        return signs(y, self.classes_, self.pos_label_)
-
     def _learn_in_blocks(
         self,
         source: RowSource,
@@ -347,13 +321,6 @@ class OnlineRanker(RankScorer, BaseEstimator):
                 scores[done : done + n] = before
             done += n
         return scores
-
-
-def _weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    like = np.empty((n_rows, 0))
-    return _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
 
 
 def _copies(weight: np.ndarray | None, n: int) -> tuple[np.ndarray | None, np.ndarray]:

@@ -1,12 +1,12 @@
 """How learning begins: width, landmarks and the zero function, within a memory budget."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from rareclass.kernels.kernels import Matrix, make_kernel, mean_width, needs_width
+from rareclass.kernels.kernels import Matrix, kernel_width, make_kernel
 from rareclass.kernels.landmarks import LandmarkRule, distinct_landmarks
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.losses.margin_loss import MarginLoss
@@ -54,47 +54,43 @@ class Beginning(NamedTuple):
         return Learned.start(span(kernel, landmarks), width, rare)
 
 
-def width_of(parameters: Any, source: RowSource, weight: np.ndarray | None, near: Matrix) -> float:
-    """Sigma: the number given, or the root mean squared distance between two of the rows.
+def width_of(
+    beginning: Beginning, rows: RowSource, weight: np.ndarray | None, near: Matrix
+) -> float:
+    """Sigma, from rows where it is not a number; `near` is a row near the others."""
 
-    `near` is a row near the others.
-    """
-    width = parameters.width
-    if isinstance(width, str) and width == "mean":
-        if not needs_width(parameters.kernel):
-            return 1.0
-        shift = None if source.is_sparse else np.asarray(near, dtype=np.float64)[0]
-        return mean_width(ArrayRows(source, weight=weight, n_jobs=1), shift)
-    if isinstance(width, Real) and 0.0 < float(width) < np.inf:
-        return float(width)
-    raise ValueError(f"width={width!r} is not 'mean' or a number above 0.")
+    def everything() -> tuple[ArrayRows, np.ndarray | None]:
+        shift = None if rows.is_sparse else np.asarray(near, dtype=np.float64)[0]
+        return ArrayRows(rows, weight=weight, n_jobs=1), shift
+
+    return kernel_width(beginning.width, beginning.kernel, everything)
 
 
-def check_numbers(model: Any) -> None:
+def check_numbers(lam: Any, tol: Any, max_iter: Any, block_rows: Any, batch_size: Any) -> None:
     """Refuse what cannot be worked with, naming the parameter and its range."""
-    for name in ("lam", "tol"):
-        value = getattr(model, name)
+    for name, value in {"lam": lam, "tol": tol}.items():
         is_number = isinstance(value, (int, float, np.integer, np.floating))
         if not (is_number and 0.0 < float(value) < np.inf):
             raise ValueError(f"{name}={value!r} must be a number above 0.")
-    sizes = ["max_iter", "block_rows"] + (["batch_size"] if model.batch_size != "auto" else [])
-    for name in sizes:
-        value = getattr(model, name)
+    sizes = {"max_iter": max_iter, "block_rows": block_rows}
+    if batch_size != "auto":
+        sizes["batch_size"] = batch_size
+    for name, value in sizes.items():
         if not (isinstance(value, Integral) and int(value) >= 1):
             or_auto = " or 'auto'" if name == "batch_size" else ""
             raise ValueError(f"{name}={value!r} must be a whole number above 0{or_auto}.")
 
 
-def plain_loss(model: Any) -> MarginLoss:
+def plain_loss(loss: Any, eps: float, loss_params: dict[str, Any] | None) -> MarginLoss:
     """The loss of the parameters, which mini-batches can stand for: a plain sum over pairs."""
-    loss = make_loss(model.loss, model.eps, model.loss_params)
-    if not isinstance(loss, MarginLoss):
+    made = make_loss(loss, eps, loss_params)
+    if not isinstance(made, MarginLoss):
         raise ValueError(
-            f"loss={model.loss!r} is no plain sum over pairs, which mini-batches could stand "
+            f"loss={loss!r} is no plain sum over pairs, which mini-batches could stand "
             "for. Use 'smoothed_hinge', 'squared_hinge', 'logistic' or 'exponential', or "
             "RankRC, which sees all rows at once."
         )
-    return loss
+    return made
 
 
 def check_landmarks(landmarks: Any) -> None:

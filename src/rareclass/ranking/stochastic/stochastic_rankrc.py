@@ -1,6 +1,5 @@
 """RankRC by mini-batches of the majority, for tables and streams that do not fit."""
 
-import warnings
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -8,12 +7,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from rareclass.estimators.door import FitsRows, read_features
 from rareclass.estimators.rank_scorer import RankScorer
+from rareclass.findings import warn
 from rareclass.labels.stream_labels import StreamLabels
-from rareclass.labels.two_classes import read_labels
+from rareclass.labels.two_classes import read_labels, row_weights
 from rareclass.memory import parse_bytes
 from rareclass.progress import track
 from rareclass.ranking.kernel_model import KernelModel
@@ -35,8 +36,7 @@ from rareclass.ranking.stochastic.feeding import (
 )
 from rareclass.ranking.stochastic.learner import Settings
 from rareclass.ranking.stochastic.published import Progress, Published, publish
-from rareclass.ranking.stochastic.weighted_rows import Table, visits, weights_of
-from rareclass.rows import LabelledRows, as_source, header
+from rareclass.ranking.stochastic.weighted_rows import Table, visits
 from rareclass.rows.memory import count_threads
 from rareclass.solver_status import Status
 
@@ -45,7 +45,7 @@ _LEAST_READ = 256
 _LEARNING = "learning"
 
 
-class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
+class StochasticRankRC(KernelModel, RankScorer, FitsRows, BaseEstimator):
     r"""`RankRC` that sees the majority in mini-batches and holds nothing of it.
 
     The objective is problem (13), as in `RankRC`; a mini-batch b of majority rows stands for it by
@@ -239,29 +239,27 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
             self._visit(feeder, table)
         self.status_ = str(Status.CONVERGED if self.optimality_ <= self.tol else Status.MAX_ITER)
         if self.status_ != Status.CONVERGED:
-            warnings.warn(
+            warn(
                 f"lam={self.lam:.3g}: {self.status_} after {self.n_iter_} passes with an estimated "
                 f"relative gap of {self.optimality_:.1e}, wanted {self.tol:.1e}. Raise max_iter, "
                 "tol or lam, or check the scale of the features.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return self
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Feeder, Table]:
         """Everything checked, and the zero function."""
         settings = self._settings()
-        validate_data(self, header(X), skip_check_array=True)
-        source = as_source(X, getattr(self, "feature_names_in_", None))
+        source = read_features(self, X)
         labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
         n_majority, rare = len(labels.majority), labels.rare
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         del labels
-        table = Table(source, weights_of(sample_weight, source.n_rows), rare)
+        table = Table(source, row_weights(sample_weight, source.n_rows), rare)
         chooser = check_random_state(self.random_state)
         with self._threads():
             held = table.rows(rare)
-            width = width_of(self, source, table.weight, held.X[:1])
+            width = width_of(self._beginning(), source, table.weight, held.X[:1])
             learned = self._beginning().with_width(width, held, chooser)
             weight = table.majority_weight(float(held.weight.sum()))
             state = State(
@@ -270,23 +268,6 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
         self._keep(state)
         size = batch_size_of(self.batch_size, n_majority)
         return Feeder(settings, self._beginning(), size), table
-
-    def fit_rows(self, rows: LabelledRows) -> Self:
-        """Learn from rows that live on disk, or anywhere: the same model as `fit` in memory.
-
-        Parameters
-        ----------
-        rows : LabelledRows
-            What `rareclass.rows.from_parquet`, `from_csv` or `from_arrays` gives. Labels and
-            weights are in memory, and the rare rows; features are read a mini-batch at a time.
-
-        Returns
-        -------
-        StochasticRankRC
-            This estimator.
-        """
-        rows = LabelledRows.to_learn_from(rows)
-        return self.fit(rows, rows.y, rows.sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the next rows of a stream, in their order.
@@ -315,16 +296,16 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
             raise ValueError("classes must be passed on the first call to partial_fit.")
         feeder = self._stream_feeder()
         with undone_unless_learned(self):
-            validate_data(self, header(X), reset=first, skip_check_array=True)
-            source = as_source(X, getattr(self, "feature_names_in_", None))
+            source = read_features(self, X, reset=first)
             if first:
                 labels = StreamLabels.named(classes, self.pos_label)
             else:
                 labels = StreamLabels(self.classes_, self.pos_label_)
-                if classes is not None:
-                    labels.check_same(classes)
+                labels.check_same(classes)
             is_rare = labels.signs(y, source.n_rows) > 0
-            table = Table(source, weights_of(sample_weight, source.n_rows), np.flatnonzero(is_rare))
+            table = Table(
+                source, row_weights(sample_weight, source.n_rows), np.flatnonzero(is_rare)
+            )
             if first:
                 self._begin(labels)
             self._keep(self.state_._replace(whole=np.inf, unseen=np.inf))
@@ -398,9 +379,9 @@ class StochasticRankRC(KernelModel, RankScorer, BaseEstimator):
 
     def _settings(self) -> Settings:
         """What does not move, checked."""
-        check_numbers(self)
+        check_numbers(self.lam, self.tol, self.max_iter, self.block_rows, self.batch_size)
         check_landmarks(self.landmarks)
-        loss = plain_loss(self)
+        loss = plain_loss(self.loss, self.eps, self.loss_params)
         most = most_landmarks(self.landmarks, parse_bytes(self.memory))
         return Settings(loss, float(self.lam), self.n_jobs, most, parse_bytes(self.memory))
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import _check_sample_weight
 
 from rareclass.kernels.kernels import Matrix
 from rareclass.rows import RowSource
@@ -79,14 +78,6 @@ class Table(NamedTuple):
         if self.weight is None:
             return float(self.source.n_rows - len(self.rare))
         return float(self.weight.sum()) - rare
-
-
-def weights_of(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """Sample weights as floats at or above 0, not copied where they are; None stays None."""
-    if sample_weight is None:
-        return None
-    like = np.empty((n_rows, 0))
-    return _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
 
 
 def visits(
