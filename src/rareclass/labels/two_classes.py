@@ -101,8 +101,6 @@ def relative_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     weight = row_weights(sample_weight, n_rows)
     if weight is None:
         return None
-    if not weight.any():
-        raise ValueError("every sample_weight is zero: there are no rows to learn from.")
     return weight / weight.max()
 
 

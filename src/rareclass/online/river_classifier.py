@@ -80,7 +80,7 @@ class RiverClassifier(base.MiniBatchClassifier):
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        from rareclass.online import CBR
+        from rareclass.online.cbr import CBR
 
         yield {"model": CBR()}
 

@@ -10,6 +10,7 @@
 """
 
 from collections.abc import Sequence
+from inspect import signature
 from numbers import Real
 from typing import Any, Self
 
@@ -33,6 +34,12 @@ from rareclass.ranking.targets import OrderedLevels, Target, TwoClasses, pair_co
 
 class KernelLearner(FitsRows, BaseEstimator):
     """From a table and labels to prepared rows: machines and searches over them alike."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A model of an earlier version lacks the parameters that came since.
+        given = signature(type(self).__init__).parameters.values()
+        defaults = {each.name: each.default for each in given if each.default is not each.empty}
+        super().__setstate__(defaults | state)
 
     def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> Target:
         raise NotImplementedError

@@ -1,0 +1,103 @@
+"""The door of every estimator: columns, rows anywhere, settings, labels, and who is warned."""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rareclass import MIBC, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
+from rareclass.estimators.door import FitsRows, read_features, same_columns, settings_of
+from rareclass.findings import Finding, finding_of, warn
+from rareclass.labels.stream_labels import StreamLabels
+from rareclass.labels.two_classes import refuse_missing, relative_weights, row_weights
+from rareclass.online import CBR
+from rareclass.rows import from_arrays
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+Y = (np.arange(60) < 9).astype(int)
+
+
+@pytest.mark.parametrize("kind", [RankRC, OrdinalRankRC, MIBC, StochasticRankRC, CBR])
+def test_rows_anywhere_give_the_model_of_rows_in_memory(kind):
+    parameters = {"random_state": 0} if "random_state" in kind().get_params() else {}
+    weight = np.resize([1.0, 2.0], 60)
+    model = kind(**parameters).fit(X, Y, weight)
+    rows = from_arrays(pd.DataFrame(X, columns=["a", "b"]), Y, weight)
+    other = kind(**parameters).fit_rows(rows)
+    np.testing.assert_allclose(model.score_samples(X), other.score_samples(rows), rtol=1e-9)
+    assert other.feature_names_in_.tolist() == ["a", "b"]
+    assert kind.fit_rows is FitsRows.fit_rows
+
+
+def test_columns_are_remembered_and_compared():
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model = RankRC()
+    assert read_features(model, table).n_features == 2
+    other = MIBC()
+    same_columns(other, model)
+    assert other.feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        read_features(other, table.rename(columns={"a": "c"}), reset=False)
+    with pytest.raises(ValueError, match="feature"):
+        read_features(other, table[["a"]], reset=False)
+
+
+def test_settings_are_the_parameters_that_they_have_fields_for():
+    @dataclass(frozen=True)
+    class Wanted:
+        lam: float
+        tol: float
+
+    assert settings_of(Wanted, RankRC(lam=3.0, tol=0.1)) == Wanted(3.0, 0.1)
+
+
+def test_labels_of_a_stream():
+    labels = StreamLabels.named(["ok", "fraud"], None)
+    assert (labels.classes.tolist(), labels.rare) == (["fraud", "ok"], "ok")
+    labels = StreamLabels.named(["ok", "fraud"], "fraud")
+    labels.check_same(None)
+    labels.check_same(["fraud", "ok"])
+    with pytest.raises(ValueError, match="as before"):
+        labels.check_same(["fraud", "good"])
+    y = np.array(["fraud", None, "ok"], dtype=object)
+    assert labels.signs(y, 3, unlabelled=True).tolist() == [1, 0, -1]
+    with pytest.raises(ValueError, match=r"row 1\. Drop the rows without a label, or wait\."):
+        labels.signs(y, 3, instead=", or wait")
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[4, 3\]"):
+        labels.signs(y, 4)
+    with pytest.raises(ValueError, match="'maybe' is not among the classes"):
+        labels.signs(["fraud", "maybe"], 2)
+    with pytest.raises(ValueError, match="y is None"):
+        labels.signs(None, 2)
+    with pytest.raises(ValueError, match="pos_label='x' is not among"):
+        StreamLabels.named(["ok", "fraud"], "x")
+
+
+def test_weights_and_missing_labels():
+    assert row_weights(None, 3) is relative_weights(None, 3) is None
+    assert relative_weights([1e300, 2e300], 2).tolist() == [0.5, 1.0]
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        relative_weights([0.0, 0.0], 2)
+    refuse_missing(np.empty(0, dtype=int))
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_warning_names_the_line_that_called_the_package(deep):
+    rare = np.arange(60) < 3
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = RankRCCV([1.0], cv=5) if deep else RankRC(lam=1e9, penalty="l1")
+        model.fit(X, rare)
+    assert caught
+    assert all(Path(warning.filename) == Path(__file__) for warning in caught)
+
+
+def test_the_finding_stands_behind_the_words():
+    found = Finding("too few", {"n": 3}, {"lam": "larger"})
+    with pytest.warns(UserWarning, match="words") as caught:
+        warn("words", finding=found)
+    assert finding_of(caught[0].message) is found
+    assert finding_of(UserWarning("plain")) is None

@@ -1,0 +1,240 @@
+"""Ordinal machines with few landmarks and with learned scales, against all pairs of levels."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draws import draws
+from oracles.ordinal import cost_matrix, mauc_by_pairs, ordinal_loss, pair_weights
+from ranking.test_sparsity import split_minimum
+from rareclass import OrdinalRankRC, OrdinalRankRCCV, RankRC
+from rareclass.labels.levels import read_levels
+from rareclass.labels.two_classes import read_labels
+from rareclass.ranking.feature_scales import learning, selection
+from rareclass.ranking.feature_scales.distinct_rows import distinct_rows
+from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
+from rareclass.ranking.feature_scales.trial import Study
+from rareclass.ranking.solvers.certificate import violations
+from rareclass.ranking.targets import OrderedLevels, TwoClasses
+from rareclass.rows import as_source
+
+
+def levels_table(seed, n_rows=50, n_features=3, rounded=False):
+    """Rows of four levels, of which the second is frequent."""
+    rng = np.random.default_rng(seed)
+    y = np.ones(n_rows, dtype=int)
+    held = rng.choice(n_rows, 12, replace=False)
+    y[held] = np.resize([0, 2, 3], 12)
+    X = rng.normal(size=(n_rows, n_features)) + 0.7 * y[:, None]
+    return (np.round(X) if rounded else X), y
+
+
+@draws(20)
+@given(
+    seed=st.integers(0, 10**6),
+    share=st.sampled_from([0.9, 0.3, 0.05]),
+    kernel=st.sampled_from(["gaussian", "linear"]),
+    pair_cost=st.sampled_from([None, "distance"]),
+    rounded=st.booleans(),
+    weighted=st.booleans(),
+)
+def test_the_sparse_model_is_the_minimum_over_all_pairs(
+    seed, share, kernel, pair_cost, rounded, weighted
+):
+    X, y = levels_table(seed, rounded=rounded)
+    rng = np.random.default_rng(seed + 1)
+    weight = rng.integers(1, 5, len(y)).astype(float) if weighted else np.ones(len(y))
+    common = {"kernel": kernel, "width": 2.0, "pair_cost": pair_cost, "penalty": "l1"}
+    first = OrdinalRankRC(lam=1e9, **common)
+    with pytest.warns(UserWarning, match="leaves no landmark"):
+        first.fit(X, y, weight)
+    prepared = first._prepare(X, y, weight)
+    points, k = prepared.landmarks.points, prepared.expansion.kernel.block
+    sizes = np.sqrt(np.diag(k(points, points)))
+    K, costs = k(X, points), cost_matrix(4, pair_cost)
+    scale = 1.0 / pair_weights(y, weight, costs).sum()
+
+    def objective(beta):
+        value, by_row, _ = ordinal_loss(K @ beta, y, weight, costs, 0.5)
+        penalty = lam * float(sizes @ np.abs(beta))
+        return scale * value + penalty, scale * (K.T @ by_row)
+
+    lam = 0.0
+    slopes = objective(np.zeros(len(points)))[1] / np.where(sizes > 0, sizes, 1)
+    lam = share * float(np.abs(slopes).max())
+    model = OrdinalRankRC(lam=lam, tol=1e-9, **common).fit(X, y, weight)
+    wanted = split_minimum(objective, lam * sizes, len(points))
+    assert model.objective_ <= wanted + 1e-7 * abs(wanted)
+    beta = np.zeros(len(points))
+    for point, coefficient in zip(model.landmarks_, model.coef_, strict=True):
+        beta[np.flatnonzero((points == point).all(axis=1))] = coefficient
+    value, gradient = objective(beta)
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
+    scaled = gradient / np.where(sizes > 0, sizes, 1)
+    worst = violations(beta * sizes, scaled, lam * (sizes > 0))
+    assert worst.max() <= 1e-8 * lam / share
+    assert value - wanted - 1e-9 * abs(value) <= model.duality_gap_ < 1e-5 * value / share
+
+
+def test_fewer_landmarks_are_found_by_cross_validation():
+    X, y = levels_table(3, 300)
+    full = OrdinalRankRCCV(lams=[2**-6], cv=3).fit(X, y)
+    few = OrdinalRankRCCV(penalty="l1", max_landmarks=4, cv=3).fit(X, y)
+    assert 1 <= few.best_estimator_.n_landmarks_ <= 4 < full.best_estimator_.n_landmarks_
+    assert few.score(X, y) > full.score(X, y) - 0.05
+    assert (few.cv_results_["n_landmarks"] <= 4).all()
+    with pytest.raises(ValueError, match="needs penalty='l1'"):
+        OrdinalRankRCCV(max_landmarks=4).fit(X, y)
+
+
+def test_losses_are_candidates():
+    X, y = levels_table(4, 200)
+    model = OrdinalRankRCCV(lams=[0.1, 0.01], cv=3, losses=["smoothed_hinge", "logistic"])
+    model.fit(X, y)
+    assert model.best_loss_ in ("smoothed_hinge", "logistic")
+    assert list(model.cv_results_["loss"]) == 2 * ["smoothed_hinge"] + 2 * ["logistic"]
+    assert model.best_estimator_.loss == model.best_loss_
+
+
+def study(X, y, weight=None, kernel="gaussian"):
+    labels = read_levels(y, weight, None, len(y))
+    target = OrderedLevels(labels, cost_matrix(len(labels.levels), "distance"))
+    rows, distinct = distinct_rows(as_source(X), target, 500, lambda n: 20_000)
+    return Study(rows, distinct, kernel, 4.0, 0.5, "1GiB", 1, 3)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, monkeypatch):
+    monkeypatch.setattr("rareclass.ranking.feature_scales.trial._TOL", 1e-11)
+    X, y = levels_table(5, 150, 4)
+    y[np.flatnonzero(y == 1)[:18]] = np.resize([0, 2, 3], 18)
+    X[0] = X[1]
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    made = study(X, y, weight, kernel)
+    squares = np.array([1.5, 0.7, 1.0, 0.4])
+    lams, folds = np.array([0.05]), made.folds(0)
+    trial = made.attempt(squares, lams, folds)
+    found = held_out_gradients(
+        trial.prepared,
+        made.source.take(made.target.labels.rare),
+        trial.folds,
+        [path[0] for path in trial.weights],
+        0.05 * trial.unit,
+        residual=1e-10,
+    )
+    unit = trial.unit
+
+    def losses(changed):
+        moved = made.attempt(changed, lams * unit / _unit_of(made, changed), folds)
+        return np.array([_held_out_loss(made, moved, k) for k in range(len(folds))])
+
+    for d in range(4):
+        e = 1e-4 * (np.arange(4) == d)
+        wanted = (losses(squares + e) - losses(squares - e)) / 2e-4
+        np.testing.assert_allclose(found[:, d], wanted, rtol=2e-3, atol=2e-6)
+
+
+def _unit_of(made, squares):
+    return made.attempt(squares, np.array([1.0]), made.folds(0)[:1]).unit
+
+
+def _held_out_loss(made, trial, k):
+    """Mean loss of the held-out pairs of a fold, all of them formed."""
+    fold, labels = trial.folds[k], made.target.labels
+    problem = trial.prepared.problem(1.0, fold.held_out)
+    scored = trial.prepared.scored(
+        (problem.whitener @ trial.weights[k][0])[:, None], None, fold.tested
+    )
+    weight = np.concatenate(
+        [
+            labels.rare_weight[fold.tested[labels.rare]],
+            labels.majority_weight[fold.tested[labels.majority]],
+        ]
+    )
+    value = ordinal_loss(scored.scores[:, 0], scored.y, weight, made.target.costs, 0.5)[0]
+    return value / pair_weights(scored.y, weight, made.target.costs).sum()
+
+
+def test_equal_rows_of_different_levels_stay_apart():
+    X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [2.0], [2.0]])
+    y = np.array([0, 0, 2, 2, 1, 1, 1])
+    rows, target = distinct_rows(
+        as_source(X), OrderedLevels(read_levels(y), np.ones((3, 3))), 9, lambda n: 9
+    )
+    held = rows.take(slice(None))[: len(target.labels.rare), 0]
+    pairs = sorted(zip(held, target.labels.rare_codes, target.labels.rare_weight, strict=True))
+    assert pairs == [(0.0, 0, 2.0), (0.0, 2, 1.0), (1.0, 2, 1.0)]
+
+
+def test_levels_of_few_rows_are_spread_over_the_folds():
+    y = np.repeat([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], [40] + 11 * [1])
+    rng = np.random.default_rng(0)
+    made = study(rng.normal(size=(len(y), 2)), y)
+    labels = made.target.labels
+    for fold in made.folds(0):
+        assert fold.tested[labels.rare].any()
+        assert fold.tested[labels.majority].any()
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Fewer rounds, lams and folds: enough for these data."""
+    monkeypatch.setattr(learning, "_N_ROUNDS", 3)
+    monkeypatch.setattr(learning, "_FULL_RATE_ROUNDS", 1)
+    monkeypatch.setattr(learning, "_LAMS", np.array([2.0**-2, 2.0**-6]))
+    monkeypatch.setattr(selection, "_FOLD_SETS", (1001,))
+
+
+def test_scales_find_the_features_that_order_the_levels(quick):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [480, 70, 50])
+    X = rng.normal(size=(600, 8))
+    # The higher the level, the nearer to the middle of two features: the means say nothing.
+    X[:, :2] *= np.array([1.0, 0.3, 0.05])[y][:, None]
+    order = rng.permutation(600)
+    X, y = X[order], y[order]
+    plain = OrdinalRankRC(lam=0.05, random_state=0).fit(X[::2], y[::2])
+    model = OrdinalRankRC(lam=0.05, feature_scaling="learned", random_state=0).fit(X[::2], y[::2])
+    assert set(np.flatnonzero(model.feature_scales_)) <= {0, 1}
+    found, before = (
+        mauc_by_pairs(y[1::2], one.score_samples(X[1::2]), np.ones(300)) for one in (model, plain)
+    )
+    assert found > before
+    assert plain.feature_scales_ is None
+
+
+def test_two_levels_learn_what_two_classes_learn(quick):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 5)), np.arange(200) < 30
+    X[:30, 0] += 2.0
+    settings = learning.ScaleSettings("gaussian", 0.5, "1GiB", 1, 0, False)
+    levels = OrderedLevels(read_levels(y.astype(int)), np.ones((2, 2)))
+    classes = TwoClasses(read_labels(y, None, True, 200))
+    one, other = (
+        learning.learn_feature_scales(settings, as_source(X), target, 3.0).scales
+        for target in (levels, classes)
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_two_levels_have_the_landmarks_of_two_classes():
+    X, y = levels_table(6, 200)
+    y = (y > 1).astype(int)
+    ordinal = OrdinalRankRC(penalty="l1", lam=0.02, tol=1e-9).fit(X, y)
+    classes = RankRC(penalty="l1", lam=0.02, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(ordinal.score_samples(X), classes.score_samples(X), atol=1e-6)
+    assert ordinal.n_landmarks_ == classes.n_landmarks_
+
+
+def test_a_model_of_an_earlier_version_has_the_parameters_that_came_since():
+    X, y = levels_table(7)
+    model = OrdinalRankRC().fit(X, y)
+    state = dict(model.__getstate__())
+    for name in ("penalty", "feature_scaling", "feature_scales_"):
+        del state[name]
+    old = OrdinalRankRC.__new__(OrdinalRankRC)
+    old.__setstate__(state)
+    assert (old.penalty, old.feature_scaling) == ("l2", None)
+    np.testing.assert_array_equal(old.predict(X), model.predict(X))
+    assert old.get_params() == model.get_params()
