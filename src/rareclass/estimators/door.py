@@ -41,9 +41,13 @@ class FitsRows:
 
 
 def read_features(estimator: BaseEstimator, X: Any, reset: bool = True) -> RowSource:
-    """The rows of X, once its columns are remembered (`reset`) or found to be those of before."""
-    validate_data(estimator, header(X), reset=reset, skip_check_array=True)
-    return as_source(X, getattr(estimator, "feature_names_in_", None))
+    """The rows of X; its columns are remembered (`reset`), or must be those of before."""
+    if reset:
+        validate_data(estimator, header(X), skip_check_array=True)
+    source = as_source(X, getattr(estimator, "feature_names_in_", None))
+    if not reset:  # what is no table at all is told first
+        validate_data(estimator, header(X), reset=False, skip_check_array=True)
+    return source
 
 
 def settings_of(kind: type[Settings], estimator: BaseEstimator) -> Settings:

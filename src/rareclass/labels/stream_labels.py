@@ -53,6 +53,11 @@ class StreamLabels(NamedTuple):
             When there is not one label a row, one is not of the two, or one is missing where none
             may be; `instead` says what else to do with such rows.
         """
+        if y is None and unlabelled:
+            raise ValueError(
+                "requires y to be passed, but the target y is None: pass a label a row (None "
+                "where there is none), or use score_samples."
+            )
         y = label_array(given_labels(y))
         y = y if y.ndim == 1 else column_or_1d(y, warn=True)
         check_length(y, n_rows)
