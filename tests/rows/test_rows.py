@@ -121,9 +121,7 @@ def test_room_for_arrays_is_within_the_budget_and_not_shared():
         assert (array == number).all()
     memo = Memo(Budget(1000))
     for name in "ab":
-        np.testing.assert_array_equal(
-            memo.array(name, 1, lambda: np.arange(100.0)), np.arange(100.0)
-        )
+        memo.keep(name, 1, np.arange(100.0))
     np.testing.assert_array_equal(memo.get("a", 1), np.arange(100.0))
     assert "a" in memo
     assert memo.get("b", 1) is None

@@ -45,15 +45,16 @@ class KernelExpansion:
         if not self.n_landmarks:  # a sparse model may have none, and kernels need not expect that
             n_rows = block.stop - block.start if chosen is None else np.count_nonzero(chosen)
             return np.empty((n_rows, 0))
-        if chosen is None and block.keeps_arrays:
-            return block.memo.array(KERNEL, self, lambda: kernel.block(block.X, landmarks))
-        if chosen is None:
-            K = block.memo.get(KERNEL, self)
-            return kernel.block(block.X, landmarks) if K is None else K
-        if not chosen.any():
-            return np.empty((0, self.n_landmarks))
         K = block.memo.get(KERNEL, self)
-        return kernel.block(block.X[chosen], landmarks) if K is None else K[chosen]
+        if chosen is not None:
+            if not chosen.any():
+                return np.empty((0, self.n_landmarks))
+            return kernel.block(block.X[chosen], landmarks) if K is None else K[chosen]
+        if K is None:
+            K = kernel.block(block.X, landmarks)
+            if block.keeps_arrays:
+                block.memo.keep(KERNEL, self, K)
+        return K
 
 
 def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:

@@ -124,7 +124,10 @@ class ArrayRows:
         """Add ``fn(block, *broadcast)``, a tuple of numbers and arrays, over all blocks."""
         if not self.n_rows:
             raise ValueError("there are no rows to sum over.")
-        return _added(self._run(lambda group: _added(fn(block, *broadcast) for block in group)))
+        total: list[np.ndarray] = []
+        for part in self._run(partial(_sum_over, fn, broadcast)):
+            _add(total, part)
+        return tuple(entry[()] for entry in total)
 
     def map(self, fn: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
         """Join ``fn(block, *broadcast)``, one result a row, in row order."""
@@ -176,12 +179,18 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _added(parts: Iterable[tuple]) -> tuple:
-    """Sum of tuples, entry by entry, in their order."""
-    parts = iter(parts)
-    # The first are copied, so that the others can be added in place.
-    total = [np.array(entry) for entry in next(parts)]
-    for part in parts:
-        for entry, more in zip(total, part, strict=True):
-            entry += more
-    return tuple(entry[()] for entry in total)
+def _sum_over(fn: Callable[..., tuple], broadcast: tuple, group: Iterator[Block]) -> list:
+    """``fn`` of the blocks of a group, added up in their order."""
+    total: list[np.ndarray] = []
+    for block in group:
+        _add(total, fn(block, *broadcast))
+    return total
+
+
+def _add(total: list[np.ndarray], part: Iterable) -> None:
+    """Add to a total, entry by entry; the first part is copied, the others go in place."""
+    if not total:
+        total.extend(np.array(entry) for entry in part)
+        return
+    for entry, more in zip(total, part, strict=True):
+        entry += more

@@ -80,20 +80,12 @@ class Memo:
         if self._budget.take(n_bytes - (old[2] if old else 0)):
             self._kept[name] = (key, value, n_bytes)
 
-    def array(self, name: Any, key: Any, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """The array kept under `name` with this `key`, else a new one from `make`.
-
-        A copy of the new one is kept for good, if the budget allows and `name` is free.
-        """
-        kept = self.get(name, key)
-        if kept is not None:
-            return kept
-        array = make()
+    def keep(self, name: Any, key: Any, array: np.ndarray) -> None:
+        """Keep a copy of an array for good, if the budget allows and `name` is free."""
         room = None if name in self._kept else self._budget.room(array)
         if room is not None:
             room[...] = array
             self._kept[name] = (key, room, array.nbytes)
-        return array
 
 
 @dataclass(frozen=True)

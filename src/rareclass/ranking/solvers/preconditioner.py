@@ -1,7 +1,6 @@
 """A preconditioner for conjugate gradients: the Hessian over a sample of the majority."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy import linalg
@@ -100,8 +99,12 @@ class SampledHessian:
 
 def _sample(block: Block, p: RankingProblem, at: Evaluation) -> np.ndarray:
     """Scores and whitened features of sampled rows, needed once for every stretch of rare rows."""
-    K = p.expansion.kernel.block(block.X, p.expansion.landmarks)
-    return np.column_stack([expand(K, at.coefficients), expand(K, p.whitener)])
+    sample = block.memo.get("sample", p)
+    if sample is None:
+        K = p.expansion.kernel.block(block.X, p.expansion.landmarks)
+        sample = np.column_stack([expand(K, at.coefficients), expand(K, p.whitener)])
+        block.memo.keep("sample", p, sample)
+    return sample
 
 
 def _half_hessian(
@@ -112,7 +115,7 @@ def _half_hessian(
     The crossing term as it is, the square of the sampled rows by half; of the square of the rare
     rows the curvature of each.
     """
-    sample = block.memo.array("sample", p, partial(_sample, block, p, at))
+    sample = _sample(block, p, at)
     scores, features = sample[:, 0], sample[:, 1:]
     C = p.loss.pair_curvature(at.rare, rare, scores)
     C *= block.weight[None, :]
@@ -124,7 +127,7 @@ def _outer_hessian(
     block: Block, p: RankingProblem, loss: MajorityOuterLoss, at: Evaluation
 ) -> tuple[np.ndarray]:
     """What the curvature in each sampled row's own sum adds, over coordinates and own unknowns."""
-    sample = block.memo.array("sample", p, partial(_sample, block, p, at))
+    sample = _sample(block, p, at)
     scores, features = sample[:, 0], sample[:, 1:]
     pull = np.zeros(features.shape)
     for start in range(0, len(p.rare_weight), _RARE_ROWS):
