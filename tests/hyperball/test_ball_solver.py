@@ -18,10 +18,9 @@ from oracles.hyperball import (
     random_problem,
 )
 from rareclass.hyperball import dual_ascent, interior_point, second_stage
-from rareclass.hyperball.ball_problem import BallDual, BallProblem, ShiftedRows, best_radius
+from rareclass.hyperball.ball_problem import BallDual, BallProblem, Points, ShiftedRows, best_radius
 from rareclass.hyperball.ball_solver import solve_ball
 from rareclass.hyperball.convex_concave import convex_concave, solve_linearised
-from rareclass.hyperball.points import Points
 from rareclass.solver_status import Status
 
 SOLVERS = [solve_ball, convex_concave]

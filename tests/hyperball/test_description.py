@@ -15,7 +15,7 @@ from hyperball.rach_cases import (
     unwarned,
 )
 from rareclass.hyperball import RACH
-from rareclass.hyperball.background import MOST_ROWS
+from rareclass.hyperball.pool import MOST_ROWS
 
 COLUMNS = ["ball", "label", "feature", "center", "inside_low", "inside_high", "outside_low"]
 COLUMNS += ["outside_high", "overlap"]

@@ -18,8 +18,7 @@ from hyperball.rach_cases import (
     unwarned,
 )
 from rareclass.hyperball import RACH, RACHCV
-from rareclass.hyperball.radius_choice import choose_radius
-from rareclass.hyperball.uncertainty import Counts, f1_interval
+from rareclass.hyperball.radius_choice import Counts, choose_radius, f1_interval
 from rareclass.rows import from_parquet
 
 # What the folds are solved to.

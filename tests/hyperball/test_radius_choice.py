@@ -10,8 +10,7 @@ from scipy.stats import norm
 
 from draws import draws
 from hyperball.rach_cases import f1_by_hand
-from rareclass.hyperball.radius_choice import choose_radius
-from rareclass.hyperball.uncertainty import Counts, f1_interval
+from rareclass.hyperball.radius_choice import Counts, choose_radius, f1_interval
 
 # Whole numbers and halves: ties are exact.
 DEPTHS = st.lists(st.integers(-8, 8).map(lambda k: k / 2), min_size=1, max_size=14)

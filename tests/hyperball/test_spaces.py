@@ -9,8 +9,8 @@ from scipy import sparse
 from draws import draws
 from hyperball.rach_cases import hidden_cluster, unwarned
 from rareclass.hyperball import RACH
-from rareclass.hyperball.background import input_spread, spread_of
-from rareclass.hyperball.points import Points
+from rareclass.hyperball.ball_problem import Points
+from rareclass.hyperball.pool import input_spread, spread_of
 from rareclass.hyperball.spaces import InputSpace, kernel_space
 from rareclass.kernels.kernels import KERNELS, make_kernel
 

@@ -5,8 +5,7 @@ from itertools import product
 import numpy as np
 from scipy.optimize import minimize
 
-from rareclass.hyperball.ball_problem import BallProblem
-from rareclass.hyperball.points import Points
+from rareclass.hyperball.ball_problem import BallProblem, Points
 
 
 def knapsack_by_enumeration(v, upper, signs, total):

@@ -161,7 +161,7 @@ def test_every_column_counts_about_as_much_as_one_number(tmp_path: Path) -> None
     assert "seldom" in used
     assert "shop" in used
     share = dict.fromkeys(used, 0.0)
-    for feature, variance in zip(encoder.features_, X.var(axis=0), strict=True):
+    for feature, variance in zip(encoder.coordinates_, X.var(axis=0), strict=True):
         share[feature.column] += variance
     for name in ("amount", "shop", "day"):
         assert share[name] == pytest.approx(1.0, abs=1e-5), name
@@ -174,7 +174,7 @@ def test_two_values_of_a_category_are_as_far_apart_as_two_numbers(
     tmp_path: Path, column: str
 ) -> None:
     encoder, X, read = encoded(tmp_path, messy())
-    own = [k for k, feature in enumerate(encoder.features_) if feature.column == column]
+    own = [k for k, feature in enumerate(encoder.coordinates_) if feature.column == column]
     cells = read.frame[column].cast(pl.String).to_numpy()
     differ = cells[:, None] != cells[None, :]
     apart = ((X[:, None, own] - X[None, :, own]) ** 2).sum(axis=2)
@@ -186,7 +186,7 @@ def test_points_are_turned_back_into_the_units_of_the_table(tmp_path: Path) -> N
     encoder, X, _ = encoded(tmp_path, table)
     back = {
         feature.name: X[:, k] * feature.unit + feature.zero
-        for k, feature in enumerate(encoder.features_)
+        for k, feature in enumerate(encoder.coordinates_)
     }
     np.testing.assert_allclose(back["amount"], table["amount"], rtol=1e-6)
     np.testing.assert_allclose(back["flag"], table["flag"], atol=1e-6)

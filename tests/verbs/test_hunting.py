@@ -70,12 +70,14 @@ def test_finds_the_rest_of_the_category_and_nothing_labelled(
 def test_rows_are_ranked_by_depth_which_is_what_it_says(hunted: tuple[HuntTable, Hunt]) -> None:
     table, outcome = hunted
     ranking, (ball,) = outcome.ranking, outcome.model.balls_
-    assert (np.diff(ranking.depth) <= 0).all()
+    assert (np.diff(ranking.relative_depth) <= 0).all()
     X = outcome.encoder.fit_transform(table.frame)[ranking.rows]
     apart = np.linalg.norm(X - outcome.model.center_, axis=1)
     np.testing.assert_allclose(ranking.distance, apart, rtol=1e-9)
-    np.testing.assert_allclose(ranking.depth, 1 - apart**2 / ball.squared_radius, rtol=1e-9)
-    assert ranking.depth.min() >= 0
+    np.testing.assert_allclose(
+        ranking.relative_depth, 1 - apart**2 / ball.squared_radius, rtol=1e-9
+    )
+    assert ranking.relative_depth.min() >= 0
 
 
 def test_found_is_what_the_model_predicts_for_rows_that_shaped_it_or_not(tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ def test_top_writes_the_nearest_rows_whether_inside_or_not(hunted: tuple[HuntTab
     assert len(more.ranking.rows) == 200
     assert more.n_found == outcome.n_found == more.ranking.found.sum()
     assert more.ranking.rows[: outcome.n_found].tolist() == outcome.ranking.rows.tolist()
-    assert (more.ranking.depth[outcome.n_found :] < 0).all()
+    assert (more.ranking.relative_depth[outcome.n_found :] < 0).all()
     few = hunt(table, HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3, top=5))
     assert few.ranking.rows.tolist() == outcome.ranking.rows[:5].tolist()
 
@@ -212,7 +214,7 @@ def test_same_seed_same_hunt(tmp_path: Path, hunted: tuple[HuntTable, Hunt]) -> 
     table, first = hunted
     second = hunt(table, QUICK)
     np.testing.assert_array_equal(first.ranking.rows, second.ranking.rows)
-    np.testing.assert_array_equal(first.ranking.depth, second.ranking.depth)
+    np.testing.assert_array_equal(first.ranking.relative_depth, second.ranking.relative_depth)
 
 
 def test_nothing_is_left_when_writing_fails(
@@ -296,9 +298,9 @@ def test_coordinates_called_as_a_column_is_are_told_apart(
 ) -> None:
     table = read(tmp_path, names_clash(kind))
     outcome = hunt(table, QUICK)
-    names = [feature.name for feature in outcome.encoder.features_]
+    names = [feature.name for feature in outcome.encoder.coordinates_]
     assert len(set(names)) == len(names)
-    owner = {feature.name: feature.column for feature in outcome.encoder.features_}
+    owner = {feature.name: feature.column for feature in outcome.encoder.coordinates_}
     assert owner[name] == name
     assert owner[f"{name} (2)"] != name
     by_name = {row["feature"]: row for row in describe_in_units(outcome).table}
@@ -315,7 +317,7 @@ def test_name_that_is_taken_twice_gets_the_next_number(tmp_path: Path) -> None:
         pl.col("knots is empty").sqrt().fill_nan(0.5).alias("knots is empty (2)")
     )
     outcome = hunt(read(tmp_path, clash), QUICK)
-    owner = {feature.name: feature.column for feature in outcome.encoder.features_}
+    owner = {feature.name: feature.column for feature in outcome.encoder.coordinates_}
     assert owner["knots is empty (2)"] == "knots is empty (2)"
     assert owner["knots is empty (3)"] == "knots"
 

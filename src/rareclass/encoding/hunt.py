@@ -17,34 +17,23 @@ _SECONDS_A_YEAR = 365.2425 * 24 * 3600
 
 
 @dataclass(frozen=True)
-class Feature:
+class Coordinate:
     """One coordinate of the points.
 
-    Attributes
-    ----------
-    name : str
-        What it is called in a description; no two coordinates have the same.
-    column : str
-        The column of the table that it comes from.
-    unit, zero : float
-        A coordinate v stands for ``v * unit + zero`` in the units of the table: a number; the
-        year of a date; 0 or 1 for a value of a category. Other coordinates stand for themselves.
-    is_marker : bool
-        Whether it says that a cell is empty.
-    is_number : bool
-        Whether it is a number of the table, or one of a date.
+    A coordinate v stands for ``v * unit + zero`` in the units of the table: a number; the year of a
+    date; 0 or 1 for a value of a category. Other coordinates stand for themselves.
     """
 
-    name: str
-    column: str
+    name: str  # in a description; no two have the same
+    column: str  # of the table that it comes from
     unit: float = 1.0
     zero: float = 0.0
-    is_marker: bool = False
-    is_number: bool = False
+    is_marker: bool = False  # whether it says that a cell is empty
+    is_number: bool = False  # whether it is a number of the table, or one of a date
 
 
 class HuntEncoder:
-    r"""Turns typed columns into points whose distances compare rows column by column.
+    """Turns typed columns into points whose distances compare rows column by column.
 
     `TableEncoder` standardises every coordinate, which is right for a model that learns weights
     and wrong for a distance: a category with thirty values would count as thirty numbers, and a
@@ -59,17 +48,8 @@ class HuntEncoder:
     No label is looked at: with a handful of them the rare share of a value would say little, so
     that categories with many values are read by their letters, as text is.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        The columns to use.
-    random_state : int
-        Seed of the text's singular value decomposition.
-
-    Attributes
-    ----------
-    features_ : list of Feature
-        What the coordinates are.
+    `random_state` is the seed of the text's singular value decomposition; ``coordinates_`` is what
+    each column of the points is.
     """
 
     def __init__(self, columns: Sequence[Column], random_state: int = 0) -> None:
@@ -80,24 +60,16 @@ class HuntEncoder:
         self.random_state = random_state
 
     def fit_transform(self, frame: pl.DataFrame) -> NDArray[Any]:
-        """Fit on typed rows and return them as points.
+        """Fit on typed rows and return them as points (n_rows, n_coordinates).
 
-        Parameters
-        ----------
-        frame : DataFrame
-            The columns, typed.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-            float64 for fewer than 100,000 rows, else float32.
+        They are float64 for fewer than 100,000 rows, else float32.
         """
         encoder = TableEncoder(self.columns, self.random_state)
         # Without high-cardinality categories nothing in it looks at the classes.
         X = encoder.fit_transform(frame, np.zeros(frame.height, dtype=bool))
         features = self._describe(encoder)
         factors = self._factors(features, encoder.scaler_.var_ > 0.0)
-        self.features_ = [
+        self.coordinates_ = [
             replace(feature, unit=feature.unit / float(factors[k]))
             for k, feature in enumerate(features)
             if factors[k] > 0.0
@@ -105,7 +77,7 @@ class HuntEncoder:
         X *= factors.astype(X.dtype)
         return X if factors.all() else np.ascontiguousarray(X[:, factors > 0.0])
 
-    def _describe(self, encoder: TableEncoder) -> list[Feature]:
+    def _describe(self, encoder: TableEncoder) -> list[Coordinate]:
         """What the encoder's coordinates are, in units of the table."""
         sources, n_marked = _sources(encoder)
         n_numbers, kinds = len(encoder.centre_), {c.name: c.kind for c in self.columns}
@@ -122,10 +94,12 @@ class HuntEncoder:
                     name = f"{column} (year)"
                     unit, zero = unit / _SECONDS_A_YEAR, 1970.0 + zero / _SECONDS_A_YEAR
             is_number = not is_marker and kinds[column] in ("number", "date")
-            features.append(Feature(name, column, unit, zero, is_marker, is_number))
+            features.append(Coordinate(name, column, unit, zero, is_marker, is_number))
         return _told_apart(features)
 
-    def _factors(self, features: list[Feature], varies: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _factors(
+        self, features: list[Coordinate], varies: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
         """What each standardised coordinate is multiplied by; 0 for one that is always the same."""
         kinds = {column.name: column.kind for column in self.columns}
         n_values = Counter(
@@ -148,7 +122,7 @@ class HuntEncoder:
         return factors
 
 
-def _told_apart(features: list[Feature]) -> list[Feature]:
+def _told_apart(features: list[Coordinate]) -> list[Coordinate]:
     """Number names that occur twice: value "red" of "color" beside a column "color_red".
 
     A coordinate that is a column keeps the column's name.

@@ -5,11 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.hyperball.ball_problem import BallProblem
-from rareclass.hyperball.ball_solver import BallSolution, solve_ball
+from rareclass.hyperball.ball_problem import BallProblem, Points
+from rareclass.hyperball.ball_solver import BallSolution, one_class_center, solve_ball
 from rareclass.hyperball.convex_concave import convex_concave
-from rareclass.hyperball.one_class import one_class_center
-from rareclass.hyperball.points import Points
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Pool
 from rareclass.hyperball.spaces import Space
 from rareclass.solver_status import Status
@@ -29,54 +27,23 @@ _AT_BOUND = 1e-6
 
 
 class Ball(NamedTuple):
-    """A ball, the rows that it was fitted to and how the solver ended.
-
-    Attributes
-    ----------
-    label : label
-        The rare category.
-    space : Space
-        Where it lives.
-    center : ndarray of shape (p,)
-        In the coordinates of ``space``.
-    squared_radius : float
-    is_moved : bool
-        Whether a margin or slack set the radius apart from that of Problem 1.
-    rows : ndarray of int of shape (n,)
-        Numbers of the rows that entered the optimisation.
-    kinds : ndarray of int8 of shape (n,)
-        1 for the rare rows, -1 for the majority rows, 0 for the unlabelled ones.
-    X : ndarray or CSR of shape (n, n_features)
-        These rows.
-    multipliers : ndarray of shape (n,)
-        The solution of the dual problem.
-    price : ndarray of shape (n,)
-        Their upper bounds.
-    distances : ndarray of shape (n,)
-        Squared, of the rows to the centre.
-    objective_path : tuple of float
-        Problem 1 (with a margin, as `fit_ball` has it) after each outer step.
-    gap : float
-        Relative duality gap: of Problem 1, or with "convex_concave" of the last linearised problem.
-    n_outer, n_inner : int
-        Steps of the two loops.
-    status : Status
-    """
+    """A ball, the n rows that it was fitted to and how the solver ended."""
 
     label: Any
-    space: Space
-    center: np.ndarray
+    space: Space  # where it lives
+    center: np.ndarray  # (p,), in the coordinates of `space`
     squared_radius: float
-    is_moved: bool
-    rows: np.ndarray
-    kinds: np.ndarray
-    X: Any
-    multipliers: np.ndarray
-    price: np.ndarray
-    distances: np.ndarray
-    objective_path: tuple
+    is_moved: bool  # whether a margin or slack set the radius apart from that of Problem 1
+    rows: np.ndarray  # numbers of the rows that entered the optimisation
+    kinds: np.ndarray  # int8: 1 rare, -1 majority, 0 unlabelled
+    X: Any  # these rows
+    multipliers: np.ndarray  # the solution of the dual problem
+    price: np.ndarray  # their upper bounds
+    distances: np.ndarray  # squared, of the rows to the centre
+    objective_path: tuple  # Problem 1 (with a margin, as `fit_ball` has it) after each outer step
+    # relative duality gap: of Problem 1, or with "convex_concave" of the last linearised problem
     gap: float
-    n_outer: int
+    n_outer: int  # steps of the two loops
     n_inner: int
     status: Status
 
@@ -173,22 +140,27 @@ def first_multipliers(
     return multipliers
 
 
+class BallSettings(NamedTuple):
+    """Parameters of `RACH` as they are for one ball."""
+
+    C1: float
+    C2: float
+    margin: float = 0.0
+    radius: str = SOLVED
+    slack: float = 0.0
+    solver: str = DIRECT
+    tol: float = 1e-6
+    max_outer: int = 50
+    max_inner: int = 5000
+
+
 def fit_ball(
     label: Any,
     space: Space,
     points: Points,
     pool: Pool,
-    C1: float,
-    C2: float,
+    settings: BallSettings,
     start: Start | None = None,
-    *,
-    margin: float = 0.0,
-    radius: str = SOLVED,
-    slack: float = 0.0,
-    solver: str = DIRECT,
-    tol: float,
-    max_outer: int,
-    max_inner: int,
 ) -> Ball:
     """Solve Problem 1 over a pool, from the one-class ball or from a solution nearby.
 
@@ -196,15 +168,17 @@ def fit_ball(
     distance to the other rows, and R^2 + m for its R^2. The border lies half way, or
     where the rare share of the unlabelled rows falls inside.
     """
+    C1, C2, margin, radius, slack = settings[:5]
     price = prices(pool, C1, C2)
     start = start or one_class_start(points, pool)
-    multipliers = start.multipliers
-    if multipliers is None:
-        multipliers = first_multipliers(points, pool, price, start, C1, C2)
-    seen = points if not margin else _farther(points, pool.kinds != MAJORITY, margin)
-    limits = {"tol": tol, "max_outer": max_outer, "max_inner": max_inner}
-    start = start._replace(multipliers=multipliers)
-    solution = _solve(SOLVERS[solver], seen, pool, price, start, limits)
+    if start.multipliers is None:
+        first = first_multipliers(points, pool, price, start, C1, C2)
+        start = start._replace(multipliers=first)
+    seen = points
+    if margin:
+        farther = np.where(pool.kinds != MAJORITY, margin, 0.0)
+        seen = Points(points.features, points.residual + farther)
+    solution = _solve(seen, pool, price, start, settings)
     distances = points.squared_distances(solution.center)
     squared_radius = solution.squared_radius - 0.5 * margin
     if radius == SHARE:
@@ -232,18 +206,8 @@ def fit_ball(
     )
 
 
-def _farther(points: Points, chosen: np.ndarray, margin: float) -> Points:
-    """The points with more squared distance from some of them to wherever the centre is."""
-    return Points(points.features, points.residual + np.where(chosen, margin, 0.0))
-
-
 def _solve(
-    solver: Callable[..., BallSolution],
-    points: Points,
-    pool: Pool,
-    price: np.ndarray,
-    start: Start,
-    limits: dict[str, Any],
+    points: Points, pool: Pool, price: np.ndarray, start: Start, settings: BallSettings
 ) -> BallSolution:
     """The solver's answer, with the multipliers of rows that a price of 0 leaves out at 0."""
     there = np.flatnonzero(price > 0.0)
@@ -251,7 +215,14 @@ def _solve(
     seen = points if len(there) == points.n_rows else points.take(there)
     multipliers = None if start.multipliers is None else start.multipliers[there]
     problem = BallProblem(seen, signs, price[there])
-    solution = solver(problem, start.center, multipliers, **limits)
+    solution = SOLVERS[settings.solver](
+        problem,
+        start.center,
+        multipliers,
+        tol=settings.tol,
+        max_outer=settings.max_outer,
+        max_inner=settings.max_inner,
+    )
     whole = np.zeros(points.n_rows)
     whole[there] = solution.multipliers
     return solution._replace(multipliers=whole)

@@ -1,11 +1,61 @@
-"""The problem of the ball, and its dual."""
+"""The problem of the ball among points, and its dual."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from rareclass.hyperball.points import Points
+
+@dataclass(frozen=True)
+class Points:
+    r"""Coordinates of rows, and how far the rows lie from the space that these span.
+
+    A centre c lies in the space of the coordinates, so that the squared distance of row i to it is
+    :math:`r_i + \|z_i - c\|^2` without any approximation. Without a kernel r is zero and z_i is the
+    row; with one, z_i is the projection of :math:`\phi(x_i)` on the span of the landmarks and
+    :math:`r_i = k(x_i, x_i) - \|z_i\|^2`.
+
+    Attributes
+    ----------
+    features : ndarray or CSR of shape (n, p), float64
+        The coordinates z.
+    residual : ndarray of shape (n,)
+        Squared distances r to the space of the coordinates.
+    """
+
+    features: Any
+    residual: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of points."""
+        return self.features.shape[0]
+
+    def squared_norms(self) -> np.ndarray:
+        r"""Squared distance of each point to the origin, :math:`r_i + \|z_i\|^2`."""
+        Z = self.features
+        if sparse.issparse(Z):
+            return self.residual + np.asarray(Z.multiply(Z).sum(axis=1)).ravel()
+        return self.residual + np.einsum("ij,ij->i", Z, Z)
+
+    def squared_distances(self, center: np.ndarray) -> np.ndarray:
+        r"""Squared distance of each point to a centre: :math:`r_i + \|z_i - c\|^2`, shape (n,)."""
+        Z = self.features
+        if sparse.issparse(Z):
+            distances = self.squared_norms() - 2.0 * (Z @ center) + center @ center
+            return np.maximum(distances, 0.0)
+        apart = Z - center
+        return self.residual + np.einsum("ij,ij->i", apart, apart)
+
+    def combine(self, weights: np.ndarray) -> np.ndarray:
+        r"""The combination :math:`\sum_i w_i z_i`, shape (p,)."""
+        return self.features.T @ weights
+
+    def take(self, index: np.ndarray) -> "Points":
+        """Some of the points, in the order of `index`."""
+        return Points(self.features[index], self.residual[index])
+
 
 # How far sums of prices, relative to all of them, may be out by rounding.
 _ROUNDING = 1e-12
@@ -18,23 +68,15 @@ class BallProblem(NamedTuple):
         \min_{c, R^2} R^2 + \sum_{-} price_i \max(0, R^2 - \|x_i - c\|^2)
         + \sum_{+} price_k \max(0, \|x_k - c\|^2 - R^2)
 
-    which is Problem 1 of the paper with its slacks left out; an infinite price is a hard
-    constraint.
-
-    Attributes
-    ----------
-    points : Points
-        n rows.
-    signs : ndarray of shape (n,), float64
-        +1 for rows that belong inside (rare, unlabelled), -1 for the majority. One +1 at least.
-    price : ndarray of shape (n,)
-        Above 0; inf is allowed for rows of sign +1. These sum to 1 or more: with less, no ball
-        would be worth its radius.
+    which is Problem 1 of the paper with its slacks left out; an infinite price, allowed for rows of
+    sign +1, is a hard constraint. There is one such row at least, and their prices sum to 1 or
+    more: with less, no ball would be worth its radius.
     """
 
-    points: Points
+    points: Points  # n rows
+    # (n,): +1 for rows that belong inside (rare, unlabelled), -1 for the majority
     signs: np.ndarray
-    price: np.ndarray
+    price: np.ndarray  # (n,), above 0
 
 
 class PrimalValue(NamedTuple):
@@ -45,25 +87,13 @@ class PrimalValue(NamedTuple):
 
 
 def best_radius(reach: np.ndarray, signs: np.ndarray, price: np.ndarray) -> PrimalValue:
-    r"""Minimise over :math:`R^2` what the rows cost at given squared distances, exactly.
+    """Minimise over :math:`R^2` what the rows cost at given squared distances, exactly.
 
     The cost is convex and piecewise linear in :math:`R^2`, its slope 1 + (prices of the majority
     inside) - (prices of the others outside), and :math:`R^2` is not below the distance of any row
-    of infinite price. Of several minimisers the smallest is taken.
+    of infinite price. Of several minimisers the smallest is taken. `reach` holds squared distances
+    (n,); in the paper's convex problem, for the majority, their tangents. Time O(n log n).
 
-    Parameters
-    ----------
-    reach : ndarray of shape (n,)
-        Squared distances; in the paper's convex problem, for the majority, their tangents.
-    signs, price : ndarray of shape (n,)
-        As of `BallProblem`.
-
-    Notes
-    -----
-    Time O(n log n).
-
-    Examples
-    --------
     >>> best_radius(np.array([1.0, 2.0, 9.0]), np.ones(3), np.full(3, 0.6)).squared_radius
     2.0
     """
@@ -84,18 +114,9 @@ def best_radius(reach: np.ndarray, signs: np.ndarray, price: np.ndarray) -> Prim
 class ShiftedRows:
     """The rows of a problem seen from a point near the ball, where squares keep their digits.
 
-    Sparse rows stay where they are: a shift would fill them.
-
-    Attributes
-    ----------
-    signs, price : ndarray of shape (n,)
-    plus : bool ndarray of shape (n,)
-        Rows of sign +1.
-    origin : ndarray of shape (p,)
-    Z : ndarray or CSR of shape (n, p)
-        Coordinates from the origin.
-    norms : ndarray of shape (n,)
-        Squared distances to the origin.
+    ``origin`` (p,) is that point, ``Z`` (n, p) the coordinates from it, dense or CSR, ``norms``
+    their squares, residuals included; ``plus`` marks rows of sign +1. Sparse rows stay where they
+    are: a shift would fill them.
     """
 
     def __init__(self, problem: BallProblem) -> None:
@@ -147,23 +168,12 @@ class ShiftedRows:
 
 
 class Place(NamedTuple):
-    """Multipliers, and the sums of rows that go with them: all linear in the multipliers.
-
-    Attributes
-    ----------
-    multipliers : ndarray of shape (n,)
-    V : ndarray of shape (p,)
-        Sum of signs l z', with z' seen from the middle of the dual.
-    S : float
-        What V is divided by to get the centre.
-    inner : ndarray of shape (n,)
-        z'_i . V
-    """
+    """Multipliers, and the sums of rows that go with them: all linear in the multipliers."""
 
     multipliers: np.ndarray
-    V: np.ndarray
-    S: float
-    inner: np.ndarray
+    V: np.ndarray  # (p,): sum of signs l z', with z' seen from the middle of the dual
+    S: float  # what V is divided by to get the centre
+    inner: np.ndarray  # (n,): z'_i . V
 
     def beyond(self, last: "Place", share: float) -> "Place":
         """Farther on along the way from another place."""
@@ -176,24 +186,12 @@ class Place(NamedTuple):
 
 
 class Optimality(NamedTuple):
-    """What multipliers are worth.
+    """What multipliers are worth."""
 
-    Attributes
-    ----------
-    squared_radius : float
-        The best one for their centre.
-    objective : float
-        At this centre and radius.
-    excess : float
-        Objective less dual value, a sum of terms that are not negative.
-    gap : float
-        The same relative to the objective.
-    """
-
-    squared_radius: float
-    objective: float
-    excess: float
-    gap: float
+    squared_radius: float  # the best one for their centre
+    objective: float  # at this centre and radius
+    excess: float  # objective less dual value, a sum of terms that are not negative
+    gap: float  # the same relative to the objective
 
 
 class BallDual:
@@ -208,13 +206,8 @@ class BallDual:
         D(l) = \sum_i s_i l_i \|x'_i\|^2 - \Big\|\sum_i s_i l_i z'_i\Big\|^2, \qquad
         0 \le l_i \le price_i, \quad \sum_i s_i l_i = 1.
 
-    The centre is :math:`V = \sum_i s_i l_i z'_i`, and the gradient :math:`s_i \|x_i - c\|^2`.
-
-    Parameters
-    ----------
-    rows : ShiftedRows
-    middle : ndarray of shape (p,)
-        From the origin of the rows. Near the centre, no digits are lost.
+    The centre is :math:`V = \sum_i s_i l_i z'_i`, and the gradient :math:`s_i \|x_i - c\|^2`. The
+    middle is given from the origin of the rows; near the centre, no digits are lost.
     """
 
     def __init__(self, rows: ShiftedRows, middle: np.ndarray) -> None:

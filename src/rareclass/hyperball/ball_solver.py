@@ -1,10 +1,17 @@
-"""The best ball, of all that there are."""
+"""The best ball, of all that there are; of one class alone, where the search for it begins."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rareclass.hyperball.ball_problem import BallDual, BallProblem, Optimality, Place, ShiftedRows
+from rareclass.hyperball.ball_problem import (
+    BallDual,
+    BallProblem,
+    Optimality,
+    Place,
+    Points,
+    ShiftedRows,
+)
 from rareclass.hyperball.dual_ascent import ascend, feasible, multipliers_of
 from rareclass.hyperball.second_stage import SecondStage, polished_center
 from rareclass.solver_status import Status
@@ -16,36 +23,19 @@ _ROUNDING_GAP = 1e-6
 
 
 class BallSolution(NamedTuple):
-    """A ball, and how well it was found.
-
-    Attributes
-    ----------
-    center : ndarray of shape (p,)
-    squared_radius : float
-        The best one for this centre.
-    multipliers : ndarray of shape (n,)
-        0 for rows on the right side of the sphere, the price for those on the wrong side.
-    objective : float
-        Of Problem 1 at this centre and radius.
-    objective_path : tuple of float
-        The same at the start and after each outer step: it never increases.
-    gap : float
-        Relative duality gap: (objective - dual value of the multipliers) / objective.
-    n_outer, n_inner : int
-        Outer steps, and inner steps in all of them.
-    status : Status
-        "converged", "stopped at rounding error" or "reached max_iter".
-    """
+    """A ball, and how well it was found."""
 
     center: np.ndarray
-    squared_radius: float
+    squared_radius: float  # the best one for this centre
+    # 0 for rows on the right side of the sphere, the price for those on the wrong side
     multipliers: np.ndarray
-    objective: float
+    objective: float  # of Problem 1 at this centre and radius
+    # the same at the start and after each outer step: it never increases
     objective_path: tuple[float, ...]
-    gap: float
+    gap: float  # relative duality gap: (objective - dual value of the multipliers) / objective
     n_outer: int
-    n_inner: int
-    status: Status
+    n_inner: int  # in all outer steps
+    status: Status  # converged, stopped at rounding error or reached max_iter
 
 
 def solve_ball(
@@ -68,38 +58,14 @@ def solve_ball(
     3. The exact end on the rows that lie on the sphere.
 
     The best ball and the best multipliers met so far are kept. Their gap proves how far from the
-    best one the ball returned is: :math:`\|c - c^*\|^2 \le gap \cdot objective`.
+    best one the ball returned is: :math:`\|c - c^*\|^2 \le gap \cdot objective`. `tol` is the
+    relative gap to stop at; one to three outer steps are usual. Multipliers of a problem nearby
+    save steps; the projection makes them feasible.
 
-    Parameters
-    ----------
-    problem : BallProblem
-    start_center : ndarray of shape (p,)
-    start_multipliers : ndarray of shape (n,), optional
-        Made feasible by the projection. Those of a problem nearby save steps.
-    tol : float
-        Relative gap to stop at.
-    max_outer : int
-        Most outer steps. One to three are usual.
-    max_inner : int
-        Most inner steps of an outer one: of projected gradient, or of the interior point.
-
-    Returns
-    -------
-    BallSolution
-
-    Raises
-    ------
-    ValueError
-        If signs or prices do not fit the points, or prices of sign +1 sum to less than 1.
-
-    Notes
-    -----
     Time: some hundred passes over the rows, and 30 m p^2 with m up to 4 p rows near the sphere.
-    Memory: a copy of the rows.
+    Memory: a copy of the rows. Raises ValueError if signs or prices do not fit the points, or
+    prices of sign +1 sum to less than 1.
 
-    Examples
-    --------
-    >>> from rareclass.hyperball.points import Points
     >>> rows = Points(np.array([[0.0], [1.0], [4.0], [1.5]]), np.zeros(4))
     >>> problem = BallProblem(rows, np.array([1, 1, 1, -1.0]), np.array([np.inf, np.inf, 0.2, 1.0]))
     >>> ball = solve_ball(problem, np.array([0.5]))
@@ -186,3 +152,36 @@ class _Best:
             n_inner,
             status,
         )
+
+
+def one_class_center(
+    points: Points, weight: np.ndarray, nu: float = 0.5
+) -> tuple[np.ndarray, float]:
+    r"""Find the ball that leaves out at most a share nu of the weight: centre, squared radius.
+
+    .. math::
+        \min_{c, R^2} R^2 + \frac{1}{\nu \sum_i w_i} \sum_i w_i \max(0, \|x_i - c\|^2 - R^2)
+
+    the support vector data description (Tax and Duin, Machine Learning, 2004). With a kernel whose
+    k(x, x) is constant it is the one-class support vector machine that the paper begins with. A
+    higher nu, in (0, 1], draws the centre to the mean of the rows, a lower one to the middle of the
+    farthest. Rows of weight 0 are not there; where several radii are as good, a small one is taken:
+    for a single row 0. Cost: as of `solve_ball`. Raises ValueError if nu is out of range or no
+    weight is above 0.
+
+    >>> rows = Points(np.array([[0.0], [1.0], [2.0], [9.0]]), np.zeros(4))
+    >>> center, squared_radius = one_class_center(rows, np.ones(4), nu=0.01)
+    >>> center.tolist(), squared_radius
+    ([4.5], 20.25)
+    """
+    weight = np.asarray(weight, np.float64)
+    if not 0.0 < nu <= 1.0:
+        raise ValueError(f"nu is {nu}, and is to be above 0 and at most 1.")
+    if not (weight > 0.0).any():
+        raise ValueError("No row has a weight above 0: there is nothing to put a ball around.")
+    used = np.flatnonzero(weight > 0.0)
+    points, weight = points.take(used), weight[used]
+    price = weight / (nu * weight.sum())
+    start = points.combine(weight / weight.sum())
+    solution = solve_ball(BallProblem(points, np.ones(len(weight)), price), start)
+    return solution.center, solution.squared_radius

@@ -50,26 +50,10 @@ def solve_linearised(
         + \sum_{+} price_k \max(0, \|x_k - c\|^2 - R^2), \qquad
         t_i(c) = \|x_i\|^2 - \|c_t\|^2 + 2 (c_t - x_i)'c
 
-    Parameters
-    ----------
-    problem : BallProblem
-    tangent_point : ndarray of shape (p,)
-        c_t, where the tangents t touch the squared distances.
-    start_multipliers : ndarray of shape (n,), optional
-    tol : float
-        Relative gap between (2) and (3) to stop at.
-    max_inner : int
-        Most steps.
-
-    Returns
-    -------
-    BallSolution
-        Its objective, radius and gap are those of the convex problem; the path holds Problem 1 at
-        the tangent point and Problem 2 at the solution.
-
-    Notes
-    -----
-    Time: two products with the rows a step.
+    The tangents t touch the squared distances at c_t, the tangent point. `tol` is the relative gap
+    between (2) and (3). Of the solution, objective, radius and gap are those of the convex problem;
+    its path holds Problem 1 at c_t and Problem 2 at the solution. Time: two products with the rows
+    a step.
     """
     rows = ShiftedRows(problem)
     dual = LinearisedDual(rows, np.asarray(tangent_point, np.float64) - rows.origin)
@@ -104,17 +88,8 @@ def convex_concave(
     3. From 1 again, until Problem 1 falls by less than tol of itself.
 
     The steps shrink like those of gradient descent, the more so the higher the prices of majority
-    rows inside: it can stop far from the best ball, and cannot know.
-
-    Parameters
-    ----------
-    problem, start_center, start_multipliers, tol, max_outer, max_inner :
-        As of `solve_ball`.
-
-    Returns
-    -------
-    BallSolution
-        Its gap is that of the last convex problem, which says nothing about Problem 1.
+    rows inside: it can stop far from the best ball, and cannot know: its gap is that of the last
+    convex problem, which says nothing about Problem 1.
     """
     rows = ShiftedRows(problem)
     center = np.asarray(start_center, np.float64) - rows.origin

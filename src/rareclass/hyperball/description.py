@@ -23,34 +23,18 @@ _WIDTH = 80
 
 
 class FeatureRow(NamedTuple):
-    """One feature, inside and outside of a ball.
+    """One feature, inside and outside of a ball."""
 
-    Attributes
-    ----------
-    ball : int
-        Position in ``balls_``.
-    label : label
-        The category.
-    feature : str
-    center : float
-        The ball's centre; with a kernel, which has none among the rows, the mean of the inside.
-    inside_low, inside_high : float
-        Middle nine tenths of the rows inside, labelled rare ones included.
-    outside_low, outside_high : float
-        Middle nine tenths of the other rows.
-    overlap : float
-        Share of the other rows that lie in the inside's range.
-    """
-
-    ball: int
-    label: Any
+    ball: int  # position in `balls_`
+    label: Any  # the category
     feature: str
+    # the ball's; with a kernel, which has none among the rows, the mean of the inside
     center: float
-    inside_low: float
+    inside_low: float  # middle nine tenths of the rows inside, labelled rare ones included
     inside_high: float
-    outside_low: float
+    outside_low: float  # middle nine tenths of the other rows
     outside_high: float
-    overlap: float
+    overlap: float  # share of the other rows that lie in the inside's range
 
 
 class Neighbour(NamedTuple):
@@ -63,22 +47,12 @@ class Neighbour(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """Two balls that meet.
+    """Two balls that meet."""
 
-    Attributes
-    ----------
-    first, second : int
-        Positions in ``balls_``.
-    n_rows : int
-        Rows of the two optimisations, and of the background, that lie in both.
-    share : float
-        Of those in the one that holds fewer.
-    """
-
-    first: int
+    first: int  # positions in `balls_`
     second: int
-    n_rows: int
-    share: float
+    n_rows: int  # of the two optimisations, and of the background, that lie in both
+    share: float  # of those in the one that holds fewer
 
 
 class Summary(NamedTuple):

@@ -16,22 +16,12 @@ _EPS = 4.0 * float(np.finfo(float).eps)
 
 
 class Ascent(NamedTuple):
-    """Where the ascent stopped.
+    """Where the ascent stopped."""
 
-    Attributes
-    ----------
-    place : Place
-        The one of the smallest gap.
-    optimality : Optimality
-    n_steps : int
-    step : float
-        The last step size: one to begin with in a problem much like this one.
-    """
-
-    place: Place
+    place: Place  # the one of the smallest gap
     optimality: Optimality
     n_steps: int
-    step: float | None
+    step: float | None  # the last step size: one to begin with in a problem much like this one
 
 
 def feasible(dual: BallDual, multipliers: np.ndarray) -> np.ndarray:
@@ -50,7 +40,7 @@ def multipliers_of(dual: BallDual) -> np.ndarray:
 def ascend(
     dual: BallDual, start: np.ndarray, tol: float, most_steps: int, step: float | None = None
 ) -> Ascent:
-    r"""Climb from feasible multipliers until the relative gap is tol or less.
+    r"""Climb from feasible multipliers until the relative gap, seen every 10 steps, is tol or less.
 
     1. Project :math:`y + t \nabla D(y)` on the box and the hyperplane: the knapsack.
     2. The dual lies below its tangent at y by exactly :math:`S \|c - c_y\|^2`, the c being centres.
@@ -58,26 +48,10 @@ def ascend(
        it or less. Otherwise the next one may be a tenth longer.
     3. y goes beyond l by Nesterov's share, which starts anew whenever the step turned back.
 
-    Parameters
-    ----------
-    dual : BallDual
-    start : ndarray of shape (n,)
-        Feasible.
-    tol : float
-        Relative gap; looked at every 10 steps.
-    most_steps : int
-    step : float, optional
-        The t to begin with.
-
-    Notes
-    -----
-    Time for a step: two products with the rows, and a knapsack.
-
-    References
-    ----------
-    Beck and Teboulle, "A fast iterative shrinkage-thresholding algorithm for linear inverse
-    problems", SIAM J. Imaging Sciences, 2009; O'Donoghue and Candes, "Adaptive restart for
-    accelerated gradient schemes", Foundations of Computational Mathematics, 2015.
+    `step` is the t to begin with. Time for a step: two products with the rows, and a knapsack. Beck
+    and Teboulle, "A fast iterative shrinkage-thresholding algorithm for linear inverse problems",
+    SIAM J. Imaging Sciences, 2009; O'Donoghue and Candes, "Adaptive restart for accelerated
+    gradient schemes", Foundations of Computational Mathematics, 2015.
     """
     here = ahead = best = dual.at(start)
     worth = dual.optimality(here)

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from rareclass.findings import Finding
-from rareclass.hyperball.background import Background, spread_of
 from rareclass.hyperball.ball import Ball
-from rareclass.hyperball.pool import MAJORITY, UNLABELLED, Pool
+from rareclass.hyperball.pool import MAJORITY, UNLABELLED, Background, Pool, spread_of
 from rareclass.hyperball.spaces import InputSpace
 from rareclass.labels.two_classes import plain
 from rareclass.solver_status import Status
@@ -49,7 +48,7 @@ def ball_findings(
     """What is to be said of one ball, the gravest first; `by_share`: its border was put so."""
     found = [
         _useless_radius(ball, pool, background),
-        _no_majority(ball, pool),
+        None if (pool.kinds == MAJORITY).any() else _of(ball.label, "no majority"),
         _all_filtered(ball, pool),
         _share_cut(ball, pool) if by_share else None,
         _too_many_kept(ball, pool, max_kept),
@@ -118,10 +117,6 @@ def _say_useless_radius(v: Mapping[str, Any], remedy: Mapping[str, Any], words: 
         f"groups do that: {words('n_balls', remedy['n_balls'])} gives each group a ball. Otherwise "
         f"{shapes}{_or(prices)} makes a smaller ball."
     )
-
-
-def _no_majority(ball: Ball, pool: Pool) -> Finding | None:
-    return None if (pool.kinds == MAJORITY).any() else _of(ball.label, "no majority")
 
 
 def _say_no_majority(v: Mapping[str, Any], _: Mapping[str, Any], words: Words) -> str:

@@ -3,62 +3,39 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
-from rareclass.hyperball.background import Background, draw_background, input_spread
 from rareclass.hyperball.ball import Ball
+from rareclass.hyperball.ball_problem import Points
+from rareclass.hyperball.ball_solver import one_class_center
 from rareclass.hyperball.parameters import reach_of
-from rareclass.hyperball.points import Points
-from rareclass.hyperball.pool import RARE, Pool, gather
+from rareclass.hyperball.pool import RARE, Background, Pool, draw_background, gather, input_spread
 from rareclass.hyperball.spaces import InputSpace, Space, kernel_space
-from rareclass.hyperball.splitting import groups_of
 from rareclass.kernels.kernels import make_kernel, mean_width, needs_width
 from rareclass.labels.partial_labels import PartialLabels
 from rareclass.rows import ArrayRows, RowSource
+from rareclass.rows.equal_rows import equal_rows
 
 
 class Task(NamedTuple):
-    """One ball to fit.
-
-    Attributes
-    ----------
-    label : label
-        The rare category.
-    pool : Pool
-        The rows that shape it.
-    """
+    """One ball to fit: the rows that shape it, for a rare category."""
 
     label: Any
     pool: Pool
 
 
 class Survey(NamedTuple):
-    """What is known of the table before any ball is fitted.
-
-    Attributes
-    ----------
-    tasks : tuple of Task
-    background : Background
-        A sample of what is not known to be rare.
-    width : float
-        Of the kernel where it is not given: ``width="mean"``.
-    """
+    """What is known of the table before any ball is fitted."""
 
     tasks: tuple[Task, ...]
-    background: Background
-    width: float
+    background: Background  # a sample of what is not known to be rare
+    width: float  # of the kernel where it is not given: width="mean"
 
 
 def survey(estimator: Any, source: RowSource, labels: PartialLabels) -> Survey:
-    """Read the table: draw a background, split the rare rows, filter the unlabelled ones.
-
-    Parameters
-    ----------
-    estimator : RACH or RACHCV
-        For its parameters.
-    source : RowSource
-    labels : PartialLabels
-    """
+    """Read the table: draw a background, split the rare rows, filter the unlabelled ones."""
     rng = check_random_state(0 if estimator.random_state is None else estimator.random_state)
     background = draw_background(source, labels, rng)
     spread = input_spread(background.X, background.weight)
@@ -150,3 +127,44 @@ def _mean_width(source: RowSource, labels: PartialLabels, n_jobs: int | None) ->
     first = source.take(present[:1])
     shift = None if source.is_sparse else first[0].astype(np.float64)
     return mean_width(ArrayRows(source, index, weight, n_jobs=n_jobs), shift)
+
+
+# More groups than this and the rare rows are no groups but scattered.
+MOST_GROUPS = 8
+
+
+def groups_of(
+    X_rare: Any, n_balls: int | str, spread: float, random_state: np.random.RandomState
+) -> list[np.ndarray]:
+    """Positions of the rare rows of each ball.
+
+    "auto": one ball where it is narrower than the spread of the majority, the root mean squared
+    distance to its mean, else the fewest k-means groups of which each is; one, if there are no such
+    groups up to `MOST_GROUPS`. Cost: a k-means of the rare rows for each number of groups tried.
+    """
+    whole = [np.arange(X_rare.shape[0])]
+    n_distinct = len(equal_rows(X_rare)[0])
+    if n_balls != "auto":
+        return _k_groups(X_rare, min(int(n_balls), n_distinct), random_state)
+    for k in range(1, min(MOST_GROUPS, n_distinct) + 1):
+        groups = _k_groups(X_rare, k, random_state)
+        if all(_enclosing_radius(X_rare[group]) < spread for group in groups):
+            return groups
+    return whole
+
+
+def _k_groups(X: Any, k: int, random_state: np.random.RandomState) -> list[np.ndarray]:
+    if k <= 1:
+        return [np.arange(X.shape[0])]
+    with threadpool_limits(1):  # a few rows: threads would only get in each other's way
+        labels = KMeans(k, n_init=10, random_state=random_state).fit_predict(X)
+    groups = [np.flatnonzero(labels == label) for label in range(k)]
+    return sorted((group for group in groups if len(group)), key=lambda group: int(group[0]))
+
+
+def _enclosing_radius(X: Any) -> float:
+    """Distance from the one-class centre of some rows to the farthest of them."""
+    is_dense = isinstance(X, np.ndarray)
+    points = InputSpace(X.mean(axis=0, dtype=np.float64) if is_dense else None).points(X)
+    center, _ = one_class_center(points, np.ones(points.n_rows))
+    return float(np.sqrt(points.squared_distances(center).max()))

@@ -1,16 +1,98 @@
-"""How deep labelled rows lie in balls that were fitted without their labels."""
+"""What RACHCV tries, and how deep labelled rows lie in balls fitted without their labels."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.hyperball.ball import Ball, Start, fit_ball, one_class_start, share_radius
-from rareclass.hyperball.candidates import Candidate
-from rareclass.hyperball.fitting import Task, make_space
-from rareclass.hyperball.points import Points
+from rareclass.hyperball.ball import (
+    Ball,
+    BallSettings,
+    Start,
+    fit_ball,
+    one_class_start,
+    share_radius,
+)
+from rareclass.hyperball.ball_problem import Points
+from rareclass.hyperball.fitting import Survey, Task, make_space
 from rareclass.hyperball.pool import RARE, UNLABELLED, Pool
 from rareclass.hyperball.spaces import Space
+from rareclass.kernels.kernels import make_kernel, needs_width
+
+# The first of each is what a single rare label, which allows no choice, is left with; of equally
+# good candidates the first wins as well.
+PRICES = (3.0, 0.3, 30.0)
+# Without a kernel dear majority rows push the centre out of the cases, towards a half-space.
+ROUND_PRICES = (0.3, 0.03, 3.0)
+# Widths, as multiples of the mean one.
+WIDTHS = (1.0, 2.0, 0.5, 4.0)
+# Margins, as multiples of k(x, x); without a kernel there is none, for the same reason.
+MARGINS = (0.5, 0.2, 0.05)
+
+
+class BallCandidate(NamedTuple):
+    """Parameters to try; the width is None without a kernel that has one."""
+
+    C1: float
+    C2: float
+    width: float | None
+    margin: float = 0.0
+
+
+class Grid(NamedTuple):
+    """Values to try for each parameter; None where they are left to `candidates`."""
+
+    C1s: list[float] | None
+    C2s: list[float] | None
+    widths: list[float] | None
+    margins: list[float] | None
+
+
+def candidates(grid: Grid, kernel: Any, known: Survey) -> list[BallCandidate]:
+    """All that is to be tried, one width after the other.
+
+    Unlabelled rows are given no price of their own where none is asked for: they help by telling
+    where the border is (docs/decisions/0020).
+    """
+    widths: Sequence[float | None] = [None]
+    if kernel is not None and needs_width(kernel):
+        widths = grid.widths or [share * known.width for share in WIDTHS]
+    margins, C1s = grid.margins, grid.C1s or PRICES
+    if kernel is None:
+        margins, C1s = margins or [0.0], grid.C1s or ROUND_PRICES
+    elif margins is None:
+        margins = [share * _unit(kernel, known) for share in MARGINS]
+    return [
+        BallCandidate(C1, C2, width, margin)
+        for width, margin, C1, C2 in product(widths, margins, C1s, grid.C2s or [0.0])
+    ]
+
+
+def read_grid(estimator: Any) -> Grid:
+    """The values that an estimator's parameters name, checked: finite, at or above 0."""
+    return Grid(*(_values(name, getattr(estimator, name)) for name in Grid._fields))
+
+
+def _values(name: str, values: Any) -> list[float] | None:
+    if values is None:
+        return None
+    least = np.nextafter(0.0, 1.0) if name == "widths" else 0.0
+    above = "above 0" if name == "widths" else "at or above 0"
+    try:
+        given = [float(value) for value in np.ravel(np.asarray(values, dtype=np.float64))]
+    except (TypeError, ValueError):
+        given = []
+    if not given or not all(least <= value < np.inf for value in given):
+        raise ValueError(f"{name}={values!r} must be a list of finite numbers {above}, or None.")
+    return given
+
+
+def _unit(kernel: Any, known: Survey) -> float:
+    """What squared distances are like in the feature space."""
+    X = known.tasks[0].pool.X[:100]
+    return float(np.mean(make_kernel(kernel, known.width).diag(X)))
+
 
 # Choosing needs fewer digits and fewer landmarks than the model that is kept.
 _TOL = 1e-3
@@ -19,21 +101,12 @@ _MOST_LANDMARKS = 100
 
 
 class Depths(NamedTuple):
-    """Of the rows that were held out from one category's balls.
-
-    Attributes
-    ----------
-    is_rare : ndarray of bool of shape (n,)
-    weight : ndarray of shape (n,)
-    depths : ndarray of shape (candidates, n)
-        ``R^2 - distance^2``, in the ball of the category in which a row lies deepest.
-    depths_by_share : ndarray of shape (candidates, n)
-        The same if R is where the rare share of the unlabelled rows lies inside.
-    """
+    """Of the n rows that were held out from one category's balls."""
 
     is_rare: np.ndarray
     weight: np.ndarray
-    depths: np.ndarray
+    depths: np.ndarray  # (candidates, n): R^2 - distance^2, in the ball in which a row lies deepest
+    # the same if R is where the rare share of the unlabelled rows lies inside
     depths_by_share: np.ndarray
 
 
@@ -48,24 +121,15 @@ class _Prepared(NamedTuple):
 def held_out_depths(
     tasks: Sequence[Task],
     folds: Sequence[np.ndarray],
-    tried: Sequence[Candidate],
+    tried: Sequence[BallCandidate],
     kernel: Any,
     n_landmarks: int,
     advance: Callable[..., None],
 ) -> Depths:
     """Fit every candidate without the labels of each fold, and measure the fold's rows.
 
-    Parameters
-    ----------
-    tasks : sequence of Task
-        The balls of one category.
-    folds : sequence of ndarray of int
-        Numbers of the rows that lose their label: they stay, unlabelled.
-    tried : sequence of Candidate
-    kernel, n_landmarks
-        As in `RACH`; at most 100 landmarks are used.
-    advance : callable
-        Called after each fold and width.
+    `tasks` are the balls of one category, `folds` numbers of the rows that lose their label: they
+    stay, unlabelled. At most 100 landmarks are used. `advance` is called after each fold and width.
     """
     in_pools, first = np.unique(
         np.concatenate([task.pool.rows for task in tasks]), return_index=True
@@ -93,19 +157,14 @@ def held_out_depths(
 
 def unlabelled_inside(
     tasks: Sequence[Task],
-    tried: Sequence[Candidate],
+    tried: Sequence[BallCandidate],
     slacks: Sequence[float],
     kernel: Any,
     n_landmarks: int,
 ) -> np.ndarray:
     """Unlabelled rows that the balls of one category hold, with all labels: shape (candidates,).
 
-    Parameters
-    ----------
-    tasks, tried, kernel, n_landmarks
-        As above.
-    slacks : sequence of float
-        What each candidate adds to the squared radius.
+    `slacks` are what each candidate adds to the squared radius.
     """
     found = np.zeros(len(tried), dtype=int)
     for chosen, prepared in _by_width(tasks, tried, kernel, n_landmarks):
@@ -119,7 +178,7 @@ def unlabelled_inside(
 
 
 def _by_width(
-    tasks: Sequence[Task], tried: Sequence[Candidate], kernel: Any, n_landmarks: int
+    tasks: Sequence[Task], tried: Sequence[BallCandidate], kernel: Any, n_landmarks: int
 ) -> Iterator[tuple[list[int], list[_Prepared]]]:
     """Positions of the candidates of each width, and the tasks in its space."""
     few = min(n_landmarks, _MOST_LANDMARKS)
@@ -140,7 +199,7 @@ def _finite(depths: np.ndarray) -> np.ndarray:
 def _measure(
     one: _Prepared,
     rows: np.ndarray,
-    tried: list[Candidate],
+    tried: list[BallCandidate],
     tables: tuple[np.ndarray, np.ndarray],
     chosen: list[int],
 ) -> None:
@@ -162,25 +221,21 @@ def _by_share(ball: Ball, pool: Pool) -> float:
     return ball.squared_radius if found is None else found
 
 
-def _path(one: _Prepared, pool: Pool, tried: list[Candidate]) -> Iterator[Ball]:
+def _path(one: _Prepared, pool: Pool, tried: list[BallCandidate]) -> Iterator[Ball]:
     """A ball for each candidate; none without any rare row."""
     if not (pool.kinds == RARE).any():
         return
     start: Start = one_class_start(one.points, pool)
     for candidate in tried:
-        ball = fit_ball(
-            one.task.label,
-            one.space,
-            one.points,
-            pool,
+        settings = BallSettings(
             candidate.C1,
             candidate.C2,
-            start,
-            margin=candidate.margin,
+            candidate.margin,
             tol=_TOL,
             max_outer=_MOST_OUTER,
             max_inner=_MOST_INNER,
         )
+        ball = fit_ball(one.task.label, one.space, one.points, pool, settings, start)
         start = start._replace(multipliers=ball.multipliers)
         yield ball
 

@@ -1,12 +1,13 @@
-"""The dual of the ball by an interior point: some twenty factorisations, whatever the prices.
+"""The dual of the ball by an interior point, some twenty factorisations whatever the prices.
 
-Projected gradient creeps where prices are high or rows nearly on a line; this does not.
+Projected gradient creeps where prices are high or rows nearly on a line; this does not. It ends
+exactly, once it is known which rows lie on the sphere.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, qr, solve_triangular
 
 _MOST_STEPS = 80
 # Relative gap to stop at, and the largest error of a margin.
@@ -18,27 +19,23 @@ _JITTER = 1e-15
 # Holds multipliers to where they are, in each step. Where rows on either side of the sphere are
 # alike, only this keeps theirs from growing together until the sum has lost its digits.
 _PROXIMAL = 1e-12
+# Below this share of the largest pivot, a column depends on those before it.
+_DEPENDENT = 1e-11
+# Margins off by less than this, where squares are near 1, are rounding errors.
+_ROUNDING = 1e-12
+_MOST_WALLS, _MOST_REFINED = 60, 3
 
 
-class Part(NamedTuple):
+class BallPart(NamedTuple):
     r"""Rows of a dual whose multipliers are free to move while those of all others are held.
 
     .. math::
         \max_l \sum_i s_i l_i q_i - \Big\|V_0 + \sum_i s_i l_i z_i\Big\|^2, \qquad
         0 \le l_i \le price_i, \quad \sum_i s_i l_i = total.
-
-    Attributes
-    ----------
-    Z : ndarray of shape (m, r)
-    squares : ndarray of shape (m,)
-        q, near 1 in size.
-    signs, price : ndarray of shape (m,)
-    total : float
-    V0 : ndarray of shape (r,)
     """
 
-    Z: np.ndarray
-    squares: np.ndarray
+    Z: np.ndarray  # (m, r)
+    squares: np.ndarray  # q, near 1 in size
     signs: np.ndarray
     price: np.ndarray
     total: float
@@ -92,7 +89,7 @@ class _System:
     :math:`2 dV` comes from the matrix :math:`I/2 + \bar Z' D^{-1} \bar Z`, d rho from a division.
     """
 
-    def __init__(self, part: Part, capped: np.ndarray, at: _Iterate, r_d: np.ndarray) -> None:
+    def __init__(self, part: BallPart, capped: np.ndarray, at: _Iterate, r_d: np.ndarray) -> None:
         self._part, self._capped, self._at, self._r_d = part, capped, at, r_d
         self._D = at.low / at.l + at.high / at.room + _PROXIMAL
         weight = 1.0 / self._D
@@ -123,8 +120,8 @@ class _System:
         return _Iterate(0.5 * y, drho, dl, droom, low, high)
 
 
-def solve_part(part: Part, most_steps: int = _MOST_STEPS) -> tuple[np.ndarray, int]:
-    r"""Maximise the dual over the rows of a part, by Mehrotra's predictor and corrector.
+def solve_part(part: BallPart, most_steps: int = _MOST_STEPS) -> tuple[np.ndarray, int]:
+    """Maximise the dual over the rows of a part, by Mehrotra's predictor and corrector.
 
     1. Start in the middle of the box, with multipliers of the bounds that leave all products alike.
     2. Predict: the Newton step to products of 0, as far as it stays inside.
@@ -133,16 +130,9 @@ def solve_part(part: Part, most_steps: int = _MOST_STEPS) -> tuple[np.ndarray, i
        objective, or rounding ends it.
     5. A multiplier is put to a bound that is nearer than the margin is to 0.
 
-    Returns
-    -------
-    multipliers : ndarray of shape (m,)
-        Within the box; their sum is right to what the rounding of 5 leaves: `to_face` puts it
-        right.
-    n_steps : int
-
-    Notes
-    -----
-    Time m r^2 a step, 10 to 30 steps; memory 3 m r.
+    The multipliers (m,) are within the box, their sum right to what the rounding of 5 leaves:
+    `to_face` puts it right. With them comes the number of steps: 10 to 30, of time m r^2; memory 3
+    m r.
     """
     capped = np.isfinite(part.price)
     at = _start(part, capped)
@@ -161,7 +151,7 @@ def solve_part(part: Part, most_steps: int = _MOST_STEPS) -> tuple[np.ndarray, i
     return np.where(to_price, part.price, np.where(to_0, 0.0, inside)), n_steps
 
 
-def _start(part: Part, capped: np.ndarray) -> _Iterate:
+def _start(part: BallPart, capped: np.ndarray) -> _Iterate:
     """Step 1 of `solve_part`."""
     multipliers = np.where(capped, part.price / 2, 1.0)
     V = part.combined(multipliers)
@@ -174,13 +164,13 @@ def _start(part: Part, capped: np.ndarray) -> _Iterate:
     return _Iterate(V, rho, multipliers, room, low, np.where(capped, high, 0.0))
 
 
-def _margins_off(part: Part, at: _Iterate) -> np.ndarray:
+def _margins_off(part: BallPart, at: _Iterate) -> np.ndarray:
     """r_d: by how much margins and the multipliers of the bounds disagree."""
     reach = part.squares - 2.0 * (part.Z @ at.V) - at.rho
     return part.signs * reach + at.low - at.high
 
 
-def _arrived(part: Part, at: _Iterate, capped: np.ndarray) -> bool:
+def _arrived(part: BallPart, at: _Iterate, capped: np.ndarray) -> bool:
     over = float(np.where(capped, part.price, 0.0) @ at.high)
     value = float(at.rho[0]) + float(at.V @ at.V) + over
     if at.products() > _NEAR * max(abs(value), _NEAR):
@@ -188,7 +178,7 @@ def _arrived(part: Part, at: _Iterate, capped: np.ndarray) -> bool:
     return bool(np.abs(_margins_off(part, at)).max() <= _FEASIBLE)
 
 
-def _moved(part: Part, at: _Iterate, capped: np.ndarray) -> _Iterate | None:
+def _moved(part: BallPart, at: _Iterate, capped: np.ndarray) -> _Iterate | None:
     """Steps 2 to 4 of `solve_part`; None where rounding ends it."""
     products = at.products()
     try:
@@ -204,3 +194,71 @@ def _moved(part: Part, at: _Iterate, capped: np.ndarray) -> _Iterate | None:
     # 4.
     moved = at.moved(ahead, _NEARLY * at.longest(ahead))
     return moved if np.isfinite(moved.products()) else None
+
+
+def to_face(part: BallPart, multipliers: np.ndarray) -> np.ndarray:
+    """The maximum of the dual over the rows strictly inside the box, the others held.
+
+    1. Find the step of `face_step`.
+    2. Go along it, to its end or to the first bound.
+    3. Rows that have met a bound are not free any more. From 1 again; once no bound is met, up to
+       three times more against rounding errors.
+
+    The multipliers (m,) stay within the box. The signed sum is right, if there was a free row. Time
+    r^2 |F| each time, for the free rows F.
+    """
+    multipliers = multipliers.copy()
+    free = np.flatnonzero((multipliers > 0.0) & (multipliers < part.price))
+    refined = 0
+    for _ in range(_MOST_WALLS):
+        if not len(free) or refined == _MOST_REFINED:
+            break
+        # 1.
+        step, ends = face_step(part, multipliers, free)
+        # 2.
+        wall = np.where(step < 0.0, 0.0, part.price[free])
+        room = wall - multipliers[free]
+        reach = np.divide(room, step, out=np.full(len(free), np.inf), where=step != 0.0)
+        share = min(1.0 if ends else np.inf, float(reach.min()))
+        if not np.isfinite(share):
+            break
+        met = reach <= share
+        multipliers[free] = np.where(met, wall, multipliers[free] + share * step)
+        # 3.
+        free = free[~met]
+        refined += not met.any()
+    return multipliers
+
+
+def face_step(part: BallPart, multipliers: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, bool]:
+    r"""The way to the maximum over the free rows F, bounds apart, and whether it ends there.
+
+    With w = s dl and what the sum lacks, t, the maximum has :math:`2 Z_F Z_F' w + \mu 1 = e`,
+    :math:`e = q_F - 2 Z_F V` and :math:`1'w = t`. Let A be the centred rows with a constant column,
+    and :math:`A P = Q R`, rank revealing.
+
+    - Where e is not within the columns of Q, some rows are not at the distance of others on which
+      they depend. Along what is left of e the dual rises without end and the centre stays.
+    - Elsewhere w is the shortest solution, :math:`Q (R R')^{-1} Q' (e - \mu 1) / 2`.
+    """
+    Z, signs = part.Z, part.signs[free]
+    lacks = part.total - float(part.signs @ multipliers)
+    e = part.squares[free] - 2.0 * (Z[free] @ part.combined(multipliers))
+    e -= e.mean()
+    centred = Z[free] - Z[free].mean(axis=0)
+    width = float(np.sqrt(np.einsum("ij,ij->i", centred, centred).max())) or 1.0
+    A = np.column_stack([centred, np.full(len(free), width)])
+    Q, R, _ = qr(A, mode="economic", pivoting=True)
+    sizes = np.abs(np.diagonal(R))
+    rank = int(np.count_nonzero(sizes > _DEPENDENT * sizes[0]))
+    Q = Q[:, :rank]
+    T = qr(R[:rank].T, mode="r")[0][:rank]  # R R' = T'T
+    both = Q.T @ np.column_stack([e, np.ones(len(free))])
+    if rank < len(free):
+        left = e - Q @ both[:, 0]
+        left -= Q @ (Q.T @ left)
+        blur = _ROUNDING * (1.0 + float(np.abs(multipliers).sum()))
+        if np.abs(left).max() > blur and abs(lacks) <= blur:
+            return signs * left, False
+    a, b = 0.5 * (Q @ solve_triangular(T, solve_triangular(T, both, trans="T"))).T
+    return signs * (a - b * ((a.sum() - lacks) / b.sum())), True

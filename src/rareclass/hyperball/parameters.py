@@ -6,17 +6,12 @@ from typing import Any
 import numpy as np
 
 from rareclass.hyperball.ball import SHARE, SOLVED, SOLVERS
-from rareclass.hyperball.near_rows import PAPER_REACH
+from rareclass.hyperball.pool import PAPER_REACH
 from rareclass.labels.two_classes import plain
 
 
 def check_parameters(estimator: Any) -> None:
-    """Refuse what cannot be worked with, naming the parameter.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse what cannot be worked with, naming the parameter."""
     for name in ("C1", "C2", "margin"):
         value = getattr(estimator, name)
         if not (_is_number(value) and 0.0 <= float(value) < np.inf):
@@ -64,13 +59,7 @@ def slack_of(radius_slack: Any, label: Any) -> float:
 
 
 def reach_of(value: Any) -> float | None:
-    """How many times the threshold the filter keeps: None where it is off.
-
-    Raises
-    ------
-    ValueError
-        When `value` is neither True, False nor a number above 0.
-    """
+    """How many times the threshold the filter keeps: None where it is off."""
     if isinstance(value, (bool, np.bool_)):
         return PAPER_REACH if value else None
     if _is_number(value) and 0.0 < float(value) < np.inf:

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.hyperball.ball import Ball
+from rareclass.hyperball.ball_problem import Points
 from rareclass.hyperball.description import ball_name
-from rareclass.hyperball.points import Points
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED
 from rareclass.hyperball.spaces import InputSpace
 
@@ -58,13 +58,6 @@ def take_picture(model: Any, number: int) -> BallPicture:
     Of a ball without a kernel among two features the plane is theirs. Of others the first axis
     points from the centre to the mean of the other rows, the second along the widest direction of
     these across the first.
-
-    Parameters
-    ----------
-    model : BallClassifier
-        Fitted.
-    number : int
-        Which of its balls.
     """
     if not 0 <= number < len(model.balls_):
         raise ValueError(f"ball={number!r}: there are balls 0 to {len(model.balls_) - 1}.")

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from rareclass.findings import warn
-from rareclass.hyperball.ball import SHARE, fit_ball
+from rareclass.hyperball.ball import SHARE, BallSettings, fit_ball
 from rareclass.hyperball.ball_classifier import BallClassifier
 from rareclass.hyperball.findings import ball_findings, sentence, stopped_short
 from rareclass.hyperball.fitting import Survey, make_space, survey, transduced
@@ -231,24 +231,19 @@ class RACH(BallClassifier, BaseEstimator):
         balls, found = [], []
         for task in known.tasks:
             space, points = make_space(self.kernel, self.width_ or 1.0, task.pool, self.n_landmarks)
-            balls.append(
-                fit_ball(
-                    task.label,
-                    space,
-                    points,
-                    task.pool,
-                    float(self.C1),
-                    float(self.C2),
-                    margin=float(self.margin),
-                    radius=radius_of(self.radius, task.label),
-                    slack=slack_of(self.radius_slack, task.label),
-                    solver=self.solver,
-                    tol=self.tol,
-                    max_outer=self.max_outer,
-                    max_inner=self.max_inner,
-                )
+            settings = BallSettings(
+                float(self.C1),
+                float(self.C2),
+                float(self.margin),
+                radius_of(self.radius, task.label),
+                slack_of(self.radius_slack, task.label),
+                self.solver,
+                self.tol,
+                self.max_outer,
+                self.max_inner,
             )
-            by_share = radius_of(self.radius, task.label) == SHARE
+            balls.append(fit_ball(task.label, space, points, task.pool, settings))
+            by_share = settings.radius == SHARE
             found += ball_findings(balls[-1], task.pool, known.background, self.max_kept, by_share)
         self.balls_, self.findings_ = tuple(balls), found
         self.messages_ = [sentence(finding) for finding in found]

@@ -14,14 +14,18 @@ from threadpoolctl import threadpool_limits
 from rareclass.findings import warn
 from rareclass.hyperball.ball import SHARE
 from rareclass.hyperball.ball_classifier import BallClassifier
-from rareclass.hyperball.candidates import Candidate, candidates, read_grid
 from rareclass.hyperball.findings import sentence, single_row
 from rareclass.hyperball.fitting import Survey, survey
-from rareclass.hyperball.held_out_depths import held_out_depths, unlabelled_inside
+from rareclass.hyperball.held_out_depths import (
+    BallCandidate,
+    candidates,
+    held_out_depths,
+    read_grid,
+    unlabelled_inside,
+)
 from rareclass.hyperball.parameters import check_parameters
 from rareclass.hyperball.rach import RACH
-from rareclass.hyperball.radius_choice import RadiusChoice, choose_radius
-from rareclass.hyperball.uncertainty import Counts, f1_interval
+from rareclass.hyperball.radius_choice import Counts, RadiusChoice, choose_radius, f1_interval
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
 from rareclass.progress import track
@@ -175,7 +179,7 @@ center_, ...
             This estimator.
         """
         grid = read_grid(self)
-        model = self._model(Candidate(1.0, 1.0, None))
+        model = self._model(BallCandidate(1.0, 1.0, None))
         check_parameters(model)
         validate_data(self, header(X), skip_check_array=True)
         source = as_source(X, getattr(self, "feature_names_in_", None))
@@ -208,7 +212,7 @@ center_, ...
         rows = LabelledRows.to_learn_from(rows)
         return self.fit(rows, rows.y, rows.sample_weight)
 
-    def _model(self, candidate: Candidate) -> RACH:
+    def _model(self, candidate: BallCandidate) -> RACH:
         own = self.get_params(deep=False)
         shared = {name: own[name] for name in RACH().get_params(deep=False) if name in own}
         width = "mean" if candidate.width is None else candidate.width
@@ -224,7 +228,7 @@ center_, ...
                 )
 
     def _choices(
-        self, labels: PartialLabels, known: Survey, tried: list[Candidate]
+        self, labels: PartialLabels, known: Survey, tried: list[BallCandidate]
     ) -> dict[Any, list[RadiusChoice]]:
         """For each category, a radius and counts of held-out rows for each candidate."""
         splits = {label: self._splits(labels, label) for label in labels.rare}
@@ -280,7 +284,7 @@ center_, ...
             return [rows[test] for _, test in folds.split(rows, is_rare)]
 
     def _best(
-        self, known: Survey, tried: list[Candidate], choices: dict[Any, list[RadiusChoice]]
+        self, known: Survey, tried: list[BallCandidate], choices: dict[Any, list[RadiusChoice]]
     ) -> int:
         """The candidate with the best F1: of equals the tightest ball, or the first.
 
@@ -304,7 +308,7 @@ center_, ...
         return int(tied[np.argmin(inside)])
 
     def _store(
-        self, tried: list[Candidate], choices: dict[Any, list[RadiusChoice]], best_index: int
+        self, tried: list[BallCandidate], choices: dict[Any, list[RadiusChoice]], best_index: int
     ) -> None:
         mean = np.mean([[one.f1 for one in row] for row in choices.values()], axis=0)
         total = np.sum([[one.counts for one in row] for row in choices.values()], axis=0)

@@ -1,57 +1,66 @@
-"""A radius from held-out rows: where the best F1 is."""
+"""The F1 of held-out rows: how sure it is, and the radius at which it is best."""
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import binomtest
 
-from rareclass.hyperball.uncertainty import Counts
+
+class Counts(NamedTuple):
+    """Rows that a classifier got right and wrong: true positives, false positives and negatives."""
+
+    tp: int
+    fp: int
+    fn: int
+
+    @property
+    def f1(self) -> float:
+        """``2 tp / (2 tp + fp + fn)``; 0 where nothing is rare and nothing was found."""
+        n = 2 * self.tp + self.fp + self.fn
+        return 2.0 * self.tp / n if n else 0.0
+
+
+def f1_interval(counts: Counts, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval, carried over from the share of hits to the F1 of held-out rows.
+
+    Of the rows that are rare or were called so, :math:`J = tp / (tp + fp + fn)` are both. Given
+    how many such rows there are, tp is binomial, and :math:`F_1 = 2 J / (1 + J)` grows with J: the
+    limits of J are those of F1. (0, 1) where no row is rare or was called so.
+
+    >>> low, high = f1_interval(Counts(3, 1, 1))
+    >>> round(low, 2), round(high, 2)
+    (0.37, 0.94)
+    """
+    n = counts.tp + counts.fp + counts.fn
+    if not n:
+        return 0.0, 1.0
+    limits = binomtest(counts.tp, n).proportion_ci(confidence, method="wilson")
+    low, high = float(limits.low), float(limits.high)
+    return 2.0 * low / (1.0 + low), 2.0 * high / (1.0 + high)
+
 
 # Of the largest depth: what is nearer than this is equal.
 _ROUNDING = 1e-9
 
 
 class RadiusChoice(NamedTuple):
-    """What to add to the squared radius, and what came of it on the held-out rows.
-
-    Attributes
-    ----------
-    slack : float
-    counts : Counts
-        Of rows, whatever their weight: chance knows of rows only.
-    f1 : float
-        In weights.
-    """
+    """What to add to the squared radius, and what came of it on the held-out rows."""
 
     slack: float
-    counts: Counts
-    f1: float
+    counts: Counts  # of rows, whatever their weight: chance knows of rows only
+    f1: float  # in weights
 
 
 def choose_radius(
     depths: np.ndarray, is_rare: np.ndarray, weight: np.ndarray, learn: bool = True
 ) -> RadiusChoice:
-    r"""Find the slack s with the best F1, where rows of depth at or above -s are called rare.
+    """Find the slack s with the best F1, where rows of depth at or above -s are called rare.
 
     Problem 1 puts the rare rows that it is given on its sphere, so that others like them often lie
     just outside. Of several best slacks the one nearest to 0 is taken; each lies in the middle
-    between the depths of two rows.
+    between the depths of two rows, ``R^2 - distance^2`` of the held-out ones (n,). Without `learn`
+    the slack is 0. Cost: O(n log n).
 
-    Parameters
-    ----------
-    depths : ndarray of shape (n,)
-        ``R^2 - distance^2`` of held-out rows.
-    is_rare : ndarray of bool of shape (n,)
-    weight : ndarray of shape (n,)
-        Above 0.
-    learn : bool, default=True
-        False leaves the slack at 0.
-
-    Notes
-    -----
-    Cost: O(n log n).
-
-    Examples
-    --------
     >>> choose_radius(np.array([1.0, -1.0, -3.0]), np.array([True, True, False]), np.ones(3)).slack
     2.0
     """

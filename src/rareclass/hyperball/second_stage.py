@@ -7,8 +7,7 @@ from scipy.linalg.lapack import dpstrf
 
 from rareclass.hyperball.ball_problem import BallDual, Optimality, Place, ShiftedRows
 from rareclass.hyperball.dual_ascent import feasible
-from rareclass.hyperball.exact_face import face_step, to_face
-from rareclass.hyperball.interior_point import Part, solve_part
+from rareclass.hyperball.interior_point import BallPart, face_step, solve_part, to_face
 
 # Nanoseconds: of a product in all factorisations together; of a product with the rows; of a row in
 # a step of the ascent; of such a step, and of an interior point, however small.
@@ -25,12 +24,7 @@ _POLISHED = 3
 
 
 class SecondStage:
-    """The interior point and the exact end, on more rows if fewer do not help.
-
-    Parameters
-    ----------
-    rows : ShiftedRows
-    """
+    """The interior point and the exact end, on more rows if fewer do not help."""
 
     def __init__(self, rows: ShiftedRows) -> None:
         self._rows = rows
@@ -124,7 +118,7 @@ def free_rows(dual: BallDual, multipliers: np.ndarray) -> np.ndarray:
     return np.flatnonzero((multipliers > 0.0) & (multipliers < dual.rows.price))
 
 
-def part_of(dual: BallDual, place: Place, multipliers: np.ndarray, chosen: np.ndarray) -> Part:
+def part_of(dual: BallDual, place: Place, multipliers: np.ndarray, chosen: np.ndarray) -> BallPart:
     """The dual over some rows, near 1 in size.
 
     Seen from the centre of the place, and, where all rows are chosen, from the middle of the dual:
@@ -143,7 +137,9 @@ def part_of(dual: BallDual, place: Place, multipliers: np.ndarray, chosen: np.nd
         way = rows.Z.T @ held - total * center
     scale = _scale(squares)
     Z, V0 = _coordinates(rows, center, chosen, way)
-    return Part(Z / np.sqrt(scale), squares / scale, signs, price, 1.0 - total, V0 / np.sqrt(scale))
+    return BallPart(
+        Z / np.sqrt(scale), squares / scale, signs, price, 1.0 - total, V0 / np.sqrt(scale)
+    )
 
 
 def _scale(squares: np.ndarray) -> float:
@@ -190,7 +186,7 @@ def polished_center(dual: BallDual, place: Place) -> np.ndarray:
         squares = rows.squared_distances(center)[free]
         scale = _scale(squares)
         Z, V0 = _coordinates(rows, center, free, np.zeros_like(center))
-        part = Part(Z / np.sqrt(scale), squares / scale, rows.signs[free], nothing, 0.0, V0)
+        part = BallPart(Z / np.sqrt(scale), squares / scale, rows.signs[free], nothing, 0.0, V0)
         step, ends = face_step(part, nothing, np.arange(len(free)))
         if not ends:
             break

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from rareclass.hyperball.points import Points
+from rareclass.hyperball.ball_problem import Points
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.pivoted_cholesky import pivoted_cholesky
 from rareclass.kernels.whitening import whiten
@@ -29,10 +29,7 @@ class Space(Protocol):
 class InputSpace:
     """The rows themselves, seen from a point near them: far from zero, squares lose digits.
 
-    Attributes
-    ----------
-    origin : ndarray of shape (n_features,) or None
-        What is subtracted from dense rows; None for sparse ones, which it would fill.
+    The origin is subtracted from dense rows; it is None for sparse ones, which it would fill.
     """
 
     origin: np.ndarray | None
@@ -62,20 +59,14 @@ class InputSpace:
 class KernelSpace:
     r"""The span of some landmarks in the feature space of a kernel.
 
-    The coordinates of a row are :math:`z(x) = T' k(L, x)` with :math:`T' K_{LL} T = I`; the
-    centre with coordinates c is :math:`\sum_l \beta_l \phi(x_l)`, :math:`\beta = T c`.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    landmarks : ndarray or CSR of shape (n_landmarks, n_features)
-    whitener : ndarray of shape (n_landmarks, rank)
-        T.
+    The coordinates of a row are :math:`z(x) = T' k(L, x)` with :math:`T' K_{LL} T = I`, T being the
+    whitener; the centre with coordinates c is :math:`\sum_l \beta_l \phi(x_l)`, :math:`\beta = T
+    c`.
     """
 
     kernel: Kernel
-    landmarks: Matrix
-    whitener: np.ndarray
+    landmarks: Matrix  # (n_landmarks, n_features)
+    whitener: np.ndarray  # (n_landmarks, rank)
 
     def points(self, X: Matrix) -> Points:
         """Projections on the span of the landmarks, and what they leave out."""
@@ -98,19 +89,9 @@ class KernelSpace:
 def kernel_space(kernel: Kernel, X: Matrix, first: np.ndarray, n_landmarks: int) -> KernelSpace:
     """The span of all rows of X where they are few, else of those that span the others best.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : ndarray or CSR of shape (n, n_features)
-        The rows that enter the optimisation.
-    first : ndarray of int
-        Rows of X that are landmarks in any case, such as the rare ones; half of all at the most.
-    n_landmarks : int
-        Most landmarks. With as many as rows the centre is exact.
-
-    Notes
-    -----
-    Cost: O(n n_landmarks^2) time, 8 n n_landmarks bytes.
+    X (n, n_features) holds the rows that enter the optimisation; `first` are rows of it that are
+    landmarks in any case, such as the rare ones; half of all at the most. With as many landmarks as
+    rows the centre is exact. Cost: O(n n_landmarks^2) time, 8 n n_landmarks bytes.
     """
     # A sparse array, and no sparse matrix: means of the latter are matrices, of two dimensions.
     X = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else X.astype(np.float64)

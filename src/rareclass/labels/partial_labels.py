@@ -19,27 +19,13 @@ UNLABELLED = -1
 
 
 class PartialLabels(NamedTuple):
-    """Which rows have which label, and which labels are rare.
+    """Which rows have which label, and which labels are rare."""
 
-    Attributes
-    ----------
-    classes : ndarray
-        The labels, sorted; where there is no majority label, a stand-in for it is among them.
-    majority : any
-        The label of rows outside every ball.
-    rare : tuple
-        The labels that get a ball.
-    code : ndarray of int of shape (n_rows,)
-        Position among ``classes``, -1 for rows without a label.
-    weight : ndarray of shape (n_rows,) or None
-        None means 1.
-    """
-
-    classes: np.ndarray
-    majority: Any
-    rare: tuple
-    code: np.ndarray
-    weight: np.ndarray | None
+    classes: np.ndarray  # sorted; where there is no majority label, a stand-in for it is among them
+    majority: Any  # the label of rows outside every ball
+    rare: tuple  # the labels that get a ball
+    code: np.ndarray  # (n_rows,): position among `classes`, -1 for rows without a label
+    weight: np.ndarray | None  # None: 1 each
 
     def rows_of(self, label: Any) -> np.ndarray:
         """Numbers of the rows with a label, those of weight 0 left out."""
@@ -80,21 +66,10 @@ class PartialLabels(NamedTuple):
 def read_partial_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> PartialLabels:
     """Tell rare, majority and unlabelled rows apart.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        Unlabelled are -1 (or "-1"), None, NaN, a missing value of pandas, an empty text, and the
-        masked entries of a masked array.
-    sample_weight : array-like of shape (n_rows,) or None
-    pos_label : label, list of labels or None
-        The rare ones. None: of two labels the one with less weight (of equals the last), of more
-        all but the one with the most.
-    n_rows : int
-
-    Raises
-    ------
-    ValueError
-        Where no row has a label, `pos_label` does not occur, or a length or weight is wrong.
+    Unlabelled are -1 (or "-1"), None, NaN, a missing value of pandas, an empty text, and the masked
+    entries of a masked array. `pos_label` is a rare label or a list of them; None: of two labels
+    the one with less weight (of equals the last), of more all but the one with the most. Raises
+    ValueError where no row has a label, `pos_label` does not occur, or a length or weight is wrong.
     """
     code, classes = _read_codes(y, n_rows)
     weight = row_weights(sample_weight, n_rows)

@@ -26,40 +26,26 @@ _OPTIONS = {
 
 @dataclass(frozen=True)
 class HuntSettings:
-    """How to hunt.
+    """How to hunt."""
 
-    Attributes
-    ----------
-    kernel : "none", "gaussian" or None
-        The shape of the ball; None tries both where they can be compared on held-out rows.
-    c1, c2, width : float or None
-        Prices of a cleared row inside and of an unlabelled row outside; sigma of the kernel in
-        standardised units. None: chosen. A width makes the shape "gaussian".
-    share : float or None
-        Share of the unlabelled rows that is rare, where it is known: so many lie in the balls.
-    n_balls : int or "auto"
-        Balls a rare value.
-    filter : bool or float
-        Whether unlabelled rows far from every case are left out before the ball is drawn; a
-        number: so many times the threshold, 3 where it is True.
-    folds : int
-        Folds of the cross-validation.
-    top : int or None
-        Write so many unlabelled rows, the nearest, whether they are inside or not.
-    seed : int
-        Of the folds, of k-means and of samples.
-    """
-
+    # shape of the ball, "none" or "gaussian"; None tries both where they can be compared on held-
+    # out rows
     kernel: str | None = None
+    # prices of a cleared row inside and of an unlabelled row outside; None: chosen
     c1: float | None = None
     c2: float | None = None
+    # sigma of the kernel in standardised units, which makes the shape "gaussian"; None: chosen
     width: float | None = None
+    # of the unlabelled rows that is rare, where it is known: so many lie in the balls
     share: float | None = None
-    n_balls: int | str = 1
+    n_balls: int | str = 1  # a rare value has so many; or "auto"
+    # whether unlabelled rows far from every case are left out before the ball is drawn; a number:
+    # so many times the threshold, 3 where it is True
     filter: bool | float = True
     folds: int = 5
+    # write so many unlabelled rows, the nearest, whether they are inside or not
     top: int | None = None
-    seed: int = 0
+    seed: int = 0  # of the folds, of k-means and of samples
 
     @property
     def kernels(self) -> tuple[str | None, ...]:
@@ -75,25 +61,15 @@ class HuntSettings:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """How well held-out labelled rows were told apart.
+class HeldOutF1:
+    """How well held-out labelled rows were told apart."""
 
-    Attributes
-    ----------
-    f1, low, high : float
-        F1 of the rare rows, with its 95 % interval.
-    n_rare, n_cleared : int
-        Labelled rows that it stands on.
-    words : str
-        What that means.
-    """
-
-    f1: float
-    low: float
+    f1: float  # of the rare rows
+    low: float  # 95 % interval
     high: float
-    n_rare: int
+    n_rare: int  # labelled rows that it stands on
     n_cleared: int
-    words: str = ""
+    words: str = ""  # what that means
 
 
 def can_hold_out(labels: HuntLabels) -> bool:
@@ -103,28 +79,11 @@ def can_hold_out(labels: HuntLabels) -> bool:
 
 def fit_balls(
     points: LabelledRows, labels: HuntLabels, settings: HuntSettings, notes: list[str]
-) -> tuple[Any, Estimate | None, str]:
-    """Fit balls to labelled points.
+) -> tuple[Any, HeldOutF1 | None, str]:
+    """Fit balls to the encoded rows, and add what the user should know to the notes.
 
-    Parameters
-    ----------
-    points : LabelledRows
-        The encoded rows with their labels.
-    labels : HuntLabels
-        The same labels, counted.
-    settings : HuntSettings
-        How.
-    notes : list of str
-        What the user should know is added to it.
-
-    Returns
-    -------
-    model : RACH
-        Fitted.
-    estimate : Estimate or None
-        How good it is on rows that were held out; None where there were too few.
-    by : str
-        How the parameters were come by: "cross-validation", "options" or "defaults".
+    Returns the fitted RACH; how good it is on rows held out, None where there were too few; and how
+    the parameters were come by: "cross-validation", "options" or "defaults".
     """
     common: dict[str, Any] = {
         "n_balls": settings.n_balls,
@@ -151,7 +110,7 @@ def _choose(
     settings: HuntSettings,
     common: dict[str, Any],
     notes: list[str],
-) -> tuple[Any, Estimate]:
+) -> tuple[Any, HeldOutF1]:
     """Choose among shapes and prices by the F1 of held-out labelled rows."""
     notes_of: dict[str | None, list[str]] = {}
     kernels = settings.kernels
@@ -162,7 +121,7 @@ def _choose(
         best = other if other.best_score_ > best.best_score_ else best
     notes += notes_of[best.kernel]
     low, high = best.score_interval_
-    estimate = Estimate(
+    estimate = HeldOutF1(
         float(best.best_score_),
         float(low),
         float(high),

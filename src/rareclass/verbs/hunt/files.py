@@ -46,12 +46,8 @@ _DPI = 150
 def check_folder(out: Path, overwrite: bool) -> None:
     """Raise `InputError` now when the folder could not be written later.
 
-    Parameters
-    ----------
-    out : Path
-        The folder to write.
-    overwrite : bool
-        Whether the files of an earlier hunt may be replaced. Those of anything else never are.
+    The files of an earlier hunt may be replaced where `overwrite` says so; those of anything else
+    never.
     """
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file.", "Give the name of a folder.")
@@ -87,28 +83,9 @@ def write_hunt(
 ) -> list[Path]:
     """Write the rows found, the description, a picture of every ball and a summary.
 
-    Parameters
-    ----------
-    out : Path
-        The folder; made, or replaced as a whole.
-    table : HuntTable
-        Where the rows come from.
-    hunt : Hunt
-        What was found.
-    settings : HuntSettings
-        How.
-    options : dict
-        What the user asked for, for the summary.
-
-    Returns
-    -------
-    list of Path
-        The files, in the order in which one would look at them.
-
-    Raises
-    ------
-    InputError
-        When the folder cannot be written, or the disk is full.
+    The folder is made, or replaced as a whole. `options` are what the user asked for, for the
+    summary. Returns the files, in the order in which one would look at them. Raises `InputError`
+    when the folder cannot be written, or the disk is full.
     """
     with _replacing_folder(out) as folder:
         names = [_write_rows(folder, table, hunt)]
@@ -159,7 +136,7 @@ def _write_rows(folder: Path, table: HuntTable, hunt: Hunt) -> str:
             pl.Series(names["row"], ranking.rows + 1, dtype=pl.Int64),
             pl.Series(names["ball"], [balls[k] for k in ranking.ball], dtype=pl.String),
             pl.Series(names["found"], ranking.found, dtype=pl.Boolean),
-            pl.Series(names["depth"], ranking.depth, dtype=pl.Float64),
+            pl.Series(names["depth"], ranking.relative_depth, dtype=pl.Float64),
             pl.Series(names["distance"], ranking.distance, dtype=pl.Float64),
         ]
     )

@@ -1,7 +1,7 @@
 """From a few labelled rows of a table to the rows that belong with them, and why."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.progress import track
 from rareclass.rows import LabelledRows, as_source
-from rareclass.verbs.hunt.ball_choice import Estimate, HuntSettings, fit_balls
+from rareclass.verbs.hunt.ball_choice import HeldOutF1, HuntSettings, fit_balls
 from rareclass.verbs.hunt.table import HuntLabels, HuntTable
 from rareclass.verbs.warning_notes import warnings_as
 
@@ -20,87 +20,46 @@ _BLOCK_ROWS = 50_000
 
 @dataclass(frozen=True)
 class FoundBall:
-    """One ball.
+    """One ball."""
 
-    Attributes
-    ----------
-    name : str
-        Its rare value, with a number where the value has several balls.
-    label : str
-    radius : float
-        In standardised units.
-    n_found : int
-        Unlabelled rows that belong to it.
-    n_weighed : int
-        Unlabelled rows near enough to shape it.
-    """
-
-    name: str
+    name: str  # its rare value, with a number where the value has several balls
     label: str
-    radius: float
-    n_found: int
-    n_weighed: int
+    radius: float  # in standardised units
+    n_found: int  # unlabelled rows that belong to it
+    n_weighed: int  # unlabelled rows near enough to shape it
 
 
-@dataclass(frozen=True)
-class Ranking:
+class Ranking(NamedTuple):
     """Unlabelled rows, those that belong with the cases first, the deepest of all in front.
 
-    Attributes
-    ----------
-    rows : ndarray of int
-        Positions in the table.
-    ball : ndarray of int
-        The ball that each belongs to, or is nearest to.
-    depth : ndarray
-        ``1 - distance^2 / R^2``: 1 at the centre, 0 on the sphere, below 0 outside.
-    distance : ndarray
-        To the centre of that ball, in standardised units.
-    found : ndarray of bool
-        Whether it belongs to the ball.
+    ``relative_depth`` is ``1 - distance^2 / R^2``: 1 at the centre, 0 on the sphere, below 0
+    outside, and alike for balls of all sizes. RACH's depth, ``R^2 - distance^2``, is this times
+    ``R^2``. The files of a hunt call it ``depth``.
     """
 
-    rows: NDArray[np.int64]
-    ball: NDArray[np.int64]
-    depth: NDArray[np.float64]
-    distance: NDArray[np.float64]
-    found: NDArray[np.bool_]
+    rows: NDArray[np.int64]  # positions in the table
+    ball: NDArray[np.int64]  # the one that each belongs to, or is nearest to
+    relative_depth: NDArray[np.float64]
+    distance: NDArray[np.float64]  # to the centre of that ball, in standardised units
+    found: NDArray[np.bool_]  # whether it belongs to the ball
 
 
 @dataclass(frozen=True)
 class Hunt:
-    """What a hunt brought home.
+    """What a hunt brought home."""
 
-    Attributes
-    ----------
-    model : RACH
-        The fitted estimator.
-    encoder : HuntEncoder
-    balls : tuple of FoundBall
-    ranking : Ranking
-        The rows that are written.
-    members : tuple of ndarray of int
-        For each ball the rows in it: those found, and the rare ones it was fitted to.
-    distances : ndarray of shape (n_unlabelled, n_balls)
-        Of every unlabelled row to every centre.
-    estimate : Estimate or None
-        None where there were too few labelled rows to hold any out.
-    chosen : dict
-        kernel, C1, C2 and width that were used; ``by``: how they were come by; ``given``: the names
-        of those that the settings gave.
-    notes : list of str
-        What the user should know.
-    """
-
-    model: Any
+    model: Any  # the fitted RACH
     encoder: HuntEncoder
     balls: tuple[FoundBall, ...]
-    ranking: Ranking
+    ranking: Ranking  # the rows that are written
+    # for each ball the rows in it: those found, and the rare ones it was fitted to
     members: tuple[NDArray[np.int64], ...]
+    # (n_unlabelled, n_balls): of every unlabelled row to every centre
     distances: NDArray[np.float64]
-    estimate: Estimate | None
+    estimate: HeldOutF1 | None  # None where there were too few labelled rows to hold any out
+    # kernel, C1, C2, width; `by`: how they were come by; `given`: the names that the settings gave
     chosen: dict[str, Any]
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what the user should know
 
     @property
     def n_found(self) -> int:
@@ -111,23 +70,13 @@ class Hunt:
 def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
     """Find the unlabelled rows that belong with the rare ones.
 
-    Parameters
-    ----------
-    table : HuntTable
-        The rows.
-    settings : HuntSettings
-        How.
-
-    Raises
-    ------
-    InputError
-        When the settings cannot be met with these rows.
+    Raises `InputError` when the settings cannot be met with these rows.
     """
     notes: list[str] = []
     encoder = HuntEncoder([c for c in table.columns if c.is_used], settings.seed)
     with track("Encoding"), warnings_as(notes):
         X = encoder.fit_transform(table.frame)
-    names = tuple(feature.name for feature in encoder.features_)
+    names = tuple(feature.name for feature in encoder.coordinates_)
     points = LabelledRows(as_source(X), table.labels.y, None, names)
     model, estimate, by = fit_balls(points, table.labels, settings, notes)
     distances = _distances(model, X, table.labels.unlabelled)
@@ -186,13 +135,7 @@ def _rank(model: Any, rows: NDArray[np.int64], distances: NDArray[np.float64]) -
 def _first(ranking: Ranking, top: int | None) -> Ranking:
     """Return what is written: the rows found, or the `top` first ones."""
     n_kept = int(ranking.found.sum()) if top is None else min(top, len(ranking.rows))
-    return Ranking(
-        ranking.rows[:n_kept],
-        ranking.ball[:n_kept],
-        ranking.depth[:n_kept],
-        ranking.distance[:n_kept],
-        ranking.found[:n_kept],
-    )
+    return Ranking._make(column[:n_kept] for column in ranking)
 
 
 def _members(model: Any, ranking: Ranking) -> tuple[NDArray[np.int64], ...]:

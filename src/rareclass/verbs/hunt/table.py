@@ -27,45 +27,25 @@ _MANY_VALUES = 20
 
 @dataclass(frozen=True)
 class AskedLabels:
-    """The values of the label column, as the user gave them.
+    """The values of the label column, as the user gave them."""
 
-    Attributes
-    ----------
-    rare : tuple of str
-        Values of the rare categories: a ball each.
-    cleared : tuple of str
-        Values of rows known to be none of these.
-    ignored : tuple of str
-        Values that say nothing: such rows are taken as unlabelled.
-    """
-
-    rare: tuple[str, ...]
-    cleared: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    rare: tuple[str, ...]  # rare categories: a ball each
+    cleared: tuple[str, ...] = ()  # rows known to be none of these
+    ignored: tuple[str, ...] = ()  # values that say nothing: such rows are taken as unlabelled
 
 
 @dataclass(frozen=True)
 class HuntLabels:
-    """What is known of every row.
+    """What is known of every row."""
 
-    Attributes
-    ----------
-    y : ndarray of str of shape (n_rows,)
-        The rare value, the first of the cleared values for all of them, "" for unlabelled rows.
-    rare : tuple of str
-        The rare values as they are written in the file.
-    n_rare : dict of str to int
-        Rows of every rare value.
-    n_cleared, n_ignored, n_unlabelled : int
-        Rows cleared; with a value to ignore; without a label, those to ignore among them.
-    """
-
+    # (n_rows,): the rare value, the first of the cleared ones for all of them, "" for unlabelled
+    # rows
     y: NDArray[np.str_]
-    rare: tuple[str, ...]
-    n_rare: dict[str, int]
+    rare: tuple[str, ...]  # the rare values as they are written in the file
+    n_rare: dict[str, int]  # rows of every rare value
     n_cleared: int
     n_ignored: int
-    n_unlabelled: int
+    n_unlabelled: int  # rows without a label, those to ignore among them
 
     @property
     def unlabelled(self) -> NDArray[np.int64]:
@@ -75,22 +55,11 @@ class HuntLabels:
 
 @dataclass(frozen=True)
 class HuntTable:
-    """A file read for a hunt.
+    """A file read for a hunt."""
 
-    Attributes
-    ----------
-    file : TableFile
-        Where the rows are, for those that are written out again.
-    frame : DataFrame
-        The columns to compare rows by: float64, datetime or string.
-    columns : list of Column
-        Every column that was looked at, the unused ones too.
-    labels : HuntLabels
-    """
-
-    file: TableFile
-    frame: pl.DataFrame
-    columns: list[Column]
+    file: TableFile  # where the rows are, for those that are written out again
+    frame: pl.DataFrame  # the columns to compare rows by: float64, datetime or string
+    columns: list[Column]  # every column that was looked at, the unused ones too
     labels: HuntLabels
 
 
@@ -104,27 +73,11 @@ def read_hunt_table(
     separator: str | None = None,
     memory: int | None = None,
 ) -> HuntTable:
-    """Read a table with a label column that may be mostly empty.
+    """Read a CSV or Parquet table with a label column, `target`, that may be mostly empty.
 
-    Parameters
-    ----------
-    path : Path
-        A CSV or Parquet file.
-    target : str
-        The label column; it is not compared by.
-    asked : AskedLabels
-        What its values mean.
-    drop, categories, keep : sequence of str
-        Columns to leave out; to take as categories; to use although they look like identifiers.
-    separator : str, optional
-        What separates the cells of a CSV file.
-    memory : int, optional
-        Bytes that may be taken; a larger table is refused.
-
-    Raises
-    ------
-    InputError
-        For whatever is wrong with the file, its columns or its labels.
+    Columns are left out (`drop`), taken as categories, or kept although they look like identifiers.
+    `memory` is the most bytes that may be taken; a larger table is refused. Raises `InputError` for
+    whatever is wrong with the file, its columns or its labels.
     """
     file = open_table(path, separator)
     if isinstance(file, SvmlightFile):
@@ -145,25 +98,12 @@ def read_hunt_table(
 
 
 def sort_labels(labels: pl.Series, target: str, asked: AskedLabels) -> HuntLabels:
-    """Tell rare, cleared and unlabelled rows apart.
+    """Tell rare, cleared and unlabelled rows apart; 1, 1.0 and "1" are one value.
 
-    Parameters
-    ----------
-    labels : Series
-        Labels as text; null where there is none.
-    target : str
-        Name of the column, for messages.
-    asked : AskedLabels
-        What its values mean; 1, 1.0 and "1" are one value.
+    `labels` are text, null where there is none. Raises `InputError` when a value stands for two
+    things or for none of them, when no row has one that was asked for, or when no row is left to
+    hunt in.
 
-    Raises
-    ------
-    InputError
-        When a value stands for two things or for none of them, when no row has one that was asked
-        for, or when no row is left to hunt in.
-
-    Examples
-    --------
     >>> found = sort_labels(
     ...     pl.Series(["1", None, "0", None]), "case", AskedLabels(("1.0",), ("0",))
     ... )

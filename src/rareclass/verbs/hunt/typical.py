@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.hunt import Feature
+from rareclass.encoding.hunt import Coordinate
 from rareclass.verbs.hunt.hunting import Hunt
 from rareclass.verbs.hunt.table import HuntTable
 
@@ -23,20 +23,12 @@ _DIGITS = 6
 
 
 class TypicalValue(NamedTuple):
-    """The value of a category that the inside holds more often than the outside.
-
-    Attributes
-    ----------
-    ball : int
-    column, value : str
-    inside, outside : float
-        Shares of the rows inside and outside that hold it.
-    """
+    """The value of a category that the inside holds more often than the outside."""
 
     ball: int
     column: str
     value: str
-    inside: float
+    inside: float  # shares of the rows inside and outside that hold it
     outside: float
 
 
@@ -47,7 +39,7 @@ def describe_in_units(hunt: Hunt) -> "Description":
     range from 0 to 1 does.
     """
     description = hunt.model.describe()
-    features = {feature.name: feature for feature in hunt.encoder.features_}
+    features = {feature.name: feature for feature in hunt.encoder.coordinates_}
     table = [
         _in_units(row, features[row["feature"]])
         for row in description.table
@@ -95,11 +87,11 @@ def text_of(description: "Description", values: Sequence[TypicalValue]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _in_units(row: dict[str, Any], feature: Feature) -> dict[str, Any]:
+def _in_units(row: dict[str, Any], feature: Coordinate) -> dict[str, Any]:
     return row | {name: _in_unit(row[name], feature) for name in _SIZES}
 
 
-def _in_unit(coordinate: float, feature: Feature) -> float:
+def _in_unit(coordinate: float, feature: Coordinate) -> float:
     """The number that a coordinate stands for, without digits that float32 has made up."""
     value, size = coordinate * feature.unit + feature.zero, abs(coordinate * feature.unit)
     size = max(size, abs(feature.zero))
