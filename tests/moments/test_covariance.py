@@ -30,6 +30,7 @@ from rareclass.moments.covariance import (
     shrinkage,
 )
 from rareclass.moments.dual import solve_dual
+from rareclass.moments.metric import DenseMetric
 from rareclass.moments.moments import merge
 from rareclass.moments.summing import Wanted, moments_of_array
 
@@ -383,3 +384,10 @@ def test_a_model_of_ones_own():
     own = MIBC(covariance=Factor(2, 0.1)).fit(X, y)
     np.testing.assert_array_equal(own.coef_, named.coef_)
     assert make_covariance(Factor(2), 9, "auto") == Factor(2)
+
+
+@pytest.mark.parametrize(("apart", "is_singular"), [(1e-13, True), (1e-11, False)])
+def test_weights_of_less_than_four_digits_are_refused(apart, is_singular):
+    """Two features that differ by so little: the reciprocal condition number is half of that."""
+    covariance = np.array([[1.0, 1.0 - 2 * apart], [1.0 - 2 * apart, 1.0]])
+    assert (DenseMetric.of(covariance) is None) == is_singular

@@ -119,6 +119,24 @@ def test_value_gradient_and_hessian_equal_all_pairs(case, data, n_blocks, seed):
         assert_near(f, w, size + pairs)
 
 
+@pytest.mark.parametrize("name", PAIRS)
+@draws(40)
+@given(data=rows())
+def test_slope_and_curvature_of_single_pairs(name, data):
+    rare, majority, w_rare, _ = data
+    majority = majority + 0.0625  # off the borders of zones, as above
+    loss = make_loss(name, 0.25)
+    side = loss.rare(rare, w_rare)
+    _, slope, curvature = (w_rare[:, None] * part for part in PAIRS[name](rare[:, None] - majority))
+    every = slice(0, len(rare))
+    for found, wanted in (
+        (loss.pair_slope(side, every, majority), -slope),
+        (loss.pair_curvature(side, every, majority), curvature),
+    ):
+        assert_near(found, wanted, np.abs(wanted).max())
+        np.testing.assert_array_equal(found[wanted == 0.0], 0.0)
+
+
 @every_case
 def test_many_rows_equal_all_pairs_to_1e_10_of_the_numbers_themselves(case):
     rng = np.random.default_rng(0)

@@ -49,17 +49,36 @@ def test_fold_scores_are_those_of_separate_fits(landmarks, container):
     np.testing.assert_allclose(model.score_samples(data), alone.score_samples(data), atol=1e-6)
 
 
-def test_the_threshold_is_the_best_on_held_out_scores():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_threshold_is_the_best_on_held_out_scores(weighted):
+    # Weights under which another threshold is the best.
+    uneven = np.where(X[:, 1] > 0, 20.0, 1.0)
     splits = list(StratifiedKFold(5, shuffle=True, random_state=1).split(X, Y))
-    model = RankRCCV([0.01], cv=splits, tol=1e-9).fit(X, Y)
+    weight = uneven if weighted else np.ones(len(X))
+    model = RankRCCV([0.01], cv=splits, tol=1e-9).fit(X, Y, weight)
     width, scores = model.best_estimator_.width_, np.empty(len(X))
     for train, test in splits:
-        alone = RankRC(lam=0.01, width=width, tol=1e-9).fit(X[train], Y[train])
+        alone = RankRC(lam=0.01, width=width, tol=1e-9).fit(X[train], Y[train], weight[train])
         scores[test] = alone.score_samples(X[test])
-    found = balanced_accuracy_score(Y, scores > model.offset_)
-    best = max(balanced_accuracy_score(Y, scores > t) for t in scores)
-    assert found == pytest.approx(best, abs=1e-6)
+
+    def accuracy(threshold, weight):
+        return balanced_accuracy_score(Y, scores > threshold, sample_weight=weight)
+
+    best = max(accuracy(t, weight) for t in scores)
+    assert accuracy(model.offset_, weight) == pytest.approx(best, abs=1e-6)
     assert model.offset_ == model.best_estimator_.offset_ != alone.offset_
+    if weighted:
+        without = max(scores, key=lambda t: accuracy(t, None))
+        assert accuracy(without, weight) < best - 0.01
+
+
+@pytest.mark.parametrize("lams", [[2.0**-6, 1.0, 2.0**-12], [1.0, 2.0**-6], [2.0**-12, 1.0]])
+def test_among_equal_means_the_largest_lam_is_taken(lams):
+    apart = X + 50.0 * Y[:, None]  # every model ranks every rare row first
+    model = RankRCCV(lams, cv=3).fit(apart, Y)
+    assert (model.cv_results_["mean_test_score"] == 1.0).all()
+    assert model.best_lam_ == model.best_estimator_.lam == 1.0
+    assert lams[model.best_index_] == 1.0
 
 
 def test_copies_of_a_held_out_row_in_the_training_part_stay_landmarks():

@@ -46,6 +46,15 @@ def test_rare_totals_of_far_scores(name):
     np.testing.assert_allclose(found, wanted, rtol=1e-10)
 
 
+def test_rare_totals_are_never_below_zero_whatever_rounding_does():
+    """A logarithm is taken of them. Sums of 3,000 scores of 1e14 have no digit after the point."""
+    rare, weight = np.array([-1e14, 0.25, 1e14]), np.full(3000, 0.7)
+    loss = make_loss("smoothed_hinge", 0.25)
+    side = loss.rare(rare, np.ones(3))
+    sums = loss.rare_sums(side, np.full(3000, rare[2]), weight)
+    assert (loss.rare_totals(side, sums) >= 0.0).all()
+
+
 @given(st.floats(0.01, 10), st.floats(1e-3, 1), st.lists(st.floats(0, 5), min_size=2, max_size=2))
 def test_the_outer_function_lies_below_its_tangents(depth, share, points):
     here, there = points
