@@ -32,6 +32,7 @@ ROOMS = (
     ("online",),
     ("report",),
     ("verbs",),
+    ("streams",),
     ("cli",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}

@@ -1,0 +1,1 @@
+"""What streams leave behind, for Python: see `rareclass.streams.log`."""
