@@ -36,10 +36,7 @@ def make_folds(
     are stratified by, and what splitters are shown as y: without it, rare or not. `instead` says
     what to use where there are too few rows, such as "RankRC with a lam".
 
-    Raises
-    ------
-    ValueError
-        When there are too few rows, or a fold lacks a class.
+    Raises `ValueError` when there are too few rows, or a fold lacks a class.
     """
     kept = np.sort(np.concatenate([labels.rare, labels.majority]))
     is_rare = np.isin(kept, labels.rare)

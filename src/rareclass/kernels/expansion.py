@@ -20,15 +20,10 @@ class KernelExpansion:
 
     The kernel matrix of rows against landmarks is never formed whole: each block works out its
     own part and remembers it while the memory budget lasts.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    landmarks : ndarray or CSR of shape (n_landmarks, n_features)
     """
 
     kernel: Kernel
-    landmarks: Matrix
+    landmarks: Matrix  # shape (n_landmarks, n_features)
 
     @property
     def n_landmarks(self) -> int:

@@ -174,18 +174,10 @@ def needs_width(kernel: Any) -> bool:
 def make_kernel(kernel: Any, width: float) -> Kernel:
     """The Kernel that an estimator's `kernel` parameter means.
 
-    Parameters
-    ----------
-    kernel : str, Kernel or callable
-        A name in ``KERNELS``, an object with ``block`` (used as it is), or a
-        function of two matrices.
-    width : float
-        Sigma, for the named kernels that have one.
+    That is a name in ``KERNELS`` (`width` is sigma, for those that have one), an object with
+    ``block``, which is used as it is, or a function of two matrices.
 
-    Raises
-    ------
-    ValueError
-        When the name is unknown or the object is none of these.
+    Raises `ValueError` when the name is unknown or the object is none of these.
     """
     if isinstance(kernel, str):
         if kernel not in KERNELS:
@@ -217,17 +209,8 @@ def mean_width(all_rows: Rows, shift: np.ndarray | None) -> float:
 
     That is twice the sum of the feature variances, so one pass gives it and no pair is formed.
 
-    Parameters
-    ----------
-    all_rows : Rows
-        Every training row, weighted.
-    shift : ndarray of shape (n_features,) or None
-        A point near the data, subtracted before squares are summed; None for sparse rows.
-
-    Returns
-    -------
-    float
-        Sigma; 1.0 when all rows are equal.
+    `all_rows` are weighted. `shift` of shape (n_features,) is a point near the data, subtracted
+    before squares are summed; None for sparse rows. Where all rows are equal sigma is 1.
     """
     weight, first, second = all_rows.sum(_moments, shift)
     mean = first / weight

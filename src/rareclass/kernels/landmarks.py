@@ -21,17 +21,13 @@ _SELECTIONS = ("kmeans++", "pivoted_cholesky")
 class LandmarkRule:
     """Which training rows are landmarks.
 
-    Parameters
-    ----------
-    rule : "rare", ("rare", int), ("rare", int, str), ("rare+majority", int), "all", "random", \
-int, or array
-        "rare": the rare rows (RankRC, the paper's (7)). ("rare", k): at most k of them, spread
-        out by k-means++; ("rare", k, "pivoted_cholesky"): those that span the others best under
-        the kernel. ("rare+majority", k): the rare rows and k majority rows drawn at
-        random (Corollary 4 of the bounds paper: more landmarks, nearer to RankSVM). "all": every
-        row (kernel RankSVM, (6)). "random": as many rows as there are rare ones, drawn from all
-        rows (the paper's RANK-RND). An integer: that many rows drawn from all. An array of whole
-        numbers: those rows. A matrix: those points themselves, which need not be training rows.
+    "rare": the rare rows (RankRC, the paper's (7)). ("rare", k): at most k of them, spread out by
+    k-means++; ("rare", k, "pivoted_cholesky"): those that span the others best under the kernel.
+    ("rare+majority", k): the rare rows and k majority rows drawn at random (Corollary 4 of the
+    bounds paper: more landmarks, nearer to RankSVM). "all": every row (kernel RankSVM, (6)).
+    "random": as many rows as there are rare ones, drawn from all rows (the paper's RANK-RND). An
+    integer: that many rows drawn from all. An array of whole numbers: those rows. A matrix: those
+    points themselves, which need not be training rows.
     """
 
     rule: Any
@@ -46,23 +42,11 @@ int, or array
     ) -> np.ndarray:
         """Indices of the landmark rows, in increasing order.
 
-        Parameters
-        ----------
-        rare : ndarray of int
-            Indices of the rare rows.
-        kept : callable
-            Gives the indices of all rows whose weight is not zero, increasing.
-        take : callable
-            Gives the rows of an array of indices.
-        rng : RandomState
-            Source of the draw for "random" and integers.
-        kernel : Kernel
-            For pivoted Cholesky.
+        `rare` are those of the rare rows; `kept` gives those of all rows whose weight is not zero,
+        increasing, and `take` the rows of an array of indices. `rng` draws for "random" and
+        integers; `kernel` is for pivoted Cholesky.
 
-        Raises
-        ------
-        ValueError
-            When the rule names nothing, or rows that are not there.
+        Raises `ValueError` when the rule names nothing, or rows that are not there.
         """
         rule = self.rule
         if isinstance(rule, str):
@@ -156,19 +140,11 @@ class Landmarks(NamedTuple):
 
     Equal rows have one kernel function between them, so they are one landmark. Points are in
     an order of their own values: it does not depend on the order of the rows or on copies.
-
-    Attributes
-    ----------
-    points : ndarray or CSR of shape (n_landmarks, n_features)
-    rows : ndarray of int or None
-        The chosen training rows; None when the points are not training rows.
-    point_of : ndarray of int or None
-        For each of ``rows``, its point.
     """
 
-    points: Matrix
-    rows: np.ndarray | None
-    point_of: np.ndarray | None
+    points: Matrix  # shape (n_landmarks, n_features)
+    rows: np.ndarray | None  # the chosen training rows; None when the points are not training rows
+    point_of: np.ndarray | None  # for each of `rows`, its point
 
     def usable(self, held_out: np.ndarray) -> np.ndarray:
         """Which points still have a row that is not held out: bool, shape (n_landmarks,)."""
@@ -188,11 +164,7 @@ class Landmarks(NamedTuple):
 def distinct_landmarks(candidates: Matrix, rows: np.ndarray | None) -> Landmarks:
     """Merge equal candidates: O(n log n) comparisons of rows.
 
-    Parameters
-    ----------
-    candidates : ndarray or CSR of shape (n, n_features)
-    rows : ndarray of int of shape (n,) or None
-        The training rows that they are.
+    `rows` are the training rows that they are, if they are any.
     """
     candidates = canonical(candidates)
     first, group = equal_rows(candidates)

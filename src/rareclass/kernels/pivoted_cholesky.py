@@ -21,22 +21,9 @@ def pivoted_cholesky(kernel: Kernel, X: Matrix, n_most: int) -> np.ndarray:
     2. new column of the factor: :math:`(k(X, x_p) - L \ell_p) / \sqrt{d_p}`;
     3. subtract its square from d.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : ndarray or CSR of shape (n, n_features)
-        The rows to pick from.
-    n_most : int
-        Most rows to pick. Fewer are picked when they span all the others to rounding error:
-        equal rows are never picked twice.
+    Row numbers come in the order in which they were picked. There are fewer than `n_most` when they
+    span all the others to rounding error: equal rows are never picked twice.
 
-    Returns
-    -------
-    ndarray of int
-        Row numbers, in the order in which they were picked.
-
-    Notes
-    -----
     Cost: n n_most kernel entries, O(n n_most^2) time, 8 n n_most bytes for the factor. Among equal
     residuals the first row is picked: there is no randomness.
 
@@ -56,20 +43,8 @@ def pivots_of(
 ) -> np.ndarray:
     """Pivots of a positive semi-definite matrix of which only columns are asked for.
 
-    Parameters
-    ----------
-    diagonal : ndarray of shape (n,)
-    column_of : callable
-        Column p of the matrix; asked for pivots only.
-    n_most : int
-        Most pivots.
-    least : float
-        Residuals up to this are rounding errors, and no pivots.
-
-    Returns
-    -------
-    ndarray of int
-        In the order in which they were picked.
+    At most `n_most` of them, in the order in which they were picked. `column_of` gives column p of
+    the matrix, for pivots only. Residuals up to `least` are rounding errors, and no pivots.
     """
     residual = np.array(diagonal, dtype=np.float64)
     factor = np.empty((len(residual), min(n_most, len(residual))))

@@ -12,25 +12,13 @@ from rareclass.kernels.kernels import Kernel, Matrix
 class FeatureScaled:
     r"""The kernel :math:`k(u, v) = k_0(a \circ u, a \circ v)` for scales a of the features.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        :math:`k_0`.
-    scales : ndarray of shape (n_features,)
-        a, at or above 0. Larger makes the kernel look at a feature more closely; a feature of
-        scale 0 is not read at all.
+    Scales are at or above 0, one for each feature. A larger one makes the kernel look at its
+    feature more closely; a feature of scale 0 is not read at all.
 
-    Raises
-    ------
-    ValueError
-        When a scale is negative or not finite, or there is not one for each column.
+    Raises `ValueError` when a scale is negative or not finite, or there is not one for each column.
 
-    Notes
-    -----
     Cost: that of :math:`k_0` on the features in use, and a copy of these columns of the block.
 
-    Examples
-    --------
     >>> from rareclass.kernels.kernels import Linear
     >>> kernel = FeatureScaled(Linear(), np.array([2.0, 0.0]))
     >>> kernel.block(np.array([[1.0, 5.0]]), np.array([[3.0, 7.0]]))

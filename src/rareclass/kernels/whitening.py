@@ -22,23 +22,14 @@ def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
     Duplicated or nearly equal landmarks make K singular; their common directions are kept once.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_landmarks, n_landmarks)
-        Kernel between the landmarks, symmetric, positive semi-definite, in float64.
-    dtype : numpy dtype
-        What the kernel blocks of other rows are stored in. An eigenvalue l turns their rounding
-        error eps k(x, x) into an error eps k(x, x) / sqrt(l) of a coordinate: l must be above
-        eps times the mean of k(x, x), which keeps that under sqrt(eps). It must also be above
-        the rounding error of the eigenvalues themselves, ``16 n eps64 max(Lambda)``.
+    `dtype` is what the kernel blocks of other rows are stored in. An eigenvalue l turns their
+    rounding error eps k(x, x) into an error eps k(x, x) / sqrt(l) of a coordinate: l must be above
+    eps times the mean of k(x, x), which keeps that under sqrt(eps). It must also be above the
+    rounding error of the eigenvalues themselves, ``16 n eps64 max(Lambda)``.
 
-    Returns
-    -------
-    ndarray of shape (n_landmarks, rank)
-        Columns in order of decreasing eigenvalue; no column at all when K is zero.
+    K and the columns of T are in float64; columns come in order of decreasing eigenvalue, and none
+    when K is zero.
 
-    Notes
-    -----
     Cost: O(n_landmarks^3) time, three matrices of that size.
     """
     if not len(K):

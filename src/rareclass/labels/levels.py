@@ -25,29 +25,16 @@ _SHOWN = 12
 class Levels(NamedTuple):
     """The levels in order, and the rows that count: those held, and those of one level summed.
 
-    Attributes
-    ----------
-    levels : ndarray of shape (n_levels,)
-        In increasing order. Some of them may have no rows.
-    majority_level : int
-        Position of the level with the greatest weight.
-    rare, majority : ndarray of int
-        Row numbers in increasing order, of rows with weight above 0: those of all other levels,
-        and those of the majority level.
-    rare_weight : ndarray of shape (n_rare,)
-    majority_weight : ndarray or None
-        None when every row counts once.
-    rare_codes : ndarray of int of shape (n_rare,)
-        Position of the level of each held row.
+    Row numbers are in increasing order, of rows with weight above 0.
     """
 
-    levels: np.ndarray
-    majority_level: int
-    rare: np.ndarray
-    majority: np.ndarray
+    levels: np.ndarray  # in increasing order; some of them may have no rows
+    majority_level: int  # position of the level with the greatest weight
+    rare: np.ndarray  # rows of all other levels
+    majority: np.ndarray  # rows of the majority level
     rare_weight: np.ndarray
-    majority_weight: np.ndarray | None
-    rare_codes: np.ndarray
+    majority_weight: np.ndarray | None  # None when every row counts once
+    rare_codes: np.ndarray  # position of the level of each held row
 
     @property
     def majority_label(self) -> Any:
@@ -63,25 +50,13 @@ def read_levels(
     Levels of equal weight are settled by the number of rows, then by the order: the first one is
     the majority.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        Numbers, booleans, an ordered categorical, or any labels with `levels`.
-    sample_weight : array-like of shape (n_rows,) or None
-        At or above 0; rows of weight 0 are left out.
-    levels : sequence or None
-        The levels in increasing order; None reads them from `y`, see `encode`.
-    n_rows : int or None
-        How many rows there must be.
+    `y` is of numbers, booleans, an ordered categorical, or any labels with `levels`, which are in
+    increasing order; None reads them from `y`, see `encode`. Rows of weight 0 are left out. There
+    must be `n_rows`.
 
-    Raises
-    ------
-    ValueError
-        On fewer than two levels with rows, a missing label, one that is not among `levels`
-        (naming row and value), text without `levels`, a wrong length or a weight below zero.
+    Raises `ValueError` on fewer than two levels with rows, a missing label, one that is not among
+    `levels` (naming row and value), text without `levels`, a wrong length or a weight below zero.
 
-    Examples
-    --------
     >>> target = read_levels(["low", "low", "high"], levels=["low", "medium", "high"])
     >>> target.majority_level, target.rare.tolist(), target.rare_codes.tolist()
     (0, [2], [2])
@@ -117,25 +92,9 @@ def encode(y: Any, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:
     categorical of pandas, or an Enum of polars, brings along. Text has none: "high" would come
     before "low".
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-    levels : sequence or None
-        The levels in increasing order.
+    Raises `ValueError` on a missing label, one that is not among `levels` (naming row and value),
+    or text without `levels`.
 
-    Returns
-    -------
-    levels : ndarray of shape (n_levels,)
-    codes : ndarray of int of shape (n,)
-
-    Raises
-    ------
-    ValueError
-        On a missing label, one that is not among `levels` (naming row and value), or text
-        without `levels`.
-
-    Examples
-    --------
     >>> encode([3, 1, 3])
     (array([1, 3]), array([1, 0, 1]))
     >>> encode(["high", "low"], ["low", "medium", "high"])[1].tolist()

@@ -26,10 +26,7 @@ class StreamLabels(NamedTuple):
     def named(cls, classes: Any, pos_label: Any) -> Self:
         """The labels that are to come; the rare one is `pos_label`, or the last where it is None.
 
-        Raises
-        ------
-        ValueError
-            On anything but two labels, or when `pos_label` is neither.
+        Raises `ValueError` on anything but two labels, or when `pos_label` is neither.
         """
         labels = two_labels(classes)
         found = labels[1:] if pos_label is None else labels[labels == pos_label]
@@ -47,11 +44,8 @@ class StreamLabels(NamedTuple):
     ) -> np.ndarray:
         """+1 for rare rows, -1 for the majority, 0 where there is no label.
 
-        Raises
-        ------
-        ValueError
-            When there is not one label a row, one is not of the two, or one is missing where none
-            may be; `instead` says what else to do with such rows.
+        Raises `ValueError` when there is not one label a row, one is not of the two, or one is
+        missing where none may be; `instead` says what else to do with such rows.
         """
         if y is None and unlabelled:
             raise ValueError(

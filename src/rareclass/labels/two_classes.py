@@ -52,11 +52,8 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
     Equal weights are settled by the number of rows, then by the order of the labels (the last
     one is rare).
 
-    Raises
-    ------
-    ValueError
-        On one class or more than two, a missing label, a `pos_label` that does not occur, a
-        wrong length or a weight below zero.
+    Raises `ValueError` on one class or more than two, a missing label, a `pos_label` that does not
+    occur, a wrong length or a weight below zero.
     """
     y = column_or_1d(np.asarray(given_labels(y)), warn=True)
     check_length(y, n_rows)
@@ -127,14 +124,9 @@ def missing_labels(y: np.ndarray) -> np.ndarray:
 def two_labels(classes: Any) -> np.ndarray:
     """The two labels that a stream will have, sorted.
 
-    Raises
-    ------
-    ValueError
-        On fewer or more than two, a missing one, or text beside a number: these two would compare
-        as text, and no number among the labels to come would be found.
+    Raises `ValueError` on fewer or more than two, a missing one, or text beside a number: these two
+    would compare as text, and no number among the labels to come would be found.
 
-    Examples
-    --------
     >>> two_labels(("ok", "fraud")).tolist()
     ['fraud', 'ok']
     """
@@ -159,13 +151,8 @@ def two_labels(classes: Any) -> np.ndarray:
 def signs(y: np.ndarray, classes: np.ndarray, pos_label: Any) -> np.ndarray:
     """+1 for rows with the rare label, -1 for those with the other, 0 where there is none.
 
-    Raises
-    ------
-    ValueError
-        On a label that is not among the classes, naming row and label.
+    Raises `ValueError` on a label that is not among the classes, naming row and label.
 
-    Examples
-    --------
     >>> signs(np.array([1.0, np.nan, 0.0]), np.array([0, 1]), 1).tolist()
     [1, 0, -1]
     """

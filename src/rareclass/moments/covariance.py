@@ -27,22 +27,12 @@ _OVERSAMPLING = 10
 
 
 class Modelled(NamedTuple):
-    """A covariance as a model sees it.
-
-    Attributes
-    ----------
-    metric : Metric
-    ridge : float
-        The lambda of ``Sigma + lambda I``, in units of variance.
-    was_singular : bool
-        Whether there is no inverse without the ridge, or without `floor`.
-    floor : float
-        The variance that constant columns were given, where that was enough; else 0.
-    """
+    """A covariance as a model sees it."""
 
     metric: Metric
-    ridge: float
-    was_singular: bool = False
+    ridge: float  # the lambda of Sigma + lambda I, in units of variance
+    was_singular: bool = False  # whether there is no inverse without the ridge, or without `floor`
+    # the variance that constant columns were given, where that was enough; else 0
     floor: float = 0.0
 
 
@@ -56,16 +46,9 @@ class Covariance(Protocol):
     def model(self, moments: Moments, is_sparse: bool) -> Modelled:
         """The metric of these moments.
 
-        Parameters
-        ----------
-        moments : Moments
-        is_sparse : bool
-            Whether the rows are compressed: few cells stand behind most of their variances.
+        Where rows `is_sparse`, few cells stand behind most of their variances.
 
-        Raises
-        ------
-        InputError
-            On a singular covariance with a ridge of 0.
+        Raises `InputError` on a singular covariance with a ridge of 0.
         """
         ...
 
@@ -240,10 +223,7 @@ class Factor:
 def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> Covariance:
     """The model that the parameters of an estimator name.
 
-    Raises
-    ------
-    ValueError
-        On an unknown name or a number out of range.
+    Raises `ValueError` on an unknown name or a number out of range.
     """
     if not (isinstance(n_factors, (int, np.integer)) and n_factors >= 1):
         raise ValueError(f"n_factors={n_factors!r} must be a whole number above 0.")

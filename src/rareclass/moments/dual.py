@@ -14,34 +14,17 @@ _BATCH = 10
 
 
 class DualSolution(NamedTuple):
-    """Where the solver stopped, and how well.
+    """Where the solver stopped, and how well."""
 
-    Attributes
-    ----------
-    alpha : ndarray of shape (n,)
-        Within the box.
-    sparse_part : ndarray of shape (n_columns,)
-        A'alpha.
-    dense_part : ndarray of shape (p,)
-        left'alpha.
-    objective : float
-        Of the primal, P: at w, or at the multiple of w that takes all free rows to the margin
-        (a factor of 1 but for rounding) where that is less.
-    gap : float
-        Relative duality gap (P - D) / P over all rows.
-    n_iter : int
-        Passes of coordinate descent.
-    status : Status
-        "converged", "stopped at rounding error" or "reached max_iter".
-    """
-
-    alpha: np.ndarray
-    sparse_part: np.ndarray
-    dense_part: np.ndarray
+    alpha: np.ndarray  # within the box
+    sparse_part: np.ndarray  # A'alpha, shape (n_columns,)
+    dense_part: np.ndarray  # left'alpha, shape (p,)
+    # of the primal, P: at w, or at the multiple of w that takes all free rows to the margin (a
+    # factor of 1 but for rounding) where that is less
     objective: float
-    gap: float
-    n_iter: int
-    status: str
+    gap: float  # relative, (P - D) / P over all rows
+    n_iter: int  # passes of coordinate descent
+    status: str  # "converged", "stopped at rounding error" or "reached max_iter"
 
 
 def solve_dual(
@@ -70,39 +53,18 @@ def solve_dual(
     3. The exact solution on the free rows, and passes of 1, in turn, until the gap is small or
        does not fall any more.
 
-    Parameters
-    ----------
-    rows : RareRows
-    upper : ndarray of shape (n,)
-        C times the weights. 0 leaves a row out. inf for all others, or for none of them.
-    tol : float
-        Relative duality gap to stop at. Higher is faster.
-    max_iter : int
-        Most passes of coordinate descent; the second stage begins after half of them, if not
-        sooner.
-    start : ndarray of shape (n,), optional
-        Where to begin, clipped into the box. 0 if None.
-    seed : int
-        Of the order of the rows.
+    `upper` is C times the weights: 0 leaves a row out; inf for all others, or for none of them.
+    `tol` is the relative duality gap to stop at, `max_iter` the most passes of coordinate descent;
+    the second stage begins after half of them, if not sooner. `start` is clipped into the box; None
+    is 0. `seed` is of the order of the rows.
 
-    Returns
-    -------
-    DualSolution
+    Raises `InputError` if upper is inf and the mean lies within the convex hull of the rows, or
+    within 1e-7 of it, relative to the longest row.
 
-    Raises
-    ------
-    InputError
-        If upper is inf and the mean lies within the convex hull of the rows, or within 1e-7 of it,
-        relative to the longest row.
-
-    Notes
-    -----
     Time: the numbers held for the rows, per pass; the second stage 20 n r^2 with r = min(n, p), and
     n^3 for sparse rows. Memory: alpha, A'alpha and left'alpha, and n r in the second stage. Returns
     to Python about every 0.1 s, so that it can be interrupted.
 
-    Examples
-    --------
     >>> solution = solve_dual(dense_rows(np.array([[1.0], [0.5]])), np.array([1.0, 1.0]))
     >>> solution.alpha.tolist(), solution.dense_part.tolist()  # the second row is at its bound
     ([0.5, 1.0], [1.0])

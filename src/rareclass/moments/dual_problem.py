@@ -20,34 +20,23 @@ class RareRows(NamedTuple):
     The inner product of rows i and j, in the metric of Sigma^-1 and centred at the majority's mean,
     is ``a_i . a_j + left_i . right_j``: symmetric, and as a whole positive semi-definite.
 
-    Attributes
-    ----------
-    indptr, indices, data : ndarray
-        The sparse parts a_i in compressed rows, no column twice in a row. May hold nothing.
-    n_columns : int
-        Columns of the sparse parts.
-    left, right : float64 ndarray of shape (n, p)
-        Dense rows have both equal to the whitened rows Z.
+    The sparse parts a_i are compressed rows, no column twice in a row, and may hold nothing. Dense
+    rows have left and right both equal to the whitened rows Z.
     """
 
     indptr: np.ndarray
     indices: np.ndarray
     data: np.ndarray
-    n_columns: int
-    left: np.ndarray
+    n_columns: int  # of the sparse parts
+    left: np.ndarray  # float64, shape (n, p)
     right: np.ndarray
 
 
 def dense_rows(Z: np.ndarray) -> RareRows:
     """Rows of which everything is dense.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n, p)
-        Whitened rows: their inner products are those of the metric.
+    Z, of shape (n, p), are whitened: their inner products are those of the metric.
 
-    Examples
-    --------
     >>> dense_rows(np.eye(2)).n_columns
     0
     """

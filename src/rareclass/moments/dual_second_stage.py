@@ -123,11 +123,7 @@ def finish(
        2 where it is not on all rows, until the gap is small, does not halve in four rounds, or the
        passes are used up.
 
-    Returns
-    -------
-    point : the best one
-    n_iter : passes so far
-    status
+    Returns the best point, the passes so far and the status.
     """
     part, best, idle = Part.of(problem, point), point, 0
     threads = 1 if part.products() < _MANY_PRODUCTS else None

@@ -107,22 +107,10 @@ def solve_box_qp(Z: np.ndarray, b: np.ndarray, upper: np.ndarray) -> np.ndarray:
     5. A row is put to a bound that it would meet on its own, that is, in a step of coordinate
        descent: alpha_i < low_i / |z_i|^2, or room_i < high_i / |z_i|^2.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n, r)
-    b : ndarray of shape (n,)
-        Near 1 in size.
-    upper : ndarray of shape (n,)
-        Positive; inf is no bound (Z u >= b must then have a solution).
+    Z has the shape (n, r), b is near 1 in size, and upper is positive; inf is no bound (Z u >= b
+    must then have a solution). The free rows of alpha are those of the solution but for degenerate
+    ones; `to_face` makes it exact.
 
-    Returns
-    -------
-    alpha : ndarray of shape (n,)
-        Within the box, its free rows those of the solution but for degenerate ones; `to_face`
-        makes it exact.
-
-    Notes
-    -----
     Time n r^2 a step, 10 to 30 steps; memory n r.
     """
     capped, norms = np.isfinite(upper), np.einsum("ij,ij->i", Z, Z)
@@ -185,20 +173,9 @@ def to_face(Z: np.ndarray, b: np.ndarray, upper: np.ndarray, alpha: np.ndarray) 
     2. Go along d, to its end or to the first bound.
     3. Rows that have met a bound leave F. From 1 again, ten times at most.
 
-    Parameters
-    ----------
-    Z, b, upper :
-        As of `solve_box_qp`.
-    alpha : ndarray of shape (n,)
-        Within the box.
+    `alpha` is within the box, and so is what comes: its objective is not below that of the one
+    given but for rounding.
 
-    Returns
-    -------
-    alpha : ndarray of shape (n,)
-        Within the box, its objective not below that of the one given but for rounding.
-
-    Notes
-    -----
     Time r |F|^2 each time.
     """
     alpha, F = alpha.copy(), np.flatnonzero((alpha > 0.0) & (alpha < upper))

@@ -15,10 +15,7 @@ from rareclass.moments.summing import Wanted
 def check_alike(a: BaseEstimator, b: BaseEstimator) -> None:
     """Refuse to join models that differ in more than the rows that they saw.
 
-    Raises
-    ------
-    ValueError
-        Naming the parameter, or what else differs.
+    Raises `ValueError`, naming the parameter, or what else differs.
     """
     for name, value in a.get_params().items():
         other = b.get_params()[name]

@@ -32,10 +32,8 @@ def label_parts(
     1. the moments of all rows, in one pass
     2. for each label, those of its own few rows are taken out again: what is left is its majority
 
-    Raises
-    ------
-    ValueError
-        On a Y of another length, and a label with no row or with every row, naming its column.
+    Raises `ValueError` on a Y of another length, and a label with no row or with every row, naming
+    its column.
     """
     labels_of = _label_matrix(Y, source.n_rows)
     whole = moments_of(source, wanted, None, weight, n_jobs)

@@ -37,17 +37,10 @@ class DenseMetric:
     """Sigma = s L L' s with s the standard deviations and L a Cholesky factor.
 
     Scaling first keeps the digits of features with small variances.
-
-    Attributes
-    ----------
-    scale : ndarray of shape (d,)
-        s.
-    factor : ndarray of shape (d, d)
-        L, lower triangular.
     """
 
-    scale: np.ndarray
-    factor: np.ndarray
+    scale: np.ndarray  # s
+    factor: np.ndarray  # L, lower triangular
 
     @classmethod
     def of(cls, covariance: np.ndarray) -> "DenseMetric | None":
@@ -106,20 +99,11 @@ class LowRankMetric:
     Columns with a mean of many standard deviations, which would cancel in this sum and are stored
     in nearly all rows anyway, are centred and kept as dense columns G:
     :math:`G_i \cdot G_j` is added, and a_i and m are 0 there.
-
-    Attributes
-    ----------
-    inverse_root : ndarray of shape (d,)
-        s.
-    directions : ndarray of shape (d, k)
-        Q.
-    strength : ndarray of shape (k,)
-        t^2.
     """
 
-    inverse_root: np.ndarray
-    directions: np.ndarray
-    strength: np.ndarray
+    inverse_root: np.ndarray  # s
+    directions: np.ndarray  # Q, shape (d, k)
+    strength: np.ndarray  # t^2
 
     @classmethod
     def of(cls, diagonal: np.ndarray, factors: np.ndarray) -> "LowRankMetric":

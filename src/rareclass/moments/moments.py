@@ -20,38 +20,17 @@ class Moments(NamedTuple):
         S = S_a + S_b + \frac{W_a W_b}{W} \delta \delta', \qquad \delta = \mu_b - \mu_a
 
     (Chan, Golub, LeVeque 1979): no large numbers are subtracted, whatever the mean is.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows with a weight above 0.
-    weight : float
-        W, the sum of their weights.
-    mean : ndarray of shape (n_features,)
-        mu.
-    variance_sum : ndarray of shape (n_features,)
-        The diagonal of S: sum of w (x - mu)^2 for each feature.
-    scatter : ndarray of shape (n_features, n_features), or of shape (0, 0)
-        S, the sum of w (x - mu)(x - mu)'; empty where it is not kept.
-    third : ndarray of shape (n_features,) or (0,)
-        Sum of w ||x - mu||^2 (x - mu), where it is kept.
-    fourth : float
-        Sum of w ||x - mu||^4, kept with it.
-    sketch : ndarray of shape (n_features, k)
-        S times `probes`; k is 0 where it is not kept.
-    probes : ndarray of shape (n_features, k)
-        Random directions, the same for all sets of rows that are to be merged.
     """
 
-    n_rows: int
-    weight: float
-    mean: np.ndarray
-    variance_sum: np.ndarray
-    scatter: np.ndarray
-    third: np.ndarray
-    fourth: float
-    sketch: np.ndarray
-    probes: np.ndarray
+    n_rows: int  # with a weight above 0
+    weight: float  # W, the sum of their weights
+    mean: np.ndarray  # mu
+    variance_sum: np.ndarray  # the diagonal of S: sum of w (x - mu)^2 for each feature
+    scatter: np.ndarray  # S, the sum of w (x - mu)(x - mu)'; of shape (0, 0) where it is not kept
+    third: np.ndarray  # sum of w ||x - mu||^2 (x - mu); of shape (0,) where it is not kept
+    fourth: float  # sum of w ||x - mu||^4, kept with it
+    sketch: np.ndarray  # S times `probes`, shape (n_features, k); k is 0 where it is not kept
+    probes: np.ndarray  # random directions, the same for all sets of rows that are to be merged
 
     @property
     def variance(self) -> np.ndarray:
@@ -67,8 +46,6 @@ class Moments(NamedTuple):
 def merge(a: Moments, b: Moments) -> Moments:
     """The moments of two disjoint sets of rows together, exactly.
 
-    Examples
-    --------
     >>> from rareclass.moments.summing import moments_of_array
     >>> a, b = moments_of_array([[1.0], [2.0]]), moments_of_array([[6.0]])
     >>> merge(a, b).mean.tolist(), merge(a, b).variance_sum.tolist()

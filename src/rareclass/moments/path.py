@@ -25,16 +25,8 @@ def solve_path(
     Rows are brought into the metric once. A rare row that was at its bound starts at its next one,
     any other where it was.
 
-    Parameters
-    ----------
-    model : Modelled
-    mean : ndarray of shape (d,)
-    rare_rows : ndarray or CSR of shape (n, d)
-    rare_weight : ndarray of shape (n,)
-    Cs : sequence of float
-        Increasing.
-    tol, max_iter, seed
-        As in `solve_dual`.
+    `Cs` are increasing, `rare_rows` of shape (n, d); for `tol`, `max_iter` and `seed` see
+    `solve_dual`.
     """
     rows = model.metric.rare_rows(rare_rows, mean)
     found: list[tuple[Solved, DualSolution]] = []

@@ -18,33 +18,14 @@ _AT_MARGIN = 1e-6
 
 
 class Solved(NamedTuple):
-    """A hyperplane and how it was found.
+    """A hyperplane and how it was found."""
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n_features,)
-        w.
-    offset : float
-        Score above which a row is called rare.
-    mean_score : float
-        w . mean of the majority.
-    spread : float
-        sqrt(w' Sigma w), the standard deviation of the majority's scores in the model.
-    dual_coef : ndarray of shape (n_rare,)
-        alpha.
-    gap : float
-        Relative duality gap.
-    n_iter : int
-    status : str
-    ridge : float
-    """
-
-    coef: np.ndarray
-    offset: float
-    mean_score: float
-    spread: float
-    dual_coef: np.ndarray
-    gap: float
+    coef: np.ndarray  # w
+    offset: float  # score above which a row is called rare
+    mean_score: float  # w . mean of the majority
+    spread: float  # sqrt(w' Sigma w), the standard deviation of the majority's scores in the model
+    dual_coef: np.ndarray  # alpha, shape (n_rare,)
+    gap: float  # relative duality gap
     n_iter: int
     status: str
     ridge: float

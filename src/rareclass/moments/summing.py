@@ -26,24 +26,13 @@ _BLOCK_GROUPS = 16
 
 
 class Wanted(NamedTuple):
-    """Which second moments are to be summed.
+    """Which second moments are to be summed."""
 
-    Attributes
-    ----------
-    scatter : bool
-        The whole matrix.
-    fourth : bool
-        With it, the third and fourth moments that Ledoit and Wolf's shrinkage needs.
-    n_probes : int
-        Columns of the sketch; 0 for none.
-    seed : int
-        Of the directions of the sketch: moments that are to be merged need the same.
-    """
-
-    scatter: bool = False
+    scatter: bool = False  # the whole matrix
+    # with it, the third and fourth moments that Ledoit and Wolf's shrinkage needs
     fourth: bool = False
-    n_probes: int = 0
-    seed: int = 0
+    n_probes: int = 0  # columns of the sketch; 0 for none
+    seed: int = 0  # of its directions: moments that are to be merged need the same
 
     def probes(self, n_features: int) -> np.ndarray:
         """Random directions, shape (n_features, n_probes)."""
@@ -62,19 +51,9 @@ def moments_of(
 ) -> Moments:
     """Moments of chosen rows in one pass.
 
-    Parameters
-    ----------
-    source : RowSource
-    wanted : Wanted
-    index : ndarray of int or None
-        Which rows; None means all.
-    weight : ndarray or None
-        Weight of each chosen row; 0 leaves it out, None means 1.
-    n_jobs : int or None
-        Threads over blocks. The result does not depend on it.
+    The rows of `index`, None for all, have a `weight` each: 0 leaves a row out, None means 1. The
+    result does not depend on the number of threads.
 
-    Notes
-    -----
     Time: dense rows O(n d) for the diagonal and O(n d^2) for the scatter; compressed ones by their
     stored cells. Memory: a block a thread, and d^2 numbers a thread for the scatter.
 

@@ -16,24 +16,13 @@ PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 
 @dataclass(frozen=True)
 class Penalty:
-    """What depends on the penalty.
+    """What depends on the penalty."""
 
-    Attributes
-    ----------
-    coordinates : callable
-        Makes the matrix from unknowns to coefficients.
-    solve_paths : callable
-        As `path.solve_paths`.
-    lams : callable
-        Makes a grid of lams for problems on all rows that differ in the loss, from their makers.
-    drops_landmarks : bool
-        Whether coefficients are zero, and their landmarks no part of the model.
-    """
-
-    coordinates: Coordinates
-    solve_paths: Callable[..., list[list[Solution]]]
+    coordinates: Coordinates  # makes the matrix from unknowns to coefficients
+    solve_paths: Callable[..., list[list[Solution]]]  # as `path.solve_paths`
+    # makes a grid of lams for problems on all rows that differ in the loss, from their makers
     lams: Callable[[Sequence[Callable[[], RankingProblem]]], tuple[float, ...]]
-    drops_landmarks: bool
+    drops_landmarks: bool  # whether coefficients are zero, and their landmarks no part of the model
 
 
 PENALTIES: dict[str, Penalty] = {

@@ -272,10 +272,7 @@ def _remembered_bytes(n_rows: int, n_landmarks: int, at_once: int) -> int:
 def _share_out(memory: int, n_landmarks: int, n_rare: int, dtype: np.dtype) -> tuple[int, int]:
     """How many solvers may run at once, and the bytes that are left for kernel blocks.
 
-    Raises
-    ------
-    ValueError
-        When what cannot be cut does not fit.
+    Raises `ValueError` when what cannot be cut does not fit.
     """
     square, rare = held_whole_bytes(n_landmarks, n_rare, dtype.itemsize)
     if square + rare > memory:

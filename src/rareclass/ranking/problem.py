@@ -38,52 +38,29 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RankingProblem:
-    """Problem (13), or (11) with other landmarks.
+    """Problem (13), or (11) with other landmarks."""
 
-    Parameters
-    ----------
-    rows : Rows
-        The majority rows, with their weights.
-    expansion : KernelExpansion
-        Kernel and landmarks.
-    loss : PairLoss
-    rare_kernel : ndarray of shape (m+, n_landmarks)
-        Kernel of the rare rows against the landmarks.
-    rare_weight : ndarray of shape (m+,)
-        Weights of the rare rows; zero takes a row out.
-    whitener : ndarray of shape (n_landmarks, rank)
-        T. Its rows are zero at landmarks that this problem must not use.
-    lam : float
-        Strength of the regulariser, above 0.
-    scale : float
-        1 / (W+ W-), the total weight of all pairs.
-    factor : float
-        What the weights of the majority rows are multiplied by: above 1 where a part of the rows
-        stands for all of them.
-    kept : ndarray of bool over the whole majority, or None
-        Which majority rows count; None means all. The others are held out.
-    tilt : ndarray of shape (rank,) or None
-        tau; None means zero.
-    slot : int or None
-        Blocks remember zones under it: problems that are solved at once need different ones.
-        None remembers none: for problems that are asked for values only.
-    keeps_values : bool
-        Whether blocks remember the values at the last point, for when it turns out to be the
-        solution.
-    """
-
-    rows: Rows
+    rows: Rows  # the majority rows, with their weights
     expansion: KernelExpansion
     loss: PairLoss
+    # kernel of the rare rows against the landmarks: shape (m+, n_landmarks)
     rare_kernel: np.ndarray
-    rare_weight: np.ndarray
+    rare_weight: np.ndarray  # zero takes a row out
+    # T, shape (n_landmarks, rank): its rows are zero at landmarks that are not to be used
     whitener: np.ndarray
     lam: float
-    scale: float
+    scale: float  # 1 / (W+ W-), the total weight of all pairs
+    # mask over the whole majority, None for all; the others are held out
     kept: np.ndarray | None = None
-    tilt: np.ndarray | None = None
+    tilt: np.ndarray | None = None  # tau; None means zero
+    # Blocks remember zones under it: problems that are solved at once need different ones. None
+    # remembers none: for problems that are asked for values only.
     slot: int | None = 0
+    # Whether blocks remember the values at the last point, for when it turns out to be the
+    # solution.
     keeps_values: bool = False
+    # What the weights of the majority rows are multiplied by: above 1 where a part of the rows
+    # stands for all of them.
     factor: float = 1.0
 
     @property

@@ -218,10 +218,7 @@ def _in_order(held_weight: np.ndarray, majority_weight: np.ndarray) -> dict[str,
 def pair_costs(pair_cost: Any, levels: Levels) -> np.ndarray:
     """The cost of a pair of each two levels, lower first; the parameter `pair_cost` of estimators.
 
-    Raises
-    ------
-    ValueError
-        On anything else than the parameter allows, naming the two levels.
+    Raises `ValueError` on anything else than the parameter allows, naming the two levels.
     """
     n = len(levels.levels)
     r, t = np.triu_indices(n, 1)

@@ -16,11 +16,7 @@ _ALIGNMENT = 64
 class Budget:
     """A number of bytes that blocks may take from, shared by threads.
 
-    Parameters
-    ----------
-    n_bytes : int
-    reserve : int, default=0
-        How many of them are not for large arrays.
+    `reserve` of the bytes are not for large arrays.
     """
 
     def __init__(self, n_bytes: int, reserve: int = 0) -> None:
@@ -90,23 +86,13 @@ class Memo:
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive rows ``start:stop`` of the whole, with their weights.
-
-    Attributes
-    ----------
-    weight : ndarray of shape (stop - start,)
-        Weight of each row; 0 means that the row is not there.
-    memo : Memo
-        What the block remembers between passes.
-    keeps_arrays : bool
-        Whether large arrays, such as its kernel, are worth remembering.
-    """
+    """Consecutive rows ``start:stop`` of the whole, with their weights."""
 
     start: int
     stop: int
-    weight: np.ndarray
-    memo: Memo
-    keeps_arrays: bool
+    weight: np.ndarray  # 0 means that the row is not there
+    memo: Memo  # what the block remembers between passes
+    keeps_arrays: bool  # whether large arrays, such as its kernel, are worth remembering
     take: Callable[[], Any] = field(repr=False)
 
     @property

@@ -27,10 +27,7 @@ def scratch_folder(folder: str | Path | None = None) -> Path:
 
     /var/tmp stands before the system's own choice because /tmp often is memory.
 
-    Raises
-    ------
-    InputError
-        When `folder` is not a folder that can be written to.
+    Raises `InputError` when `folder` is not a folder that can be written to.
     """
     if folder is not None:
         if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
@@ -48,17 +45,11 @@ def scratch_folder(folder: str | Path | None = None) -> Path:
 class Scratch:
     """A nameless file in a folder: gone when it is closed, or when the process is killed.
 
-    Parameters
-    ----------
-    folder : path or None
-        See `scratch_folder`.
-    expected_bytes : int or None
-        What will be written, where it is known: too little room is said at once then.
+    `folder` is as in `scratch_folder`. `expected_bytes` is what will be written, where it is known:
+    too little room is said at once then.
 
-    Raises
-    ------
-    InputError
-        When the disk has no room for it, naming the folder, the bytes and the remedy.
+    Raises `InputError` when the disk has no room for it, naming the folder, the bytes and the
+    remedy.
     """
 
     def __init__(self, folder: str | Path | None = None, expected_bytes: int | None = None) -> None:
@@ -83,16 +74,9 @@ class Scratch:
     def expect(self, n_bytes: int, sure_share: float = 1.0) -> None:
         """Say at once when the disk has no room for `n_bytes` in all.
 
-        Parameters
-        ----------
-        n_bytes : int
-        sure_share : float
-            What part of them will be written even if they are a poor estimate.
+        `sure_share` of them will be written even if they are a poor estimate.
 
-        Raises
-        ------
-        InputError
-            When that part does not fit beside what is written already.
+        Raises `InputError` when that part does not fit beside what is written already.
         """
         self._needed = f"{n_bytes:,}" if sure_share == 1 else f"about {n_bytes:,}"
         if shutil.disk_usage(self.folder).free < sure_share * n_bytes - self.size:
@@ -160,14 +144,7 @@ class ScratchRows:
 
     Rows are read, not mapped: mapped pages would count as memory of this process.
 
-    Parameters
-    ----------
-    n_features : int
-    dtype : float32 or float64
-    folder : path or None
-        See `scratch_folder`.
-    expected_rows : int or None
-        Rows that will come, where that is known.
+    `expected_rows` will come, where that is known; `folder` is as in `scratch_folder`.
     """
 
     def __init__(

@@ -69,26 +69,11 @@ def held_out_gradients(
 ) -> np.ndarray:
     """Derivative of every fold's held-out loss by the squared scales.
 
-    Parameters
-    ----------
-    prepared : Prepared
-        With a `FeatureScaled` kernel, and a loss without unknowns of its own.
-    rare_rows : ndarray or CSR of shape (m+, n_features)
-        ``prepared.labels.rare``, not scaled.
-    folds : sequence of Fold
-    weights : sequence of ndarray of shape (rank,)
-        The solution of each fold, in whitened coordinates.
-    lam : float
-        That of the solutions.
-    residual : float
-        Of the linear system for v; smaller is more exact.
+    The shape is (n_folds, n_features). `prepared` has a `FeatureScaled` kernel, and a loss without
+    unknowns of its own; `rare_rows` are not scaled; `weights` are the solution of each fold at
+    `lam`, in whitened coordinates. `residual` is that of the linear system for v; smaller is more
+    exact.
 
-    Returns
-    -------
-    ndarray of shape (n_folds, n_features)
-
-    Notes
-    -----
     Cost: up to 100 Hessian products, which the folds share passes for, and one pass that costs
     as much as the kernel, twice for each fold.
     """

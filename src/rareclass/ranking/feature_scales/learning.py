@@ -90,10 +90,7 @@ def learn_feature_scales(
     rare and 5,000 other rows, in memory, and, unless these are for no scales, five times as many on
     four fifths of the rows.
 
-    Raises
-    ------
-    ValueError
-        When the kernel is not one whose derivative by the scales is known.
+    Raises `ValueError` when the kernel is not one whose derivative by the scales is known.
     """
     kernel = make_kernel(settings.kernel, width)
     if not has_slopes(kernel):
