@@ -28,6 +28,28 @@ class InputError(ValueError):
         self.remedy = remedy
 
 
+def counted(number: float, noun: str, many: str = "") -> str:
+    """So many of something; `many` where more than the last letter changes.
+
+    >>> counted(1, "row"), counted(1200, "row"), counted(2, "row is", "rows are")
+    ('1 row', '1,200 rows', '2 rows are')
+    """
+    return f"{number:,.0f} {noun if number == 1 else many or noun + 's'}"
+
+
+def column_hint(name: str, columns: Iterable[str], option: str) -> str:
+    """As `name_hint`; for several columns joined by commas: that the option is repeated.
+
+    >>> column_hint("age,job", ["age", "job"], "--drop")
+    'One column each time: --drop age --drop job.'
+    """
+    known = list(columns)
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and all(part in known for part in parts):
+        return f"One column each time: {' '.join(f'{option} {part}' for part in parts)}."
+    return name_hint(name, known)
+
+
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name closest to `name`, capitals apart; None where none is close.
 

@@ -90,7 +90,7 @@ def test_text_in_a_number_column_when_scoring(fitted: Path, tmp_path: Path, rare
     new.write_text("order,amount,items,country,member\na,1,2,DE,true\nb,lots,2,DE,true\n")
     out = tmp_path / "s.csv"
     out.write_text("old")
-    said = message(rareclass("score", fitted / "model.skops", new, "--out", out))
+    said = message(rareclass("score", fitted / "model.skops", new, "--out", out, "--overwrite"))
     assert "Column 'amount' holds text at row 2: 'lots'" in said
     assert "leave it empty" in said
     assert out.read_text() == "old"

@@ -154,7 +154,9 @@ def test_wide_svmlight(tmp_path: Path, rareclass: Run) -> None:
     assert json.loads((tmp_path / "e.json").read_text())["measures"]["AUC"]["value"] > 0.95
     # 20,000 columns squared, for each fold and some more, are tens of gigabytes.
     said = message(
-        rareclass("fit", path, "--method", "mibc", "--covariance", "full", "--out", model)
+        rareclass(
+            "fit", path, "--method", "mibc", "--covariance", "full", "--out", model, "--overwrite"
+        )
     )
     assert "--covariance full of 19,999 encoded columns takes 41" in said
     assert "factor or diagonal" in said
@@ -179,14 +181,15 @@ def test_a_table_on_disk(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
 def test_rankrc_suggests_it_when_it_will_take_long(
     mibc: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("--target", "fraud", "--lam", "1", "--out", tmp_path / "m.skops")
+    out = ("--out", tmp_path / "m.skops", "--overwrite")
+    words = ("--target", "fraud", "--lam", "1", *out)
     monkeypatch.setattr("rareclass.verbs.fit.kernel_methods._QUESTION", 1e7)
     result = rareclass("fit", mibc / "train.csv", *words)
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
     assert "RankRC is likely to take about" in said
     assert said.index("--method mibc") < said.index("held-out rows")
-    result = rareclass("fit", mibc / "train.csv", "-t", "fraud", "--method", "mibc", *words[4:])
+    result = rareclass("fit", mibc / "train.csv", "-t", "fraud", "--method", "mibc", *out)
     assert "likely to take" not in result.stdout
 
 

@@ -88,7 +88,8 @@ def test_score_and_evaluate_take_the_folder_or_a_checkpoint(
     scores = []
     for model in (folder, checkpoints_in(folder)[0]):
         out = tmp_path / "scores.csv"
-        result = rareclass("score", model, new, "--out", out, "--id", "order")
+        words = ("--out", out, "--id", "order", "--overwrite")
+        result = rareclass("score", model, new, *words)
         assert result.exit_code == 0, result.output
         assert "column 'country': 200 cells hold values not seen" in " ".join(result.stdout.split())
         table = pl.read_csv(out)
@@ -125,7 +126,7 @@ def test_json_lines_are_scored_too(rows: Path, tmp_path: Path, rareclass: Run) -
     table.write_ndjson(tmp_path / "new.jsonl")
     for name in ("new.csv", "new.jsonl"):
         out = tmp_path / "scores.csv"
-        result = rareclass("score", tmp_path / "run", tmp_path / name, "-o", out)
+        result = rareclass("score", tmp_path / "run", tmp_path / name, "-o", out, "--overwrite")
         assert result.exit_code == 0, result.output
         scores.append(pl.read_csv(out)["score"].to_list())
     assert scores[0] == scores[1]
@@ -262,7 +263,9 @@ def test_the_screen_fits(width: int) -> None:
         counters = Counters(rows, rows, 123_456, 0)
         screen.show(Event("batch", rows))
         screen.show(
-            Event("report", rows, Report(counters, 99_000, 12_345, 4_567, 54, measures, 123_456.0))
+            Event(
+                "report", rows, Report(counters, 99_000, 12_345, 4_567, 7, 54, measures, 123_456.0)
+            )
         )
     console.print(screen)
     lines = console.export_text().splitlines()

@@ -99,9 +99,10 @@ def test_types_of_parquet_and_words_of_csv_read_alike(tmp_path: Path, rareclass:
     scores = []
     for source, new in (("t.parquet", "t2.csv"), ("t2.csv", "t.parquet"), ("t.csv", "t2.csv")):
         model, out = tmp_path / "m.skops", tmp_path / "s.parquet"
-        fitted = rareclass("fit", tmp_path / source, "-t", "fraud", "--lam", 1, "-o", model)
+        words = ("-t", "fraud", "--lam", 1, "-o", model, "--overwrite")
+        fitted = rareclass("fit", tmp_path / source, *words)
         assert fitted.exit_code == 0, fitted.output
-        result = rareclass("score", model, tmp_path / new, "-o", out)
+        result = rareclass("score", model, tmp_path / new, "-o", out, "--overwrite")
         assert result.exit_code == 0, result.output
         assert "not seen" not in result.stdout
         scores.append(pl.read_parquet(out)["score"].to_numpy())
@@ -135,7 +136,8 @@ def test_any_separator_and_compression(
     ):
         path = tmp_path / name
         path.write_bytes(content)
-        result = rareclass("fit", path, "-t", "fraud", "--lam", 1, "-o", tmp_path / "m.skops")
+        words = ("-t", "fraud", "--lam", 1, "-o", tmp_path / "m.skops", "--overwrite")
+        result = rareclass("fit", path, *words)
         assert result.exit_code == 0, result.output
         assert "240 rows, 4 columns" in result.stdout
 
@@ -176,6 +178,7 @@ def test_copies_can_count_once(tmp_path: Path, table: pl.DataFrame, rareclass: R
     path, model = tmp_path / "twice.parquet", tmp_path / "m.skops"
     pl.concat([table, table]).write_parquet(path)
     fit = ("fit", path, "-t", "fraud", "--lam", 0.01, "--drop", "order", "-o", model)
+    fit = (*fit, "--overwrite")
     once = rareclass(*fit, "--copies", "drop")
     assert "counts once (--copies drop)" in " ".join(once.stdout.split())
     assert load_model(model).metadata["copies_count"] is False
@@ -327,6 +330,6 @@ def test_svmlight_without_a_suffix(tmp_path: Path, rareclass: Run) -> None:
     for name in ("a9a", "a9a.tr"):
         path, model = tmp_path / name, tmp_path / "m.skops"
         path.write_text("# from somewhere\n" + "".join(lines))
-        done = rareclass("fit", path, "--lam", "1", "--out", model)
+        done = rareclass("fit", path, "--lam", "1", "--out", model, "--overwrite")
         assert done.exit_code == 0, done.output
         assert load_model(model).metadata["format"] == "svmlight"

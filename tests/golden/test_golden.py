@@ -60,7 +60,7 @@ def assert_close(found: Any, expected: Any, where: str = "") -> None:
         else:
             np.testing.assert_array_equal(found, expected, err_msg=where)
     elif isinstance(expected, float):
-        assert isinstance(found, float), where
+        assert isinstance(found, float | int), where  # counts became whole numbers
         assert found == pytest.approx(expected, rel=RTOL, abs=ATOL, nan_ok=True), where
     else:
         assert (type(found), found) == (type(expected), expected), where
@@ -154,7 +154,12 @@ def test_a_stream_goes_on_as_it_did(
         assert_close(tables_beside(folder), besides)
     relocate(newest_checkpoint(folder), case["words"][0])
     # With the number of the format, and the state of every generator of random numbers.
-    assert_close(read_checkpoint(newest_checkpoint(folder)), read_checkpoint(end))
+    found, expected = read_checkpoint(newest_checkpoint(folder)), read_checkpoint(end)
+    # There may be more of it one day.
+    state = found["json"]["state"]
+    found["json"]["state"] = {key: state[key] for key in expected["json"]["state"]}
+    found["arrays"] = {name: found["arrays"][name] for name in expected["arrays"]}
+    assert_close(found, expected)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from rareclass.cli.door import exit_codes_for_faults
+from rareclass.cli.door import OVERWRITE_OPTION, check_new, exit_codes_for_faults
 from rareclass.cli.evaluate import evaluate_and_report
 from rareclass.cli.fit import fit_and_save
 from rareclass.cli.score import score_and_report
@@ -24,13 +24,24 @@ def demo(
         "rareclass-demo"
     ),
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same files.")] = 0,
+    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
 ) -> None:
     """Fit, score and evaluate on digits of which one is made rare, beside usual classifiers."""
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file.", "Give the name of a folder.")
     console = output()
-    from rareclass.verbs.demo import MODEL_NAME, SCORES_NAME, rivals, write_digits
+    from rareclass.verbs.demo import (
+        FILES,
+        MODEL_NAME,
+        SCORES_NAME,
+        check_not_the_users,
+        rivals,
+        write_digits,
+    )
 
+    check_not_the_users(out)
+    for name in FILES:
+        check_new(out / name, "The file", overwrite)
     try:
         train, test = write_digits(out, seed)
     except OSError as error:

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
+from rareclass.cli.door import (
+    OVERWRITE_OPTION,
+    SEPARATOR_OPTION,
+    check_new,
+    exit_codes_for_faults,
+    parse_separator,
+)
 from rareclass.cli.screen import (
     file_text,
     output,
@@ -15,6 +21,7 @@ from rareclass.cli.screen import (
     print_notes,
     print_seen,
 )
+from rareclass.errors import counted
 
 if TYPE_CHECKING:
     from rareclass.verbs.evaluate import EvaluatedFile
@@ -30,6 +37,7 @@ def evaluate(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the numbers to this file.")
     ] = None,
+    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
@@ -39,6 +47,7 @@ def evaluate(
     character = parse_separator(separator)
     if json_file is not None:
         check_not_input(json_file, "--json", {"the file to be read": data, "the model": model})
+        check_new(json_file, "--json", overwrite)
         check_writable(json_file, "--json")
     content = open_model(model)
     evaluation = evaluate_and_report(output(), content, data, character)
@@ -61,9 +70,9 @@ def evaluate_and_report(
     console.print()
     print_confusion(console, evaluation.confusion)
     if evaluation.n_unlabelled:
-        print_notes(
-            console, [f"{evaluation.n_unlabelled:,} rows have no target and were left out."]
-        )
+        rows = counted(evaluation.n_unlabelled, "row has", "rows have")
+        left_out = "was" if evaluation.n_unlabelled == 1 else "were"
+        print_notes(console, [f"{rows} no target and {left_out} left out."])
     print_seen(console, evaluation.seen)
     return evaluation
 

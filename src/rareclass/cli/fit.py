@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
+from rareclass.cli.door import (
+    OVERWRITE_OPTION,
+    SEPARATOR_OPTION,
+    check_new,
+    exit_codes_for_faults,
+    parse_separator,
+)
 from rareclass.cli.method import (
     COST_OPTION,
     COVARIANCE_OPTION,
@@ -27,7 +33,7 @@ from rareclass.cli.screen import (
     print_estimate,
     print_notes,
 )
-from rareclass.errors import InputError
+from rareclass.errors import InputError, counted
 
 if TYPE_CHECKING:
     from rareclass.verbs.fit.training import Trained
@@ -88,6 +94,7 @@ def fit(
         str | None,
         typer.Option(help="Most memory to take, such as 4GiB. By default what is free."),
     ] = None,
+    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
     scratch: Annotated[
         Path | None,
@@ -107,6 +114,7 @@ def fit(
     from rareclass.verbs.fit.training_set import FitSettings
 
     check_not_input(out, "--out", {"the training file": train})
+    check_new(out, "--out", overwrite)
     check_writable(out)
     file = open_table(train, character)
     plan = plan_memory(file, _memory_limit(memory))
@@ -172,7 +180,8 @@ def _memory_limit(memory: str | None) -> int:
 
 def _print_data(console: Console, path: Path, data: "TrainingSet", settings: "FitSettings") -> None:
     console.print(
-        f"{path.name}: {data.n_rows:,} rows, {data.rows.shape[1]:,} columns to learn from",
+        f"{path.name}: {counted(data.n_rows, 'row')}, "
+        f"{counted(data.rows.shape[1], 'column')} to learn from",
         style="bold",
     )
     for line in data.target.description():
@@ -185,16 +194,19 @@ def _print_data(console: Console, path: Path, data: "TrainingSet", settings: "Fi
         fitted_on = min(len(data.y), settings.most_sampled)
         notes.append(
             "the table is larger than a quarter of the memory that may be used: it was read from "
-            f"disk in pieces. Its encoder is fitted on {fitted_on:,} rows at most, all rare ones "
-            "first; counts of distinct values above 16,384 are estimates."
+            f"disk in pieces. Its encoder is fitted on {counted(fitted_on, 'row')} at most, all "
+            "rare ones first; counts of distinct values above 16,384 are estimates."
         )
     if data.n_unlabelled:
-        notes.append(f"{data.n_unlabelled:,} rows have no {data.target.column} and were left out.")
+        rows = counted(data.n_unlabelled, "row has", "rows have")
+        left_out = "was" if data.n_unlabelled == 1 else "were"
+        notes.append(f"{rows} no {data.target.column} and {left_out} left out.")
     if data.n_copies:
-        counted = "counts as many" if data.weight is not None else "counts once (--copies drop)"
+        worth = "counts as many" if data.weight is not None else "counts once (--copies drop)"
+        copies = counted(data.n_copies, "row is an exact copy", "rows are exact copies")
         notes.append(
-            f"{data.n_copies:,} rows are exact copies of others (same columns, same class): each "
-            f"group became one row that {counted}, so that no copy of a training row is held out. "
+            f"{copies} of others (same columns, same class): each "
+            f"group became one row that {worth}, so that no copy of a training row is held out. "
             "Rows equal in the columns but of the other class may still be."
         )
     notes += data.target.notes()

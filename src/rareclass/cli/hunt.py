@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
+from rareclass.cli.door import (
+    OVERWRITE_OPTION,
+    SEPARATOR_OPTION,
+    exit_codes_for_faults,
+    parse_separator,
+)
 from rareclass.cli.hunt_screen import print_files, print_hunt, print_table_read
 from rareclass.cli.method import parse_strength
 from rareclass.cli.screen import output
@@ -99,9 +104,7 @@ def hunt(
     ] = "yes",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same rows.")] = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the folder of an earlier hunt.")
-    ] = False,
+    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
     """Find the unlabelled rows of DATA that belong with a few confirmed cases, and say why.

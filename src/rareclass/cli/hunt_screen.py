@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rareclass.cli.screen import file_text, print_notes
+from rareclass.errors import counted
 
 if TYPE_CHECKING:
     from rareclass.hyperball.description import Description
@@ -35,7 +36,7 @@ def print_table_read(console: Console, path: Path, target: str, table: "HuntTabl
     """Print what the file holds and what is known of its rows."""
     labels = table.labels
     used = sum(column.is_used for column in table.columns)
-    counts = f"{len(labels.y):,} rows, {used:,} columns to compare them by"
+    counts = f"{counted(len(labels.y), 'row')}, {counted(used, 'column')} to compare them by"
     # As Text, for brackets in a name are no markup.
     console.print(Text(f"{path.name}: {counts}", style="bold"))
     rare = ", ".join(f"{value} ({count:,})" for value, count in labels.n_rare.items())
@@ -67,12 +68,12 @@ def print_hunt(
     _print_chosen(console, hunt)
     for number, ball in enumerate(hunt.balls):
         console.print()
-        rows = "row lies" if ball.n_found == 1 else "rows lie"
-        console.print(
-            Text(f"Ball of {ball.name}: {ball.n_found:,} unlabelled {rows} in it", style="bold")
-        )
+        rows = counted(ball.n_found, "unlabelled row lies", "unlabelled rows lie")
+        console.print(Text(f"Ball of {ball.name}: {rows} in it", style="bold"))
         if hunt.chosen["C2"] > 0.0:
-            console.print(f"The {ball.n_weighed:,} nearest unlabelled rows had a say in its shape.")
+            console.print(
+                f"The {counted(ball.n_weighed, 'nearest unlabelled row')} had a say in its shape."
+            )
         lines = [_of_number(row) for row in description.table if row["ball"] == number]
         lines += [_of_category(one) for one in values if one.ball == number]
         if lines:
@@ -80,7 +81,7 @@ def print_hunt(
     _print_meetings(console, hunt, description)
     n_out = len(hunt.ranking.rows) - int(hunt.ranking.found.sum())
     if n_out:
-        console.print(f"\nWritten as well: the {n_out:,} nearest rows outside.")
+        console.print(f"\nWritten as well: the {counted(n_out, 'nearest row')} outside.")
     if hunt.notes:
         console.print()
         print_notes(console, hunt.notes)
@@ -142,7 +143,11 @@ def _print_typical(console: Console, lines: Sequence[_Line]) -> None:
         table.add_row(*(Text(cell) for cell in (line.name, line.inside, line.outside)))
     console.print(table)
     n_more = len(lines) - _MOST_FEATURES
-    more = f"; {n_more} more columns are in description.csv" if n_more > 0 else ""
+    more = (
+        f"; {counted(n_more, 'more column is', 'more columns are')} in description.csv"
+        if n_more > 0
+        else ""
+    )
     console.print(f"(9 of 10 rows have a number in its range{more})", style="dim")
 
 
@@ -155,7 +160,7 @@ def _range(low: float, high: float) -> str:
 def _print_meetings(console: Console, hunt: "Hunt", description: "Description") -> None:
     for pair in description.overlaps:
         first, second = hunt.balls[pair.first].name, hunt.balls[pair.second].name
-        rows = "1 row lies" if pair.n_rows == 1 else f"{pair.n_rows:,} rows lie"
+        rows = counted(pair.n_rows, "row lies", "rows lie")
         console.print(
             f"\nThe balls of {first} and {second} meet: {rows} in both ({pair.share:.0%} of the "
             "smaller).",

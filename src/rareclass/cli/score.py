@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
+from rareclass.cli.door import (
+    OVERWRITE_OPTION,
+    SEPARATOR_OPTION,
+    check_new,
+    exit_codes_for_faults,
+    parse_separator,
+)
 from rareclass.cli.screen import file_text, output, print_notes, print_seen
 
 if TYPE_CHECKING:
@@ -25,6 +31,7 @@ def score(
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column of DATA to carry over to the scores.")
     ] = None,
+    overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
     """Score every row of DATA, in its order, reading a batch at a time.
@@ -40,6 +47,7 @@ def score(
     character = parse_separator(separator)
     check_not_input(out, "--out", {"the model": model})
     check_score_path(out, data)
+    check_new(out, "--out", overwrite)
     content = open_model(model)
     score_and_report(output(), content, data, out, id_column, character)
 

@@ -8,7 +8,7 @@ import typer
 
 from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
 from rareclass.cli.screen import file_text, output, print_command
-from rareclass.errors import InputError
+from rareclass.errors import InputError, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -105,7 +105,8 @@ def stream(
     character = parse_separator(separator)
     if top > window:
         raise InputError(
-            f"--top {top}: the window has {window} rows only.", "Raise --window or lower --top."
+            f"--top {top}: the window has {counted(window, 'row')} only.",
+            "Raise --window or lower --top.",
         )
     if not 0 < half_life < float("inf"):
         raise InputError(f"--half-life {half_life} is not a number of rows above 0.")
@@ -178,11 +179,11 @@ def _print_end(
     report = loop.report()
     counters, rows = report.counters, report.counters.rows
     if stopped_by is not None:
-        said = f"Stopped after {rows:,} rows."
+        said = f"Stopped after {counted(rows, 'row')}."
     elif rows == rows_at_start:
-        said = f"Nothing new: {name} ends after the {rows:,} rows already learned from."
+        said = f"Nothing new: {name} ends after the {counted(rows, 'row')} already learned from."
     else:
-        said = f"{name} is at its end: {rows:,} rows."
+        said = f"{name} is at its end: {counted(rows, 'row')}."
     console.print(said, style="bold", markup=False, soft_wrap=True)
     parts = [f"{counters.labelled:,} labelled", f"{counters.rare:,} of them rare"]
     if counters.unlabelled:
@@ -197,9 +198,16 @@ def _print_end(
             markup=False,
         )  # fmt: skip
     if report.rejected:
-        rejected = "1 row" if report.rejected == 1 else f"{report.rejected:,} rows"
+        rejected = counted(report.rejected, "row")
         console.print(
             f"Rejected: {rejected}, with reasons in {loop.state.rejected.path}",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+    if report.contradicted:
+        again = counted(report.contradicted, "row came", "rows came")
+        console.print(
+            f"Contradicted: {again} under another label than was learned before, listed in "
+            f"{loop.state.contradicted.path}",
             markup=False, soft_wrap=True,
         )  # fmt: skip
     saved = checkpoints_in(folder)[0]

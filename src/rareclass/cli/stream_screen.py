@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rareclass.cli.screen import print_notes
+from rareclass.errors import counted
 
 if TYPE_CHECKING:
     from rareclass.verbs.stream.loop import Event, Report
@@ -104,7 +105,7 @@ class StreamScreen:
         return columns
 
     def _present(self) -> Text:
-        parts = [f"{self._rows:,} rows"]
+        parts = [counted(self._rows, "row")]
         rate = self._rate()
         if self._waiting:
             parts.append("waiting for rows")
@@ -126,7 +127,7 @@ class StreamScreen:
     def _line(self, report: "Report") -> str:
         measures, top = report.measures, self._options.top
         parts = [
-            f"{report.counters.rows:,} rows",
+            counted(report.counters.rows, "row"),
             f"{report.counters.rare:,} rare",
             f"AUC {_share(measures, 'auc')}",
             f"AP {_share(measures, 'average_precision')}",

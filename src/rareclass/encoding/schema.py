@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import InputError, column_hint
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.cells import LARGEST_NUMBER, MANY_VALUES
 from rareclass.tables.columns import NUMBER_SHARE
@@ -227,11 +227,13 @@ def find_schema(
             f"{batch.file}: no row could be read to find the columns from.",
             batch.rejected[0].reason if batch.rejected else "",
         )
-    wanted = [target, *([] if id_column is None else [id_column]), *drop, *category]
-    for name in wanted:
-        if name not in batch.columns:
-            hint = name_hint(name, batch.columns)
-            raise InputError(f"{batch.file} has no column {name!r}.", hint)
+    by_id = () if id_column is None else (id_column,)
+    wanted = {"--target": (target,), "--id": by_id, "--drop": drop, "--category": category}
+    for option, names in wanted.items():
+        for name in names:
+            if name not in batch.columns:
+                hint = column_hint(name, batch.columns, option)
+                raise InputError(f"{batch.file} has no column {name!r}.", hint)
     _check_labels(batch, target, positive)
     left_out = {target, id_column, *drop}
     kinds: dict[str, Kind] = {}

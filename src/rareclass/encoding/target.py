@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import InputError, counted, name_hint
 from rareclass.tables.cells import is_text_type, read_strings
 
 
@@ -97,7 +97,7 @@ def rare_class_among(counts: dict[str, int], positive: str | None) -> RareClass:
     if len(counts) == 1:
         ((label, n_rows),) = counts.items()
         raise InputError(
-            f"The target holds one class only: {label!r} in all {n_rows} rows.",
+            f"The target holds one class only: {label!r} in all {counted(n_rows, 'row')}.",
             "Two classes are needed, at least one row of each.",
         )
     label = _asked_for(positive, counts) if positive is not None else _rarest(counts)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import InputError, column_hint
 from rareclass.tables.cells import CellProfile, is_text_type, read_dates, read_numbers, read_strings
 from rareclass.tables.column_facts import ColumnFacts, facts_of
 from rareclass.tables.columns import Column, Reading, describe_column, type_of_text_column
@@ -219,7 +219,9 @@ def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: i
 def _check_names(known: Sequence[str], wanted: Sequence[str], option: str) -> None:
     for name in wanted:
         if name not in known:
-            raise InputError(f"{option}: there is no column {name!r}.", name_hint(name, known))
+            raise InputError(
+                f"{option}: there is no column {name!r}.", column_hint(name, known, option)
+            )
 
 
 def _profile(file: TableFile, names: list[str]) -> tuple[dict[str, CellProfile], set[str]]:

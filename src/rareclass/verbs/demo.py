@@ -23,6 +23,8 @@ TARGET = "label"
 RARE_LABEL = "eight"
 REST_LABEL = "other"
 MODEL_NAME, SCORES_NAME = "model.skops", "scores.csv"
+FILES = ("train.csv", "test.csv", MODEL_NAME, SCORES_NAME)
+_PIXELS = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
 _RARE_DIGIT = 8
 _RARE_SHARE = 0.01
 
@@ -69,8 +71,7 @@ def write_digits(folder: Path, seed: int = 0) -> tuple[Path, Path]:
     InputError
         When `folder` holds files of these names that no demonstration wrote.
     """
-    names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
-    _check_not_the_users(folder, names)
+    check_not_the_users(folder)
     pixels, digits = load_digits(return_X_y=True)
     generator = np.random.default_rng(seed)
     rare = generator.permutation(np.flatnonzero(digits == _RARE_DIGIT))
@@ -81,15 +82,15 @@ def write_digits(folder: Path, seed: int = 0) -> tuple[Path, Path]:
     for half, path in enumerate(paths):
         chosen = np.sort(np.concatenate([rare[half::2], rest[half::2]]))
         labels = np.where(digits[chosen] == _RARE_DIGIT, RARE_LABEL, REST_LABEL)
-        frame = pl.DataFrame(pixels[chosen].astype(int), schema=names)
+        frame = pl.DataFrame(pixels[chosen].astype(int), schema=_PIXELS)
         with replacing(path) as temporary:
             frame.with_columns(pl.Series(TARGET, labels)).write_csv(temporary)
     return paths
 
 
-def _check_not_the_users(folder: Path, pixel_names: list[str]) -> None:
+def check_not_the_users(folder: Path) -> None:
     """Raise `InputError` when files would be overwritten that an earlier run did not write."""
-    header = ",".join([*pixel_names, TARGET])
+    header = ",".join([*_PIXELS, TARGET])
     headers = {
         "train.csv": header,
         "test.csv": header,

@@ -36,7 +36,7 @@ def test_what_the_checkpoint_does_not_know_is_cut_off(tmp_path: Path) -> None:
 def test_a_full_disk_is_told_of_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no disk that is always full")
-    (tmp_path / rejects.NAME).symlink_to("/dev/full")
+    (tmp_path / rejects.REJECTED).symlink_to("/dev/full")
     opened = Path.open
     monkeypatch.setattr(
         Path, "open", lambda path, mode: opened(path, "wb" if mode == "ab" else mode)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rareclass.errors import InputError
+from rareclass.errors import InputError, counted
 from rareclass.memory import size_text
 from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.ranking.preparation import held_whole_bytes
@@ -82,7 +82,7 @@ class KernelMethod:
     def summary(self, model: Any, terms: Terms) -> list[str]:
         """The lines on landmarks and lam."""
         return [
-            f"Landmarks: {model.coef_.shape[0]:,} rows carry the model",
+            f"Landmarks: {counted(len(model.coef_), 'row carries', 'rows carry')} the model",
             f"Regulariser lam = {model.lam:.4g} (2^{log2(model.lam):.4g}), "
             f"{how_chosen(self.lam, terms)}",
         ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from rareclass.encoding.tables import DOUBLE_PRECISION_ROWS
-from rareclass.errors import InputError
+from rareclass.errors import InputError, counted
 from rareclass.memory import size_text
 from rareclass.tables.column_facts import HIGH_CARDINALITY
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -85,7 +85,8 @@ def plan_memory(file: TableFile | SvmlightFile, limit: int) -> MemoryPlan:
     if plan.needed + _LEAST_KERNEL_MEMORY > limit:
         size = ""
         if plan.n_rows:
-            size = f" (about {plan.n_rows:,} rows, {plan.n_encoded_columns} columns once encoded)"
+            columns = counted(plan.n_encoded_columns, "column")
+            size = f" (about {counted(plan.n_rows, 'row')}, {columns} once encoded)"
         raise InputError(
             f"A fit on {file.path} needs about {size_text(plan.needed + _LEAST_KERNEL_MEMORY)} of "
             f"memory{size}; {size_text(limit)} may be used.",

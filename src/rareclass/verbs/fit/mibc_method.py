@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from scipy import sparse
 
-from rareclass.errors import InputError
+from rareclass.errors import InputError, counted
 from rareclass.memory import size_text
 from rareclass.moments import MIBC, MIBCCV
 from rareclass.moments.mibc_cv import PAPER_CS
@@ -123,7 +123,7 @@ class MIBCMethod:
         passes = "pass" if model.n_iter_ == 1 else "passes"
         return [
             f"Covariance of the rest: {model.covariance.replace('_', ' ')}, "
-            f"{len(model.coef_):,} columns{ridge}",
+            f"{counted(len(model.coef_), 'column')}{ridge}",
             f"Cost C = {model.C:.4g}{power}, {how_chosen(self.cost, terms)}",
             f"Guarantee: at least {model.specificity_bound_:.1%} of the rest is called rest at the "
             "threshold, if its mean and covariance are these",

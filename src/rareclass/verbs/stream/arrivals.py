@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.raw_cells import is_empty, read_labels, read_words
-from rareclass.verbs.stream.waiting_rows import HeldRow, WaitingRows
+from rareclass.verbs.stream.waiting_rows import HeldRow, LearnedLabels, WaitingRows
 
 
 class Arrivals(NamedTuple):
@@ -35,6 +35,8 @@ class Arrivals(NamedTuple):
         Place, and the row that waits since then.
     rejected : list of Rejected
         All bad rows of the batch, in their order.
+    contradicted : list of Rejected
+        Rows with a label other than the one learned before under their id, in their order.
     """
 
     rows: Batch
@@ -45,9 +47,12 @@ class Arrivals(NamedTuple):
     waited_for: list[tuple[int, HeldRow]]
     held: list[tuple[int, HeldRow]]
     rejected: list[Rejected]
+    contradicted: list[Rejected]
 
 
-def sort_arrivals(batch: Batch, schema: Schema, held: WaitingRows, n_before: int) -> Arrivals:
+def sort_arrivals(
+    batch: Batch, schema: Schema, held: WaitingRows, learned: LearnedLabels, n_before: int
+) -> Arrivals:
     """Decide what the rows of a batch are, and bring the held rows up to date.
 
     Parameters
@@ -58,6 +63,8 @@ def sort_arrivals(batch: Batch, schema: Schema, held: WaitingRows, n_before: int
         What they should hold.
     held : WaitingRows
         The rows that wait; changed. Vectors and scores of those added are yet to be set.
+    learned : LearnedLabels
+        What was learned of late; changed.
     n_before : int
         Records of the stream before this batch.
 
@@ -75,9 +82,9 @@ def sort_arrivals(batch: Batch, schema: Schema, held: WaitingRows, n_before: int
         rejected.sort(key=_line)
         nobody: list[str | None] = [None] * checked.n_rows
         labels = checked.columns[schema.target]
-        return Arrivals(checked, places, labels, numbers, nobody, [], [], rejected)
+        return Arrivals(checked, places, labels, numbers, nobody, [], [], rejected, [])
     numbers = n_before + 1 + np.searchsorted(lines, batch.lines)
-    return _sorted_by_id(batch, checked, rejected, schema, held, numbers)
+    return _sorted_by_id(batch, checked, rejected, schema, held, learned, numbers)
 
 
 def _sorted_by_id(
@@ -86,6 +93,7 @@ def _sorted_by_id(
     rejected: list[Rejected],
     schema: Schema,
     held: WaitingRows,
+    learned: LearnedLabels,
     numbers: NDArray[np.int64],
 ) -> Arrivals:
     ids, labels = _ids_and_labels(batch, schema)
@@ -130,7 +138,21 @@ def _sorted_by_id(
         waited_for=waited_for,
         held=waiting,
         rejected=rejected,
+        contradicted=[
+            rejected_row(batch, row, words)
+            for row in sorted({*reached, *bad})
+            if (words := _contradiction(learned, ids[row], labels[row], numbers[row], row in bad))
+        ],
     )
+
+
+def _contradiction(
+    learned: LearnedLabels, name: str | None, label: float, number: int, is_bad: bool
+) -> str | None:
+    """What the label of a row contradicts, in words; it is remembered if it is learned from."""
+    if name is None or math.isnan(label):
+        return None
+    return (learned.contradiction if is_bad else learned.add)(name, label == 1.0, int(number))
 
 
 def _why_alone(name: str | None) -> str:

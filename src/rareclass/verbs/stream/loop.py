@@ -11,7 +11,7 @@ import numpy as np
 
 from rareclass.encoding.schema import find_schema
 from rareclass.encoding.streams import OnlineEncoder
-from rareclass.errors import InputError
+from rareclass.errors import InputError, counted
 from rareclass.tables.batch import Batch, columns_fault
 from rareclass.tables.sources import Source, open_source
 from rareclass.verbs.stream.arrivals import Arrivals, sort_arrivals
@@ -21,7 +21,7 @@ from rareclass.verbs.stream.learning import learn
 from rareclass.verbs.stream.log import log_parts, score_parts
 from rareclass.verbs.stream.options import StreamOptions
 from rareclass.verbs.stream.reading import BoundedReader, Interruption
-from rareclass.verbs.stream.rejects import RejectedFile
+from rareclass.verbs.stream.rejects import CONTRADICTED, RejectedFile
 from rareclass.verbs.stream.state import (
     Counters,
     StreamState,
@@ -29,7 +29,7 @@ from rareclass.verbs.stream.state import (
     label_names,
     to_checkpoint,
 )
-from rareclass.verbs.stream.waiting_rows import WaitingRows
+from rareclass.verbs.stream.waiting_rows import LearnedLabels, WaitingRows
 from rareclass.verbs.stream.window import Window, WindowMeasures
 
 # Rows that the kinds of the columns are found from.
@@ -60,6 +60,7 @@ class Report(NamedTuple):
     held: int
     dropped: int
     rejected: int
+    contradicted: int
     features: int
     measures: WindowMeasures
     rows_per_second: float
@@ -144,6 +145,7 @@ class StreamLoop:
             held=len(state.held),
             dropped=state.held.n_dropped,
             rejected=state.rejected.count,
+            contradicted=state.contradicted.count,
             features=state.encoder.n_features,
             measures=state.window.measures(),
             rows_per_second=(state.counters.rows - rows_before) / max(monotonic() - then, 1e-9),
@@ -153,6 +155,7 @@ class StreamLoop:
         """Close what is open."""
         if hasattr(self, "state"):
             self.state.rejected.close()
+            self.state.contradicted.close()
 
     # -- beginning ---------------------------------------------------------------------------
 
@@ -224,6 +227,8 @@ class StreamLoop:
             window=Window(options.window, options.top),
             counters=Counters(),
             rejected=RejectedFile(self.folder),
+            learned=LearnedLabels(options.hold),
+            contradicted=RejectedFile(self.folder, name=CONTRADICTED),
             labels=label_names(first, options.target, options.positive),
             columns=columns,
         )
@@ -275,7 +280,10 @@ class StreamLoop:
                     yield self._save()
                 continue
             last_came = monotonic()
-            self._take(batch)
+            known = self.state.contradicted.count
+            first = self._take(batch)
+            if first is not None and not known:
+                yield Event("note", counters.rows, text=f"{first}.")
             yield Event("batch", counters.rows)
             if counters.rows % options.report_every == 0:
                 yield self._log_report()
@@ -286,14 +294,20 @@ class StreamLoop:
             return
         yield from self._last_report()
 
-    def _take(self, batch: Batch) -> None:
-        """Learn from a batch; the state is of no use while that goes on."""
+    def _take(self, batch: Batch) -> str | None:
+        """Learn from a batch; the state is of no use while that goes on.
+
+        Returns what the first label says that contradicts an earlier one.
+        """
         self._in_hand = True
         state, counters = self.state, self.state.counters
-        arrivals = sort_arrivals(batch, state.encoder.schema, state.held, counters.rows)
+        arrivals = sort_arrivals(
+            batch, state.encoder.schema, state.held, state.learned, counters.rows
+        )
         scores = learn(state, arrivals)
         self._keep_scores(arrivals, scores)
         state.rejected.add(arrivals.rejected)
+        state.contradicted.add(arrivals.contradicted)
         labelled = ~np.isnan(arrivals.labels)
         counters.rows += batch.n_read
         counters.labelled += int(labelled.sum())
@@ -301,6 +315,7 @@ class StreamLoop:
         counters.unlabelled += int((~labelled).sum())
         state.position = batch.position
         self._in_hand = False
+        return arrivals.contradicted[0].reason if arrivals.contradicted else None
 
     def _keep_scores(self, arrivals: Arrivals, scores: Any) -> None:
         of_rows = np.isnan(arrivals.labels[arrivals.places])
@@ -329,8 +344,8 @@ class StreamLoop:
             self._save()
         last = rejected.last
         raise InputError(
-            f"{rejected.count:,} rows were rejected, --max-rejected allows {most:,}. The last: "
-            f"{last.file}, line {last.line}: {last.reason}.",
+            f"{counted(rejected.count, 'row was', 'rows were')} rejected, --max-rejected allows "
+            f"{most:,}. The last: {last.file}, line {last.line}: {last.reason}.",
             f"{rejected.path} has them all. Correct the source or allow more; the same command "
             "goes on after them.",
         )
@@ -369,6 +384,7 @@ class StreamLoop:
         """Write all there is, the checkpoint last: it alone says what counts."""
         rows = self.state.counters.rows
         self.state.rejected.sync()
+        self.state.contradicted.sync()
         # Two checkpoints may stand at one row, the second one with the last report: a part of the
         # log is named after its own last row, so that it never takes the place of another.
         self._log.write(self.state.counters.reported)

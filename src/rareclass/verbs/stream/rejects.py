@@ -1,4 +1,4 @@
-"""The file of rows that could not be used: one JSON object a line, none written twice."""
+"""Files of rows that could not be used, or are in doubt: a JSON object a line, none twice."""
 
 import json
 import os
@@ -10,7 +10,8 @@ from typing import Any
 from rareclass.errors import InputError
 from rareclass.tables.batch import Rejected
 
-NAME = "rejected.jsonl"
+REJECTED = "rejected.jsonl"
+CONTRADICTED = "contradicted.jsonl"
 
 
 class RejectedFile:
@@ -33,9 +34,14 @@ class RejectedFile:
     """
 
     def __init__(
-        self, folder: Path, count: int = 0, length: int = 0, last: Rejected | None = None
+        self,
+        folder: Path,
+        count: int = 0,
+        length: int = 0,
+        last: Rejected | None = None,
+        name: str = REJECTED,
     ) -> None:
-        self.path, self.count, self.last = folder / NAME, count, last
+        self.path, self.count, self.last = folder / name, count, last
         try:
             self._file = self.path.open("ab")
             found = self._file.tell()
@@ -90,10 +96,12 @@ class RejectedFile:
             raise _unwritable(self.path, error) from error
 
     @classmethod
-    def from_state(cls, folder: Path, state: dict[str, Any]) -> "RejectedFile":
+    def from_state(
+        cls, folder: Path, state: dict[str, Any], name: str = REJECTED
+    ) -> "RejectedFile":
         """Open the file again as it was when `to_state` was called."""
         last = None if state["last"] is None else Rejected(*state["last"])
-        return cls(folder, state["count"], state["length"], last)
+        return cls(folder, state["count"], state["length"], last, name)
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:

@@ -10,8 +10,8 @@ from rareclass.tables.batch import Batch
 from rareclass.tables.raw_cells import read_labels
 from rareclass.verbs.stream.learners import make_learner
 from rareclass.verbs.stream.options import StreamOptions
-from rareclass.verbs.stream.rejects import RejectedFile
-from rareclass.verbs.stream.waiting_rows import WaitingRows
+from rareclass.verbs.stream.rejects import CONTRADICTED, RejectedFile
+from rareclass.verbs.stream.waiting_rows import LearnedLabels, WaitingRows
 from rareclass.verbs.stream.window import Window
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ class StreamState:
     window: Window
     counters: Counters
     rejected: RejectedFile
+    learned: LearnedLabels
+    contradicted: RejectedFile
     labels: dict[str, str]
     columns: list[str] | None = None
     position: dict[str, Any] | None = field(default=None)
@@ -94,18 +96,28 @@ def to_checkpoint(state: StreamState, options: StreamOptions) -> dict[str, Any]:
         "window": state.window.to_state(),
         "counters": asdict(state.counters),
         "rejected": state.rejected.to_state(),
+        "learned": state.learned.to_state(),
+        "contradicted": state.contradicted.to_state(),
     }
 
 
 def from_checkpoint(saved: dict[str, Any], folder: Path) -> StreamState:
     """Return the state that `to_checkpoint` took apart; cuts the file of rejected rows."""
+    held = WaitingRows.from_state(saved["held"])
+    learned = LearnedLabels(held.capacity)
+    contradicted = {"count": 0, "length": 0, "last": None}
+    if "learned" in saved:  # streams begun with a version that did not look are gone on with
+        learned = LearnedLabels.from_state(saved["learned"])
+        contradicted = saved["contradicted"]
     return StreamState(
         encoder=OnlineEncoder.from_state(saved["encoder"]),
         learner=learner_of(saved),
-        held=WaitingRows.from_state(saved["held"]),
+        held=held,
         window=Window.from_state(saved["window"]),
         counters=Counters(**saved["counters"]),
         rejected=RejectedFile.from_state(folder, saved["rejected"]),
+        learned=learned,
+        contradicted=RejectedFile.from_state(folder, contradicted, CONTRADICTED),
         labels=saved["labels"],
         columns=saved["columns"],
         position=saved["position"],

@@ -1,4 +1,4 @@
-"""Rows that were scored and wait for their label."""
+"""What a stream knows by id: rows that wait for their label, and labels learned of late."""
 
 from collections import OrderedDict
 from typing import Any
@@ -119,3 +119,58 @@ class WaitingRows:
         for name, arrival, score, start, end in zip(*columns, strict=False):
             held._rows[name] = HeldRow(arrival, np.array(state["values"][start:end]), score)
         return held
+
+
+class LearnedLabels:
+    """The labels learned of late by id, so that one that contradicts an earlier one is noticed.
+
+    Of the last `capacity` ids: about 150 bytes each; every operation costs O(1).
+
+    >>> learned = LearnedLabels(capacity=2)
+    >>> learned.add("a", rare=False, row=1), learned.add("a", rare=False, row=2)
+    (None, None)
+    >>> learned.add("a", rare=True, row=3)
+    "id 'a' comes as rare at row 3 of the stream, and was learned from as not rare at row 2"
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._labels: OrderedDict[str, tuple[bool, int]] = OrderedDict()
+
+    def add(self, name: str, rare: bool, row: int) -> str | None:
+        """Remember the label of a row; what it contradicts, in words."""
+        words = self.contradiction(name, rare, row)
+        self._labels.pop(name, None)
+        self._labels[name] = (rare, row)
+        if len(self._labels) > self.capacity:
+            self._labels.popitem(last=False)
+        return words
+
+    def contradiction(self, name: str, rare: bool, row: int) -> str | None:
+        """What the label of a row contradicts, in words; None for nothing known of."""
+        was, before = self._labels.get(name, (rare, row))
+        if was == rare:
+            return None
+        now, then = ("rare", "not rare") if rare else ("not rare", "rare")
+        return (
+            f"id {name!r} comes as {now} at row {row:,} of the stream, and was learned from as "
+            f"{then} at row {before:,}"
+        )
+
+    def to_state(self) -> dict[str, Any]:
+        """What `from_state` needs, oldest first: arrays and values JSON can write."""
+        labels = self._labels.values()
+        return {
+            "capacity": self.capacity,
+            "ids": list(self._labels),
+            "rare": np.array([rare for rare, _ in labels], np.bool_),
+            "rows": np.array([row for _, row in labels], np.int64),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "LearnedLabels":
+        """The labels that `to_state` described."""
+        learned = cls(int(state["capacity"]))
+        kept = zip(state["ids"], state["rare"].tolist(), state["rows"].tolist(), strict=True)
+        learned._labels.update((name, (rare, row)) for name, rare, row in kept)
+        return learned

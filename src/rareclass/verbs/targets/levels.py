@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError, nearest_name
+from rareclass.errors import InputError, counted, nearest_name
 from rareclass.metrics import mauc_interval, roc_auc_interval
 from rareclass.verbs.targets.target import Confusion, FoundLabels, RankingEstimate, as_measure
 
@@ -70,7 +70,7 @@ class LevelTarget:
         named = [f"{name} ({n:,})" for name, n in zip(self.levels, counts, strict=True)]
         return [
             f"Levels of {self.column}, lowest first: {_some(named)}",
-            f"Majority level: {self.levels[majority]}, {counts[majority]:,} rows "
+            f"Majority level: {self.levels[majority]}, {counted(counts[majority], 'row')} "
             f"({counts[majority] / counts.sum():.2%})",
         ]
 
@@ -190,7 +190,8 @@ class LevelDecision:
         """Say how many were called each level."""
         each = zip(self.names, n_called, strict=True)
         named = ", ".join(f"{name} ({n:,})" for name, n in each if n)
-        return f"Scored {int(n_called.sum()):,} rows; they are called {named}."
+        n_rows = int(n_called.sum())
+        return f"Scored {counted(n_rows, 'row; it is', 'rows; they are')} called {named}."
 
     def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
         """Return positions of levels, however the new file writes them."""
@@ -288,7 +289,7 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
     if len(set(code_of.values())) == 1:
         label, n_rows = levels[next(iter(code_of.values()))], sum(found.counts.values())
         raise InputError(
-            f"The target holds one level only: {label!r} in all {n_rows:,} rows.",
+            f"The target holds one level only: {label!r} in all {counted(n_rows, 'row')}.",
             "Two levels are needed, at least one row of each.",
         )
     return LevelTarget(found.column, found.counts, levels, code_of)

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import RareClass, is_rare, rare_class_among
-from rareclass.errors import InputError
+from rareclass.errors import InputError, counted
 from rareclass.metrics import (
     average_precision_interval,
     precision_at_k_interval,
@@ -75,7 +75,8 @@ class RareTarget:
         more = f" and {n_more} more" if n_more > 0 else ""
         share = self.n_rare / sum(self.counts.values())
         return [
-            f"Rare class: {self.column} = {rare.label}, {self.n_rare:,} rows ({share:.2%})",
+            f"Rare class: {self.column} = {rare.label}, "
+            f"{counted(self.n_rare, 'row')} ({share:.2%})",
             f"Rest: {', '.join(others)}{more}",
         ]
 
@@ -98,7 +99,7 @@ class RareTarget:
             )
         if n_rare > n_distinct:
             notes.append(
-                f"The {n_rare:,.0f} rare rows held out are copies of {n_distinct:,} distinct "
+                f"The {counted(n_rare, 'rare row')} held out are copies of {n_distinct:,} distinct "
                 "ones. The intervals take every copy as a row of its own, so they are too short "
                 "unless copies are independent observations; --copies drop counts distinct rows."
             )
@@ -169,7 +170,8 @@ class RareDecision:
         """Say how many are above the threshold."""
         n_rows, n_rare = int(n_called.sum()), int(n_called[1])
         return (
-            f"Scored {n_rows:,} rows; {n_rare:,} ({n_rare / n_rows:.2%}) are above the threshold "
+            f"Scored {counted(n_rows, 'row')}; {n_rare:,} ({n_rare / n_rows:.2%}) "
+            f"{'is' if n_rare == 1 else 'are'} above the threshold "
             f"for {self._rare}."
         )
 

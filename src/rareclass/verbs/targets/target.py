@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.errors import counted
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -48,13 +50,13 @@ class RankingEstimate:
     def rows_text(self, which: str = "") -> str:
         """Return the rows in words, such as 1,200 rows, 24 of them rare."""
         of_them = "" if self.n_rare is None else f", {self.n_rare:,.0f} of them rare"
-        return f"{self.n_rows:,.0f} {which}rows{of_them}"
+        return counted(self.n_rows, f"{which}row") + of_them
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the estimate as dictionaries and numbers."""
-        rare = {} if self.n_rare is None else {"n_rare": self.n_rare}
+        rare = {} if self.n_rare is None else {"n_rare": round(self.n_rare)}
         return {
-            "n_rows": self.n_rows,
+            "n_rows": round(self.n_rows),
             **rare,
             "measures": {
                 measure.name: {"value": measure.value, "low": measure.low, "high": measure.high}
