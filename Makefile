@@ -20,7 +20,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 demo: install
-	$(BIN)/rareclass demo
+	$(BIN)/rareclass demo --overwrite
 
 test: lint types unit
 
