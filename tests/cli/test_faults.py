@@ -163,7 +163,7 @@ def test_csv_oddities(tmp_path: Path, rareclass: Run) -> None:
     (tmp_path / "headless.csv").write_text("1,2,0\n3,4,1\n")
     assert "holds numbers, not column names" in fit(rareclass, tmp_path / "headless.csv")
     (tmp_path / "ragged.csv").write_text("a,b,fraud\n1,2,yes\n1,no\n")
-    assert "Row #3" in fit(rareclass, tmp_path / "ragged.csv")
+    assert "row 2 (line 3)" in fit(rareclass, tmp_path / "ragged.csv")
     (tmp_path / "twice.csv").write_text("a,a,fraud\n1,2,yes\n")
     assert "two columns named 'a'" in fit(rareclass, tmp_path / "twice.csv")
 

@@ -312,8 +312,8 @@ def test_bad_cells_of_csv_are_named(tmp_path):
     refused(lambda: from_csv(path, "y"), "'y' is empty at row 1")
     path.write_text("a,b,y\n1,2,x\n1,2\n")
     refused(lambda: from_csv(path, "y"), str(path), "Expected 3 columns, got 2")
-    path.write_bytes(b"a,b,y\n1,2,\xff\n")
-    refused(lambda: from_csv(path, "y"), "not UTF-8")
+    path.write_bytes("a,b,y\n1,2,é\n1,2,".encode() + b"\xff\n")
+    refused(lambda: from_csv(path, "y"), "not UTF-8 text at row 2 (line 3)")
     refused(lambda: from_csv(tmp_path / "none.csv", "y"), "no file")
     packed = gzip.compress(("a,b,y\n" + "".join(f"{k},{k},x\n" for k in range(9**5))).encode())
     (tmp_path / "t.csv.gz").write_bytes(packed[: len(packed) // 2])
@@ -334,7 +334,7 @@ def test_parts_that_differ_are_named(tmp_path):
     (tmp_path / "_notes.parquet").write_text("kept by another program")
     assert len(from_parquet(tmp_path, "y")) == 1900
     (tmp_path / "empty").mkdir()
-    refused(lambda: from_parquet(tmp_path / "empty", "y"), "holds no .parquet file")
+    refused(lambda: from_parquet(tmp_path / "empty", "y"), "There is no Parquet file in the folder")
     refused(lambda: from_parquet(tmp_path / "none.parquet", "y"), "There is no file")
 
 
@@ -348,14 +348,14 @@ def test_a_part_cut_short_is_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("read", "name", "opener"),
-    [(from_parquet, "t.parquet", "parquet.pq.ParquetFile"), (from_csv, "t.csv", "csv._reader")],
+    [(from_parquet, "t.parquet", (pa, "OSFile")), (from_csv, "t.csv", (os, "open"))],
 )
 def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch, read, name, opener):
     def closed(path, *options, **more):
         raise PermissionError(13, "Permission denied", str(path))
 
     # Not by chmod: it does not stop the superuser, as whom tests may run.
-    monkeypatch.setattr(f"rareclass.rows.{opener}", closed)
+    monkeypatch.setattr(*opener, closed)
     refused(lambda: read(tmp_path / name, "y"), f"may not read {tmp_path / name}", "its owner")
 
 
@@ -365,7 +365,7 @@ def test_a_csv_that_goes_while_reading_is_named(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("a,y\n1,2\n")
     batches = csv._batches
     monkeypatch.setattr(
-        csv, "_batches", lambda path, *more: (path.unlink(), batches(path, *more))[1]
+        csv, "_batches", lambda part, *more: (part.path.unlink(), batches(part, *more))[1]
     )
     refused(lambda: from_csv(tmp_path / "t.csv", "y"), "t.csv is gone", "Put it back")
 
@@ -407,7 +407,7 @@ def test_a_part_that_changes_while_reading_is_named(tmp_path, monkeypatch, fault
                 pq.write_table(table(X, y=y), part)
 
     monkeypatch.setattr(parquet.Decoder, "add", add_and_harm)
-    words = {"gone": "the file is gone", "cut": "row group 1 of 4", "replaced": "was changed"}
+    words = {"gone": "is gone", "cut": "cut short or damaged", "replaced": "was changed"}
     refused(lambda: from_parquet(tmp_path, "y"), str(part), words[fault])
 
 

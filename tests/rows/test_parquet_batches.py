@@ -16,7 +16,7 @@ import pytest
 
 from rareclass.moments import MIBC
 from rareclass.rows import as_source, from_parquet, parquet_batches
-from rareclass.tables.read_ahead import read_ahead
+from rareclass.rows.parquet_batches import read_ahead
 from rows.test_files_disk import NAMES, data, parts, refused, table
 
 
@@ -136,7 +136,7 @@ def test_a_part_that_changes_on_the_way_is_named(tmp_path, fault):
         part.write_bytes(part.read_bytes()[:5000])
     else:
         pq.write_table(table(X, y=y), part)
-    words = {"gone": "the file is gone", "cut": "row group 1 of 4", "replaced": "was changed"}
+    words = {"gone": "is gone", "cut": "cut short or damaged", "replaced": "was changed"}
     refused(lambda: list(batches), str(part), words[fault])
 
 
@@ -235,14 +235,15 @@ def test_ctrl_c_ends_the_thread(tmp_path):
     parts(tmp_path, X, y)
     code = (
         "import signal, sys, threading, time\n"
-        "from rareclass.rows import parquet, parquet_batches\n"
-        "batches = parquet._batches\n"
-        "def slow(*given):\n"
-        "    for batch in batches(*given):\n"
+        "from rareclass.rows import parquet_batches\n"
+        "from rareclass.tables.parquet_file import ParquetFile\n"
+        "batches = ParquetFile.batches\n"
+        "def slow(*given, **more):\n"
+        "    for batch in batches(*given, **more):\n"
         "        yield batch\n"
         "        time.sleep(0.2)\n"
         "        signal.raise_signal(signal.SIGINT)\n"
-        "parquet._batches = slow\n"
+        "ParquetFile.batches = slow\n"
         "try:\n"
         "    for rows in parquet_batches(sys.argv[1], 'y'):\n"
         "        print(len(rows), flush=True)\n"

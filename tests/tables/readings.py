@@ -5,8 +5,7 @@ from typing import Any
 
 from rareclass.tables.batch import Batch
 from rareclass.tables.file_source import FileSource
-from rareclass.tables.folder_source import FolderSource
-from rareclass.tables.sources import Source
+from rareclass.tables.sources import FolderSource, Source
 
 # What a stream came to: (file, line, cells) of good rows, (file, line, reason, text) of bad ones.
 Records = tuple[list[tuple[str, int, tuple[Any, ...]]], list[tuple[str, int, str, str]]]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.tables import folder_source, sources
+from rareclass.tables import sources
 from rareclass.tables.sources import open_source
 from tables.readings import now, read_all, records_of
 
@@ -19,8 +19,8 @@ from tables.readings import now, read_all, records_of
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Followed sources return at once, and look at finished files each time."""
     monkeypatch.setattr(sources, "_LONGEST_WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(folder_source, "_GROWTH_CHECK_SECONDS", 0.0)
-    monkeypatch.setattr(folder_source, "_SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(sources, "_GROWTH_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(sources, "_SETTLED_SECONDS", 0.0)
 
 
 def append(path: Path, text: str) -> None:
@@ -105,10 +105,10 @@ def test_a_folder_that_grows(tmp_path: Path) -> None:
     position = now(source).position
     append(tmp_path / "m.csv", "\n10,11\n")
     source.close()
-    (tmp_path / "c.jsonl").write_text('{"a": 1, "b": 2}\n')
+    (tmp_path / "c.csv").write_text("a,b\n1,2\n")
     again = open_source(str(tmp_path), json.loads(json.dumps(position)), follow=True)
     fifth, sixth = now(again), now(again)
-    assert (fifth.file, fifth.columns["a"].tolist()) == ("c.jsonl", [1])
+    assert (fifth.file, fifth.columns["a"].tolist()) == ("c.csv", ["1"])
     assert (sixth.file, sixth.lines.tolist(), sixth.columns["a"].tolist()) == (
         "m.csv",
         [4],
@@ -125,7 +125,7 @@ def test_a_folder_that_grows(tmp_path: Path) -> None:
 def test_half_a_line_is_waited_for_while_it_is_fresh(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_source, "_SETTLED_SECONDS", 2.0)
+    monkeypatch.setattr(sources, "_SETTLED_SECONDS", 2.0)
     (tmp_path / "1.csv").write_text("a,b\n1,2\n3,")
     source = open_source(str(tmp_path), follow=True)
     assert now(source).n_read == 1

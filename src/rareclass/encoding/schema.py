@@ -13,21 +13,20 @@ from numpy.typing import NDArray
 
 from rareclass.errors import InputError, column_hint
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
-from rareclass.tables.cells import LARGEST_NUMBER, MANY_VALUES
+from rareclass.tables.cells import LARGEST_NUMBER, MANY_VALUES, shown
 from rareclass.tables.columns import NUMBER_SHARE
 from rareclass.tables.raw_cells import (
     Cells,
     Mask,
     is_empty,
-    read_labels,
     read_numbers,
+    read_rare_or_rest,
     read_words,
     writable,
 )
 
 Kind = Literal["number", "category", "time"]
 
-_SHOWN = 60  # characters of a cell in a reason
 _FEW_ROWS = 20  # too few to call a column an id
 
 
@@ -165,11 +164,11 @@ class Schema:
         cells = batch.columns.get(self.target)
         if cells is None:
             return np.full(batch.n_rows, np.nan)
-        labels, wrong = read_labels(cells, self.positive)
+        labels, wrong = read_rare_or_rest(cells, self.positive)
         for row in np.flatnonzero(wrong).tolist():
-            shown = _shown(cells[row])
+            cell = shown(cells[row])
             reason = (
-                f"column {self.target!r}: {shown} is neither 1, true or yes nor 0, -1, false or "
+                f"column {self.target!r}: {cell} is neither 1, true or yes nor 0, -1, false or "
                 "no; name the rare label with --positive"
             )
             faults.setdefault(row, reason)
@@ -276,13 +275,13 @@ def rejected_row(batch: Batch, row: int, reason: str) -> Rejected:
 
 def _check_labels(batch: Batch, target: str, positive: str | None) -> None:
     cells = batch.columns[target]
-    labels, wrong = read_labels(cells, positive)
+    labels, wrong = read_rare_or_rest(cells, positive)
     if not wrong.any() or not np.isnan(labels).all():
         return
-    names = sorted({_shown(cell) for cell in cells[wrong]})
-    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+    names = sorted({shown(cell) for cell in cells[wrong]})
+    listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     raise InputError(
-        f"{batch.file}: column {target!r} holds {shown}, and which of them is rare is not known.",
+        f"{batch.file}: column {target!r} holds {listed}, and which of them is rare is not known.",
         "Name the rare label with --positive LABEL.",
     )
 
@@ -304,7 +303,7 @@ def _kind(
     if not forced and n_numbers > n_wrong:
         row = int(wrong.argmax())
         note = f"column {name!r} holds {n_numbers:,} numbers but, in line {lines[row]}, "
-        note += f"{_shown(cells[row])}: taken for a"
+        note += f"{shown(cells[row])}: taken for a"
         if n_numbers >= NUMBER_SHARE * (n_numbers + n_wrong) and _are_many(numbers):
             note += " number. Rows with text in it are rejected"
             return "number", [f"{note}; --category {name} takes words."]
@@ -343,8 +342,8 @@ def _parsed(name: str, cells: Cells, kind: Kind, faults: dict[int, str]) -> Cell
     _add_wrong(name, cells, wrong, "text" if kind == "category" else "a number", faults)
     if too_large is not None and too_large.any():
         for row in np.flatnonzero(too_large).tolist():
-            shown = _shown(cells[row])
-            reason = f"column {name!r}: {shown} is too large to compute with"
+            cell = shown(cells[row])
+            reason = f"column {name!r}: {cell} is too large to compute with"
             if np.isinf(values[row]):
                 reason = f"column {name!r} is infinite"
             faults.setdefault(row, reason)
@@ -353,7 +352,7 @@ def _parsed(name: str, cells: Cells, kind: Kind, faults: dict[int, str]) -> Cell
 
 def _add_wrong(name: str, cells: Cells, wrong: Mask, wanted: str, faults: dict[int, str]) -> None:
     for row in np.flatnonzero(wrong).tolist():
-        faults.setdefault(row, f"column {name!r}: {_shown(cells[row])} is not {wanted}")
+        faults.setdefault(row, f"column {name!r}: {shown(cells[row])} is not {wanted}")
 
 
 def _add(faults: dict[int, str], rows: Collection[int], reason: str) -> None:
@@ -363,10 +362,3 @@ def _add(faults: dict[int, str], rows: Collection[int], reason: str) -> None:
 
 def _empty_cells(n: int, kind: Kind) -> Cells:
     return np.full(n, np.nan) if kind == "number" else np.full(n, None, dtype=object)
-
-
-def _shown(cell: Any) -> str:
-    """Return the cell as a user would know it, cut to a length that can be read."""
-    plain = cell.item() if isinstance(cell, np.generic) else cell
-    text = repr(plain)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from rareclass.encoding.training_table import ReadingPlan, plan_reading
 from rareclass.encoding.typed_scratch import TypedScratch
 from rareclass.errors import InputError
+from rareclass.rows.decoding import MOST_LABELS
 from rareclass.tables.column_facts import FactsGatherer
 from rareclass.tables.columns import Column
-from rareclass.tables.label_values import MOST_LABELS
 from rareclass.tables.table_file import TableFile, batch_rows_for
 
 _NO_LABEL = -1

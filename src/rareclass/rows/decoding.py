@@ -11,9 +11,10 @@ import pyarrow as pa
 from rareclass.errors import InputError, name_hint
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.scratch import ScratchRows
-from rareclass.tables.label_values import MOST_LABELS, read_labels
-from rareclass.tables.parts import check_parts_agree
+from rareclass.tables.folders import check_columns_agree
 
+# A column with more values than this is no target.
+MOST_LABELS = 10_000
 # Columns are woven into rows this many at a time, so that both sides stay in cache.
 _WOVEN_ROWS = 1024
 # Bytes of a decoded batch.
@@ -77,7 +78,7 @@ def select_columns(
     if not features:
         raise InputError(f"{path} has no column besides target and weight.", "Features are needed.")
     for part, names in parts[1:]:
-        check_parts_agree(path, chosen.all, part, set(names))
+        check_columns_agree(path, chosen.all, part, set(names))
     return chosen
 
 
@@ -133,7 +134,7 @@ class BatchDecoder:
         """The label of every code met so far, of one kind however many there are."""
         found = list(self._code_of)
         if self._label_type is None:
-            return read_labels(found)
+            return labels_as_written(found)
         values: np.ndarray = pa.array(found, self._label_type).to_numpy(zero_copy_only=False)
         return values
 
@@ -221,6 +222,37 @@ class Decoder:
         )
 
 
+def labels_as_written(texts: list[str]) -> np.ndarray:
+    """Different labels as whole numbers, numbers or words, whichever all of them are.
+
+    Text is a number only where the number is written like that: 01 and 1_0 are words, and so is
+    what no float64 holds to the last digit. Two texts never become one label.
+
+    Examples
+    --------
+    >>> labels_as_written(["0", "1"]), labels_as_written(["0.0", "1"])
+    (array([0, 1]), array([0., 1.]))
+    >>> labels_as_written(["01", "1"]).tolist()
+    ['01', '1']
+    """
+    cells = pa.array(texts, pa.string())
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            cast = cells.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+        values: np.ndarray = cast.to_numpy()
+        # 1 is written "1" by pyarrow and, as a float, "1.0" by Python.
+        spellings = zip(texts, cast.cast(pa.string()).to_pylist(), values.tolist(), strict=True)
+        if (
+            all(text in (short, repr(value)) for text, short, value in spellings)
+            and np.isfinite(values).all()
+            and len(np.unique(values)) == len(texts)
+        ):
+            return values
+    return np.array(texts, dtype=object)
+
+
 def no_rows(path: Path) -> InputError:
     """What is said of a table with columns only."""
     return InputError(f"{path} has columns but no rows.", "Give a file with rows.")
@@ -238,11 +270,6 @@ def checked_dtype(dtype: Any) -> np.dtype:
     if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype={dtype!r} is not 'float32' or 'float64'.")
     return np.dtype(dtype)
-
-
-def first_line(error: Exception) -> str:
-    """The gist of an error of pyarrow."""
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
 
 
 def _weights(batch: pa.RecordBatch, name: str, path: Path, first_row: int) -> np.ndarray:

@@ -2,37 +2,26 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rareclass.errors import InputError
+from rareclass.findings import Finding, warn
 from rareclass.rows.decoding import (
     BatchDecoder,
     Decoder,
     Selection,
     checked_dtype,
-    first_line,
     select_columns,
 )
 from rareclass.rows.labelled import LabelledRows
-from rareclass.tables.opening import cannot_open
-from rareclass.tables.parquet_stream import open_stream
-from rareclass.tables.parts import find_parts
+from rareclass.tables.folders import find_parts
+from rareclass.tables.parquet_file import ParquetFile
 
 # What float32 holds exactly.
 _NARROW = {pa.float32(), pa.float16(), pa.bool_(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16()}
-
-
-class _Part(NamedTuple):
-    """A Parquet file as its footer describes it."""
-
-    path: Path
-    n_rows: int
-    n_groups: int
-    schema: pa.Schema
 
 
 def from_parquet(
@@ -53,8 +42,8 @@ def from_parquet(
     Parameters
     ----------
     path : path
-        A file, or a folder: then all ``*.parquet`` in it and below, sorted by name, one after the
-        other. Names that start with a dot or an underscore are passed over.
+        A file, or a folder: then all ``*.parquet`` and ``*.pq`` in it and below, sorted by name,
+        one after the other. Names that start with a dot or an underscore are passed over.
     target : str or None
         Column of the labels: numbers, truth values or strings. None for rows to be scored.
     weight : str or None
@@ -128,8 +117,12 @@ class ParquetTable:
         dtype: Any = None,
     ) -> None:
         self.path = Path(path)
-        self._parts = [_open(part) for part in find_parts(self.path, (".parquet", ".pq"))]
-        known = [(part.path, part.schema.names) for part in self._parts]
+        self._parts = [ParquetFile(part) for part in find_parts(self.path, "parquet")]
+        for part in self._parts:
+            part.release()
+            for note in part.notes:
+                warn(note, finding=Finding("columns renamed", {"path": str(part.path)}))
+        known = [(part.path, part.columns) for part in self._parts]
         self.chosen = select_columns(known, target, weight, columns)
         is_narrow = _check_types(self._parts, self.chosen)
         self._label_type = None if target is None else _label_type(self._parts, target)
@@ -148,23 +141,10 @@ class ParquetTable:
         """Every part with its rows, in batches of `batch_rows` or of what fits 16 MiB."""
         size = self.chosen.batch_rows if batch_rows is None else batch_rows
         for part in self._parts:
-            yield part.path, _batches(part, self.chosen, size)
+            yield part.path, part.batches(self.chosen.all, size, by_group=True)
 
 
-def _open(path: Path) -> _Part:
-    """Read the footer of a file."""
-    try:
-        with pq.ParquetFile(path) as file:
-            footer = file.metadata
-            return _Part(path, footer.num_rows, footer.num_row_groups, file.schema_arrow)
-    except (pa.ArrowException, OSError) as error:
-        raise cannot_open(path, error) or InputError(
-            f"{path} is not a Parquet file, or is cut short: {first_line(error)}.",
-            "Copy or write it again.",
-        ) from error
-
-
-def _check_types(parts: list[_Part], chosen: Selection) -> bool:
+def _check_types(parts: list[ParquetFile], chosen: Selection) -> bool:
     """Refuse features that are not numbers; whether float32 holds all of them exactly."""
     is_narrow = True
     for part in parts:
@@ -183,10 +163,10 @@ def _check_types(parts: list[_Part], chosen: Selection) -> bool:
     return is_narrow
 
 
-def _label_type(parts: list[_Part], target: str) -> pa.DataType:
+def _label_type(parts: list[ParquetFile], target: str) -> pa.DataType:
     """The type of the labels in all parts."""
 
-    def of(part: _Part) -> pa.DataType:
+    def of(part: ParquetFile) -> pa.DataType:
         kind = part.schema.field(target).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         if pa.types.is_nested(kind):
@@ -208,39 +188,3 @@ def _label_type(parts: list[_Part], target: str) -> pa.DataType:
             )
         first = pa.int64()
     return first
-
-
-def _batches(part: _Part, chosen: Selection, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """The rows of a file in bounded batches, one row group after the other."""
-    group, n_read = 0, 0
-    try:
-        with open_stream(part.path) as file:
-            if (file.metadata.num_rows, file.num_row_groups) != (part.n_rows, part.n_groups):
-                raise _changed(part)
-            for group in range(part.n_groups):
-                n_read = 0
-                for batch in file.iter_batches(batch_rows, [group], chosen.all):
-                    n_read += batch.num_rows
-                    yield batch
-                if n_read != file.metadata.row_group(group).num_rows:
-                    raise _unreadable(part, group, f"only {n_read:,} of its rows can be read")
-    except FileNotFoundError:
-        raise _unreadable(part, group, "the file is gone") from None
-    except (pa.ArrowException, OSError) as error:
-        unopened = cannot_open(part.path, error)
-        raise unopened or _unreadable(part, group, first_line(error)) from error
-
-
-def _unreadable(part: _Part, group: int, reason: str) -> InputError:
-    return InputError(
-        f"{part.path}: row group {group + 1} of {part.n_groups} cannot be read: {reason}.",
-        "Copy or write the file again; nobody may change it while it is read.",
-    )
-
-
-def _changed(part: _Part) -> InputError:
-    return InputError(
-        f"{part.path} was changed while it was read: it had {part.n_rows:,} rows in "
-        f"{part.n_groups} row groups.",
-        "Read it when nobody writes to it.",
-    )

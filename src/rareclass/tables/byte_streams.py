@@ -1,20 +1,176 @@
-"""Bytes that arrive: files that may grow or be compressed, and standard input."""
+"""Bytes of files, that may grow or be compressed, and of standard input."""
 
 import bz2
 import gzip
 import io
 import os
 import select
+import weakref
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Literal, Protocol, cast
 
 from rareclass.errors import InputError
-from rareclass.tables.compressed import compression_of, open_plain
-from rareclass.tables.opening import cannot_open
 
+Compression = Literal["gzip", "bz2"] | None
+COMPRESSED_SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".bz2": "bz2"}
+# What reading damaged bytes raises.
+DAMAGE = (EOFError, zlib.error, OSError)
 # Enough for a magic number, or a byte order mark and an opening brace.
 _START_BYTES = 4
+
+
+def cannot_open(path: Path, error: Exception, was_there: bool = False) -> InputError | None:
+    """The error to raise for a file that is missing or closed to this user.
+
+    None for any other error: then the content is at fault. A file that was there has gone since.
+    """
+    if isinstance(error, FileNotFoundError):
+        if was_there:
+            return InputError(
+                f"{path} is gone: it was there when reading began.",
+                "Put it back, and start again.",
+            )
+        return InputError(f"There is no file {path}.", "Check the name.")
+    if isinstance(error, PermissionError):
+        return InputError(
+            f"You may not read {path}: permission denied.",
+            "Ask its owner for the right to read it (chmod +r), or for a copy.",
+        )
+    return None
+
+
+def damaged(path: Path, error: Exception) -> InputError:
+    """The error to raise where the bytes of a file cannot be read to their end."""
+    return cannot_open(path, error, was_there=True) or InputError(
+        f"{path} is cut short or damaged.",
+        "Copy or write it again; write under another name, and rename it when it is complete.",
+    )
+
+
+def compression_of(path: Path, magic: bytes) -> Compression:
+    """Return how a file is compressed, from its first bytes.
+
+    Raises `InputError` when its name says that it is compressed and its content does not.
+    """
+    if magic[:2] == b"\x1f\x8b":
+        return "gzip"
+    if magic[:3] == b"BZh":
+        return "bz2"
+    named = COMPRESSED_SUFFIXES.get(path.suffix.lower())
+    if named and magic:
+        raise InputError(
+            f"{path} is named like a {named} file but is not one.",
+            f"If it is plain text, take the {path.suffix} off its name.",
+        )
+    return None
+
+
+def plain_suffix(path: Path) -> str:
+    """Return the suffix of what is in the file, in lower case.
+
+    Examples
+    --------
+    >>> plain_suffix(Path("a.CSV.gz")), plain_suffix(Path("b.svm.csv")), plain_suffix(Path("c"))
+    ('.csv', '.csv', '')
+    """
+    if path.suffix.lower() in COMPRESSED_SUFFIXES:
+        path = path.with_suffix("")
+    return path.suffix.lower()
+
+
+class StoredFile:
+    """The content of a file, which is opened once however many passes are made over it.
+
+    Every pass reads by position, so passes may overlap. Opened when first read; `release` closes
+    it until the next pass, as does letting go of it.
+
+    Raises
+    ------
+    InputError
+        When it is missing or may not be read, or is named like a compressed file and is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = -1
+        self._was_there = False
+        self._closing: Any = None
+
+    @property
+    def size(self) -> int:
+        """Its bytes on disk."""
+        return os.fstat(self._opened()).st_size
+
+    def magic(self) -> bytes:
+        """The first bytes as they are on disk."""
+        return os.pread(self._opened(), _START_BYTES, 0)
+
+    @property
+    def compression(self) -> Compression:
+        """How it is compressed."""
+        return compression_of(self.path, self.magic())
+
+    def content(self) -> BinaryIO:
+        """The uncompressed content from its beginning, for one pass."""
+        raw = io.BufferedReader(_Pass(self))
+        return _uncompressed(raw, self.compression)
+
+    def head(self, size: int) -> bytes:
+        """The first `size` bytes of the content, all of it if it is shorter.
+
+        Raises `InputError` when they cannot be read.
+        """
+        try:
+            with self.content() as content:
+                return content.read(size)
+        except DAMAGE as error:
+            raise damaged(self.path, error) from error
+
+    def release(self) -> None:
+        """Close the file; the next pass opens it again."""
+        if self._descriptor >= 0:
+            self._closing()
+            self._descriptor = -1
+
+    def _opened(self) -> int:
+        if self._descriptor < 0:
+            try:
+                self._descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            except OSError as error:
+                raise cannot_open(self.path, error, self._was_there) or error from None
+            self._was_there = True
+            self._closing = weakref.finalize(self, os.close, self._descriptor)
+        return self._descriptor
+
+
+class _Pass(io.RawIOBase):
+    """The bytes of an open file, at a place of its own in it."""
+
+    def __init__(self, file: StoredFile) -> None:
+        self._file, self._at = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}.get(whence, self._file.size)
+        self._at = start + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        n_read = os.preadv(self._file._opened(), [buffer], self._at)
+        self._at += n_read
+        return n_read
+
+
+def _uncompressed(raw: BinaryIO, compression: Compression) -> BinaryIO:
+    if compression == "gzip":
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    return cast(BinaryIO, bz2.BZ2File(raw)) if compression == "bz2" else raw
 
 
 class ByteStream(Protocol):
@@ -41,38 +197,34 @@ class ByteStream(Protocol):
 
 
 class FileBytes:
-    """The uncompressed bytes of a file.
+    """The uncompressed bytes of a file, which may be growing: then its end is waited at.
 
-    Parameters
-    ----------
-    path : Path
-        The file, plain or compressed with gzip or bzip2 (found from its content).
-    growing : bool
-        Whether to wait at the end for more. A compressed file does not grow.
-
-    Raises
-    ------
-    InputError
-        When it is missing, may not be read, is damaged, or becomes shorter while it is read.
+    A compressed file does not grow. Raises `InputError` when it is missing, may not be read, is
+    damaged, or becomes shorter while it is read.
     """
 
     def __init__(self, path: Path, growing: bool) -> None:
         self.title = str(path)
         self._path = path
-        compression = compression_of(path)
-        self._growing = growing and compression is None
         try:
-            self._file = open_plain(path, compression)
-            self.packed_size = path.stat().st_size if compression else None
+            self._raw = path.open("rb")
         except OSError as error:
             raise cannot_open(path, error) or error from None
+        try:
+            compression = compression_of(path, self._raw.peek(_START_BYTES))
+        except BaseException:
+            self._raw.close()
+            raise
+        self._growing = growing and compression is None
+        self._file = _uncompressed(self._raw, compression)
+        self.packed_size = os.fstat(self._raw.fileno()).st_size if compression else None
 
     def read(self, size: int) -> bytes | None:
         """Return up to `size` bytes; None at the end of a file that may grow."""
         data = self._read(size)
         if data or not self._growing:
             return data
-        if os.fstat(self._file.fileno()).st_size < self._file.tell():
+        if os.fstat(self._raw.fileno()).st_size < self._file.tell():
             raise self._shorter()
         return None
 
@@ -83,8 +235,8 @@ class FileBytes:
             return b""
         try:
             self._file.seek(offset - 1)
-        except (EOFError, zlib.error, OSError) as error:
-            raise self._damaged(error) from error
+        except DAMAGE as error:
+            raise damaged(self._path, error) from error
         before = self._read(1)
         if not before:
             raise self._shorter()
@@ -97,18 +249,13 @@ class FileBytes:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+        self._raw.close()
 
     def _read(self, size: int) -> bytes:
         try:
             return self._file.read(size)
-        except (EOFError, zlib.error, OSError) as error:
-            raise self._damaged(error) from error
-
-    def _damaged(self, error: Exception) -> InputError:
-        return cannot_open(self._path, error, was_there=True) or InputError(
-            f"{self._path} is cut short or damaged.",
-            "Copy or write it again; write under another name, and rename it when it is complete.",
-        )
+        except DAMAGE as error:
+            raise damaged(self._path, error) from error
 
     def _shorter(self) -> InputError:
         return InputError(
@@ -120,14 +267,9 @@ class FileBytes:
 class PipeBytes:
     """Bytes that can be read once only, such as standard input, plain or compressed.
 
-    Opening it waits for the first bytes; `start` is what it begins with.
-
-    Parameters
-    ----------
-    pipe : binary file
-    growing : bool
-        Whether `read` returns None where it would have to wait (not on a compressed pipe, and
-        not where the system cannot tell).
+    Opening it waits for the first bytes; `start` is what it begins with. Where it is growing,
+    `read` returns None where it would have to wait (not on a compressed pipe, and not where the
+    system cannot tell).
     """
 
     title = "Standard input"
@@ -158,7 +300,7 @@ class PipeBytes:
                 data = self._pipe.some(size)
             else:
                 data = self._content.read1(size)
-        except (EOFError, zlib.error, OSError) as error:
+        except DAMAGE as error:
             raise InputError(
                 f"Standard input cannot be uncompressed: {error}.", "Send it again from the start."
             ) from error

@@ -1,7 +1,9 @@
 """Single cells: what counts as empty, as a number, as a date; errors that name the cell."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from rareclass.errors import InputError
@@ -36,6 +38,7 @@ DATE_FORMATS = (
 # Near the largest 32-bit float: a number beyond it is taken for a fault in the file.
 LARGEST_NUMBER = 3.0e38
 MANY_VALUES = 20
+_SHOWN = 60  # characters of a cell in a message
 # 1,234 and 1,234,567.8 and 0,5 and 1.234,5
 _COMMA_NUMBER = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+,\d+|\d{1,3}(\.\d{3})+,\d+)$"
 
@@ -125,6 +128,13 @@ def without_empty_marks(cells: pl.Series) -> pl.Series:
     return kept.to_series().alias(cells.name)
 
 
+def shown(cell: Any) -> str:
+    """Return the cell as a user would know it, cut to a length that can be read."""
+    plain = cell.item() if isinstance(cell, np.generic) else cell
+    text = repr(plain)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
 def is_text_type(dtype: pl.DataType) -> bool:
     """Whether cells of this type are words."""
     return dtype in (pl.String, pl.Categorical, pl.Enum)
@@ -157,7 +167,7 @@ def read_numbers(cells: pl.Series, first_row: int) -> pl.Series:
         position = int(is_text.arg_max() or 0)
         raise InputError(
             f"Column {cells.name!r} holds text at row {first_row + position}: "
-            f"{cells[position]!r}, where the model was trained on numbers.",
+            f"{shown(cells[position])}, where the model was trained on numbers.",
             "Correct that cell, or leave it empty if the value is not known.",
         )
     numbers = numbers.fill_nan(None)
@@ -195,7 +205,7 @@ def read_dates(cells: pl.Series, date_format: str | None, first_row: int) -> pl.
     if wrong.any():
         position = int(wrong.arg_max() or 0)
         raise InputError(
-            f"Column {cells.name!r} holds {cells[position]!r} at row {first_row + position}, "
+            f"Column {cells.name!r} holds {shown(cells[position])} at row {first_row + position}, "
             f"which is not a date written as {date_format}.",
             "Correct that cell, or leave it empty if the date is not known.",
         )

@@ -8,7 +8,7 @@ from typing import Literal
 import polars as pl
 
 from rareclass.errors import InputError
-from rareclass.tables.cells import CellProfile, is_text_type
+from rareclass.tables.cells import CellProfile, is_text_type, shown
 from rareclass.tables.column_facts import HIGH_CARDINALITY, ColumnFacts
 
 Kind = Literal[
@@ -50,22 +50,8 @@ _CAMEL_ID_NAME = re.compile(r"[a-z](Id|ID|Key)$")
 class Column:
     """One column of the training table.
 
-    Attributes
-    ----------
-    name : str
-        Its name in the file.
-    kind : Kind
-        What it holds.
-    treatment : str
-        What is done with it, in words.
-    n_missing : int
-        Number of empty cells.
-    n_distinct : int
-        Number of distinct values.
-    reads_as : Reading
-        What its cells are read as.
-    date_format : str or None
-        How its dates are written, when they are text.
+    `treatment` says in words what is done with it; its counts are of empty cells and of distinct
+    values; `date_format` is how its dates are written, when they are text.
     """
 
     name: str
@@ -85,26 +71,10 @@ class Column:
 def type_of_text_column(
     name: str, profile: CellProfile, forced_categories: Sequence[str]
 ) -> tuple[Reading, str | None]:
-    """Decide what the text cells of a column are read as.
+    """Decide what the text cells of a column are read as, and how its dates are written.
 
-    Parameters
-    ----------
-    name : str
-        The column.
-    profile : CellProfile
-        What its cells look like.
-    forced_categories : sequence of str
-        Columns that the user declared to be categories.
-
-    Returns
-    -------
-    reads_as : Reading
-    date_format : str or None
-
-    Raises
-    ------
-    InputError
-        When nearly all cells are numbers and a few are text, or numbers are written with commas.
+    Raises `InputError` when nearly all cells are numbers and a few are text, or numbers are written
+    with commas.
     """
     if name in forced_categories or profile.n_present == 0:
         return "string", None
@@ -115,7 +85,7 @@ def type_of_text_column(
     if profile.n_numbers + profile.n_comma_numbers == profile.n_present:
         raise InputError(
             f"Column {name!r} holds numbers with commas, which may mean decimals or thousands: "
-            f"{profile.first_text!r} at row {profile.first_text_row}.",
+            f"{shown(profile.first_text)} at row {profile.first_text_row}.",
             f"Write them with a decimal point and nothing else; --category {name} takes the "
             f"column as categories, --drop {name} leaves it out.",
         )
@@ -123,11 +93,30 @@ def type_of_text_column(
     if share >= NUMBER_SHARE and profile.has_many_values:
         raise InputError(
             f"Column {name!r} holds text at row {profile.first_text_row}: "
-            f"{profile.first_text!r} ({share:.1%} of its cells are numbers).",
+            f"{shown(profile.first_text)} ({share:.1%} of its cells are numbers).",
             f"Correct that cell or leave it empty; --category {name} takes the column as "
             f"categories, --drop {name} leaves it out.",
         )
     return "string", None
+
+
+def note_of_numbers(name: str, profile: CellProfile) -> str | None:
+    """Return what to tell of a column that is taken as words though most of its cells are numbers.
+
+    Examples
+    --------
+    >>> note_of_numbers("a", CellProfile(10, 9, 9, [], "abc", 4))
+    "column 'a' is taken as categories: 90.0% of its cells are numbers, but not 'abc' at row 4. \
+Leave such cells empty to have it read as numbers."
+    """
+    n_text = profile.n_present - profile.n_numbers
+    if profile.n_numbers <= n_text or not n_text:
+        return None
+    return (
+        f"column {name!r} is taken as categories: {profile.n_numbers / profile.n_present:.1%} of "
+        f"its cells are numbers, but not {shown(profile.first_text)} at row "
+        f"{profile.first_text_row:,}. Leave such cells empty to have it read as numbers."
+    )
 
 
 def describe_column(
@@ -139,18 +128,8 @@ def describe_column(
 ) -> Column:
     """Say what a typed column holds and what will be done with it.
 
-    Parameters
-    ----------
-    facts : ColumnFacts
-        What is known about the column, after its text has been read as numbers or dates.
-    integers : bool
-        Whether its numbers are whole as written in the file.
-    date_format : str or None
-        How its dates were written.
-    forced_category : bool
-        Whether the user declared it to be a category.
-    kept : bool
-        Whether the user wants it used even if it looks like an identifier.
+    `integers`: its numbers are whole as written in the file. `kept`: it is to be used even if it
+    looks like an identifier.
     """
     kind, treatment = _kind_of(facts, integers and not kept, forced_category)
     if kind == "id-like" and kept:

@@ -1,252 +1,335 @@
-"""Text tables with any separator, plain or compressed, read one batch of rows at a time."""
+"""CSV as batches of rows: whole blocks of text at a time, cut where rows end."""
 
+import codecs
 import csv
 import io
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-import polars as pl
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rareclass.errors import InputError
-from rareclass.tables.compressed import compression_of, open_plain
-from rareclass.tables.opening import cannot_open
-
-SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
-_SAMPLE_BYTES = 1 << 18
-_BLOCK_BYTES = 8 << 20
-_CELL_WITH_COMMA = r"^(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)$"
-_COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
-# 1,234 may be either; 1,234,567 and 1,234.5 can only have thousands set off by commas.
-_MAYBE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-_SURELY_THOUSANDS = re.compile(
-    r"[+-]?[1-9]\d{0,2}(?:,\d{3}){2,}(?:\.\d*)?|[+-]?[1-9]\d{0,2},\d{3}\.\d+"
+from rareclass.tables.byte_streams import DAMAGE, StoredFile, damaged
+from rareclass.tables.dialect import (
+    COMMA_CELL,
+    ROW_LIMIT,
+    SAMPLE_BYTES,
+    UNCLOSED,
+    UTF8_MARK,
+    UTF16_MARKS,
+    Dialect,
+    dialect_of,
+    no_text,
 )
-_POINT_NUMBER = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
+
+_BLOCK_BYTES = 8 << 20
+_COMMA_CELL = f"^{COMMA_CELL}$"
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_BAD_CELL = re.compile(
+    r"In CSV column #(\d+): Row #(\d+): .*?(?:invalid value '(.*)')?$", re.DOTALL
+)
+_BAD_NUMBER = re.compile(r"Failed to parse string: '(.*)' as a scalar of type double", re.DOTALL)
+
+
+class _Block(NamedTuple):
+    """Whole rows as UTF-8, and the line of the file that they begin at."""
+
+    text: bytes
+    line: int
 
 
 class CsvFile:
-    """A text table whose first line names the columns; every cell is read as text.
+    """A text table whose first line names the columns.
 
-    Where cells are not separated by commas and numbers are written with a decimal comma, such
-    cells are handed out with a point: 1.5 for 1,5. Blank lines before the header are skipped.
-
-    Parameters
-    ----------
-    path : Path
-        The file, plain or compressed with gzip or bzip2 (found from its content).
-    separator : str, optional
-        What separates the cells; by default found out.
-
-    Raises
-    ------
-    InputError
-        When it has no header line, is binary, or its compression is damaged.
+    It is read in blocks that end where a row ends, by the thread that asks for them: no other one
+    is left when reading stops early. A row may be as long as two blocks, 16 MiB. Raises
+    `InputError` when it has no header line, is binary, or its compression is damaged.
     """
 
     format_name = "CSV"
 
-    def __init__(self, path: Path, separator: str | None = None) -> None:
+    def __init__(
+        self, path: Path, separator: str | None = None, stored: StoredFile | None = None
+    ) -> None:
         self.path = path
-        self._compression = compression_of(path)
-        sample = self._read_sample()
-        self._encoding = _encoding_of(sample)
-        if b"\0" in sample and self._encoding != "utf-16":
-            raise InputError(f"{path} is not a text file.", "Give a CSV, Parquet or svmlight file.")
-        text = sample.decode(self._encoding, errors="replace")
-        if not text.strip():
-            raise InputError(f"{path} holds no text.", "Check how it was made or copied.")
-        self.separator = separator or separator_of(text)
-        names, self._header_lines = _first_record(path, text, self.separator)
-        self.columns = checked_column_names(path, names)
-        self._has_decimal_commas = has_decimal_commas(text, self.separator)
-        self._sample_lines = max(1, sample.count(b"\n"))
-        self._sample_size = len(sample)
+        self.stored = stored or StoredFile(path)
+        size, dialect = SAMPLE_BYTES, None
+        while dialect is None:
+            sample = self.stored.head(size)
+            is_whole = len(sample) < size
+            if b"\0" in sample and sample[:2] not in UTF16_MARKS:
+                raise no_text(str(path))
+            dialect = dialect_of(str(path), sample, is_whole or size > ROW_LIMIT, separator)
+            size *= 4
+        self.dialect: Dialect = dialect
+        self.columns, self.notes = dialect.names, dialect.notes
+        self._sample = len(sample), max(1, sample.count(b"\n")), is_whole
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk."""
+        return self.stored.size
 
     def estimate_rows(self) -> int:
         """Return about the number of rows, from the length of the first lines."""
-        if self._sample_size < _SAMPLE_BYTES:
-            return max(0, self._sample_lines - 1)
-        return int(self._plain_size() / self._sample_size * self._sample_lines)
+        size, lines, is_whole = self._sample
+        if is_whole:
+            return max(0, lines - 1)
+        return int(self._plain_size(size) / size * lines)
+
+    def release(self) -> None:
+        """Close the file until it is read again."""
+        self.stored.release()
 
     def batches(
-        self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
-    ) -> Iterator[pl.DataFrame]:
-        """Yield the rows in file order as text, `batch_rows` or fewer at a time."""
-        wanted = list(self.columns if columns is None else columns)
+        self,
+        columns: Sequence[str],
+        batch_rows: int,
+        types: Mapping[str, pa.DataType] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in file order, `batch_rows` or fewer at a time.
+
+        Cells are text, those of columns with a type in `types` are float64 and null where empty.
+
+        Raises
+        ------
+        InputError
+            Naming row, line and cell.
+        """
+        n_rows = 0
         try:
-            with self._open() as file:
-                yield from self._batches_of(file, wanted, batch_rows)
+            with self.stored.content() as content:
+                for block in self._blocks(content):
+                    table = self._table(block, list(columns), types or {}, n_rows)
+                    n_rows += table.num_rows
+                    yield from table.to_batches(batch_rows)
+        except DAMAGE as error:
+            raise damaged(self.path, error) from error
+
+    def _plain_size(self, sample_size: int) -> int:
+        if self.stored.compression is None:
+            return self.n_bytes
+        packed = len(zlib.compress(self.stored.head(sample_size)))
+        return int(self.n_bytes * sample_size / packed)
+
+    def _blocks(self, content: BinaryIO) -> Iterator[_Block]:
+        """Yield the text after the header line."""
+        separator = self.dialect.separator.encode()
+        line, header_lines, rest = 1, self.dialect.header_lines, b""
+        for data in self._utf8(content):
+            rest += data
+            while header_lines and data:
+                end = _LINE_END.search(rest)
+                if end is None or (end.end() == len(rest) and rest.endswith(b"\r")):
+                    break
+                rest, header_lines, line = rest[end.end() :], header_lines - 1, line + 1
+            if header_lines and data:
+                continue
+            cut = len(rest) if not data else _row_end(rest, separator)
+            if not cut and len(rest) > ROW_LIMIT:
+                raise self._too_long(rest, line)
+            if cut and not header_lines:
+                yield _Block(rest[:cut], line)
+                line += rest.count(b"\n", 0, cut)
+                rest = rest[cut:]
+
+    def _utf8(self, content: BinaryIO) -> Iterator[bytes]:
+        """Yield the text as UTF-8 without a mark, a block at a time; at last nothing at all."""
+        encoding = self.dialect.encoding
+        is_wide = encoding.startswith("utf-16")
+        errors = "surrogatepass" if is_wide else "strict"
+        decoder = codecs.getincrementaldecoder(encoding)(errors)
+        is_first = True
+        while raw := content.read(_BLOCK_BYTES):
+            if is_first:
+                raw = raw[2:] if is_wide else raw.removeprefix(UTF8_MARK)
+                is_first = False
+            if encoding != "utf-8":
+                raw = self._transcoded(decoder, raw)
+            if raw:
+                yield raw
+        self._transcoded(decoder, b"", is_last=True)
+        yield b""
+
+    def _transcoded(
+        self, decoder: codecs.IncrementalDecoder, raw: bytes, is_last: bool = False
+    ) -> bytes:
+        try:
+            return decoder.decode(raw, is_last).encode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.path} is text of several encodings: its beginning is "
+                f"{self.dialect.encoding}, which {error.object[error.start : error.end]!r} is not.",
+                "Write it in one, UTF-8 for instance.",
+            ) from None
+
+    def _table(
+        self,
+        block: _Block,
+        columns: list[str],
+        types: Mapping[str, pa.DataType],
+        n_before: int,
+        threads: bool = True,
+    ) -> pa.Table:
+        as_text = self.dialect.decimal_commas
+        read = {name: pa.large_string() if as_text else types.get(name) for name in columns}
+        every = {name: read.get(name) or pa.large_string() for name in self.columns}
+        try:
+            table = pa_csv.read_csv(
+                pa.BufferReader(block.text),
+                read_options=pa_csv.ReadOptions(
+                    block_size=len(block.text), column_names=self.columns, use_threads=threads
+                ),
+                parse_options=pa_csv.ParseOptions(
+                    delimiter=self.dialect.separator, newlines_in_values=True
+                ),
+                convert_options=pa_csv.ConvertOptions(
+                    column_types=every, include_columns=columns, strings_can_be_null=False
+                ),
+            )
         except pa.ArrowException as error:
-            raise self._unreadable(error) from error
-        except (EOFError, zlib.error, OSError) as error:
-            raise self._damaged(error) from error
+            if threads and types:
+                # One thread alone knows the row.
+                return self._table(block, columns, types, n_before, threads=False)
+            raise self._unreadable(error, block, n_before) from error
+        if not as_text:
+            return table
+        for place, name in enumerate(columns):
+            cells = pc.replace_substring_regex(table.column(name), _COMMA_CELL, r"\1.\2")
+            if name in types:
+                cells = self._as_numbers(cells, name, n_before)
+            table = table.set_column(place, name, cells)
+        return table
 
-    def _batches_of(
-        self, file: BinaryIO, wanted: list[str], batch_rows: int
-    ) -> Iterator[pl.DataFrame]:
-        reader = pa_csv.open_csv(
-            file,
-            read_options=pa_csv.ReadOptions(
-                block_size=_BLOCK_BYTES,
-                column_names=self.columns,
-                skip_rows=self._header_lines,
-                encoding=self._encoding,
-                use_threads=False,
-            ),
-            parse_options=pa_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(self.columns, pa.large_string()),
-                include_columns=wanted,
-                strings_can_be_null=False,
-            ),
-        )
-        with reader:
-            for block in reader:
-                frame = pl.from_arrow(block)
-                assert isinstance(frame, pl.DataFrame)
-                if self._has_decimal_commas:
-                    frame = frame.with_columns(pl.all().str.replace(_CELL_WITH_COMMA, "$1.$2"))
-                for start in range(0, frame.height, batch_rows):
-                    yield frame.slice(start, batch_rows)
-
-    def _open(self) -> BinaryIO:
-        return open_plain(self.path, self._compression)
-
-    def _read_sample(self) -> bytes:
+    def _as_numbers(self, cells: pa.ChunkedArray, name: str, n_before: int) -> pa.ChunkedArray:
+        cells = pc.utf8_trim_whitespace(cells)
+        empty = pa.array(pa_csv.ConvertOptions().null_values, cells.type)
+        cells = pc.if_else(pc.is_in(cells, empty), pa.scalar(None, cells.type), cells)
         try:
-            with self._open() as file:
-                return file.read(_SAMPLE_BYTES)
-        except (EOFError, zlib.error, OSError) as error:
-            raise self._damaged(error) from error
+            return cells.cast(pa.float64())
+        except pa.ArrowInvalid as error:
+            found = _BAD_NUMBER.search(str(error))
+            cell = found[1] if found else ""
+            raise self._no_number(
+                name, cell, n_before + pc.index(cells, cell).as_py() + 1
+            ) from None
 
-    def _plain_size(self) -> int:
-        size = self.path.stat().st_size
-        if self._compression is None or self._sample_size < _SAMPLE_BYTES:
-            return max(size, self._sample_size)
-        packed = len(zlib.compress(self._read_sample()))
-        return int(size * self._sample_size / packed)
-
-    def _damaged(self, error: Exception) -> InputError:
-        return cannot_open(self.path, error, was_there=True) or InputError(
-            f"{self.path} is cut short or damaged ({self._compression or 'plain text'}).",
-            "Copy or write it again.",
+    def _too_long(self, rest: bytes, line: int) -> InputError:
+        reason = UNCLOSED if rest.count(b'"') % 2 else "was it meant to be one?"
+        return InputError(
+            f"{self.path}: the row that begins at line {line:,} is longer than "
+            f"{ROW_LIMIT >> 20} MiB ({reason}).",
+            "Close the quote, shorten its cells, or take the row out.",
         )
 
-    def _unreadable(self, error: Exception) -> InputError:
-        reason = str(error).splitlines()[0].removeprefix("CSV parse error: ")
-        if "invalid UTF8" in reason or "codec can't decode" in reason:
+    def _no_number(self, name: str, cell: str, row: int) -> InputError:
+        return InputError(
+            f"{self.path}: column {name!r} holds {cell!r} at row {row:,} (the first row is 1), "
+            "which is not a number.",
+            "Correct that cell, leave the column out with columns=, or use the command line, "
+            "which encodes tables.",
+        )
+
+    def _unreadable(self, error: Exception, block: _Block, n_before: int) -> InputError:
+        """What is wrong in a block, with the row where it is."""
+        reason = str(error)
+        found = _BAD_CELL.match(reason)
+        if found and found[3] is not None:
+            return self._no_number(self.columns[int(found[1])], found[3], n_before + int(found[2]))
+        row, line, cells = _first_fault(block, self.dialect.separator, len(self.columns))
+        if cells is None and "UTF8" in reason:
             return InputError(
-                f"{self.path} is not UTF-8 text.",
+                f"{self.path} is not UTF-8 text at row {row + n_before:,} (line {line:,}).",
                 "Convert it: iconv -f latin1 -t utf-8 OLD > NEW",
             )
-        if "Empty CSV" in reason:
-            return InputError(f"{self.path} has a header line but no rows.", "")
+        if cells is None:
+            where = reason.splitlines()[0].removeprefix("CSV parse error: ")[:300]
+        else:
+            shown = self.dialect.separator.join(cells)
+            where = (
+                f"Expected {len(self.columns)} columns, got {len(cells)} at row "
+                f"{row + n_before:,} (line {line:,}): {shown[:200]}"
+            )
         return InputError(
-            f"{self.path} cannot be read as a table separated by {self.separator!r}: "
-            f"{reason[:300]}",
+            f"{self.path} cannot be read as a table separated by {self.dialect.separator!r}: "
+            f"{where}",
             "Every row needs as many cells as the header line; quote cells that hold separators.",
         )
 
 
-def _encoding_of(sample: bytes) -> str:
-    if sample[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16"
-    if sample[:3] == b"\xef\xbb\xbf":
-        return "utf-8-sig"
-    try:
-        # The sample may end inside a character: four bytes are the longest.
-        sample[: max(0, len(sample) - 4)].decode("utf-8")
-    except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8"
+def _first_fault(block: _Block, separator: str, width: int) -> tuple[int, int, list[str] | None]:
+    """Return row, line and cells of the first row that has not `width` of them.
 
-
-def separator_of(text: str) -> str:
-    """Return the separator under which most of the first lines have the header's cell count."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    lines = lines[:-1][:200] or lines[:1]
-
-    def agreement(separator: str) -> tuple[float, int]:
-        rows = _records("\n".join(lines), separator)
-        width = len(rows[0]) if rows else 1
-        if width < 2:
-            return (0.0, 0)
-        return (round(sum(len(row) == width for row in rows) / len(rows), 1), width)
-
-    best = max(SEPARATORS, key=agreement)
-    return best if agreement(best)[1] > 1 else ","
-
-
-def _records(text: str, separator: str) -> list[list[str]]:
-    """Return the rows that are not empty, as far as the text can be read."""
-    rows: list[list[str]] = []
-    try:
-        for row in csv.reader(io.StringIO(text, newline=None), delimiter=separator):
-            if row:
-                rows.append(row)
-    except csv.Error:  # such as a quoted cell that never ends
-        pass
-    return rows
-
-
-def _first_record(path: Path, text: str, separator: str) -> tuple[list[str], int]:
-    """Return the first row with something in it, and the lines of the file up to its end."""
-    reader = csv.reader(io.StringIO(text, newline=None), delimiter=separator)
-    try:
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                return [name.strip() for name in row], reader.line_num
-    except csv.Error as error:
-        raise InputError(
-            f"The header line of {path} cannot be read: {error}.", "Check its quotes."
-        ) from error
-    raise InputError(f"{path} has no header line.", "Put one with the column names first.")
-
-
-def has_decimal_commas(text: str, separator: str) -> bool:
-    """Whether a comma within digits marks decimals, judged from the first lines.
-
-    Where all that is there could be thousands as well, it does in files that are separated by
-    semicolons: those are written where the comma marks decimals.
+    Cells are None where all rows have: then it is the first row that is not UTF-8.
     """
-    if separator == ",":
-        return False
-    cells = [cell.strip() for row in _records(text, separator)[1:5001] for cell in row]
-    if any(_SURELY_THOUSANDS.fullmatch(cell) for cell in cells):
-        return False
-    if any(_COMMA_NUMBER.fullmatch(c) and not _MAYBE_THOUSANDS.fullmatch(c) for c in cells):
-        return True
-    return separator == ";" and not any(_POINT_NUMBER.fullmatch(cell) for cell in cells)
-
-
-def checked_column_names(path: Path, names: list[str]) -> list[str]:
-    """Return the names of a header line, empty ones filled in; it must be one, and none twice."""
-    if all(_is_number(name) for name in names):
-        raise InputError(
-            f"The first line of {path} holds numbers, not column names: {', '.join(names[:4])}.",
-            "Put a header line with the column names first.",
-        )
-    seen: set[str] = set()
-    for position, name in enumerate(names, start=1):
-        if not name:
-            # pandas writes its index under an empty name.
-            name = names[position - 1] = f"column_{position}"
-        if name in seen:
-            raise InputError(
-                f"{path} has two columns named {name!r}.", "Rename one in the header line."
-            )
-        seen.add(name)
-    return names
-
-
-def _is_number(text: str) -> bool:
+    text = block.text.decode("utf-8", "surrogateescape")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    not_utf8 = (0, 0)
+    row, line = 0, block.line
     try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        for cells in reader:
+            if cells:
+                row += 1
+                if not_utf8 == (0, 0) and any("\udc80" <= c <= "\udcff" for c in "".join(cells)):
+                    not_utf8 = (row, line)
+                if len(cells) != width:
+                    return row, line, cells
+            line = block.line + reader.line_num
+    except csv.Error:
+        pass
+    return *not_utf8, None
+
+
+def _row_end(text: bytes, separator: bytes) -> int:
+    """Return how many bytes at the beginning are whole rows; `text` begins with a row.
+
+    Where every quote opens a cell, closes one or is doubled, line ends between them are row ends.
+    Any other quote is a letter: then the cells are gone through one by one.
+    """
+    if b'"' not in text:
+        return _line_end(text, 0, len(text))
+    letters = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(letters == ord('"'))
+    opening, closing = quotes[::2], quotes[1::2]
+    beside = np.isin(np.arange(256), list(separator + b'\r\n"'))
+    before = beside[letters[opening - 1]] | (opening == 0)
+    after = beside[letters[np.minimum(closing + 1, len(text) - 1)]]
+    if not (before.all() and after.all()):
+        return _row_end_by_cells(text, separator)
+    # What lies outside of quotes, the last first.
+    starts = np.concatenate([[0], closing + 1])
+    ends = opening if len(opening) > len(closing) else np.append(opening, len(text))
+    for start, end in zip(starts[::-1].tolist(), ends[::-1].tolist(), strict=True):
+        found = _line_end(text, start, end)
+        if found:
+            return found
+    return 0
+
+
+def _line_end(text: bytes, start: int, end: int) -> int:
+    """Return where the last line end within a part of the text ends, 0 for none."""
+    found = text.rfind(b"\n", start, end)
+    if found < 0 and b"\n" not in text:
+        # Lines of old Macs; the last letter may be the first of a Windows line end.
+        found = text.rfind(b"\r", start, min(end, len(text) - 1))
+    return found + 1
+
+
+def _row_end_by_cells(text: bytes, separator: bytes) -> int:
+    stop = re.escape(separator)
+    cell = re.compile(
+        rb'(?:"(?>[^"]|"")*+(?:"[^%s\r\n]*+|\Z)|[^%s\r\n]*+)(%s|\r\n|\n|\r(?!\Z))'
+        % (stop, stop, stop)
+    )
+    place, end = 0, 0
+    while found := cell.match(text, place):
+        place = found.end()
+        if found[1] != separator:
+            end = place
+    return end

@@ -1,10 +1,8 @@
 """CSV: rows read one by one, so that every row has its line and its byte offset."""
 
 import csv
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, repeat
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,38 +10,24 @@ import numpy as np
 from rareclass.errors import InputError
 from rareclass.tables.batch import columns_fault, object_columns
 from rareclass.tables.byte_streams import ByteStream
-from rareclass.tables.csv_file import checked_column_names, has_decimal_commas, separator_of
-from rareclass.tables.text_lines import BLOCK_BYTES
-from rareclass.tables.text_source import NOT_UTF8, TakenRows, TextSource
-
-_SAMPLE_BYTES = 1 << 18
-_NUL = "holds a NUL byte: was the file written completely?"
-_UNCLOSED = "a quote is opened and not closed"
-_COMMA_NUMBER = re.compile(r"(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)")
+from rareclass.tables.dialect import (
+    NOT_UTF8,
+    NUL,
+    ROW_LIMIT,
+    SAMPLE_BYTES,
+    UNCLOSED,
+    dialect_of,
+    with_points,
+)
+from rareclass.tables.text_source import BLOCK_BYTES, TakenRows, TextSource
 
 
 class CsvSource(TextSource):
-    """Rows from CSV text; every cell is text, as it stands.
+    """Rows from CSV text; every cell is text, as it stands but for decimal commas.
 
-    The first line with something in it names the columns. Empty lines are no rows. Where cells
-    are not separated by commas and numbers are written with a decimal comma, such cells are
-    handed out with a point, as `rareclass.tables.csv_file.CsvFile` does.
-
-    Parameters
-    ----------
-    stream : ByteStream
-    name : str
-    position : dict or None
-    columns : sequence of str, optional
-        The columns to hand out. Rows of a text whose header names others are rejected.
-    separator : str, optional
-        Found out by default.
-    block_bytes : int
-
-    Raises
-    ------
-    InputError
-        By `find_header` and `read`, when there is no header line, or it cannot be one.
+    How it is written is found out as `rareclass.tables.dialect` does it, from as much of its
+    beginning as is there. Empty lines are no rows. Where the header does not have the columns that
+    are asked for, all rows are rejected.
     """
 
     def __init__(
@@ -69,10 +53,7 @@ class CsvSource(TextSource):
     def find_header(self) -> None:
         """Read the header line if it is there and was not read before.
 
-        Raises
-        ------
-        InputError
-            When there will be none, or it cannot be one.
+        Raises `InputError` when there will be none, or it cannot be one.
         """
         if self._header is None:
             self._read_header()
@@ -82,7 +63,7 @@ class CsvSource(TextSource):
         self._separator = position["separator"]
         self._decimal_commas = position["decimal_commas"]
         self._set_header(position["header"])
-        self._go_to(position["offset"], position["line"])
+        self._go_to(position)
 
     def _position(self) -> dict[str, Any]:
         return {
@@ -99,64 +80,29 @@ class CsvSource(TextSource):
         self._fault = columns_fault(self.columns, names)
 
     def _read_header(self) -> None:
-        """Find the separator and the columns, if the header line is there."""
-        n_bytes = sum(map(len, self._lines.ahead))
-        n_lines = len(self._lines.ahead)
-        while n_bytes < _SAMPLE_BYTES and self._lines.fill():
-            n_bytes += sum(map(len, self._lines.ahead[n_lines:]))
-            n_lines = len(self._lines.ahead)
-        sample = b"".join(self._lines.ahead)[:_SAMPLE_BYTES]
-        text = sample.decode("utf-8", errors="replace")
-        if not text.strip():
-            if self._lines.ended:
-                raise InputError(
-                    f"{self._stream.title} holds no text.", "Check how it was made or copied."
-                )
-            return
-        separator = self._separator or separator_of(text)
-        found = self._first_record(separator)
-        if found is None:
-            return
-        names, n_lines = found
-        names = checked_column_names(Path(self._stream.title), [name.strip() for name in names])
-        if self._separator is None:
-            self._separator = separator
-        if self._decimal_commas is None:
-            self._decimal_commas = has_decimal_commas(text, separator)
-        self._lines.take(n_lines)
-        self._set_header(names)
-
-    def _first_record(self, separator: str) -> tuple[list[str], int] | None:
-        """Return the first row with something in it, and the lines up to its end."""
-        reader = csv.reader(self._texts(0), delimiter=separator)
-        try:
-            for row in reader:
-                if self._ran_out and not self._lines.ended:
-                    return None
-                if any(cell.strip() for cell in row):
-                    marks = [why for at, why in self._marks.items() if at < reader.line_num]
-                    if _NUL in marks:
-                        raise self._no_text()
-                    if marks or self._ran_out:
-                        raise csv.Error(marks[0] if marks else _UNCLOSED)
-                    return row, reader.line_num
-        except csv.Error as error:
-            if _NUL in self._marks.values():
-                raise self._no_text() from None
+        """Find out how the text is written, if its header line is there."""
+        lines, size, found = self._lines, SAMPLE_BYTES, None
+        while found is None:
+            while sum(map(len, lines.ahead)) < size and lines.fill():
+                pass
+            sample = b"".join(lines.ahead)
+            is_whole = (lines.ended and len(sample) < size) or size > ROW_LIMIT
+            found = dialect_of(self._stream.title, sample[:size], is_whole, self._separator)
+            if found is None and len(sample) < size:
+                return
+            size *= 4
+        head = b"".join(lines.ahead[: found.header_lines])
+        if b"\r" in head.replace(b"\r\n", b""):
             raise InputError(
-                f"The header line of {self._stream.title} cannot be read: {error}.",
-                "Check its quotes.",
-            ) from error
-        if self._lines.ended:
-            raise InputError(
-                f"{self._stream.title} has no header line.", "Put one with the column names first."
+                f"The lines of {self._stream.title} end as on old Macs, with \\r alone.",
+                "Convert it: tr '\\r' '\\n' < OLD > NEW",
             )
-        return None
-
-    def _no_text(self) -> InputError:
-        return InputError(
-            f"{self._stream.title} is not a text file.", "Give CSV, JSON lines or Parquet."
-        )
+        if lines.encoding == "utf-8" and found.encoding == "cp1252":
+            lines.recode(found.encoding)
+        self._separator, self._decimal_commas = found.separator, found.decimal_commas
+        self.notes = found.notes
+        lines.take(found.header_lines)
+        self._set_header(found.names)
 
     def _texts(self, at: int) -> Iterator[str]:
         """Yield the lines from line `at` ahead on, and note those with something wrong."""
@@ -171,7 +117,7 @@ class CsvSource(TextSource):
                     self._marks[at] = NOT_UTF8
                     text = raw.decode("utf-8", errors="surrogateescape")
                 if "\0" in text:
-                    self._marks[at] = _NUL
+                    self._marks[at] = NUL
                 at += 1
                 yield text
             if at == len(lines.ahead) and not lines.fill():
@@ -231,7 +177,7 @@ class CsvSource(TextSource):
                 if self._ran_out:
                     if not self._lines.ended:
                         return at, False
-                    raise csv.Error(_UNCLOSED)
+                    raise csv.Error(UNCLOSED)
                 end = start + reader.line_num
                 if len(row) == width and not self._marks and self._fault is None:
                     taken.rows.append(row)
@@ -245,8 +191,10 @@ class CsvSource(TextSource):
                     return at, False
         except csv.Error as error:
             reason = str(error)
-            if "limit" in reason and start + reader.line_num > at + 1:
-                reason = _UNCLOSED
+            if "limit" in reason:
+                is_one_line = start + reader.line_num <= at + 1
+                long = f"a cell of more than {csv.field_size_limit():,} characters"
+                reason = long if is_one_line else UNCLOSED
             self._reject(taken, first_line + at, reason, self._lines.ahead[at])
             return at + 1, True
         return at, False
@@ -282,10 +230,5 @@ class CsvSource(TextSource):
 
     def _cells(self, cells: Sequence[str]) -> Any:
         if self._decimal_commas:
-            cells = [_with_point(cell) if "," in cell else cell for cell in cells]
+            cells = with_points(cells)
         return np.fromiter(cells, dtype=object, count=len(cells))
-
-
-def _with_point(cell: str) -> str:
-    found = _COMMA_NUMBER.fullmatch(cell)
-    return f"{found[1]}.{found[2]}" if found else cell

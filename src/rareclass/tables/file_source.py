@@ -6,24 +6,18 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from rareclass.errors import InputError
 from rareclass.tables.batch import Batch
-from rareclass.tables.byte_streams import ByteStream, FileBytes, PipeBytes
-from rareclass.tables.compressed import plain_suffix
+from rareclass.tables.byte_streams import ByteStream, FileBytes, PipeBytes, plain_suffix
 from rareclass.tables.csv_source import CsvSource
+from rareclass.tables.dialect import UTF8_MARK, UTF16_MARKS
+from rareclass.tables.folders import (
+    SNIFFED_BYTES,
+    SVMLIGHT_SUFFIXES,
+    format_of_name,
+    looks_like_svmlight,
+)
 from rareclass.tables.jsonl_source import JsonLinesSource
 from rareclass.tables.parquet_source import ParquetSource
-from rareclass.tables.text_lines import BLOCK_BYTES
-from rareclass.tables.text_source import TextSource
-
-FORMAT_OF_SUFFIX = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
+from rareclass.tables.text_source import BLOCK_BYTES, TextSource
 
 
 class Reading(NamedTuple):
@@ -57,6 +51,7 @@ class FileSource(Protocol):
     """
 
     columns: Any
+    notes: tuple[str, ...]
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next records."""
@@ -78,7 +73,7 @@ def open_file(
     InputError
         When it is missing or not what its suffix says, or belongs to another position.
     """
-    file_format = FORMAT_OF_SUFFIX.get(plain_suffix(path)) or _format_of_content(path)
+    file_format = format_of_name(path) or _format_of_content(path)
     _check_format(file_format, position, str(path))
     if file_format == "parquet":
         return ParquetSource(path, name, position, reading.columns, reading.exact_columns)
@@ -133,11 +128,18 @@ def _check_format(file_format: str, position: dict[str, Any] | None, title: str)
 def _format_of_content(path: Path) -> str:
     stream = FileBytes(path, growing=False)
     try:
-        start = stream.read(1 << 12) or b""
+        start = stream.read(SNIFFED_BYTES) or b""
     finally:
         stream.close()
+    if plain_suffix(path) in SVMLIGHT_SUFFIXES or looks_like_svmlight(start):
+        raise InputError(
+            f"{path} is an svmlight file, which cannot be read as a stream.",
+            "Give CSV, JSON lines or Parquet; fit, score and evaluate read svmlight.",
+        )
     return "parquet" if start.startswith(b"PAR1") else _format_of_text(start)
 
 
 def _format_of_text(start: bytes) -> str:
-    return "jsonl" if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") else "csv"
+    if start[:2] in UTF16_MARKS:
+        start = start[2 : len(start) // 2 * 2].decode(UTF16_MARKS[start[:2]], "replace").encode()
+    return "jsonl" if start.removeprefix(UTF8_MARK).lstrip().startswith(b"{") else "csv"

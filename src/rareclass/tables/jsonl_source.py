@@ -10,8 +10,8 @@ import numpy as np
 
 from rareclass.tables.batch import columns_fault
 from rareclass.tables.byte_streams import ByteStream
-from rareclass.tables.text_lines import BLOCK_BYTES
-from rareclass.tables.text_source import NOT_UTF8, TakenRows, TextSource
+from rareclass.tables.dialect import NOT_UTF8
+from rareclass.tables.text_source import BLOCK_BYTES, TakenRows, TextSource
 
 _scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
@@ -22,14 +22,6 @@ class JsonLinesSource(TextSource):
     The columns are the keys of the first object, unless they are given. A key that a later
     object lacks is None there; one that is not a column makes its row rejected. A list or an
     object as value is handed on as its JSON text.
-
-    Parameters
-    ----------
-    stream : ByteStream
-    name : str
-    position : dict or None
-    columns : sequence of str, optional
-    block_bytes : int
     """
 
     def __init__(

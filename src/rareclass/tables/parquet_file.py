@@ -1,100 +1,199 @@
-"""Parquet files, read one batch of rows at a time."""
+"""Parquet files: opened once, read in batches, with little of them in memory."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rareclass.errors import InputError
-from rareclass.tables.opening import cannot_open
-from rareclass.tables.parquet_stream import open_stream
+from rareclass.tables.byte_streams import cannot_open
+from rareclass.tables.dialect import unique_names
+
+# A row group up to this size is read column by column as it is: that is the fastest.
+_SMALL_GROUP_BYTES = 32 << 20
+# Column chunks of a larger one are read through buffers of this size.
+_BUFFER_BYTES = 1 << 17
+_LEAST_BUFFER_BYTES = 1 << 12
+_FAULTS = (pa.ArrowException, OSError)
 
 
 class ParquetFile:
     """A Parquet file; columns keep the types they have in the file.
 
-    Parameters
+    A writer may put a whole table into one row group. pyarrow by default holds its column chunks
+    while it reads; here a buffer, a page and a dictionary a column are held. Checksums are looked
+    at where the file has them.
+
+    Attributes
     ----------
-    path : Path
-        The file.
+    schema : pyarrow.Schema
+        Columns of one name are told apart by a number.
+    n_rows, n_groups : int
+    notes : tuple of str
+        Which columns were renamed.
 
     Raises
     ------
     InputError
-        When it may not be read, is not a Parquet file, or is cut short.
+        When it is missing or may not be read, is no Parquet file, or is cut short; on reading, at
+        a row group that is damaged, and when the file was changed.
     """
 
     format_name = "Parquet"
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._source: pa.NativeFile | None = None
         try:
-            with pq.ParquetFile(path) as file:
-                self.columns: list[str] = list(file.schema_arrow.names)
-                self._rows = int(file.metadata.num_rows)
-        except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from error
+            with pq.ParquetFile(self._opened()) as file:
+                footer, schema = file.metadata, file.schema_arrow
+        except _FAULTS as error:
+            raise cannot_open(path, error) or self._unreadable(error) from error
+        self._given = schema
+        self.columns, notes = unique_names(str(path), list(schema.names))
+        self.notes = tuple(notes)
+        self.schema = pa.schema(
+            [field.with_name(name) for field, name in zip(schema, self.columns, strict=True)]
+        )
+        self.n_rows, self.n_groups = int(footer.num_rows), int(footer.num_row_groups)
+        self._ends = np.cumsum([footer.row_group(k).num_rows for k in range(self.n_groups)])
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk."""
+        return int(self._opened().size())
 
     def estimate_rows(self) -> int:
         """Return the number of rows, which the file says."""
-        return self._rows
+        return self.n_rows
+
+    def release(self) -> None:
+        """Close the file until it is read again."""
+        if self._source is not None:
+            self._source.close()
+            self._source = None
 
     def batches(
-        self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
-    ) -> Iterator[pl.DataFrame]:
-        """Yield the rows in file order, `batch_rows` or fewer at a time."""
-        wanted = list(self.columns if columns is None else columns)
-        n_read = 0
-        try:
-            with open_stream(self.path) as file:
-                for batch in file.iter_batches(batch_size=batch_rows, columns=wanted):
-                    frame = pl.from_arrow(batch)
-                    assert isinstance(frame, pl.DataFrame)
-                    yield frame.select(wanted)
-                    n_read += batch.num_rows
-        except (pa.ArrowException, OSError) as error:
-            raise self._damaged(wanted, n_read, error) from error
+        self,
+        columns: Sequence[str],
+        batch_rows: int,
+        *,
+        first_row: int = 0,
+        by_group: bool = False,
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Yield the rows from row `first_row`, from 0, on in batches of `batch_rows` or fewer.
 
-    def _damaged(self, wanted: list[str], n_read: int, error: Exception) -> InputError:
+        Where `by_group`, no batch goes beyond the end of a row group. Row groups before the first
+        row are not read.
+        """
+        n_read = first_row
+        try:
+            with self._reader() as file:
+                group = int(np.searchsorted(self._ends, first_row, side="right"))
+                skipped = first_row - (int(self._ends[group - 1]) if group else 0)
+                groups = range(group, self.n_groups)
+                for span in ([k] for k in groups) if by_group else [list(groups)]:
+                    for batch in self._of_groups(file, span, columns, batch_rows):
+                        passed = min(skipped, batch.num_rows)
+                        batch, skipped = batch.slice(passed), skipped - passed
+                        n_read += batch.num_rows
+                        if batch.num_rows:
+                            yield batch
+                    if span and n_read != int(self._ends[span[-1]]):
+                        raise self._damaged(span[-1], "not all of its rows can be read")
+        except _FAULTS as error:
+            raise self._fault(list(columns), n_read, error) from error
+
+    def _opened(self) -> pa.NativeFile:
+        if self._source is None:
+            self._source = pa.OSFile(str(self.path))
+        return self._source
+
+    def _reader(self) -> pq.ParquetFile:
+        source = self._opened()
+        with pq.ParquetFile(source) as file:
+            footer = file.metadata
+        if (footer.num_rows, footer.num_row_groups) != (self.n_rows, self.n_groups):
+            raise InputError(
+                f"{self.path} was changed while it was read: it had {self.n_rows:,} rows in "
+                f"{self.n_groups} row groups.",
+                "Read it when nobody writes to it.",
+            )
+        sizes = [footer.row_group(k).total_byte_size for k in range(footer.num_row_groups)]
+        buffer = 0
+        if max(sizes, default=0) > _SMALL_GROUP_BYTES:
+            share = _SMALL_GROUP_BYTES // max(1, footer.num_columns)
+            buffer = max(_LEAST_BUFFER_BYTES, min(_BUFFER_BYTES, share))
+        return pq.ParquetFile(
+            source,
+            metadata=footer,
+            buffer_size=buffer,
+            pre_buffer=False,
+            page_checksum_verification=True,
+        )
+
+    def _of_groups(
+        self, file: pq.ParquetFile, groups: list[int], columns: Sequence[str], batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        if not groups:
+            return
+        # By name, a column that is there twice comes twice.
+        wanted = None if self.notes else list(columns)
+        for batch in file.iter_batches(batch_rows, groups, wanted):
+            if self.notes:
+                batch = batch.rename_columns(self.columns)
+            yield batch.select(list(columns))
+
+    def _fault(self, columns: list[str], n_read: int, error: Exception) -> InputError:
         """The error with the row group, found by reading again from the last good row on."""
         try:
-            with open_stream(self.path) as file:
-                ends = np.cumsum(
-                    [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
-                )
-                for group in range(int(np.searchsorted(ends, n_read, side="right")), len(ends)):
+            with self._reader() as file:
+                first = int(np.searchsorted(self._ends, n_read, side="right"))
+                for group in range(first, self.n_groups):
                     try:
-                        for _ in file.iter_batches(row_groups=[group], columns=wanted):
+                        for _ in self._of_groups(file, [group], columns, 1 << 16):
                             pass
-                    except (pa.ArrowException, OSError) as again:
+                    except _FAULTS as again:
                         reason = (str(again).splitlines() or [""])[0].rstrip(".")[:200]
-                        return InputError(
-                            f"{self.path}: row group {group + 1} of {len(ends)} cannot be read: "
-                            f"{reason}.",
-                            "Copy or write the file again; nobody may change it while it is read.",
-                        )
-        except (pa.ArrowException, OSError) as again:
+                        return self._damaged(group, reason)
+        except InputError as changed:
+            return changed
+        except _FAULTS as again:
             error = again
-        return _unreadable(self.path, error)
+        return self._unreadable(error)
 
-
-def _unreadable(path: Path, error: Exception) -> InputError:
-    try:
-        with path.open("rb") as file:
-            starts_well = file.read(4) == b"PAR1"
-    except OSError as unopened:
-        error, starts_well = unopened, True
-    missing = cannot_open(path, error, was_there=True)
-    if missing is not None:
-        return missing
-    if starts_well:
+    def _damaged(self, group: int, reason: str) -> InputError:
         return InputError(
-            f"{path} is a Parquet file that is cut short or damaged.", "Copy or write it again."
+            f"{self.path}: row group {group + 1} of {self.n_groups} cannot be read: {reason}.",
+            "Copy or write the file again; nobody may change it while it is read.",
         )
-    return InputError(
-        f"{path} is named like a Parquet file but is not one.",
-        "If it holds text, rename it to .csv (or .csv.gz when compressed).",
-    )
+
+    def _unreadable(self, error: Exception) -> InputError:
+        try:
+            with self.path.open("rb") as file:
+                starts_well = file.read(4) == b"PAR1"
+        except OSError as unopened:
+            error, starts_well = unopened, True
+        missing = cannot_open(self.path, error, was_there=True)
+        if missing is not None:
+            return missing
+        if starts_well:
+            return InputError(
+                f"{self.path} is a Parquet file that is cut short or damaged.",
+                "Copy or write it again.",
+            )
+        return InputError(
+            f"{self.path} is named like a Parquet file but is not one.",
+            "If it holds text, rename it to .csv (or .csv.gz when compressed).",
+        )
+
+
+def is_complete(path: Path) -> bool:
+    """Whether a Parquet file has been written to its end, as far as its last bytes say."""
+    with path.open("rb") as file:
+        if file.seek(0, 2) < 12:
+            return False
+        file.seek(-4, 2)
+        return file.read(4) == b"PAR1"

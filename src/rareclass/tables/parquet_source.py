@@ -1,7 +1,7 @@
 """Parquet files as a stream of rows."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from rareclass.errors import InputError
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, columns_fault
 from rareclass.tables.parquet_file import ParquetFile
-from rareclass.tables.parquet_stream import open_stream
 
 _BATCH_ROWS = 1 << 16
 _BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
@@ -23,25 +22,9 @@ class ParquetSource:
     """The rows of a Parquet file, with little of it in memory.
 
     Numeric columns become float64 with NaN for null; all others object arrays with None for
-    null, dates and times as ISO text, lists and structs as JSON text.
-
-    Parameters
-    ----------
-    path : Path
-    name : str
-        Handed on with each batch.
-    position : dict or None
-        Where to go on, from an earlier batch.
-    columns : sequence of str, optional
-        The columns to hand out. The rows of a file with others are rejected.
-    exact_columns : collection of str
-        Numeric columns to hand out as Python numbers with None for null: float64 takes whole
-        numbers beyond 2^53, such as ids, for equal.
-
-    Raises
-    ------
-    InputError
-        When the file is missing, cut short or damaged, or is no Parquet file.
+    null, dates and times as ISO text, lists and structs as JSON text. Numeric columns that are to
+    be exact are Python numbers with None for null: float64 takes whole numbers beyond 2^53, such
+    as ids, for equal. Where the file does not have the columns asked for, all rows are rejected.
     """
 
     def __init__(
@@ -52,39 +35,29 @@ class ParquetSource:
         columns: Sequence[str] | None = None,
         exact_columns: Collection[str] = (),
     ) -> None:
-        found = ParquetFile(path).columns
-        twice = [column for column in found if found.count(column) > 1]
-        if twice:
-            raise InputError(f"{path} has two columns named {twice[0]!r}.", "Rename one.")
-        self.size = path.stat().st_size
-        self._path = path
+        self._file = ParquetFile(path)
+        self.size = self._file.n_bytes
+        self.notes = self._file.notes
         self._name = name
         self._exact = frozenset(exact_columns)
         if position is not None:
             columns = position["columns"]
+        found = self._file.columns
         self.columns: list[str] = list(found if columns is None else columns)
         self._fault = columns_fault(self.columns, found)
         self._row = 0 if position is None else int(position["row"])
-        self._file = open_stream(path)
-        if self._row > self._file.metadata.num_rows:
+        if self._row > self._file.n_rows:
             raise InputError(
-                f"{path} has {self._file.metadata.num_rows:,} rows; {self._row:,} had been read "
-                "from it before.",
+                f"{path} has {self._file.n_rows:,} rows; {self._row:,} had been read from it "
+                "before.",
                 "Do not change a file that is being read; start again with an empty checkpoint.",
             )
-        self._batches = self._batches_from(self._row)
-        self._left = pa.Table.from_batches([], self._file.schema_arrow)
+        self._batches = self._file.batches(found, _BATCH_ROWS, first_row=self._row, by_group=True)
+        self._left = pa.Table.from_batches([], self._file.schema)
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next rows; None at the end."""
-        try:
-            table = self._next_rows(max_records)
-        except (pa.ArrowException, OSError) as error:
-            reason = (str(error).splitlines() or [""])[0].rstrip(".")[:200]
-            raise InputError(
-                f"{self._path} cannot be read beyond row {self._row:,}: {reason}.",
-                "Copy or write the file again; nobody may change it while it is read.",
-            ) from error
+        table = self._next_rows(max_records)
         if max_records and not table.num_rows:
             return None
         first = self._row + 1
@@ -108,21 +81,8 @@ class ParquetSource:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
-
-    def _batches_from(self, row: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from row `row` (from 0) on; whole row groups before it are not read."""
-        n_before = 0
-        for group in range(self._file.num_row_groups):
-            n_rows = self._file.metadata.row_group(group).num_rows
-            skipped = max(0, row - n_before)
-            n_before += n_rows
-            if skipped >= n_rows:
-                continue
-            for batch in self._file.iter_batches(_BATCH_ROWS, row_groups=[group]):
-                if skipped < batch.num_rows:
-                    yield batch.slice(skipped)
-                skipped = max(0, skipped - batch.num_rows)
+        self._batches.close()
+        self._file.release()
 
     def _next_rows(self, max_records: int) -> pa.Table:
         while self._left.num_rows < max_records:
@@ -149,15 +109,6 @@ class ParquetSource:
         return [
             Rejected(self._name, line, fault, text) for line, text in enumerate(texts, start=first)
         ]
-
-
-def is_complete(path: Path) -> bool:
-    """Whether a Parquet file has been written to its end, as far as its last bytes say."""
-    with path.open("rb") as file:
-        if file.seek(0, 2) < 12:
-            return False
-        file.seek(-4, 2)
-        return file.read(4) == b"PAR1"
 
 
 def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:

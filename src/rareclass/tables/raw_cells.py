@@ -66,7 +66,7 @@ def read_words(cells: Cells) -> tuple[Cells, Mask]:
     return words, wrong
 
 
-def read_labels(cells: Cells, positive: str | None) -> tuple[NDArray[np.float64], Mask]:
+def read_rare_or_rest(cells: Cells, positive: str | None) -> tuple[NDArray[np.float64], Mask]:
     """Return 1 for the rare class, 0 for the rest, NaN for empty; and where a cell is neither.
 
     Parameters
@@ -79,7 +79,7 @@ def read_labels(cells: Cells, positive: str | None) -> tuple[NDArray[np.float64]
 
     Examples
     --------
-    >>> read_labels(np.array(["yes", 0, None, "maybe"], dtype=object), None)
+    >>> read_rare_or_rest(np.array(["yes", 0, None, "maybe"], dtype=object), None)
     (array([ 1.,  0., nan, nan]), array([False, False, False,  True]))
     """
     rare = RARE_LABELS if positive is None else (_label_text(positive),)

@@ -6,25 +6,44 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from rareclass.errors import InputError
 from rareclass.tables.batch import Batch
+from rareclass.tables.byte_streams import compression_of
 from rareclass.tables.file_source import FileSource, Reading, open_file, open_pipe
-from rareclass.tables.folder_source import FolderSource
+from rareclass.tables.folders import (
+    check_one_format,
+    find_parts,
+    format_of_name,
+    has_content,
+    tables_in,
+)
+from rareclass.tables.parquet_file import is_complete
+from rareclass.tables.parquet_source import ParquetSource
+from rareclass.tables.text_source import TextSource
 
 _LONGEST_WAIT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.05
+_GROWTH_CHECK_SECONDS = 1.0
+# A writer completes a line it has begun within this time, or has stopped.
+_SETTLED_SECONDS = 2.0
 
 
 class Source(Protocol):
     """Rows in order, which can be read again from the position of any batch.
 
     `columns` are the names of the columns; None while they are not known, such as before the
-    first object of JSON lines.
+    first object of JSON lines. `notes` tell of columns that were renamed.
     """
 
     @property
     def columns(self) -> list[str] | None:
         """The names of the columns, once known."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know of how the source was read."""
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next records; None at the end.
@@ -35,6 +54,218 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close what is open."""
+
+
+class FolderSource:
+    """The rows of all tables in a folder and below it, one file after the other by name.
+
+    Which files those are says `rareclass.tables.folders`; all must be of one format. The columns
+    are those of the first file; rows of files with others are rejected.
+
+    A file is finished when its end is reached and, if the folder is followed, another file is
+    there: until then it may grow, and half a line written in the last two seconds is waited
+    for. What is added later to a finished text file is read too. New files are read even if their
+    names sort before those of finished ones.
+
+    Raises `InputError` when there is no table in a folder that is not followed, a file cannot be
+    read, or a finished one was changed in any other way than by adding to it.
+    """
+
+    def __init__(self, folder: Path, position: dict[str, Any] | None, reading: Reading) -> None:
+        self._folder = folder
+        self._reading = reading
+        self._finished: dict[str, int] = {}  # the size of each when it was finished
+        self._current: FileSource | None = None
+        self._name: str | None = None
+        self._at: dict[str, Any] | None = None
+        self._next_growth_check = 0.0
+        self._first: Path | None = None  # a file of the format that all must have
+        if position is not None:
+            self._go_on(position)
+        elif not self._open_next() and not reading.follow:
+            find_parts(folder)  # says what it lacks
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The columns of the first file, once they are known."""
+        if self._reading.columns is not None:
+            return self._reading.columns
+        return self._current.columns if self._current is not None else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said of the file that is open."""
+        return self._current.notes if self._current is not None else ()
+
+    def read(self, max_records: int) -> Batch | None:
+        """Return the next records of one file; None at the end of a folder not followed."""
+        while True:
+            if self._current is None and not self._open_next():
+                return self._nothing() if self._reading.follow else None
+            assert self._current is not None
+            batch = self._current.read(max_records)
+            if batch is None:
+                self._finish_current()
+            elif batch.n_read or not self._may_move_on():
+                return self._placed(batch)
+            else:
+                # The listing came before this last read: nothing written before the other file
+                # appeared is missed.
+                self._current.finish()
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        if self._current is not None:
+            self._current.close()
+            self._current = None
+
+    def _go_on(self, position: dict[str, Any]) -> None:
+        self._finished = dict(position["finished"])
+        self._reading = self._reading._replace(columns=position["columns"])
+        self._at = position["at"]
+        names = [*self._finished, position["current"]]
+        self._first = self._folder / names[0] if names[0] is not None else None
+        if position["current"] is not None:
+            self._open(position["current"], position["at"])
+
+    def _open(self, name: str, position: dict[str, Any] | None) -> None:
+        self._current = open_file(self._folder / name, name, position, self._reading)
+        self._name, self._at = name, position
+
+    def _placed(self, batch: Batch) -> Batch:
+        self._at = batch.position
+        self._remember_columns()
+        return batch._replace(position=self._position())
+
+    def _position(self) -> dict[str, Any]:
+        return {
+            "finished": self._finished,
+            "current": self._name if self._current is not None else None,
+            "at": self._at if self._current is not None else None,
+            "columns": self.columns,
+        }
+
+    def _nothing(self) -> Batch:
+        return Batch({}, np.empty(0, np.int64), "", [], 0, self._position())
+
+    def _remember_columns(self) -> None:
+        if self._reading.columns is None and self.columns is not None:
+            self._reading = self._reading._replace(columns=self.columns)
+
+    def _finish_current(self) -> None:
+        assert self._current is not None
+        assert self._name is not None
+        self._remember_columns()
+        size = self._size_read(self._folder / self._name, self._current)
+        # A new dict: positions handed out before keep theirs.
+        self._finished = {**self._finished, self._name: size}
+        self._current.close()
+        self._current, self._name, self._at = None, None, None
+
+    def _may_move_on(self) -> bool:
+        """Whether to take the end of a file that may grow for its end: there is another to read.
+
+        Half a line that has just been written is left until it is complete, or old.
+        """
+        if not self._reading.follow or (self._other_file() or self._grown_file()) is None:
+            return False
+        assert self._name is not None
+        if not isinstance(self._current, TextSource) or not self._current.has_unfinished:
+            return True
+        try:
+            written = (self._folder / self._name).stat().st_mtime
+        except FileNotFoundError:
+            return True
+        return abs(time.time() - written) >= _SETTLED_SECONDS
+
+    @staticmethod
+    def _size_read(path: Path, source: FileSource) -> int:
+        if isinstance(source, ParquetSource):
+            return source.size
+        assert isinstance(source, TextSource)
+        return source.size_read
+
+    def _open_next(self) -> bool:
+        name = self._other_file()
+        if name is not None:
+            self._open(name, None)
+            return True
+        name = self._grown_file()
+        if name is not None:
+            self._open(name, self._end_of_finished(self._folder / name, self._finished[name]))
+            return True
+        return False
+
+    def _other_file(self) -> str | None:
+        """Return the first file by name that is neither finished nor open, if it is ready."""
+        paths = tables_in(self._folder)
+        for path in paths:
+            name = path.relative_to(self._folder).as_posix()
+            if name != self._name and name not in self._finished and self._is_ready(path):
+                self._first = self._first or path
+                check_one_format(self._first, [path])
+                return name
+        return None
+
+    def _is_ready(self, path: Path) -> bool:
+        """Whether a file has anything to read yet."""
+        try:
+            is_growing = self._reading.follow and format_of_name(path) == "parquet"
+            return is_complete(path) if is_growing else has_content(path)
+        except FileNotFoundError:  # renamed in the meantime
+            return False
+
+    def _grown_file(self) -> str | None:
+        """Return the first finished file that has been added to."""
+        if time.monotonic() < self._next_growth_check:
+            return None
+        for name, size in sorted(self._finished.items()):
+            path = self._folder / name
+            try:
+                now = path.stat().st_size
+            except FileNotFoundError:  # tidied away
+                continue
+            if now == size or name == self._name:
+                continue
+            if now < size or not _may_grow(path):
+                raise InputError(
+                    f"{path} was changed after it had been read.",
+                    "Write new rows to a new file, or add them to the end of a text file.",
+                )
+            return name
+        self._next_growth_check = time.monotonic() + _GROWTH_CHECK_SECONDS
+        return None
+
+    def _end_of_finished(self, path: Path, size: int) -> dict[str, Any]:
+        """Return the position behind the first `size` bytes of a text file."""
+        source = open_file(path, path.name, None, self._reading)
+        batch = source.read(0)
+        source.close()
+        start = batch.position if batch is not None else {}
+        newline = "\n".encode(start.get("encoding", "utf-8"))
+        n_lines, last = 0, newline
+        with path.open("rb") as file:
+            left = size
+            while left and (block := file.read(min(left, 1 << 20))):
+                n_lines += _count_units(block, newline)
+                left -= len(block)
+                last = block[-len(newline) :]
+        return {**start, "offset": size, "line": 1 + n_lines + (last != newline)}
+
+
+def _count_units(block: bytes, newline: bytes) -> int:
+    """How often a newline stands in text of one or two bytes a letter."""
+    if len(newline) == 1:
+        return block.count(newline)
+    units = np.frombuffer(block[: len(block) // 2 * 2], np.uint16)
+    return int((units == np.frombuffer(newline, np.uint16)[0]).sum())
+
+
+def _may_grow(path: Path) -> bool:
+    if format_of_name(path) == "parquet":
+        return False
+    with path.open("rb") as file:
+        return compression_of(path, file.read(3)) is None
 
 
 def open_source(
@@ -128,6 +359,10 @@ class _OpenSource:
     @property
     def columns(self) -> list[str] | None:
         return self._rows.columns
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._rows.notes
 
     def read(self, max_records: int) -> Batch | None:
         if max_records < 1:

@@ -2,7 +2,6 @@
 
 import io
 import re
-import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -14,12 +13,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from rareclass.errors import InputError
-from rareclass.tables.compressed import compression_of, open_plain
-
-_FIRST_BYTES = 1 << 16
-_FIELD = rb"[ \t]+(?:qid|\d+):[-+.\deE]+"
-_WHOLE_LINE = re.compile(rb"\S+(?:" + _FIELD + rb")+\s*(?:#.*)?", re.DOTALL)
-_LINE_CUT_SHORT = re.compile(rb"\S+(?:" + _FIELD + rb")+")
+from rareclass.tables.byte_streams import DAMAGE, StoredFile, damaged
 
 
 class SparseBatch(NamedTuple):
@@ -37,41 +31,22 @@ class SparseBatch(NamedTuple):
     labels: NDArray[np.float64]
 
 
-def looks_like_svmlight(path: Path) -> bool:
-    """Whether the first line that is no comment is one of svmlight."""
-    try:
-        with open_plain(path, compression_of(path)) as file:
-            lines = file.read(_FIRST_BYTES).splitlines(keepends=True)
-    except (EOFError, zlib.error, OSError):
-        return False
-    first = next((line for line in lines if line.strip() and line[:1] != b"#"), b"")
-    is_whole = first.endswith(b"\n") or len(b"".join(lines)) < _FIRST_BYTES
-    return bool(_WHOLE_LINE.fullmatch(first) if is_whole else _LINE_CUT_SHORT.match(first))
-
-
 class SvmlightFile:
-    """A file of lines ``label index:value index:value ...``.
+    """A file of lines ``label index:value index:value ...``, plain or compressed.
 
-    Parameters
-    ----------
-    path : Path
-        The file, plain or compressed with gzip or bzip2 (found from its content).
-
-    Raises
-    ------
-    InputError
-        When it is named like a compressed file but is not one.
+    Raises `InputError` when it is named like a compressed file but is not one.
     """
 
     format_name = "svmlight"
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._compression = compression_of(path)
+        self._stored = StoredFile(path)
+        self._compression = self._stored.compression
 
     def estimate_memory(self) -> int:
         """Return about how many bytes the rows take in memory (12 a stored value)."""
-        return self.path.stat().st_size * (6 if self._compression else 2)
+        return self._stored.size * (6 if self._compression else 2)
 
     def read(self) -> tuple[SparseBatch, bool]:
         """Return all rows, and whether the file counts features from zero.
@@ -95,30 +70,21 @@ class SvmlightFile:
     def batches(
         self, zero_based: bool, n_features: int | None = None, batch_rows: int = 50_000
     ) -> Iterator[SparseBatch]:
-        """Yield the rows in file order; features past `n_features` are left out.
+        """Yield the rows in file order, with `n_features` columns; features past them are left out.
 
-        Parameters
-        ----------
-        zero_based : bool
-            Whether the first feature is numbered 0.
-        n_features : int, optional
-            The width of every batch; by default as wide as its own largest index.
-        batch_rows : int
-            The largest number of rows in a batch.
+        Without `n_features` a batch is as wide as its own largest index.
         """
         first_row = 1
         try:
-            with open_plain(self.path, self._compression) as file:
+            with self._stored.content() as file:
                 while lines := list(islice(file, batch_rows)):
                     batch = self._parse(lines, zero_based, first_row)
                     if n_features is not None:
                         batch = batch._replace(X=_of_width(batch.X, n_features))
                     first_row += len(batch.labels)
                     yield batch
-        except (EOFError, zlib.error, OSError) as error:
-            raise InputError(
-                f"{self.path} is cut short or damaged.", "Copy or write it again."
-            ) from error
+        except DAMAGE as error:
+            raise damaged(self.path, error) from error
 
     def _parse(self, lines: list[bytes], zero_based: bool, first_row: int) -> SparseBatch:
         try:

@@ -1,42 +1,167 @@
-"""Tables on disk, read in batches of rows in file order."""
+"""Tables on disk, read in batches of rows in file order: one file, or a folder of them."""
 
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
 import polars as pl
+import pyarrow as pa
 
 from rareclass.errors import InputError
-from rareclass.tables.compressed import plain_suffix
+from rareclass.findings import Finding, warn
+from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
 from rareclass.tables.csv_file import CsvFile
-from rareclass.tables.opening import cannot_open
+from rareclass.tables.folders import (
+    SNIFFED_BYTES,
+    SVMLIGHT_SUFFIXES,
+    check_columns_agree,
+    find_parts,
+    format_of_name,
+    looks_like_svmlight,
+)
 from rareclass.tables.parquet_file import ParquetFile
-from rareclass.tables.svmlight_file import SvmlightFile, looks_like_svmlight
+from rareclass.tables.raw_cells import read_words
+from rareclass.tables.sources import open_source
+from rareclass.tables.svmlight_file import SvmlightFile
 
 BATCH_ROWS = 50_000
 _BATCH_BYTES = 64 << 20
-_PARQUET_SUFFIXES = (".parquet", ".pq")
-_SVMLIGHT_SUFFIXES = (".svmlight", ".libsvm", ".svm")
-_CSV_SUFFIXES = (".csv", ".tsv")
 
 
-class TableFile(Protocol):
-    """A file with named columns."""
+class _Part(Protocol):
+    """A file of a table."""
 
     path: Path
     columns: list[str]
+    notes: tuple[str, ...]
     format_name: str
+
+    @property
+    def n_bytes(self) -> int: ...
+
+    def estimate_rows(self) -> int: ...
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]: ...
+
+    def release(self) -> None: ...
+
+
+class TableFile:
+    """A table with named columns: a file, or all files of a folder, one after the other.
+
+    A file is opened once, however many passes are made over it; those of a folder once a pass.
+    Cells of text formats are text; those of Parquet keep their types, which are the widest that
+    any file of a folder has.
+
+    Attributes
+    ----------
+    path : Path
+    columns : list of str
+    format_name : str
+
+    Raises
+    ------
+    InputError
+        When files of a folder have not the same columns, or columns not of one type.
+    """
+
+    def __init__(self, path: Path, parts: list[_Part]) -> None:
+        self.path, self._parts = path, parts
+        self.columns, self.format_name = parts[0].columns, parts[0].format_name
+        for part in parts[1:]:
+            check_columns_agree(parts[0].path, self.columns, part.path, part.columns, exactly=True)
+        schemas = [part.schema for part in parts if isinstance(part, ParquetFile)]
+        self._schema = _common_schema(parts, schemas) if len(schemas) > 1 else None
+        self._release()
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk."""
+        return sum(part.n_bytes for part in self._parts)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know of how the table was read."""
+        return [note for part in self._parts for note in part.notes]
 
     def estimate_rows(self) -> int:
         """Return the number of rows: exact where the format says it, else an estimate."""
-        ...
+        n_rows = sum(part.estimate_rows() for part in self._parts)
+        self._release()
+        return n_rows
 
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows in file order, `batch_rows` or fewer at a time."""
-        ...
+        wanted = list(self.columns if columns is None else columns)
+        for part in self._parts:
+            for batch in part.batches(wanted, batch_rows):
+                if self._schema is not None:
+                    fields = [self._schema.field(name) for name in wanted]
+                    batch = pa.Table.from_batches([batch]).cast(pa.schema(fields))
+                frame = pl.from_arrow(batch)
+                assert isinstance(frame, pl.DataFrame)
+                yield frame.select(wanted)
+            self._release(part)
+
+    def _release(self, *parts: _Part) -> None:
+        """Close what a folder has open: it may hold more files than may be."""
+        if len(self._parts) > 1:
+            for part in parts or self._parts:
+                part.release()
+
+
+class JsonLinesFile:
+    """A file of JSON lines; the keys of the first object are its columns, whose cells are text.
+
+    Raises `InputError` when it is missing or has no object; on reading, at a line that is none.
+    """
+
+    format_name = "JSON lines"
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with closing(open_source(str(path))) as source:
+            first = source.read(1)
+            self.columns = list(source.columns or [])
+        if first is None or not first.n_read:
+            raise InputError(f"{path} has no rows.", "Give a file with rows.")
+        if first.rejected:
+            raise self._bad_line(first.rejected[0].line, first.rejected[0].reason)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk."""
+        return self.path.stat().st_size
+
+    def estimate_rows(self) -> int:
+        """Return about how many rows there are, from the length of the first lines."""
+        lines = StoredFile(self.path).head(1 << 16)
+        return int(self.n_bytes / max(1, len(lines)) * max(1, lines.count(b"\n")))
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in file order."""
+        with closing(open_source(str(self.path), columns=self.columns)) as source:
+            while (batch := source.read(batch_rows)) is not None:
+                if batch.rejected:
+                    raise self._bad_line(batch.rejected[0].line, batch.rejected[0].reason)
+                if batch.n_rows:
+                    words = [read_words(batch.columns[name])[0].tolist() for name in columns]
+                    arrays = [pa.array(cells, pa.large_string()) for cells in words]
+                    yield pa.RecordBatch.from_arrays(arrays, list(columns))
+
+    def release(self) -> None:
+        """Nothing: it is open while it is read."""
+
+    def _bad_line(self, line: int, reason: str) -> InputError:
+        remedy = "Correct that line."
+        if reason.startswith("unknown column"):
+            remedy = "The first line names the columns: write it there too, as null."
+        return InputError(f"{self.path}, line {line}: {reason}.", remedy)
 
 
 def batch_rows_for(n_columns: int) -> int:
@@ -51,32 +176,48 @@ def batch_rows_for(n_columns: int) -> int:
 
 
 def open_table(path: str | Path, separator: str | None = None) -> TableFile | SvmlightFile:
-    """Open a CSV, Parquet or svmlight file for reading; its content decides where it can.
+    """Open a file of CSV, JSON lines, Parquet or svmlight, or a folder of one of the first three.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file. CSV may have any of the usual separators and be compressed with gzip or bzip2;
-        svmlight likewise.
-    separator : str, optional
-        What separates the cells, for a CSV file; by default found out.
+    The content of a file decides where it can. Text may be compressed with gzip or bzip2;
+    `separator` stands between the cells of CSV and is found out by default. Columns of one name
+    are told apart by a number, with a warning.
 
     Raises
     ------
     InputError
-        When the file is missing, empty, not a regular file, or not what its name says.
+        When a file is missing, empty, not a regular file, or not what its name says; when the
+        files of a folder are not one table.
     """
     path = Path(path)
-    beginning, suffix = _beginning(path), plain_suffix(path)
-    if beginning[:4] == b"PAR1" or suffix in _PARQUET_SUFFIXES:
+    parts = [_open_file(part, separator) for part in find_parts(path)]
+    if len(parts) == 1 and isinstance(parts[0], SvmlightFile):
+        return parts[0]
+    if any(isinstance(part, SvmlightFile) for part in parts):
+        raise InputError(f"{path} is a folder of svmlight files.", "Give them as one file.")
+    table = TableFile(path, [part for part in parts if not isinstance(part, SvmlightFile)])
+    for note in table.notes:
+        warn(note, finding=Finding("columns renamed", {"path": str(path)}))
+    return table
+
+
+def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:
+    stored, suffix, named = _opened(path), plain_suffix(path), format_of_name(path)
+    if stored.magic()[:4] == b"PAR1" or named == "parquet":
         _check_no_separator(path, separator, "Parquet")
         return ParquetFile(path)
-    if suffix in _SVMLIGHT_SUFFIXES:
+    if named == "jsonl":
+        _check_no_separator(path, separator, "JSON lines")
+        return JsonLinesFile(path)
+    if suffix in SVMLIGHT_SUFFIXES:
         _check_no_separator(path, separator, "svmlight")
         return SvmlightFile(path)
-    if separator is None and suffix not in _CSV_SUFFIXES and looks_like_svmlight(path):
-        return SvmlightFile(path)
-    return CsvFile(path, separator)
+    if separator is None and suffix not in (".csv", ".tsv"):
+        head = stored.head(SNIFFED_BYTES)
+        if head.lstrip().startswith(b"{"):
+            return JsonLinesFile(path)
+        if looks_like_svmlight(head):
+            return SvmlightFile(path)
+    return CsvFile(path, separator, stored)
 
 
 def _check_no_separator(path: Path, separator: str | None, format_name: str) -> None:
@@ -84,22 +225,37 @@ def _check_no_separator(path: Path, separator: str | None, format_name: str) -> 
         raise InputError(f"--separator: {path} is a {format_name} file.", "Leave the option out.")
 
 
-def _beginning(path: Path) -> bytes:
+def _opened(path: Path) -> StoredFile:
     try:
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise InputError(f"{path} is a folder.", "Give the name of a file.")
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(path.stat().st_mode):
             raise InputError(
                 f"{path} is a pipe or a device, which cannot be read twice.",
                 "Write the data to a file first, and give its name.",
             )
-        with path.open("rb") as file:
-            text = file.read(16)
+        stored = StoredFile(path)
+        is_empty = not stored.size
     except OSError as error:
         raise cannot_open(path, error) or InputError(
             f"Cannot read {path}: {error.strerror}.", "Copy it to another disk, or restore it."
         ) from error
-    if not text:
+    if is_empty:
         raise InputError(f"{path} is empty (0 bytes).", "Check how it was made or copied.")
-    return bytes(text)
+    return stored
+
+
+def _common_schema(parts: Sequence[_Part], schemas: list[pa.Schema]) -> pa.Schema:
+    """The types that hold the cells of all parts."""
+    fields = []
+    for name in schemas[0].names:
+        one = [pa.schema([schema.field(name).remove_metadata()]) for schema in schemas]
+        try:
+            fields += list(pa.unify_schemas(one, promote_options="permissive"))
+        except pa.ArrowException:
+            types = [schema.field(name).type for schema in one]
+            other = next(k for k, kind in enumerate(types) if kind != types[0])
+            raise InputError(
+                f"{parts[other].path}: column {name!r} holds {types[other]}, in {parts[0].path} "
+                f"{types[0]}.",
+                "Write the column alike in all parts.",
+            ) from None
+    return pa.schema(fields)

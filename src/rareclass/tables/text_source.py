@@ -1,16 +1,177 @@
-"""What reading rows from the lines of a text has in common."""
+"""Rows of a text that arrives: its lines with their byte offsets, and what reading them shares."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 
+from rareclass.errors import InputError
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, object_columns
 from rareclass.tables.byte_streams import ByteStream
-from rareclass.tables.text_lines import BLOCK_BYTES, TextLines
+from rareclass.tables.dialect import ROW_LIMIT, UTF8_MARK, UTF16_MARKS
 
-NOT_UTF8 = "not UTF-8 text (convert it: iconv -f latin1 -t utf-8 OLD > NEW)"
+BLOCK_BYTES = 1 << 20
+
+
+class TextLines:
+    r"""The lines of a stream as UTF-8, read a block ahead.
+
+    A line ends with a newline, which stays on it. What follows the last newline is a line once
+    the stream has ended, and waits for its rest until then. Offsets are those of the stream's own
+    bytes, whatever its encoding; a line that is not in it stays as it is.
+
+    Attributes
+    ----------
+    ahead : list of bytes
+        Lines read and not taken yet. Always the same list: it grows at its end.
+    offset, line : int
+        Bytes before the first of them; its number in the file, from 1.
+    encoding : str
+        UTF-8 or UTF-16, by the first bytes; `recode` makes it another.
+    ended : bool
+        Whether no line will come after those ahead.
+    inside_line : bool
+        Whether what comes next is the rest of a line that was taken before.
+
+    Examples
+    --------
+    >>> from rareclass.tables.byte_streams import PipeBytes
+    >>> lines = TextLines(PipeBytes(BytesIO(b"a\nbc\nd"), growing=False))
+    >>> lines.fill(), lines.ahead
+    (True, [b'a\n', b'bc\n'])
+    >>> lines.take(2)
+    >>> lines.offset, lines.line, lines.fill(), lines.ahead
+    (5, 3, True, [b'd'])
+    """
+
+    def __init__(self, stream: ByteStream, block_bytes: int = BLOCK_BYTES) -> None:
+        self.ahead: list[bytes] = []
+        self.offset = 0
+        self.line = 1
+        self.ended = False
+        self.encoding = "utf-8"
+        self._stream = stream
+        self._block_bytes = block_bytes
+        self._tail = b""
+        # What the lines ahead are in the stream, where that is not UTF-8.
+        self._sizes: list[int] = []
+        self._at_start = True
+        self.inside_line = False
+
+    @property
+    def has_unfinished(self) -> bool:
+        """Whether something was read that is not taken: a line, or the beginning of one."""
+        return bool(self.ahead or self._tail)
+
+    def fill(self) -> bool:
+        """Read on until there is one more line; False where there is none, or none yet."""
+        while not self.ended:
+            block = self._stream.read(self._block_bytes)
+            if block is None:
+                return False
+            if not block:
+                return self._end()
+            data = self._without_mark(self._tail + block)
+            if data is None:
+                continue
+            lines = self._cut(data)
+            if len(self._tail) > ROW_LIMIT:
+                number = self.line + len(self.ahead) + len(lines)
+                raise InputError(
+                    f"Line {number} of {self._stream.title} is longer than {ROW_LIMIT >> 20} MiB.",
+                    "Is it a text file with a row on each line?",
+                )
+            if lines:
+                self._add(lines)
+                return True
+        return False
+
+    def take(self, n_lines: int) -> None:
+        """Let go of the first lines ahead."""
+        sizes = map(len, self.ahead[:n_lines])
+        self.offset += sum(sizes if self.encoding == "utf-8" else self._sizes[:n_lines])
+        self.line += n_lines
+        del self.ahead[:n_lines], self._sizes[:n_lines]
+
+    def skip(self, offset: int, line: int, encoding: str = "utf-8") -> None:
+        """Go on at byte `offset`, where line `line` begins, on a stream nothing was read from."""
+        self.offset, self.line, self.encoding = offset, line, encoding
+        self._at_start = offset == 0
+        newline = "\n".encode(encoding)
+        before = b""
+        for place in range(max(1, offset - len(newline) + 1), offset + 1):
+            before += self._stream.skip(place)
+        self.inside_line = line > 1 and before != newline
+
+    def recode(self, encoding: str) -> None:
+        """Take the lines ahead, which were taken for UTF-8, and those that follow for others."""
+        lines = self.ahead[:]
+        self.ahead.clear()
+        self.encoding = encoding
+        self._add(lines)
+
+    def take_rest_of_line(self) -> bytes | None:
+        """Take what has been added to a line that was taken as the last one, if anything was.
+
+        A stream that had ended without a newline may have grown since. A newline alone is what
+        was missing, and not returned.
+        """
+        if not self.inside_line or not (self.ahead or self.fill()):
+            return None
+        self.inside_line = False
+        rest = self.ahead[0]
+        self.take(1)
+        self.line -= 1
+        return rest if rest.strip(b"\r\n") else None
+
+    def _cut(self, data: bytes) -> list[bytes]:
+        """Return the lines in `data` as they are in the stream; the beginning of one is kept."""
+        if not self.encoding.startswith("utf-16"):
+            lines = BytesIO(data).readlines()
+            self._tail = b"" if not lines or lines[-1].endswith(b"\n") else lines.pop()
+            return lines
+        whole = len(data) // 2 * 2
+        texts = data[:whole].decode(self.encoding, "surrogatepass").split("\n")
+        lines = [f"{text}\n".encode(self.encoding, "surrogatepass") for text in texts[:-1]]
+        self._tail = data[sum(map(len, lines)) :]
+        return lines
+
+    def _add(self, lines: list[bytes]) -> None:
+        if self.encoding != "utf-8":
+            self._sizes.extend(map(len, lines))
+            lines = [_as_utf8(line, self.encoding) for line in lines]
+        self.ahead.extend(lines)
+
+    def _end(self) -> bool:
+        self.ended = True
+        if not self._tail:
+            return False
+        self._add([self._tail])
+        self._tail = b""
+        return True
+
+    def _without_mark(self, data: bytes) -> bytes | None:
+        """Drop a byte order mark at the start; None where the first bytes are still to come."""
+        if not self._at_start:
+            return data
+        if len(data) < len(UTF8_MARK) and b"\n" not in data:
+            self._tail = data
+            return None
+        self._at_start = False
+        self.encoding = UTF16_MARKS.get(data[:2], "utf-8")
+        mark = 2 if self.encoding != "utf-8" else 3 if data.startswith(UTF8_MARK) else 0
+        self.offset = mark
+        return data[mark:]
+
+
+def _as_utf8(line: bytes, encoding: str) -> bytes:
+    """Return a line as UTF-8; as it is, which is hardly UTF-8, where it is not in its encoding."""
+    try:
+        return line.decode(encoding).encode()
+    except UnicodeDecodeError:
+        return line
 
 
 class TakenRows:
@@ -43,18 +204,12 @@ class TakenRows:
 class TextSource(ABC):
     """Rows of a text; a subclass says how lines become rows.
 
-    Parameters
-    ----------
-    stream : ByteStream
-    name : str
-        Handed on with each batch.
-    position : dict or None
-        Where to go on, from an earlier batch.
-    block_bytes : int
-        Bytes to read at a time. The rows do not depend on it.
+    `name` is handed on with each batch; `position` is where to go on, from an earlier one. The
+    rows do not depend on how many bytes are read at a time.
     """
 
     columns: list[str] | None
+    notes: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -67,12 +222,17 @@ class TextSource(ABC):
         self._name = name
         self._lines = TextLines(stream, block_bytes)
         if position is not None and position["offset"]:
-            self._go_to(position["offset"], position["line"])
+            self._go_to(position)
 
     @property
     def size_read(self) -> int:
         """The size of the file when all rows taken so far were in it, and no others."""
         return self._stream.packed_size or self._lines.offset
+
+    @property
+    def has_unfinished(self) -> bool:
+        """Whether the beginning of a row is there, whose rest is waited for."""
+        return self._lines.has_unfinished
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next records; None at the end; none of them where they have not arrived."""
@@ -94,11 +254,6 @@ class TextSource(ABC):
             position=self._position(),
         )
 
-    @property
-    def has_unfinished(self) -> bool:
-        """Whether the beginning of a row is there, whose rest is waited for."""
-        return self._lines.has_unfinished
-
     def finish(self) -> None:
         """Wait for no more rows than there are."""
         self._stream.finish()
@@ -107,15 +262,18 @@ class TextSource(ABC):
         """Give the file back."""
         self._stream.close()
 
-    def _go_to(self, offset: int, line: int) -> None:
-        self._lines.skip(offset, line)
+    def _go_to(self, position: dict[str, Any]) -> None:
+        encoding = position.get("encoding", "utf-8")
+        self._lines.skip(position["offset"], position["line"], encoding)
 
     @abstractmethod
     def _take(self, taken: TakenRows, max_records: int) -> None:
         """Read up to so many records into `taken`."""
 
     def _position(self) -> dict[str, Any]:
-        return {"offset": self._lines.offset, "line": self._lines.line, "columns": self.columns}
+        lines = self._lines
+        place = {"offset": lines.offset, "line": lines.line, "columns": self.columns}
+        return place if lines.encoding == "utf-8" else {**place, "encoding": lines.encoding}
 
     def _columns_of(self, taken: TakenRows) -> dict[str, Any]:
         return object_columns(self.columns or [], taken.rows)

@@ -105,7 +105,7 @@ def _plan_table(file: TableFile, limit: int) -> MemoryPlan:
     item = 8 if n_rows < DOUBLE_PRECISION_ROWS else 4
     needed = (ENCODED_COPIES * item * n_encoded + READ_COPIES * read_row) * n_rows
     in_memory = MemoryPlan(int(needed), limit, n_rows, n_encoded)
-    is_large = max(file.path.stat().st_size, read_row * n_rows) > limit / LARGE_SHARE
+    is_large = max(file.n_bytes, read_row * n_rows) > limit / LARGE_SHARE
     if not is_large and needed + _LEAST_KERNEL_MEMORY <= limit:
         return in_memory
     # On disk: numbers about every row, a sample for the encoder, and batches on their way.

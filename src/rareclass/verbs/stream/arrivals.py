@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.tables.batch import Batch, Rejected
-from rareclass.tables.raw_cells import is_empty, read_labels, read_words
+from rareclass.tables.raw_cells import is_empty, read_rare_or_rest, read_words
 from rareclass.verbs.stream.waiting_rows import HeldRow, LearnedLabels, WaitingRows
 
 
@@ -171,7 +171,7 @@ def _ids_and_labels(batch: Batch, schema: Schema) -> tuple[list[str | None], NDA
     if schema.id_column in batch.columns:
         ids = read_words(batch.columns[schema.id_column])[0].tolist()
     if schema.target in batch.columns:
-        labels = read_labels(batch.columns[schema.target], schema.positive)[0]
+        labels = read_rare_or_rest(batch.columns[schema.target], schema.positive)[0]
     return ids, labels
 
 

@@ -1,0 +1,284 @@
+"""How a text table is written: its encoding, its separator, its header line, its decimals.
+
+Decided here from the first bytes, whoever reads the rows and at what pace.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rareclass.errors import InputError
+
+SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
+SAMPLE_BYTES = 1 << 18
+# No table has longer rows: one is taken for a quote that is never closed, or no text.
+ROW_LIMIT = 16 << 20
+UTF8_MARK = b"\xef\xbb\xbf"
+UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+NOT_UTF8 = "not UTF-8 text (convert it: iconv -f latin1 -t utf-8 OLD > NEW)"
+NUL = "holds a NUL byte: was the file written completely?"
+UNCLOSED = "a quote is opened and not closed"
+
+# A number with one comma among its digits; without the comma, "$1.$2".
+COMMA_CELL = r"(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)"
+_COMMA_CELL = re.compile(COMMA_CELL)
+_COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
+# 1,234 may be either; 1,234,567 and 1,234.5 can only have thousands set off by commas.
+_MAYBE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_SURELY_THOUSANDS = re.compile(
+    r"[+-]?[1-9]\d{0,2}(?:,\d{3}){2,}(?:\.\d*)?|[+-]?[1-9]\d{0,2},\d{3}\.\d+"
+)
+_POINT_NUMBER = re.compile(r"[+-]?\d+\.\d+(?:[eE][+-]?\d+)?")
+# Bytes that are not UTF-8, as "surrogateescape" gives them.
+_ESCAPED = re.compile("[\udc80-\udcff]")
+_CUT_OFF = re.compile("[\udc80-\udcff]+$")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV text is written.
+
+    Where `decimal_commas`, cells such as 1,5 are handed out with a point: 1.5. The header ends
+    with line `header_lines`; `notes` tell of what was done to its names.
+    """
+
+    encoding: str
+    separator: str
+    decimal_commas: bool
+    names: list[str]
+    header_lines: int
+    notes: tuple[str, ...] = ()
+
+
+def dialect_of(
+    title: str, sample: bytes, is_whole: bool, separator: str | None = None
+) -> Dialect | None:
+    """Return how the text is written that begins with `sample`; None where more of it is needed.
+
+    Parameters
+    ----------
+    title : str
+        What messages call the text.
+    sample : bytes
+        Its beginning: 256 KiB say enough, but for a longer header line.
+    is_whole : bool
+        Whether nothing follows.
+    separator : str, optional
+        Found out by default: the one under which most of the first rows are as wide as the first.
+
+    Raises
+    ------
+    InputError
+        When it is no text, or has no header line, or one of numbers.
+    """
+    encoding = encoding_of(sample)
+    text = _decoded(sample, encoding)
+    if not text.strip():
+        if not is_whole:
+            return None
+        raise InputError(f"{title} holds no text.", "Check how it was made or copied.")
+    chosen = separator or separator_of(text)
+    header = _header(title, text, chosen, is_whole)
+    if header is None:
+        return None
+    names, notes = _unique_names(title, header[0])
+    return Dialect(
+        encoding, chosen, _has_decimal_commas(text, chosen), names, header[1], tuple(notes)
+    )
+
+
+def encoding_of(sample: bytes) -> str:
+    """Return the encoding of a text from its first bytes.
+
+    UTF-16 where it says so; cp1252 where UTF-8 fails, unless it mostly fits: then some bytes are
+    damaged, and their rows are.
+
+    Examples
+    --------
+    >>> encoding_of("a,é".encode()), encoding_of("a,é\\n".encode("cp1252"))
+    ('utf-8', 'cp1252')
+    """
+    if sample[:2] in UTF16_MARKS:
+        return UTF16_MARKS[sample[:2]]
+    # The sample may end inside a character: four bytes are the longest.
+    text = sample[: len(sample) - 4 if len(sample) >= SAMPLE_BYTES else None].decode(
+        "utf-8", "surrogateescape"
+    )
+    if text.isascii():
+        return "utf-8"
+    n_bad = len(_ESCAPED.findall(text))
+    n_good = sum(not letter.isascii() for letter in text) - n_bad
+    if not n_bad or n_good >= n_bad:
+        return "utf-8"
+    try:
+        sample.decode("cp1252")
+    except UnicodeDecodeError:
+        return "utf-8"
+    return "cp1252"
+
+
+def no_text(title: str) -> InputError:
+    """The error to raise where bytes are no text."""
+    return InputError(f"{title} is not a text file.", "Give CSV, JSON lines or Parquet.")
+
+
+def separator_of(text: str) -> str:
+    """Return the separator under which most of the first lines have the header's cell count."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    lines = lines[:-1][:200] or lines[:1]
+
+    def agreement(separator: str) -> tuple[float, int]:
+        rows = _records("\n".join(lines), separator)
+        width = len(rows[0]) if rows else 1
+        if width < 2:
+            return (0.0, 0)
+        return (round(sum(len(row) == width for row in rows) / len(rows), 1), width)
+
+    best = max(SEPARATORS, key=agreement)
+    return best if agreement(best)[1] > 1 else ","
+
+
+def with_points(cells: Iterable[str]) -> list[str]:
+    """Return cells with the decimal comma of numbers made a point.
+
+    Examples
+    --------
+    >>> with_points(["1,5", " -2,5e3", "a,1"])
+    ['1.5', ' -2.5e3', 'a,1']
+    """
+    return [_with_point(cell) if "," in cell else cell for cell in cells]
+
+
+def _with_point(cell: str) -> str:
+    found = _COMMA_CELL.fullmatch(cell)
+    return f"{found[1]}.{found[2]}" if found else cell
+
+
+def _decoded(sample: bytes, encoding: str) -> str:
+    if encoding.startswith("utf-16"):
+        return sample[2 : len(sample) // 2 * 2].decode(encoding, "surrogatepass")
+    text = sample.removeprefix(UTF8_MARK).decode(encoding, "surrogateescape")
+    # What is cut off at the end of the sample is no fault.
+    return text if len(sample) < SAMPLE_BYTES else _CUT_OFF.sub("", text)
+
+
+def _records(text: str, separator: str) -> list[list[str]]:
+    """Return the rows that are not empty, as far as the text can be read."""
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader(io.StringIO(text, newline=None), delimiter=separator):
+            if row:
+                rows.append(row)
+    except csv.Error:  # such as a quoted cell that never ends
+        pass
+    return rows
+
+
+def _header(title: str, text: str, separator: str, is_whole: bool) -> tuple[list[str], int] | None:
+    """Return the first row with something in it, and the lines up to its end.
+
+    None where its end is not in the text yet.
+    """
+    ran_out = False
+
+    def lines() -> Iterator[str]:
+        nonlocal ran_out
+        for line in io.StringIO(text, newline=None):
+            # The last line may be a part of one.
+            ran_out = not is_whole and not line.endswith("\n")
+            yield line
+        ran_out = True
+
+    reader = csv.reader(lines(), delimiter=separator)
+    try:
+        for row in reader:
+            if ran_out and not is_whole:
+                return None
+            if "".join(row).strip():
+                _check_header(row, ran_out)
+                return [name.strip() for name in row], reader.line_num
+    except csv.Error as error:
+        if "\0" in text:
+            raise no_text(title) from None
+        raise InputError(
+            f"The header line of {title} cannot be read: {error}.", "Check its quotes."
+        ) from error
+    if not is_whole:
+        return None
+    raise InputError(f"{title} has no header line.", "Put one with the column names first.")
+
+
+def _check_header(row: list[str], ran_out: bool) -> None:
+    if "\0" in "".join(row):
+        raise csv.Error(NUL)
+    if _ESCAPED.search("".join(row)):
+        raise csv.Error(NOT_UTF8)
+    if ran_out:
+        raise csv.Error(UNCLOSED)
+
+
+def _has_decimal_commas(text: str, separator: str) -> bool:
+    """Whether a comma within digits marks decimals, judged from the first lines.
+
+    Where all that is there could be thousands as well, it does in files that are separated by
+    semicolons: those are written where the comma marks decimals.
+    """
+    if separator == ",":
+        return False
+    cells = [cell.strip() for row in _records(text, separator)[1:5001] for cell in row]
+    if any(_SURELY_THOUSANDS.fullmatch(cell) for cell in cells):
+        return False
+    if any(_COMMA_NUMBER.fullmatch(c) and not _MAYBE_THOUSANDS.fullmatch(c) for c in cells):
+        return True
+    return separator == ";" and not any(_POINT_NUMBER.fullmatch(cell) for cell in cells)
+
+
+def _unique_names(title: str, names: list[str]) -> tuple[list[str], list[str]]:
+    """The names of a header line, which must be one: empty ones filled in, none twice."""
+    if all(_is_number(name) for name in names):
+        raise InputError(
+            f"The first line of {title} holds numbers, not column names: {', '.join(names[:4])}.",
+            "Put a header line with the column names first.",
+        )
+    # pandas writes its index under an empty name.
+    return unique_names(
+        title, [name or f"column_{place}" for place, name in enumerate(names, start=1)]
+    )
+
+
+def unique_names(title: str, names: list[str]) -> tuple[list[str], list[str]]:
+    """Return column names with none twice, and a note of those that were.
+
+    The first column of a name keeps it; the others get a number, as pandas does it.
+
+    Examples
+    --------
+    >>> unique_names("t.csv", ["a", "b", "a", "a.1"])[0]
+    ['a', 'b', 'a.2', 'a.1']
+    """
+    taken, unique, renamed = set(names), list[str](), list[str]()
+    seen: set[str] = set()
+    for name in names:
+        free, number = name, 0
+        while free in seen or (number and free in taken):
+            number += 1
+            free = f"{name}.{number}"
+        if number:
+            renamed.append(f"{free!r} (column {len(unique) + 1})")
+            taken.add(free)
+        seen.add(free)
+        unique.append(free)
+    if not renamed:
+        return unique, []
+    shown = ", ".join(renamed[:6]) + (", ..." if len(renamed) > 6 else "")
+    return unique, [f"{title} has columns of one name; the later ones are called {shown}."]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
