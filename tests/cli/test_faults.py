@@ -165,7 +165,9 @@ def test_csv_oddities(tmp_path: Path, rareclass: Run) -> None:
     (tmp_path / "ragged.csv").write_text("a,b,fraud\n1,2,yes\n1,no\n")
     assert "row 2 (line 3)" in fit(rareclass, tmp_path / "ragged.csv")
     (tmp_path / "twice.csv").write_text("a,a,fraud\n1,2,yes\n")
-    assert "two columns named 'a'" in fit(rareclass, tmp_path / "twice.csv")
+    assert "--target: there is no column 'frau'" in fit(
+        rareclass, tmp_path / "twice.csv", "--target", "frau"
+    )
 
 
 def test_svmlight_line_that_is_not(tmp_path: Path, rareclass: Run) -> None:

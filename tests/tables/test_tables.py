@@ -16,12 +16,12 @@ import pytest
 from rareclass.encoding.typed_scratch import TypedScratch
 from rareclass.errors import InputError
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, open_table
+from rareclass.tables.table_file import StoredTable, open_table
 
 
-def table_of(path: Path) -> TableFile:
+def table_of(path: Path) -> StoredTable:
     table = open_table(path)
-    assert isinstance(table, TableFile)
+    assert isinstance(table, StoredTable)
     return table
 
 
@@ -34,7 +34,7 @@ def test_batches_keep_order_and_cells(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"t{suffix}"
     table = numbered(5000)
     table.write_csv(path) if suffix == ".csv" else table.write_parquet(path, row_group_size=777)
-    file: TableFile = open_table(path)  # type: ignore[assignment]
+    file: StoredTable = open_table(path)  # type: ignore[assignment]
     batches = list(file.batches(batch_rows=300))
     assert all(batch.height <= 300 for batch in batches)
     together = pl.concat(batches)

@@ -1,14 +1,17 @@
 """What every verb does at its door: options that many share, and faults as messages and codes."""
 
 import functools
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import typer
 
-from rareclass.cli.screen import print_fault
+from rareclass.cli.screen import output, print_fault, print_notes
 from rareclass.errors import InputError
+from rareclass.tables import TableWarning
 
 BAD_INPUT = 2
 STOPPED = 130
@@ -24,13 +27,31 @@ _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"
 Parameters = ParamSpec("Parameters")
 
 
+@contextmanager
+def _notes_of_tables() -> Iterator[None]:
+    """Print what is odd in a table, where it is found, as a note."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def note(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if issubclass(category, TableWarning):
+                print_notes(output(), [str(message)])
+            else:
+                show(message, category, *where)
+
+        warnings.simplefilter("always", TableWarning)
+        warnings.showwarning = note  # type: ignore[assignment]
+        yield
+
+
 def exit_codes_for_faults(verb: Callable[Parameters, None]) -> Callable[Parameters, None]:
     """Wrap a verb: bad input exits with 2, Ctrl-C with 130, each with one message on stderr."""
 
     @functools.wraps(verb)
     def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
         try:
-            verb(*args, **kwargs)
+            with _notes_of_tables():
+                verb(*args, **kwargs)
         except InputError as error:
             print_fault(error.message, error.remedy)
             raise typer.Exit(BAD_INPUT) from None

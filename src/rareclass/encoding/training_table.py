@@ -8,6 +8,7 @@ import polars as pl
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import InputError, column_hint
 from rareclass.findings import Finding, warn
+from rareclass.tables import TableWarning
 from rareclass.tables.cells import CellProfile, is_text_type, read_dates, read_numbers, read_strings
 from rareclass.tables.column_facts import ColumnFacts, facts_of
 from rareclass.tables.columns import (
@@ -194,7 +195,7 @@ def plan_reading(
         readings[name], formats[name] = type_of_text_column(name, profile, categories)
         note = note_of_numbers(name, profile) if readings[name] == "string" else None
         if note is not None and name not in categories:
-            warn(note, finding=Finding("mostly numbers", {"column": name}))
+            warn(note, TableWarning, Finding("mostly numbers", {"column": name}))
         if profile.n_integers == profile.n_present:
             integers.add(name)
     readings |= dict.fromkeys(categories, "string")

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rareclass.findings import Finding, warn
 from rareclass.rows.decoding import (
     BatchDecoder,
     Decoder,
@@ -63,7 +62,7 @@ def from_csv(
 
     Warns
     -----
-    UserWarning
+    TableWarning
         When columns of one name were told apart: the later ones are called ``name.1`` and so on.
 
     Examples
@@ -79,8 +78,6 @@ def from_csv(
     parts = [CsvFile(part, separator) for part in find_parts(Path(path), "csv")]
     for part in parts:
         part.release()
-        for note in part.notes:
-            warn(note, finding=Finding("columns renamed", {"path": str(part.path)}))
     chosen = select_columns([(part.path, part.columns) for part in parts], target, weight, columns)
     decoder = BatchDecoder(chosen, checked_dtype(dtype or np.float64), None)
     return Decoder(decoder, scratch).read(

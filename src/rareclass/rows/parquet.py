@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from rareclass.errors import InputError
-from rareclass.findings import Finding, warn
 from rareclass.rows.decoding import (
     BatchDecoder,
     Decoder,
@@ -120,8 +119,6 @@ class ParquetTable:
         self._parts = [ParquetFile(part) for part in find_parts(self.path, "parquet")]
         for part in self._parts:
             part.release()
-            for note in part.notes:
-                warn(note, finding=Finding("columns renamed", {"path": str(part.path)}))
         known = [(part.path, part.columns) for part in self._parts]
         self.chosen = select_columns(known, target, weight, columns)
         is_narrow = _check_types(self._parts, self.chosen)

@@ -68,7 +68,7 @@ class CsvFile:
             dialect = dialect_of(str(path), sample, is_whole or size > ROW_LIMIT, separator)
             size *= 4
         self.dialect: Dialect = dialect
-        self.columns, self.notes = dialect.names, dialect.notes
+        self.columns = dialect.names
         self._sample = len(sample), max(1, sample.count(b"\n")), is_whole
 
     @property

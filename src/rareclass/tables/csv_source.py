@@ -100,7 +100,6 @@ class CsvSource(TextSource):
         if lines.encoding == "utf-8" and found.encoding == "cp1252":
             lines.recode(found.encoding)
         self._separator, self._decimal_commas = found.separator, found.decimal_commas
-        self.notes = found.notes
         lines.take(found.header_lines)
         self._set_header(found.names)
 

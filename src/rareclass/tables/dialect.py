@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rareclass.errors import InputError
+from rareclass.findings import Finding, warn
+from rareclass.tables import TableWarning
 
 SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
 SAMPLE_BYTES = 1 << 18
@@ -41,7 +43,7 @@ class Dialect:
     """How a CSV text is written.
 
     Where `decimal_commas`, cells such as 1,5 are handed out with a point: 1.5. The header ends
-    with line `header_lines`; `notes` tell of what was done to its names.
+    with line `header_lines`.
     """
 
     encoding: str
@@ -49,7 +51,6 @@ class Dialect:
     decimal_commas: bool
     names: list[str]
     header_lines: int
-    notes: tuple[str, ...] = ()
 
 
 def dialect_of(
@@ -83,10 +84,8 @@ def dialect_of(
     header = _header(title, text, chosen, is_whole)
     if header is None:
         return None
-    names, notes = _unique_names(title, header[0])
-    return Dialect(
-        encoding, chosen, _has_decimal_commas(text, chosen), names, header[1], tuple(notes)
-    )
+    names = _checked_names(title, header[0])
+    return Dialect(encoding, chosen, _has_decimal_commas(text, chosen), names, header[1])
 
 
 def encoding_of(sample: bytes) -> str:
@@ -235,7 +234,7 @@ def _has_decimal_commas(text: str, separator: str) -> bool:
     return separator == ";" and not any(_POINT_NUMBER.fullmatch(cell) for cell in cells)
 
 
-def _unique_names(title: str, names: list[str]) -> tuple[list[str], list[str]]:
+def _checked_names(title: str, names: list[str]) -> list[str]:
     """The names of a header line, which must be one: empty ones filled in, none twice."""
     if all(_is_number(name) for name in names):
         raise InputError(
@@ -248,15 +247,10 @@ def _unique_names(title: str, names: list[str]) -> tuple[list[str], list[str]]:
     )
 
 
-def unique_names(title: str, names: list[str]) -> tuple[list[str], list[str]]:
-    """Return column names with none twice, and a note of those that were.
+def unique_names(title: str, names: list[str]) -> list[str]:
+    """Return column names with none twice, and warn of those that were.
 
-    The first column of a name keeps it; the others get a number, as pandas does it.
-
-    Examples
-    --------
-    >>> unique_names("t.csv", ["a", "b", "a", "a.1"])[0]
-    ['a', 'b', 'a.2', 'a.1']
+    The first column of a name keeps it; the others get a number, as pandas does it: name.1.
     """
     taken, unique, renamed = set(names), list[str](), list[str]()
     seen: set[str] = set()
@@ -270,10 +264,14 @@ def unique_names(title: str, names: list[str]) -> tuple[list[str], list[str]]:
             taken.add(free)
         seen.add(free)
         unique.append(free)
-    if not renamed:
-        return unique, []
-    shown = ", ".join(renamed[:6]) + (", ..." if len(renamed) > 6 else "")
-    return unique, [f"{title} has columns of one name; the later ones are called {shown}."]
+    if renamed:
+        shown = ", ".join(renamed[:6]) + (", ..." if len(renamed) > 6 else "")
+        warn(
+            f"{title} has several columns of one name; the later ones are called {shown}.",
+            TableWarning,
+            Finding("columns renamed", {"path": title}),
+        )
+    return unique
 
 
 def _is_number(text: str) -> bool:

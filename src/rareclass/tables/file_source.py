@@ -51,7 +51,6 @@ class FileSource(Protocol):
     """
 
     columns: Any
-    notes: tuple[str, ...]
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next records."""

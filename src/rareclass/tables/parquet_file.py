@@ -31,8 +31,6 @@ class ParquetFile:
     schema : pyarrow.Schema
         Columns of one name are told apart by a number.
     n_rows, n_groups : int
-    notes : tuple of str
-        Which columns were renamed.
 
     Raises
     ------
@@ -51,9 +49,8 @@ class ParquetFile:
                 footer, schema = file.metadata, file.schema_arrow
         except _FAULTS as error:
             raise cannot_open(path, error) or self._unreadable(error) from error
-        self._given = schema
-        self.columns, notes = unique_names(str(path), list(schema.names))
-        self.notes = tuple(notes)
+        self._given = list(schema.names)
+        self.columns = unique_names(str(path), list(schema.names))
         self.schema = pa.schema(
             [field.with_name(name) for field, name in zip(schema, self.columns, strict=True)]
         )
@@ -140,9 +137,9 @@ class ParquetFile:
         if not groups:
             return
         # By name, a column that is there twice comes twice.
-        wanted = None if self.notes else list(columns)
-        for batch in file.iter_batches(batch_rows, groups, wanted):
-            if self.notes:
+        is_renamed = self.columns != self._given
+        for batch in file.iter_batches(batch_rows, groups, None if is_renamed else list(columns)):
+            if is_renamed:
                 batch = batch.rename_columns(self.columns)
             yield batch.select(list(columns))
 

@@ -37,7 +37,6 @@ class ParquetSource:
     ) -> None:
         self._file = ParquetFile(path)
         self.size = self._file.n_bytes
-        self.notes = self._file.notes
         self._name = name
         self._exact = frozenset(exact_columns)
         if position is not None:

@@ -34,16 +34,12 @@ class Source(Protocol):
     """Rows in order, which can be read again from the position of any batch.
 
     `columns` are the names of the columns; None while they are not known, such as before the
-    first object of JSON lines. `notes` tell of columns that were renamed.
+    first object of JSON lines.
     """
 
     @property
     def columns(self) -> list[str] | None:
         """The names of the columns, once known."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the user should know of how the source was read."""
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next records; None at the end.
@@ -91,11 +87,6 @@ class FolderSource:
         if self._reading.columns is not None:
             return self._reading.columns
         return self._current.columns if self._current is not None else None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is said of the file that is open."""
-        return self._current.notes if self._current is not None else ()
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next records of one file; None at the end of a folder not followed."""
@@ -359,10 +350,6 @@ class _OpenSource:
     @property
     def columns(self) -> list[str] | None:
         return self._rows.columns
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self._rows.notes
 
     def read(self, max_records: int) -> Batch | None:
         if max_records < 1:

@@ -10,7 +10,6 @@ import polars as pl
 import pyarrow as pa
 
 from rareclass.errors import InputError
-from rareclass.findings import Finding, warn
 from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
 from rareclass.tables.csv_file import CsvFile
 from rareclass.tables.folders import (
@@ -35,7 +34,6 @@ class _Part(Protocol):
 
     path: Path
     columns: list[str]
-    notes: tuple[str, ...]
     format_name: str
 
     @property
@@ -48,7 +46,30 @@ class _Part(Protocol):
     def release(self) -> None: ...
 
 
-class TableFile:
+class TableFile(Protocol):
+    """A table with named columns, wherever it is."""
+
+    path: Path
+    columns: list[str]
+    format_name: str
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that it takes where it is."""
+        ...
+
+    def estimate_rows(self) -> int:
+        """Return the number of rows: exact where the format says it, else an estimate."""
+        ...
+
+    def batches(
+        self, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows in order, `batch_rows` or fewer at a time."""
+        ...
+
+
+class StoredTable:
     """A table with named columns: a file, or all files of a folder, one after the other.
 
     A file is opened once, however many passes are made over it; those of a folder once a pass.
@@ -80,11 +101,6 @@ class TableFile:
     def n_bytes(self) -> int:
         """Bytes on disk."""
         return sum(part.n_bytes for part in self._parts)
-
-    @property
-    def notes(self) -> list[str]:
-        """What the user should know of how the table was read."""
-        return [note for part in self._parts for note in part.notes]
 
     def estimate_rows(self) -> int:
         """Return the number of rows: exact where the format says it, else an estimate."""
@@ -121,7 +137,6 @@ class JsonLinesFile:
     """
 
     format_name = "JSON lines"
-    notes: tuple[str, ...] = ()
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -175,7 +190,7 @@ def batch_rows_for(n_columns: int) -> int:
     return min(BATCH_ROWS, max(256, _BATCH_BYTES // (8 * max(1, n_columns))))
 
 
-def open_table(path: str | Path, separator: str | None = None) -> TableFile | SvmlightFile:
+def open_table(path: str | Path, separator: str | None = None) -> StoredTable | SvmlightFile:
     """Open a file of CSV, JSON lines, Parquet or svmlight, or a folder of one of the first three.
 
     The content of a file decides where it can. Text may be compressed with gzip or bzip2;
@@ -194,10 +209,7 @@ def open_table(path: str | Path, separator: str | None = None) -> TableFile | Sv
         return parts[0]
     if any(isinstance(part, SvmlightFile) for part in parts):
         raise InputError(f"{path} is a folder of svmlight files.", "Give them as one file.")
-    table = TableFile(path, [part for part in parts if not isinstance(part, SvmlightFile)])
-    for note in table.notes:
-        warn(note, finding=Finding("columns renamed", {"path": str(path)}))
-    return table
+    return StoredTable(path, [part for part in parts if not isinstance(part, SvmlightFile)])
 
 
 def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:

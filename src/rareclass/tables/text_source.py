@@ -209,7 +209,6 @@ class TextSource(ABC):
     """
 
     columns: list[str] | None
-    notes: tuple[str, ...] = ()
 
     def __init__(
         self,

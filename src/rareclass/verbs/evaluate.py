@@ -9,8 +9,9 @@ import polars as pl
 
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import InputError
+from rareclass.tables.table_file import open_table
 from rareclass.verbs.model_file import ModelFile
-from rareclass.verbs.scored import Seen, open_scored, scored
+from rareclass.verbs.scored import Seen, scored
 from rareclass.verbs.targets import decision_of
 from rareclass.verbs.targets.target import Confusion, RankingEstimate
 
@@ -63,7 +64,7 @@ def evaluate_file(content: ModelFile, data: Path, separator: str | None = None) 
     InputError
         For anything wrong with the file; when it holds one class only.
     """
-    file, seen = open_scored(data, separator), Seen()
+    file, seen = open_table(data, separator), Seen()
     target = content.metadata["target"]
     batches = list(scored(content, file, target, seen))
     if not batches:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from rareclass.errors import InputError
 from rareclass.findings import warn
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile
+from rareclass.tables.table_file import TableFile, open_table
 from rareclass.verbs.model_file import ModelFile, load_model
-from rareclass.verbs.scored import Seen, open_scored, scored
+from rareclass.verbs.scored import Seen, scored
 from rareclass.verbs.stream.checkpoint import is_checkpoint
 from rareclass.verbs.targets import decision_of
 
@@ -160,6 +160,10 @@ class _HeldTable:
     def __init__(self, frame: pl.DataFrame) -> None:
         self._frame, self.columns = frame, frame.columns
 
+    @property
+    def n_bytes(self) -> int:
+        return int(self._frame.estimated_size())
+
     def estimate_rows(self) -> int:
         return self._frame.height
 
@@ -172,7 +176,7 @@ class _HeldTable:
 
 def _opened(table: Any, separator: str | None) -> TableFile | SvmlightFile:
     if isinstance(table, str | Path):
-        return open_scored(Path(table), separator)
+        return open_table(Path(table), separator)
     try:
         frame = nw.from_native(table, eager_only=True)
     except TypeError as error:

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from rareclass.atomic_file import check_not_input, check_writable, replacing
 from rareclass.errors import InputError, name_hint
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile
+from rareclass.tables.table_file import TableFile, open_table
 from rareclass.verbs.model_file import ModelFile
-from rareclass.verbs.scored import Seen, open_scored, scored
+from rareclass.verbs.scored import Seen, scored
 from rareclass.verbs.targets import decision_of
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
@@ -72,7 +72,7 @@ def score_file(
         For anything wrong with the file, naming column, row and value; `out` is not touched then.
     """
     check_score_path(out, data)
-    file, seen = open_scored(data, separator), Seen()
+    file, seen = open_table(data, separator), Seen()
     decision = decision_of(content.model, content.metadata)
     if id_column is not None:
         _check_id(file, id_column, out, decision.column)

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +14,8 @@ from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import InputError, name_hint, nearest_name
 from rareclass.progress import track
 from rareclass.tables.columns import Column
-from rareclass.tables.json_table import JsonLinesTable, is_json_lines
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, batch_rows_for, open_table
+from rareclass.tables.table_file import TableFile, batch_rows_for
 from rareclass.verbs.model_file import ModelFile
 
 
@@ -53,13 +51,6 @@ class Seen:
     n_rows: int = 0
     unseen_values: Counter[str] = field(default_factory=Counter)
     extra_columns: list[str] = field(default_factory=list)
-
-
-def open_scored(data: Path, separator: str | None) -> TableFile | SvmlightFile:
-    """Open a file of rows of whatever format."""
-    if is_json_lines(data) and data.is_file():
-        return JsonLinesTable(data)
-    return open_table(data, separator)
 
 
 def scored(

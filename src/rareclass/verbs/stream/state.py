@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.online.state import flatten, unflatten
 from rareclass.tables.batch import Batch
-from rareclass.tables.raw_cells import read_labels
+from rareclass.tables.raw_cells import read_rare_or_rest
 from rareclass.verbs.stream.learners import make_learner
 from rareclass.verbs.stream.options import StreamOptions
 from rareclass.verbs.stream.rejects import CONTRADICTED, RejectedFile
@@ -144,7 +144,7 @@ def label_names(first: Batch, target: str, positive: str | None) -> dict[str, st
     >>> label_names(Batch(cells, np.array([2, 3]), "", [], 2, {}), "y", None)
     {'rare': 'yes', 'rest': 'no'}
     """
-    labels, _ = read_labels(first.columns[target], positive)
+    labels, _ = read_rare_or_rest(first.columns[target], positive)
     names: dict[float, str] = {}
     for label, cell in zip(labels.tolist(), first.columns[target].tolist(), strict=True):
         if label == label:
