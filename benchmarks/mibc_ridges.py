@@ -19,7 +19,7 @@ from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.paper_tables.study import print_table, run_all
 from rareclass.metrics import roc_auc
 from rareclass.moments.covariance import make_covariance
-from rareclass.moments.path import solve_path
+from rareclass.moments.solution import solve_path
 from rareclass.moments.summing import moments_of
 from rareclass.rows import as_source
 

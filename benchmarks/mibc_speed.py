@@ -40,7 +40,7 @@ from benchmarks.paper_tables.time_limit import call_within
 from rareclass.metrics import roc_auc
 from rareclass.moments import MIBC
 from rareclass.moments.covariance import make_covariance
-from rareclass.moments.path import solve_path
+from rareclass.moments.solution import solve_path
 from rareclass.rows import from_parquet, parquet_batches
 
 FIT, KNOWN = "MIBC, with moments", "MIBC, moments known"

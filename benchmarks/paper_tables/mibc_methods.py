@@ -32,7 +32,7 @@ from benchmarks.paper_tables.protocol import gaussian_gamma
 from rareclass.metrics import roc_auc
 from rareclass.moments import MIBC
 from rareclass.moments.covariance import make_covariance
-from rareclass.moments.path import solve_path
+from rareclass.moments.solution import solve_path
 from rareclass.moments.summing import moments_of
 from rareclass.rows import as_source
 

@@ -11,8 +11,7 @@ import pytest
 from rareclass import MIBC, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
 from rareclass.estimators.door import FitsRows, read_features, same_columns, settings_of
 from rareclass.findings import Finding, finding_of, warn
-from rareclass.labels.stream_labels import StreamLabels
-from rareclass.labels.two_classes import refuse_missing, relative_weights, row_weights
+from rareclass.labels.two_classes import StreamLabels, refuse_missing, relative_weights, row_weights
 from rareclass.online import CBR
 from rareclass.rows import from_arrays
 

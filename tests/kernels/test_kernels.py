@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from draws import draws
+from rareclass.kernels.expansion import whiten
 from rareclass.kernels.kernels import (
     KERNELS,
     CallableKernel,
@@ -18,7 +19,6 @@ from rareclass.kernels.kernels import (
     make_kernel,
     mean_width,
 )
-from rareclass.kernels.whitening import whiten
 from rareclass.rows import ArrayRows, as_source
 
 matrix = arrays(

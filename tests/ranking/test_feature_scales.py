@@ -12,8 +12,7 @@ from scipy import sparse, stats
 from draws import draws
 from oracles.pairs import pair_loss
 from rareclass import RankRC, RankRCCV, rankrc_path
-from rareclass.kernels.kernels import Gaussian, Laplace, Linear, Polynomial
-from rareclass.kernels.scaled import FeatureScaled
+from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.labels.two_classes import read_labels
 from rareclass.ranking.feature_scales import learning, selection
 from rareclass.ranking.feature_scales.distinct_rows import distinct_rows, row_hashes

@@ -13,14 +13,19 @@ from rareclass.errors import InputError
 from rareclass.estimators.door import FitsRows, read_features, same_columns, settings_of
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.findings import warn
-from rareclass.labels.stream_labels import StreamLabels
-from rareclass.labels.two_classes import Labels, plain, read_labels, row_weights
+from rareclass.labels.two_classes import Labels, StreamLabels, plain, read_labels, row_weights
 from rareclass.moments.covariance import Covariance
 from rareclass.moments.dual import solve_dual
 from rareclass.moments.joining import check_alike, check_both, check_kept, stacked
 from rareclass.moments.many import label_parts, say_once
 from rareclass.moments.moments import Moments, merge
-from rareclass.moments.parameters import MIBCSettings, check_memory, seed_of
+from rareclass.moments.parameters import (
+    MIBCSettings,
+    check_memory,
+    majority_weight,
+    seed_of,
+    with_weights_as_given,
+)
 from rareclass.moments.solution import (
     Solved,
     linear_scores,
@@ -30,7 +35,6 @@ from rareclass.moments.solution import (
     warn_of_ridge,
 )
 from rareclass.moments.summing import moments_of
-from rareclass.moments.weights import majority_weight, with_weights_as_given
 from rareclass.rows import ArrayRows, RowSource
 
 

@@ -18,11 +18,15 @@ from rareclass.moments.covariance import Covariance
 from rareclass.moments.dual import DualSolution
 from rareclass.moments.mibc import MIBC
 from rareclass.moments.moments import Moments, merge, remove
-from rareclass.moments.parameters import MIBCSettings, check_memory, seed_of
-from rareclass.moments.path import solve_path
-from rareclass.moments.solution import Solved, linear_scores, warn_if_short
+from rareclass.moments.parameters import (
+    MIBCSettings,
+    check_memory,
+    majority_weight,
+    seed_of,
+    with_weights_as_given,
+)
+from rareclass.moments.solution import Solved, linear_scores, solve_path, warn_if_short
 from rareclass.moments.summing import Wanted, moments_of
-from rareclass.moments.weights import majority_weight, with_weights_as_given
 from rareclass.progress import track
 from rareclass.rows import ArrayRows, RowSource, consecutive
 

@@ -1,4 +1,4 @@
-"""The parameters that MIBC and MIBCCV share."""
+"""What MIBC and MIBCCV are given: parameters, and weights in the units of the user."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from rareclass.labels.two_classes import Labels
 from rareclass.memory import check_fits
 from rareclass.moments.covariance import Covariance, make_covariance
 
@@ -51,3 +52,21 @@ def seed_of(random_state: Any) -> int:
     if random_state is None:
         return 0
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def majority_weight(labels: Labels, n_rows: int) -> np.ndarray:
+    """Weight of every row as a majority row: rows are read in their places, none is gathered."""
+    weight = np.zeros(n_rows)
+    given = labels.majority_weight
+    weight[labels.majority] = 1.0 if given is None else given
+    return weight
+
+
+def with_weights_as_given(labels: Labels, sample_weight: Any) -> Labels:
+    """Labels with weights in the units of the user: C is a price for a weight of 1."""
+    if sample_weight is None or labels.majority_weight is None:
+        return labels
+    largest = float(np.max(np.asarray(sample_weight)))
+    return labels._replace(
+        rare_weight=labels.rare_weight * largest, majority_weight=labels.majority_weight * largest
+    )

@@ -19,8 +19,7 @@ from sklearn.utils.validation import (
 from rareclass.decide.threshold import threshold_between, threshold_between_few
 from rareclass.estimators.door import FitsRows, read_features
 from rareclass.estimators.rank_scorer import RankScorer
-from rareclass.labels.stream_labels import StreamLabels
-from rareclass.labels.two_classes import read_labels, row_weights
+from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.memory import check_fits
 from rareclass.metrics.scored_classes import split_scores
 from rareclass.rows import RowSource, as_source, header

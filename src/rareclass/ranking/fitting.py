@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rareclass.findings import warn
+from rareclass.kernels.expansion import whiten
 from rareclass.kernels.kernels import Matrix
-from rareclass.kernels.whitening import whiten
 from rareclass.progress import track
 from rareclass.ranking.penalties import PENALTIES
 from rareclass.ranking.preparation import Prepared, coefficients_of

@@ -15,21 +15,82 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.estimators.door import FitsRows, read_features, settings_of
 from rareclass.estimators.rank_scorer import RankScorer
-from rareclass.labels.levels import read_levels
+from rareclass.kernels.expansion import KernelExpansion, block_scores
+from rareclass.kernels.kernels import FeatureScaled, make_kernel
+from rareclass.labels.levels import encode, read_levels
 from rareclass.labels.two_classes import read_labels
+from rareclass.metrics import mauc
 from rareclass.ranking.feature_scales.learning import ScaleSettings, learn_feature_scales
 from rareclass.ranking.fitting import LearnedMachine, SolverSettings, fit_path
-from rareclass.ranking.kernel_model import KernelModel
 from rareclass.ranking.losses import make_loss
-from rareclass.ranking.ordinal_scorer import OrdinalScorer
 from rareclass.ranking.penalties import PENALTIES
-from rareclass.ranking.preparation import KernelSettings, Prepared, prepare, width_of_rows
+from rareclass.ranking.preparation import (
+    KernelSettings,
+    Prepared,
+    block_rows,
+    prepare,
+    width_of_rows,
+)
 from rareclass.ranking.targets import OrderedLevels, Target, TwoClasses, pair_costs
+from rareclass.rows import ArrayRows
+
+
+class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """What every kernel ranking machine shares: landmarks, and functions carried by them.
+
+    Whoever inherits has ``kernel``, ``n_jobs``, ``width_``, ``landmarks_`` and ``whitener_``.
+    """
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Nyström features of every row: the paper's linearisation, section 5.1.
+
+        Coordinates of the rows in the span of the landmarks, such that a linear model on them
+        with a ridge penalty is the kernel model: inner products of features are the kernel
+        projected on the landmarks, and the score is ``transform(X) @ w`` for some w.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, rank)
+            rank is at most the number of landmarks: duplicates add no direction.
+
+        Notes
+        -----
+        Cost: O(n_landmarks (n_features + rank)) a row.
+        """
+        check_is_fitted(self)
+        return self._map(X, self.whitener_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.whitener_.shape[1]
+
+    def _expansion(self) -> KernelExpansion:
+        kernel = make_kernel(self.kernel, self.width_)
+        scales = getattr(self, "feature_scales_", None)
+        if scales is not None:
+            kernel = FeatureScaled(kernel, scales)
+        return KernelExpansion(kernel, self.landmarks_)
+
+    def _map(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
+        source = read_features(self, X, reset=False)
+        expansion = self._expansion()
+        size = block_rows(expansion.n_landmarks, source.dtype)
+        rows = ArrayRows(source, block_rows=size, n_jobs=self.n_jobs)
+        return rows.map(block_scores, expansion, coefficients)
 
 
 class KernelLearner(FitsRows, BaseEstimator):
@@ -147,8 +208,47 @@ class RanksTwoClasses(RankScorer):
         self.classes_, self.pos_label_ = target.labels.classes, target.labels.pos_label
 
 
-class RanksLevels(OrdinalScorer):
-    """Labels that are ordered levels, of which one is frequent."""
+class RanksLevels(ClassifierMixin):
+    """Labels that are ordered levels, of which one is frequent; levels from a score.
+
+    It is a classifier to scikit-learn, not a regressor: labels may be text, `predict` gives one of
+    them, and splitters and scorers should keep every level in every fold. Whoever inherits has
+    ``score_samples``, ``thresholds_`` and ``classes_``.
+    """
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Rank of every row, one number whatever the number of levels: `score_samples`.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.score_samples(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The level of every row: k where ``thresholds_[k - 1] < score <= thresholds_[k]``."""
+        scores = self.score_samples(X)
+        return self.classes_[np.searchsorted(self.thresholds_, scores, side="left")]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """MAUC: share of the pairs of rows of different levels that are in order, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            Where y holds a label that `fit` did not know, or rows of one level only.
+        """
+        codes = encode(y, self.classes_)[1]
+        return mauc(codes, self.score_samples(X), sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> OrderedLevels:
         levels = read_levels(y, sample_weight, self.levels, n_rows)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rareclass.kernels.whitening import Coordinates, whiten
+from rareclass.kernels.expansion import Coordinates, whiten
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers import path, sparse_path
 from rareclass.ranking.solvers.newton import Solution

@@ -13,11 +13,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from rareclass.kernels.expansion import KernelExpansion, block_scores, expand
-from rareclass.kernels.kernels import KERNELS, Kernel, kernel_width, make_kernel
+from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, expand, whiten
+from rareclass.kernels.kernels import KERNELS, FeatureScaled, Kernel, kernel_width, make_kernel
 from rareclass.kernels.landmarks import LandmarkRule, Landmarks, distinct_landmarks
-from rareclass.kernels.scaled import FeatureScaled
-from rareclass.kernels.whitening import Coordinates, whiten
 from rareclass.labels.two_classes import HeldRows
 from rareclass.memory import parse_bytes, size_text
 from rareclass.ranking.losses import PairLoss

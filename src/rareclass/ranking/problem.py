@@ -1,6 +1,6 @@
 r"""The ranking objective in whitened landmark coordinates, one pass of the majority a question.
 
-With landmarks z_r, f(x) = sum_r beta_r k(z_r, x) and beta = T w (see `whitening`), problem (13)
+With landmarks z_r, f(x) = sum_r beta_r k(z_r, x) and beta = T w (see `whiten`), problem (13)
 of the paper is
 
 .. math::

@@ -24,8 +24,7 @@ import numpy as np
 
 from rareclass.estimators.folds import Fold
 from rareclass.kernels.expansion import KernelExpansion, expand
-from rareclass.kernels.kernels import Matrix
-from rareclass.kernels.scaled import FeatureScaled
+from rareclass.kernels.kernels import FeatureScaled, Matrix
 from rareclass.ranking.feature_scales.kernel_slopes import KernelSlopes
 from rareclass.ranking.preparation import Prepared
 from rareclass.ranking.problem import Evaluation, RankingProblem

@@ -12,8 +12,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rareclass.kernels.kernels import Gaussian, Kernel, Laplace, Linear, Matrix, Polynomial
-from rareclass.kernels.scaled import FeatureScaled
+from rareclass.kernels.kernels import (
+    FeatureScaled,
+    Gaussian,
+    Kernel,
+    Laplace,
+    Linear,
+    Matrix,
+    Polynomial,
+)
 
 # Entries of a product of features and landmarks that are worked out at once.
 _MOST_ENTRIES = 2**22

@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from rareclass.kernels.expansion import KernelExpansion, expand
+from rareclass.kernels.expansion import KernelExpansion, expand, whiten
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.pivoted_cholesky import pivots_of
-from rareclass.kernels.whitening import whiten
 from rareclass.memory import size_text
 from rareclass.ranking.preparation import landmark_kernel
 from rareclass.ranking.stochastic.weighted_rows import stacked

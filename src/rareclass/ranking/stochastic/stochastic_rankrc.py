@@ -13,11 +13,10 @@ from threadpoolctl import threadpool_limits
 from rareclass.estimators.door import FitsRows, read_features
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.findings import warn
-from rareclass.labels.stream_labels import StreamLabels
-from rareclass.labels.two_classes import read_labels, row_weights
+from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.memory import parse_bytes
 from rareclass.progress import track
-from rareclass.ranking.kernel_model import KernelModel
+from rareclass.ranking.machine import KernelModel
 from rareclass.ranking.stochastic.beginning import (
     Beginning,
     check_landmarks,
