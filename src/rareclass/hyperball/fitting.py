@@ -10,10 +10,10 @@ from threadpoolctl import threadpool_limits
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.ball_problem import Points
 from rareclass.hyperball.ball_solver import one_class_center
-from rareclass.hyperball.parameters import reach_of
+from rareclass.hyperball.parameters import RACHSettings, reach_of
 from rareclass.hyperball.pool import RARE, Background, Pool, draw_background, gather, input_spread
 from rareclass.hyperball.spaces import InputSpace, Space, kernel_space
-from rareclass.kernels.kernels import make_kernel, mean_width, needs_width
+from rareclass.kernels.kernels import kernel_width, make_kernel
 from rareclass.labels.partial_labels import PartialLabels
 from rareclass.rows import ArrayRows, RowSource
 from rareclass.rows.equal_rows import equal_rows
@@ -34,19 +34,19 @@ class Survey(NamedTuple):
     width: float  # of the kernel where it is not given: width="mean"
 
 
-def survey(estimator: Any, source: RowSource, labels: PartialLabels) -> Survey:
+def survey(settings: RACHSettings, source: RowSource, labels: PartialLabels) -> Survey:
     """Read the table: draw a background, split the rare rows, filter the unlabelled ones."""
-    rng = check_random_state(0 if estimator.random_state is None else estimator.random_state)
+    rng = check_random_state(0 if settings.random_state is None else settings.random_state)
     background = draw_background(source, labels, rng)
     spread = input_spread(background.X, background.weight)
     tasks = [
-        Task(label, _gathered(estimator, source, labels, label, group))
+        Task(label, _gathered(settings, source, labels, label, group))
         for label in labels.rare
-        for group in _groups(estimator, source, labels.rows_of(label), spread, rng)
+        for group in _groups(settings, source, labels.rows_of(label), spread, rng)
     ]
     width = 1.0
-    if estimator.kernel is not None and needs_width(estimator.kernel):
-        width = _mean_width(source, labels, estimator.n_jobs)
+    if settings.kernel is not None:
+        width = kernel_width("mean", settings.kernel, lambda: _everything(settings, source, labels))
     return Survey(tuple(tasks), background, width)
 
 
@@ -81,29 +81,29 @@ def transduced(labels: PartialLabels, balls: tuple[Ball, ...]) -> np.ndarray:
 
 
 def _gathered(
-    estimator: Any, source: RowSource, labels: PartialLabels, label: Any, rare: np.ndarray
+    settings: RACHSettings, source: RowSource, labels: PartialLabels, label: Any, rare: np.ndarray
 ) -> Pool:
-    reach = reach_of(estimator.filter)
+    reach = reach_of(settings.filter)
     return gather(
         source,
         labels,
         label,
         rare,
         reach,
-        estimator.max_kept,
-        _share_of(estimator, labels, rare),
-        estimator.n_jobs,
+        settings.max_kept,
+        _share_of(settings, labels, rare),
+        settings.n_jobs,
     )
 
 
-def _share_of(estimator: Any, labels: PartialLabels, rare: np.ndarray) -> float:
+def _share_of(settings: RACHSettings, labels: PartialLabels, rare: np.ndarray) -> float:
     """Share of the unlabelled rows that belongs with some of the rare rows.
 
     The share of all rare rows, given or that among the labelled, is dealt out to the balls as the
     labelled rare rows are.
     """
     all_rare = sum(labels.weight_of(labels.rows_of(label)).sum() for label in labels.rare)
-    share = estimator.rare_share
+    share = settings.rare_share
     if share is None:
         labelled = sum(labels.weight_of(labels.rows_of(label)).sum() for label in labels.classes)
         share = all_rare / labelled
@@ -111,22 +111,24 @@ def _share_of(estimator: Any, labels: PartialLabels, rare: np.ndarray) -> float:
 
 
 def _groups(
-    estimator: Any, source: RowSource, rare: np.ndarray, spread: float, rng: Any
+    settings: RACHSettings, source: RowSource, rare: np.ndarray, spread: float, rng: Any
 ) -> list[np.ndarray]:
-    if estimator.n_balls == 1:
+    if settings.n_balls == 1:
         return [rare]
-    groups = groups_of(source.take(rare), estimator.n_balls, spread, rng)
+    groups = groups_of(source.take(rare), settings.n_balls, spread, rng)
     return [rare[group] for group in groups]
 
 
-def _mean_width(source: RowSource, labels: PartialLabels, n_jobs: int | None) -> float:
-    """The paper's width over all rows that count."""
+def _everything(
+    settings: RACHSettings, source: RowSource, labels: PartialLabels
+) -> tuple[ArrayRows, np.ndarray | None]:
+    """All rows that count, and a point near them."""
     present = labels.present()
     index = None if len(present) == source.n_rows else present
     weight = None if labels.weight is None else labels.weight[present]
     first = source.take(present[:1])
     shift = None if source.is_sparse else first[0].astype(np.float64)
-    return mean_width(ArrayRows(source, index, weight, n_jobs=n_jobs), shift)
+    return ArrayRows(source, index, weight, n_jobs=settings.n_jobs), shift
 
 
 # More groups than this and the rare rows are no groups but scattered.

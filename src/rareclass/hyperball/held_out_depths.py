@@ -69,9 +69,9 @@ def candidates(grid: Grid, kernel: Any, known: Survey) -> list[BallCandidate]:
     ]
 
 
-def read_grid(estimator: Any) -> Grid:
-    """The values that an estimator's parameters name, checked: finite, at or above 0."""
-    return Grid(*(_values(name, getattr(estimator, name)) for name in Grid._fields))
+def read_grid(**given: Any) -> Grid:
+    """The values of parameters by name, checked: finite, at or above 0."""
+    return Grid(**{name: _values(name, values) for name, values in given.items()})
 
 
 def _values(name: str, values: Any) -> list[float] | None:

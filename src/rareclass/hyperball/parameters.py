@@ -1,61 +1,112 @@
 """The parameters of RACH, checked."""
 
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from rareclass.hyperball.ball import SHARE, SOLVED, SOLVERS
+from rareclass.hyperball.ball import SHARE, SOLVED, SOLVERS, BallSettings
 from rareclass.hyperball.pool import PAPER_REACH
 from rareclass.labels.two_classes import plain
 
 
-def check_parameters(estimator: Any) -> None:
-    """Refuse what cannot be worked with, naming the parameter."""
-    for name in ("C1", "C2", "margin"):
-        value = getattr(estimator, name)
-        if not (_is_number(value) and 0.0 <= float(value) < np.inf):
-            raise ValueError(f"{name}={value!r} must be a finite number at or above 0.")
-    if not (_is_number(estimator.tol) and 0.0 < float(estimator.tol) < np.inf):
-        raise ValueError(f"tol={estimator.tol!r} must be a number above 0.")
-    for name in ("max_outer", "max_inner", "n_landmarks", "max_kept"):
-        value = getattr(estimator, name)
-        if not _is_count(value):
-            raise ValueError(f"{name}={value!r} must be a whole number above 0.")
-    if not isinstance(estimator.solver, str) or estimator.solver not in SOLVERS:
-        raise ValueError(f"solver={estimator.solver!r} is not one of {sorted(SOLVERS)}.")
-    n_balls = estimator.n_balls
-    if not (isinstance(n_balls, str) and n_balls == "auto") and not _is_count(n_balls):
-        raise ValueError(f"n_balls={n_balls!r} must be a whole number above 0, or 'auto'.")
-    width = estimator.width
-    if not (isinstance(width, str) and width == "mean") and not (
-        _is_number(width) and 0.0 < float(width) < np.inf
-    ):
-        raise ValueError(f"width={width!r} must be 'mean' or a number above 0.")
-    _check_border(estimator)
-    reach_of(estimator.filter)
+@dataclass(frozen=True)
+class RACHSettings:
+    """What is asked of balls and of the rows that shape them, as `RACH` has it."""
 
+    C1: float
+    C2: float
+    margin: float
+    radius: Any
+    radius_slack: Any
+    kernel: Any
+    width: Any
+    n_landmarks: int
+    rare_share: float | None
+    filter: Any
+    max_kept: int
+    n_balls: Any
+    solver: str
+    tol: float
+    max_outer: int
+    max_inner: int
+    random_state: Any
+    n_jobs: int | None
 
-def check_labels_named(estimator: Any, rare: tuple) -> None:
-    """Refuse a dict by label that names one without a ball."""
-    for name in ("radius", "radius_slack"):
-        value = getattr(estimator, name)
-        for label in value if isinstance(value, dict) else ():
-            if label not in rare:
+    def checked(self) -> Self:
+        """These; refuse what cannot be worked with, naming the parameter."""
+        for name in ("C1", "C2", "margin"):
+            value = getattr(self, name)
+            if not (_is_number(value) and 0.0 <= float(value) < np.inf):
+                raise ValueError(f"{name}={value!r} must be a finite number at or above 0.")
+        if not (_is_number(self.tol) and 0.0 < float(self.tol) < np.inf):
+            raise ValueError(f"tol={self.tol!r} must be a number above 0.")
+        for name in ("max_outer", "max_inner", "n_landmarks", "max_kept"):
+            value = getattr(self, name)
+            if not _is_count(value):
+                raise ValueError(f"{name}={value!r} must be a whole number above 0.")
+        if not isinstance(self.solver, str) or self.solver not in SOLVERS:
+            raise ValueError(f"solver={self.solver!r} is not one of {sorted(SOLVERS)}.")
+        if not (isinstance(self.n_balls, str) and self.n_balls == "auto") and not _is_count(
+            self.n_balls
+        ):
+            raise ValueError(f"n_balls={self.n_balls!r} must be a whole number above 0, or 'auto'.")
+        width = self.width
+        if not (isinstance(width, str) and width == "mean") and not (
+            _is_number(width) and 0.0 < float(width) < np.inf
+        ):
+            raise ValueError(f"width={width!r} must be 'mean' or a number above 0.")
+        self._check_border()
+        reach_of(self.filter)
+        return self
+
+    def check_labels_named(self, rare: tuple) -> None:
+        """Refuse a dict by label that names one without a ball."""
+        for name in ("radius", "radius_slack"):
+            value = getattr(self, name)
+            for label in value if isinstance(value, dict) else ():
+                if label not in rare:
+                    raise ValueError(
+                        f"{name}={value!r} names {label!r}, which is not a rare label: "
+                        f"{[plain(known) for known in rare]}."
+                    )
+
+    def of_ball(self, label: Any) -> BallSettings:
+        """What is asked of the ball of one category; it is as solved where no dict names it."""
+        radius, slack = self.radius, self.radius_slack
+        return BallSettings(
+            float(self.C1),
+            float(self.C2),
+            float(self.margin),
+            radius.get(label, SOLVED) if isinstance(radius, dict) else radius,
+            float(slack.get(label, 0.0) if isinstance(slack, dict) else slack),
+            self.solver,
+            self.tol,
+            self.max_outer,
+            self.max_inner,
+        )
+
+    def _check_border(self) -> None:
+        """Refuse what does not say where the border is."""
+        slack, share, radius = self.radius_slack, self.rare_share, self.radius
+        for value in slack.values() if isinstance(slack, dict) else [slack]:
+            if not (_is_number(value) and np.isfinite(float(value))):
                 raise ValueError(
-                    f"{name}={value!r} names {label!r}, which is not a rare label: "
-                    f"{[plain(known) for known in rare]}."
+                    f"radius_slack={slack!r} must be a number, or a dict with one for each rare "
+                    "label."
                 )
-
-
-def radius_of(radius: Any, label: Any) -> str:
-    """Where a category's border is; as solved where a dict does not name it."""
-    return radius.get(label, SOLVED) if isinstance(radius, dict) else radius
-
-
-def slack_of(radius_slack: Any, label: Any) -> float:
-    """What a category's squared radius gets on top; 0 where a dict does not name it."""
-    return float(radius_slack.get(label, 0.0) if isinstance(radius_slack, dict) else radius_slack)
+        if share is not None and not (_is_number(share) and 0.0 < float(share) <= 1.0):
+            raise ValueError(
+                f"rare_share={share!r} must be the share of the unlabelled rows that is rare, "
+                "above 0 and at most 1, or None."
+            )
+        for rule in radius.values() if isinstance(radius, dict) else [radius]:
+            if rule not in (SOLVED, SHARE):
+                raise ValueError(
+                    f"radius={radius!r} must be 'solved' or 'share', or a dict with one of them "
+                    "for each rare label."
+                )
 
 
 def reach_of(value: Any) -> float | None:
@@ -68,29 +119,6 @@ def reach_of(value: Any) -> float | None:
         f"filter={value!r} must be True (3 times the threshold, as in the paper), False, or a "
         "number above 0 in place of 3."
     )
-
-
-def _check_border(estimator: Any) -> None:
-    """Refuse what does not say where the border is."""
-    slack = estimator.radius_slack
-    for value in slack.values() if isinstance(slack, dict) else [slack]:
-        if not (_is_number(value) and np.isfinite(float(value))):
-            raise ValueError(
-                f"radius_slack={slack!r} must be a number, or a dict with one for each rare label."
-            )
-    share = estimator.rare_share
-    if share is not None and not (_is_number(share) and 0.0 < float(share) <= 1.0):
-        raise ValueError(
-            f"rare_share={share!r} must be the share of the unlabelled rows that is rare, above 0 "
-            "and at most 1, or None."
-        )
-    radius = estimator.radius
-    for rule in radius.values() if isinstance(radius, dict) else [radius]:
-        if rule not in (SOLVED, SHARE):
-            raise ValueError(
-                f"radius={radius!r} must be 'solved' or 'share', or a dict with one of them for "
-                "each rare label."
-            )
 
 
 def _is_number(value: Any) -> bool:

@@ -4,19 +4,18 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
+from rareclass.estimators.door import FitsRows, read_features, settings_of
 from rareclass.findings import warn
-from rareclass.hyperball.ball import SHARE, BallSettings, fit_ball
+from rareclass.hyperball.ball import SHARE, fit_ball
 from rareclass.hyperball.ball_classifier import BallClassifier
 from rareclass.hyperball.findings import ball_findings, sentence, stopped_short
 from rareclass.hyperball.fitting import Survey, make_space, survey, transduced
-from rareclass.hyperball.parameters import check_labels_named, check_parameters, radius_of, slack_of
+from rareclass.hyperball.parameters import RACHSettings
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
-from rareclass.rows import LabelledRows, as_source, header
 
 
-class RACH(BallClassifier, BaseEstimator):
+class RACH(BallClassifier, FitsRows, BaseEstimator):
     r"""Rare category characterisation: the smallest ball that explains a few labels.
 
     .. math::
@@ -211,39 +210,24 @@ class RACH(BallClassifier, BaseEstimator):
         RACH
             This estimator.
         """
-        check_parameters(self)
-        validate_data(self, header(X), skip_check_array=True)
-        source = as_source(X, getattr(self, "feature_names_in_", None))
+        settings = settings_of(RACHSettings, self).checked()
+        source = read_features(self, X)
         labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
-        return self._fit_survey(labels, survey(self, source, labels))
-
-    def fit_rows(self, rows: LabelledRows) -> Self:
-        """Find the balls among rows that live on disk; see `RankRC.fit_rows`."""
-        rows = LabelledRows.to_learn_from(rows)
-        return self.fit(rows, rows.y, rows.sample_weight)
+        return self._fit_survey(labels, survey(settings, source, labels))
 
     def _fit_survey(self, labels: PartialLabels, known: Survey) -> Self:
         """Fit the balls of tasks whose rows were gathered before."""
-        check_labels_named(self, labels.rare)
+        settings = settings_of(RACHSettings, self)
+        settings.check_labels_named(labels.rare)
         self.width_ = None
         if self.kernel is not None:
             self.width_ = known.width if self.width == "mean" else float(self.width)
         balls, found = [], []
         for task in known.tasks:
             space, points = make_space(self.kernel, self.width_ or 1.0, task.pool, self.n_landmarks)
-            settings = BallSettings(
-                float(self.C1),
-                float(self.C2),
-                float(self.margin),
-                radius_of(self.radius, task.label),
-                slack_of(self.radius_slack, task.label),
-                self.solver,
-                self.tol,
-                self.max_outer,
-                self.max_inner,
-            )
-            balls.append(fit_ball(task.label, space, points, task.pool, settings))
-            by_share = settings.radius == SHARE
+            of_ball = settings.of_ball(task.label)
+            balls.append(fit_ball(task.label, space, points, task.pool, of_ball))
+            by_share = of_ball.radius == SHARE
             found += ball_findings(balls[-1], task.pool, known.background, self.max_kept, by_share)
         self.balls_, self.findings_ = tuple(balls), found
         self.messages_ = [sentence(finding) for finding in found]

@@ -6,11 +6,11 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
+from rareclass.estimators.door import read_features, settings_of
+from rareclass.estimators.search import SearchCV, ranks
 from rareclass.findings import warn
 from rareclass.hyperball.ball import SHARE
 from rareclass.hyperball.ball_classifier import BallClassifier
@@ -23,16 +23,15 @@ from rareclass.hyperball.held_out_depths import (
     read_grid,
     unlabelled_inside,
 )
-from rareclass.hyperball.parameters import check_parameters
+from rareclass.hyperball.parameters import RACHSettings
 from rareclass.hyperball.rach import RACH
 from rareclass.hyperball.radius_choice import Counts, RadiusChoice, choose_radius, f1_interval
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
 from rareclass.progress import track
-from rareclass.rows import LabelledRows, as_source, header
 
 
-class RACHCV(BallClassifier, BaseEstimator):
+class RACHCV(BallClassifier, SearchCV):
     """`RACH` with its prices, margin, width and radius chosen over the labelled rows.
 
     In each fold some labelled rows lose their label and stay as unlabelled rows; the F1 of the rare
@@ -178,23 +177,24 @@ center_, ...
         RACHCV
             This estimator.
         """
-        grid = read_grid(self)
-        model = self._model(BallCandidate(1.0, 1.0, None))
-        check_parameters(model)
-        validate_data(self, header(X), skip_check_array=True)
-        source = as_source(X, getattr(self, "feature_names_in_", None))
+        grid = read_grid(C1s=self.C1s, C2s=self.C2s, widths=self.widths, margins=self.margins)
+        settings = settings_of(RACHSettings, self._model(RACH)).checked()
+        source = read_features(self, X)
         labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
         self._check_labels(labels)
-        known = survey(model, source, labels)
+        known = survey(settings, source, labels)
         tried = candidates(grid, self.kernel, known)
         self.classes_, self.pos_labels_ = labels.classes, labels.rare
         self.majority_label_ = labels.majority
         choices = self._choices(labels, known, tried)
-        self._store(tried, choices, self._best(known, tried, choices))
+        self._store(tried, choices, self._best_place(known, tried, choices))
         if self.refit:
-            self.best_estimator_ = self._model(tried[self.best_index_])
-            self.best_estimator_.radius_slack = self.best_radius_slack_
-            validate_data(self.best_estimator_, header(X), skip_check_array=True)
+            chosen = tried[self.best_index_]
+            self.best_estimator_ = self._model(
+                RACH,
+                **chosen._asdict() | {"width": "mean" if chosen.width is None else chosen.width},
+                radius_slack=self.best_radius_slack_,
+            )
             self.best_estimator_._fit_survey(labels, known)
             for name in (
                 "balls_",
@@ -206,17 +206,6 @@ center_, ...
             ):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
-
-    def fit_rows(self, rows: LabelledRows) -> Self:
-        """Choose the parameters on rows that live on disk; see `RankRC.fit_rows`."""
-        rows = LabelledRows.to_learn_from(rows)
-        return self.fit(rows, rows.y, rows.sample_weight)
-
-    def _model(self, candidate: BallCandidate) -> RACH:
-        own = self.get_params(deep=False)
-        shared = {name: own[name] for name in RACH().get_params(deep=False) if name in own}
-        width = "mean" if candidate.width is None else candidate.width
-        return RACH(**{**shared, **candidate._asdict(), "width": width})
 
     def _check_labels(self, labels: PartialLabels) -> None:
         for label in labels.rare:
@@ -283,7 +272,7 @@ center_, ...
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
             return [rows[test] for _, test in folds.split(rows, is_rare)]
 
-    def _best(
+    def _best_place(
         self, known: Survey, tried: list[BallCandidate], choices: dict[Any, list[RadiusChoice]]
     ) -> int:
         """The candidate with the best F1: of equals the tightest ball, or the first.
@@ -329,7 +318,7 @@ center_, ...
             "margin": np.array([candidate.margin for candidate in tried]),
             **{name: total[:, k] for k, name in enumerate(Counts._fields)},
             "f1": mean,
-            "rank": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
+            "rank": ranks(mean),
         }
 
 
