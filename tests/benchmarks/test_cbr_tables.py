@@ -1,6 +1,7 @@
 """Tables 3 to 6 of the CBR paper: its figures, the protocol, fits that are kept, the verdicts."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -80,8 +81,17 @@ def overlapping(n=150, seed=0):
     return Rows(rng.normal(size=(n, 4)) + y[:, None] * [2.0, 0.0, 0.0, 0.0], y)
 
 
-@pytest.mark.parametrize("method", cbr_methods.METHODS)
-@pytest.mark.parametrize("as_text", [False, True])
+# Two that are written in different ways; all others in the thorough run.
+IN_EVERY_RUN = {("CBR fifo", False), ("OPAUC low rank", True)}
+
+
+@pytest.mark.parametrize(
+    ("method", "as_text"),
+    [
+        pytest.param(*case, marks=() if case in IN_EVERY_RUN else pytest.mark.thorough)
+        for case in product(cbr_methods.METHODS, (False, True))
+    ],
+)
 def test_every_learner_ranks_within_the_protocol(method, as_text, monkeypatch):
     rows = overlapping()
     if as_text:
@@ -102,7 +112,16 @@ def test_overflowed_scores_rank_nothing():
     assert cbr_protocol.scores(Overflowed(), None).tolist() == [0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("name", cbr_sets.SETS)
+LARGE = {"farm_ads", "sector", "newsgroups20", "tdt2", "reuters"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.thorough if name in LARGE else ())
+        for name in cbr_sets.SETS
+    ],
+)
 def test_sets_are_read(name):
     real_file(cbr_sets.SETS[name].file)
     X, y = cbr_sets.load(name, FOLDER)

@@ -31,6 +31,7 @@ def test_scale_counts_time_memory_and_passes_and_is_not_repeated(tmp_path, capsy
     assert "Exponent p" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_peers_beside_rankrc(tmp_path, capsys):
     words = ("peers", "--rows", "4000", "--data", "4000x5", "--methods", "rankrc", "lightgbm",
              "--repeats", "1")  # fmt: skip
@@ -183,6 +184,7 @@ def test_parquet_file_has_every_row_and_rare_row(tmp_path, monkeypatch):
     assert sum(table["target"].to_pylist()) == 7
 
 
+@pytest.mark.thorough
 def test_disk_fits_from_the_file(tmp_path):
     words = ("disk", "--rows", "3000", "--features", "4", "--rare", "30", "--memory", "64MiB")
     (one,) = command(tmp_path, *words)["runs"]

@@ -90,6 +90,7 @@ def test_texts_are_thinned_weighed_and_tested_on_all_positives(texts, tmp_path):
     assert (raw.data == raw.data.round()).all()  # comes as TF-IDF: left as it is
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["sector", "tdt2"])
 def test_real_texts_are_read(name):
     real_file(mibc_sets.TEXTS[name])
@@ -243,6 +244,7 @@ def test_speed_up_is_over_the_faster_peer_at_the_same_price():
 # -- commands ----------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_both_tables_of_a_study_come_from_the_same_fits(texts, tmp_path, capsys, monkeypatch):
     done = []
     perform = mibc_tables.perform
@@ -263,6 +265,7 @@ def test_both_tables_of_a_study_come_from_the_same_fits(texts, tmp_path, capsys,
     assert "2 random splits" in page
 
 
+@pytest.mark.thorough
 def test_dense_command_on_a_real_set(tmp_path, capsys):
     real_file("ecoli.parquet")
     words = ["--json", str(tmp_path / "x.json"), "--sets", "ecoli", "--splits", "2"]
@@ -310,6 +313,7 @@ def test_without_data_it_says_so(monkeypatch, capsys):
 # -- speed -------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_speed_beside_liblinear_and_reading(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(mibc_speed, "data_folder", lambda: None)
     monkeypatch.setattr(mibc_speed, "DENSE_SHAPE", (6, 12))

@@ -61,6 +61,7 @@ def test_part_keeps_the_share_and_the_held_out_rows():
     assert part.X_test is data.X_test
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "shape", "n_rare"),
     [

@@ -160,7 +160,7 @@ def test_choice_is_by_f1_of_all_left_out_rows_and_defaults_come_first():
 
 def test_best_threshold_beside_every_threshold():
     rng = np.random.default_rng(0)
-    for _ in range(200):
+    for _ in range(40):
         truth = rng.integers(0, 2, size=12)
         truth[0] = 1
         scores = rng.integers(0, 6, size=12).astype(float)
@@ -379,6 +379,7 @@ def test_unknown_sets_and_shares_are_named():
         command.main(["rach", "--shares", "5,0.05"])
 
 
+@pytest.mark.thorough
 def test_command_on_a_real_set(tmp_path, capsys):
     real_file("glass.parquet")
     words = ["--json", str(tmp_path / "x.json"), "--sets", "glass", "--splits", "2"]
@@ -416,6 +417,7 @@ def test_speed_of_projection_and_filter(tmp_path, capsys):
     assert "## RACH part by part" in page.read_text()
 
 
+@pytest.mark.thorough
 def test_speed_of_fits(tmp_path):
     pytest.importorskip("rareclass.hyperball.rach")
     file = tmp_path / "rach_speed.json"

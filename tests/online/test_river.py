@@ -34,7 +34,18 @@ def learned(model, rows, labels, **options):
     return ranker
 
 
-@every_learner
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(
+            ONLINE[name],
+            # One for each kind of state; the adapter is the same for all.
+            marks=() if name in {"cbr", "opauc low rank"} else pytest.mark.thorough,
+            id=name,
+        )
+        for name in ONLINE
+    ],
+)
 def test_river_checks(model):
     checks.check_estimator(as_river(model))
 
