@@ -2,7 +2,7 @@
 
 `fit` of a machine:
 
-1. columns are looked at, rows made readable, labels read as a `Target`
+1. columns are looked at, rows made readable, labels read as a `RankingTarget`
 2. scales of the features are learned, where they are asked for
 3. rows are prepared: width, landmarks, kernel blocks
 4. the problem is solved for the penalty, and a threshold learned
@@ -41,7 +41,7 @@ from rareclass.ranking.preparation import (
     prepare,
     width_of_rows,
 )
-from rareclass.ranking.targets import OrderedLevels, Target, TwoClasses, pair_costs
+from rareclass.ranking.targets import OrderedLevels, RankingTarget, TwoClasses, pair_costs
 from rareclass.rows import ArrayRows
 
 
@@ -102,7 +102,7 @@ class KernelLearner(FitsRows, BaseEstimator):
         defaults = {each.name: each.default for each in given if each.default is not each.empty}
         super().__setstate__(defaults | state)
 
-    def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> Target:
+    def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> RankingTarget:
         raise NotImplementedError
 
     def _remember(self, target: Any) -> None:

@@ -22,7 +22,7 @@ from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
-from rareclass.ranking.targets import ScoredRows, Target
+from rareclass.ranking.targets import RankingTarget, ScoredRows
 from rareclass.rows import ArrayRows, Budget, RowSource, as_source
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
@@ -36,7 +36,7 @@ _MOST_AT_ONCE = 16
 _FEW_LANDMARKS = 1024
 
 
-Kind = TypeVar("Kind", bound=Target)
+Kind = TypeVar("Kind", bound=RankingTarget)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class ScoredRows(NamedTuple):
         return ScoredRows(**together, majority_code=self.majority_code)
 
 
-class Target(Protocol):
+class RankingTarget(Protocol):
     """A kind of labels."""
 
     @property
@@ -103,7 +103,7 @@ class Target(Protocol):
 
     def on_part(
         self, held: np.ndarray, held_weight: np.ndarray, majority_weight: np.ndarray
-    ) -> "Target":
+    ) -> "RankingTarget":
         """The same target on a table of fewer rows, in which those held come first.
 
         `held` are the positions, among the rows held today, of those that are held there.

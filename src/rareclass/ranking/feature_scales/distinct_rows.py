@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rareclass.ranking.targets import Target
+from rareclass.ranking.targets import RankingTarget
 from rareclass.rows import RowSource
 from rareclass.rows.source import consecutive
 
@@ -52,8 +52,8 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def distinct_rows(
-    source: RowSource, target: Target, most_held: int, most_majority: Callable[[int], int]
-) -> tuple[RowSource, Target]:
+    source: RowSource, target: RankingTarget, most_held: int, most_majority: Callable[[int], int]
+) -> tuple[RowSource, RankingTarget]:
     """Distinct rows in memory, in float64; each class weighs what it did.
 
     Rows that are held come first. There are no more of them than `most_held`, those of the

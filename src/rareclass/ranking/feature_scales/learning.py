@@ -38,7 +38,7 @@ from rareclass.ranking.feature_scales.selection import (
     try_sizes,
 )
 from rareclass.ranking.feature_scales.trial import N_FOLDS, Study, Trial
-from rareclass.ranking.targets import Target
+from rareclass.ranking.targets import RankingTarget
 from rareclass.rows import RowSource
 
 # More rows cost time and say little more: how certain an AUC is depends on the rare rows, and ten
@@ -82,7 +82,7 @@ class LearnedScales(NamedTuple):
 
 
 def learn_feature_scales(
-    settings: ScaleSettings, source: RowSource, target: Target, width: float
+    settings: ScaleSettings, source: RowSource, target: RankingTarget, width: float
 ) -> LearnedScales:
     """Learn the scales inside a kernel on training rows; `width` is sigma.
 

@@ -11,7 +11,7 @@ from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradient
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.preparation import KernelSettings, Prepared, coefficients_of, prepare
 from rareclass.ranking.solvers.path import solve_paths
-from rareclass.ranking.targets import Target
+from rareclass.ranking.targets import RankingTarget
 from rareclass.rows import RowSource
 
 N_FOLDS = 5
@@ -45,7 +45,7 @@ class Study:
     """Distinct rows in memory to try scales on; `eps` is of the smoothed hinge."""
 
     source: RowSource
-    target: Target
+    target: RankingTarget
     kernel: Any
     width: float
     eps: float
