@@ -11,25 +11,12 @@ from rareclass.errors import InputError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary name beside `path`, which takes the place of `path` on success.
+    """Yield a temporary file beside `path`, which takes its place on success.
 
     When the block ends normally the file is flushed to disk and renamed over `path`; when it
     raises (Ctrl-C included) the temporary file is removed and `path` is as it was.
 
-    Parameters
-    ----------
-    path : Path
-        The file to write.
-
-    Yields
-    ------
-    Path
-        An empty temporary file in the same folder, with the same suffix.
-
-    Raises
-    ------
-    InputError
-        When the folder does not exist or cannot be written to, or the disk is full.
+    Raises `InputError` when the folder does not exist or cannot be written to, or the disk is full.
     """
     temporary = _temporary_beside(path)
     try:
@@ -43,15 +30,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def check_writable(path: Path, option: str = "--out") -> None:
-    """Raise `InputError` now when `path` could not be written later.
-
-    Parameters
-    ----------
-    path : Path
-        The file that will be written.
-    option : str
-        The option that named it, for the message.
-    """
+    """Raise `InputError` now when `path`, which `option` named, could not be written later."""
     if os.path.isdir(path):
         raise InputError(f"{option} {path} is a folder.", "Give the name of a file.")
     if os.path.exists(path) and not os.path.isfile(path):
@@ -62,17 +41,7 @@ def check_writable(path: Path, option: str = "--out") -> None:
 
 
 def check_not_input(path: Path, option: str, inputs: Mapping[str, Path]) -> None:
-    """Raise `InputError` when writing `path` would replace a file that is read.
-
-    Parameters
-    ----------
-    path : Path
-        The file that will be written.
-    option : str
-        The option that named it, for the message.
-    inputs : mapping of str to Path
-        The files that are read, each under what the message calls it.
-    """
+    """Raise `InputError` when `path` is one of the files read, `inputs` by their names."""
     for what, read in inputs.items():
         if os.path.exists(path) and os.path.exists(read) and os.path.samefile(path, read):
             raise InputError(f"{option} {path} is {what}.", "Give another name.")

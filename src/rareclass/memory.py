@@ -13,13 +13,9 @@ _CGROUP_1 = Path("/sys/fs/cgroup/memory")
 def parse_bytes(memory: int | float | str) -> int:
     """Bytes from a number or a text such as ``"2GiB"``, ``"256 MB"``.
 
-    Raises
-    ------
-    ValueError
-        When the text is not a number with one of the units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
+    Raises `ValueError` when the text is not a number with one of the units B, kB, MB, GB, TB, KiB,
+    MiB, GiB, TiB.
 
-    Examples
-    --------
     >>> parse_bytes("2GiB")
     2147483648
     """
@@ -36,8 +32,6 @@ def parse_bytes(memory: int | float | str) -> int:
 def size_text(n_bytes: float) -> str:
     """A number of bytes in words.
 
-    Examples
-    --------
     >>> size_text(3 * 2**30)
     '3.0 GiB'
     >>> size_text(1500)
@@ -51,17 +45,7 @@ def size_text(n_bytes: float) -> str:
 
 
 def check_fits(needed: int, what: str, remedy: str) -> None:
-    """Raise `ValueError` when `needed` bytes are more than half of what is free.
-
-    Parameters
-    ----------
-    needed : int
-        Bytes.
-    what : str
-        What takes them, for the message; a plural.
-    remedy : str
-        What to do instead.
-    """
+    """Raise `ValueError` when `what`, a plural, needs more bytes than half of what is free."""
     free = available_memory()
     if needed > free // 2:
         raise ValueError(f"{what} take {size_text(needed)}; {size_text(free)} are free. {remedy}")

@@ -16,24 +16,11 @@ def _silent(step: float = 1, note: str = "") -> None:
 def track(
     description: str, total: float | None = None, enabled: bool | str = "auto"
 ) -> Iterator[Advance]:
-    """Show a progress bar on standard error while long work runs.
+    """Show a progress bar on standard error while long work runs; yields ``advance(step, note)``.
 
-    Parameters
-    ----------
-    description : str
-        What is being done, in a few words.
-    total : float or None
-        Steps until the end; None when that is not known (a spinner is shown).
-    enabled : bool or "auto", default="auto"
-        "auto" shows the bar when standard error is a terminal and `rich` is installed.
+    Without a total a spinner is shown; "auto" shows something when standard error is a terminal and
+    `rich` is installed.
 
-    Yields
-    ------
-    callable
-        ``advance(step=1, note="")``: call it as work gets done.
-
-    Examples
-    --------
     >>> with track("Scoring", total=2, enabled=False) as advance:
     ...     advance()
     """

@@ -68,8 +68,6 @@ def exit_codes_for_faults(verb: Callable[Parameters, None]) -> Callable[Paramete
 def parse_separator(text: str | None) -> str | None:
     """Return the character that ``--separator`` stands for, None for none given.
 
-    Examples
-    --------
     >>> parse_separator("tab"), parse_separator(";"), parse_separator(None)
     ('\\t', ';', None)
     """

@@ -177,8 +177,6 @@ def _hunt_and_report(
 def parse_balls(text: str) -> int | str:
     """Return the number that ``--balls`` stands for, or "auto".
 
-    Examples
-    --------
     >>> parse_balls("2"), parse_balls("auto")
     (2, 'auto')
     """
@@ -194,8 +192,6 @@ def parse_balls(text: str) -> int | str:
 def parse_filter(text: str) -> bool | float:
     """Return what ``--filter`` stands for: yes, no or a number above zero.
 
-    Examples
-    --------
     >>> parse_filter("yes"), parse_filter("no"), parse_filter("4.5")
     (True, False, 4.5)
     """

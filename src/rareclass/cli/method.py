@@ -60,13 +60,7 @@ LEVELS_OPTION = typer.Option(
 
 
 class Given(NamedTuple):
-    """What the user said of the method; None where nothing.
-
-    Attributes
-    ----------
-    lam, cost, covariance, levels, positive : str or None
-        The options of these names.
-    """
+    """What the user said of the method; None where nothing."""
 
     lam: str | None = None
     cost: str | None = None
@@ -97,10 +91,8 @@ _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
 def method_from(method: MethodName, given: Given) -> "Method":
     """Return the method that the options describe.
 
-    Raises
-    ------
-    InputError
-        When an option is no number or no list of levels, or belongs to another method.
+    Raises `InputError` when an option is no number or no list of levels, or belongs to another
+    method.
     """
     for name, (owner, instead) in _FOREIGN[method].items():
         value = getattr(given, name)
@@ -143,8 +135,6 @@ def parse_levels(text: str | None) -> tuple[str, ...] | None:
 
     A level that holds a comma stands in double quotes.
 
-    Examples
-    --------
     >>> parse_levels("low, medium,high"), parse_levels('"1, or less",more')
     (('low', 'medium', 'high'), ('1, or less', 'more'))
     """
@@ -166,17 +156,6 @@ def parse_levels(text: str | None) -> tuple[str, ...] | None:
 def parse_strength(option: str, text: str | None, may_be_infinite: bool = False) -> float | None:
     """Return the number that an option stands for, None for "auto" and for none given.
 
-    Parameters
-    ----------
-    option : str
-        Its name, for the error.
-    text : str or None
-        Such as "0.01", "2^-8" or "auto".
-    may_be_infinite : bool
-        Whether "inf" is one as well.
-
-    Examples
-    --------
     >>> [parse_strength("--lam", text) for text in ("2^-8", "2**-1", "1e-3", "auto", None)]
     [0.00390625, 0.5, 0.001, None, None]
     """

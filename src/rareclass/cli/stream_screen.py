@@ -21,20 +21,7 @@ _WIDE = 90
 
 
 class StreamScreen:
-    """Shows the events of a stream.
-
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    options : StreamOptions
-        What the stream does.
-
-    Attributes
-    ----------
-    rows_at_start : int
-        Records that an earlier run had behind it.
-    """
+    """Shows the events of a stream."""
 
     def __init__(self, console: Console, options: "StreamOptions") -> None:
         self._console, self._options = console, options

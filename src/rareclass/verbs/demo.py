@@ -31,45 +31,19 @@ _RARE_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Rival:
-    """How a classifier did.
-
-    Attributes
-    ----------
-    name : str
-        Which.
-    auc, average_precision : float
-        On the test rows.
-    seconds : float
-        Training time.
-    n_rare : float
-        Rare test rows.
-    """
+    """How a classifier did."""
 
     name: str
-    auc: float
+    auc: float  # of the test rows
     average_precision: float
-    seconds: float
-    n_rare: float
+    seconds: float  # of training
+    n_rare: float  # test rows
 
 
 def write_digits(folder: Path, seed: int = 0) -> tuple[Path, Path]:
     """Write scikit-learn's digits with eights thinned to 1 percent, as train.csv and test.csv.
 
-    Parameters
-    ----------
-    folder : Path
-        Where to; made when it is not there.
-    seed : int
-        Seed of the thinning and of the split into halves.
-
-    Returns
-    -------
-    train, test : Path
-
-    Raises
-    ------
-    InputError
-        When `folder` holds files of these names that no demonstration wrote.
+    Raises `InputError` when `folder` holds files of these names that no demonstration wrote.
     """
     check_not_the_users(folder)
     pixels, digits = load_digits(return_X_y=True)
@@ -114,15 +88,7 @@ def _begins_with(path: Path, header: str) -> bool:
 
 
 def rivals(train: Path, test: Path, seed: int = 0) -> list[Rival]:
-    """Train the usual classifiers on the same rows, encoded alike, and measure them.
-
-    Parameters
-    ----------
-    train, test : Path
-        The files of `write_digits`.
-    seed : int
-        Seed of the encoder and of the boosting.
-    """
+    """Train the usual classifiers on the same rows, encoded alike, and measure them."""
     settings = FitSettings(target=TARGET, seed=seed)
     data = read_training_set(open_table(train), settings)
     assert isinstance(data.rows, pl.DataFrame)

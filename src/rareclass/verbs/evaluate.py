@@ -18,23 +18,11 @@ from rareclass.verbs.targets.target import Confusion, RankingEstimate
 
 @dataclass(frozen=True)
 class EvaluatedFile:
-    """Measures of a model on a file with labels, and its decisions.
-
-    Attributes
-    ----------
-    estimate : RankingEstimate
-        Measures of the ranking with intervals.
-    confusion : Confusion
-        Rows by what they are and what they are called.
-    n_unlabelled : int
-        Rows left out because their target is empty.
-    seen : Seen
-        What was new in the file.
-    """
+    """Measures of a model on a file with labels, and its decisions."""
 
     estimate: RankingEstimate
     confusion: Confusion
-    n_unlabelled: int
+    n_unlabelled: int  # rows left out because their target is empty
     seen: Seen
 
     def as_plain_data(self) -> dict[str, Any]:
@@ -50,19 +38,7 @@ class EvaluatedFile:
 def evaluate_file(content: ModelFile, data: Path, separator: str | None = None) -> EvaluatedFile:
     """Compare the scores of a file's rows with their labels.
 
-    Parameters
-    ----------
-    content : ModelFile
-        The model.
-    data : Path
-        Rows with the target column.
-    separator : str, optional
-        What separates the cells of a CSV file; by default found out.
-
-    Raises
-    ------
-    InputError
-        For anything wrong with the file; when it holds one class only.
+    Raises `InputError` for anything wrong with the file; when it holds one class only.
     """
     file, seen = open_table(data, separator), Seen()
     target = content.metadata["target"]

@@ -83,43 +83,19 @@ _MODELS = (
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What a model file holds.
+    """What a model file holds."""
 
-    Attributes
-    ----------
-    encoder : TableEncoder or SparseEncoder
-        Turns rows of a file into numbers.
-    model : RankRC, OrdinalRankRC or MIBC
-        Scores the numbers.
-    metadata : dict
-        Plain data: target, its rare label or levels, columns, counts, method and its choice,
-        metrics, versions, date.
-    notices : list of str
-        What is odd about the file but did not keep it from opening.
-    """
-
-    encoder: Any
-    model: Any
-    metadata: dict[str, Any]
-    notices: tuple[str, ...] = ()
+    encoder: Any  # TableEncoder, SparseEncoder or that of a stream
+    model: Any  # RankRC, OrdinalRankRC, MIBC or an online learner
+    metadata: dict[str, Any]  # plain data on target, training and measures
+    notices: tuple[str, ...] = ()  # what is odd but kept nothing from opening
 
 
 def save_model(path: Path, content: ModelFile) -> None:
     """Write a model file; `path` is replaced only once the new file is whole.
 
-    Parameters
-    ----------
-    path : Path
-        Where to.
-    content : ModelFile
-        What to write.
-
-    Raises
-    ------
-    InputError
-        When `path` cannot be written.
-    TypeError
-        When the model holds a type that `load_model` would refuse: nothing is written then.
+    Raises `InputError` when `path` cannot be written. `TypeError` when the model holds a type that
+    `load_model` would refuse: nothing is written then.
     """
     parts = {
         "rareclass_format": FORMAT,
@@ -137,16 +113,8 @@ def save_model(path: Path, content: ModelFile) -> None:
 def load_model(path: Path) -> ModelFile:
     """Open a model file without executing anything from it.
 
-    Parameters
-    ----------
-    path : Path
-        A file that `save_model` wrote.
-
-    Raises
-    ------
-    InputError
-        When the file is missing, is no model file, is damaged, or holds types that are not on
-        the list of trusted ones (they are named).
+    Raises `InputError` when the file is missing, is no model file, is damaged, or holds types that
+    are not on the list of trusted ones (they are named).
     """
     if not path.is_file():
         what = "is not a regular file" if path.exists() else "does not exist"

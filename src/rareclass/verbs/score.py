@@ -24,20 +24,10 @@ _NOT_IN_CSV = (pl.Binary, pl.Duration, pl.Object)
 
 @dataclass(frozen=True)
 class Scoring:
-    """The outcome of scoring a file.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows scored.
-    sentence : str
-        How many of them were called what.
-    seen : Seen
-        What was new in the file.
-    """
+    """The outcome of scoring a file."""
 
     n_rows: int
-    sentence: str
+    sentence: str  # how many rows were called what
     seen: Seen
 
 
@@ -50,26 +40,13 @@ def score_file(
 ) -> Scoring:
     """Score every row of a file of any size into a new file, row order kept.
 
-    Parameters
-    ----------
-    content : ModelFile
-        The model.
-    data : Path
-        The rows.
-    out : Path
-        Parquet or CSV by its suffix. Columns: the identifier (or ``row``, counted from 1),
-        ``score`` (higher is rarer, or a higher level), what each row is called (``called_rare``,
-        or ``level``) and ``percentile`` (the share of the training majority, or of all training
-        rows where the target has levels, with a lower score, in percent).
-    id_column : str or None
-        A column of `data` to carry over.
-    separator : str, optional
-        What separates the cells of a CSV file; by default found out.
+    Parquet or CSV by its suffix. Columns: the identifier (or ``row``, counted from 1), ``score``
+    (higher is rarer, or a higher level), what each row is called (``called_rare``, or ``level``)
+    and ``percentile`` (the share of the training majority, or of all training rows where the
+    target has levels, with a lower score, in percent).
 
-    Raises
-    ------
-    InputError
-        For anything wrong with the file, naming column, row and value; `out` is not touched then.
+    Raises `InputError` for anything wrong with the file, naming column, row and value; `out` is not
+    touched then.
     """
     check_score_path(out, data)
     file, seen = open_table(data, separator), Seen()

@@ -20,37 +20,19 @@ from rareclass.verbs.model_file import ModelFile
 
 
 class ScoredBatch(NamedTuple):
-    """Scores of consecutive rows of a file.
+    """Scores of consecutive rows of a file."""
 
-    Attributes
-    ----------
-    scores : ndarray
-        Higher is rarer.
-    kept : Series or None
-        The cells of the column asked for (identifier or labels), as they are in the file.
-    """
-
-    scores: NDArray[np.float64]
-    kept: pl.Series | None
+    scores: NDArray[np.float64]  # higher is rarer
+    kept: pl.Series | None  # the column asked for, as it is in the file
 
 
 @dataclass
 class Seen:
-    """What was met in the file that the model did not know from training.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows read.
-    unseen_values : Counter
-        For each category column, cells whose value is new.
-    extra_columns : list of str
-        Columns that the model does not use.
-    """
+    """What was met in the file that the model did not know from training."""
 
     n_rows: int = 0
-    unseen_values: Counter[str] = field(default_factory=Counter)
-    extra_columns: list[str] = field(default_factory=list)
+    unseen_values: Counter[str] = field(default_factory=Counter)  # cells by column
+    extra_columns: list[str] = field(default_factory=list)  # those the model does not use
 
 
 def scored(

@@ -28,30 +28,14 @@ _SAMPLE_ROWS = 10_000
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Memory of a fit.
+    """Memory of a fit."""
 
-    Attributes
-    ----------
-    needed : int
-        Bytes needed at the peak, without kernel blocks.
-    limit : int
-        Bytes that may be taken.
-    n_rows : int
-        Rows of the file, as far as known before reading it.
-    n_encoded_columns : int
-        Columns after encoding, estimated from the first rows.
-    on_disk : bool
-        Whether the rows stay on disk and are read in pieces.
-    most_sampled : int
-        Most rows that the encoder is fitted on then.
-    """
-
-    needed: int
-    limit: int
-    n_rows: int
-    n_encoded_columns: int
-    on_disk: bool = False
-    most_sampled: int = MOST_SAMPLED
+    needed: int  # bytes at the peak, without kernel blocks
+    limit: int  # bytes that may be taken
+    n_rows: int  # as far as known before reading
+    n_encoded_columns: int  # estimated from the first rows
+    on_disk: bool = False  # the rows stay there and are read in pieces
+    most_sampled: int = MOST_SAMPLED  # rows that the encoder is then fitted on
 
     @property
     def kernel_memory(self) -> int:
@@ -66,17 +50,7 @@ def plan_memory(file: TableFile | SvmlightFile, limit: int) -> MemoryPlan:
     They do when the file, or the table that it holds, is larger than a quarter of `limit`, or a
     fit in memory would take more than `limit`.
 
-    Parameters
-    ----------
-    file : TableFile or SvmlightFile
-        The training file; only its first rows are read.
-    limit : int
-        Bytes that may be taken.
-
-    Raises
-    ------
-    InputError
-        When more is needed than `limit`, saying what is needed and what to do.
+    Raises `InputError` when more is needed than `limit`, saying what is needed and what to do.
     """
     if isinstance(file, SvmlightFile):
         plan = MemoryPlan(3 * file.estimate_memory(), limit, 0, 0)

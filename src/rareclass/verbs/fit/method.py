@@ -10,25 +10,12 @@ from rareclass.verbs.targets.target import FoundLabels, Target
 
 
 class EncodedRows(NamedTuple):
-    """Rows that a method learns from.
+    """Rows that a method learns from."""
 
-    Attributes
-    ----------
-    X : ndarray, csr_matrix or RowSource
-        In memory, or on disk.
-    y : ndarray of int
-        The code of each row's label; what it means the method knows (see
-        `rareclass.verbs.targets.target.Target`).
-    weight : ndarray or None
-        How many copies each stands for.
-    n_codes : int
-        Codes there are; these rows may lack some.
-    """
-
-    X: Any
-    y: NDArray[np.int16]
-    weight: NDArray[np.float64] | None
-    n_codes: int = 2
+    X: Any  # array, CSR matrix, or RowSource on disk
+    y: NDArray[np.int16]  # codes of labels, see `Target`
+    weight: NDArray[np.float64] | None  # how many copies each stands for
+    n_codes: int = 2  # codes there are; these rows may lack some
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -50,54 +37,26 @@ class EncodedRows(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """On what terms a method learns.
+    """On what terms a method learns."""
 
-    Attributes
-    ----------
-    folds : int
-        Folds of the cross-validation; below 2 there are too few rows for one.
-    seed : int
-        Of the folds and of whatever is random.
-    memory : int
-        Bytes that the method may use beside the rows.
-    """
-
-    folds: int
+    folds: int  # below 2 there are too few rows for a cross-validation
     seed: int
-    memory: int
+    memory: int  # bytes to use beside the rows
 
 
 def how_chosen(given: Any, terms: Terms) -> str:
-    """Return where the parameter of a method comes from: the user, the folds, or neither.
-
-    Parameters
-    ----------
-    given : number or None
-        What the user said; None if nothing.
-    terms : Terms
-        Those of the training that chose.
-    """
+    """Return where the parameter of a method comes from: the user, the folds, or neither."""
     if given is not None:
         return "given"
     return "chosen by cross-validation" if terms.folds >= 2 else "a default: too few rare rows"
 
 
 class TableSize(NamedTuple):
-    """A table by its numbers, before it is encoded.
+    """A table by its numbers, before it is encoded."""
 
-    Attributes
-    ----------
-    n_rows, n_rare : int
-        Distinct rows, and the rare ones of them.
-    n_columns : float
-        About how many numbers a row has once encoded; of sparse rows, how many are stored.
-    is_sparse : bool
-        Whether rows are sparse.
-    """
-
-    n_rows: int
+    n_rows: int  # distinct ones
     n_rare: int
-    n_columns: float
+    n_columns: float  # numbers a row has once encoded; stored ones of a sparse row
     is_sparse: bool
 
 
@@ -107,27 +66,17 @@ class Method(Protocol):
     A method that was not told its parameter chooses it by cross-validation. The model that it
     fits has ``score_samples``, and what its target's `Decision` asks for: ``offset_`` or
     ``thresholds_``, found on scores of rows held out.
-
-    Attributes
-    ----------
-    name : str
-        What ``--method`` calls it.
-    parameter : str
-        What it chooses, in words.
     """
 
-    name: ClassVar[str]
-    parameter: ClassVar[str]
+    name: ClassVar[str]  # what ``--method`` calls it
+    parameter: ClassVar[str]  # what it chooses, in words
 
     def read_target(self, found: FoundLabels, positive: str | None) -> Target:
         """Return what the labels of a file mean to this method.
 
         `positive` is the label that the user named as the rare class.
 
-        Raises
-        ------
-        InputError
-            When it cannot learn from these labels, with the remedy.
+        Raises `InputError` when it cannot learn from these labels, with the remedy.
         """
         ...
 
@@ -138,10 +87,7 @@ class Method(Protocol):
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> Any:
         """Fit a model; what the user should know of it is added to `notes`.
 
-        Raises
-        ------
-        InputError
-            When it cannot be fitted in the memory allowed, with the remedy.
+        Raises `InputError` when it cannot be fitted in the memory allowed, with the remedy.
         """
         ...
 

@@ -1,6 +1,5 @@
 """MIBC as the command line runs it: which covariance, C, memory, and what is said of the model."""
 
-import warnings
 from dataclasses import dataclass, replace
 from math import inf, log10
 from typing import Any, ClassVar
@@ -8,12 +7,14 @@ from typing import Any, ClassVar
 from scipy import sparse
 
 from rareclass.errors import InputError, counted
+from rareclass.findings import Finding
 from rareclass.memory import size_text
 from rareclass.moments import MIBC, MIBCCV
 from rareclass.moments.mibc_cv import PAPER_CS
 from rareclass.verbs.fit.method import EncodedRows, TableSize, Terms, how_chosen
 from rareclass.verbs.targets.rare_class import RareTarget, rare_target
 from rareclass.verbs.targets.target import FoundLabels
+from rareclass.verbs.warning_notes import warnings_as
 
 DEFAULT_COST = 1.0
 # Up to so many columns the whole covariance is kept: factorising it takes a fraction of a second.
@@ -31,23 +32,16 @@ _COPIES = 4
 class MIBCMethod:
     """A linear model on moments of the majority; see `rareclass.verbs.fit.method.Method`.
 
-    Attributes
-    ----------
-    cost : float or None
-        C, the price of a rare row on the wrong side; None chooses it by cross-validation.
-    covariance : str or None
-        As `MIBC` names it; None keeps all of it for tables of up to 1,000 columns once encoded,
-        and the diagonal of wider ones and of sparse rows.
-    ridge : float, "auto" or None
-        As in `MIBC`; None chooses it by cross-validation.
+    With no covariance given, all of it is kept for tables of up to 1,000 columns once encoded, and
+    the diagonal of wider ones and of sparse rows.
     """
 
     name: ClassVar[str] = "mibc"
     parameter: ClassVar[str] = "C"
 
-    cost: float | None = None
+    cost: float | None = None  # C; None: by cross-validation
     covariance: str | None = None
-    ridge: Any = None
+    ridge: Any = None  # as in `MIBC`; None: by cross-validation
 
     def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
         """Return one label against the rest."""
@@ -62,7 +56,9 @@ class MIBCMethod:
         covariance = self.covariance or _covariance(rows)
         _check_memory(covariance, rows, terms)
         try:
-            fitted = _fitted(self._estimator(covariance, terms, notes), rows)
+            estimator = self._estimator(covariance, terms, notes)
+            with warnings_as(notes, _say):
+                fitted = rows.fit(estimator)
         except InputError as error:
             if self.cost != inf:
                 raise
@@ -136,11 +132,9 @@ class MIBCMethod:
         model.forget_rows()
 
 
-def _fitted(estimator: Any, rows: EncodedRows) -> Any:
-    with warnings.catch_warnings():
-        # A ridge is told in the summary; columns one for each value depend on each other anyway.
-        warnings.filterwarnings("ignore", message="The covariance of the majority has no inverse")
-        return rows.fit(estimator)
+def _say(finding: Finding) -> str | None:
+    """Leave out a ridge: the summary tells it, and columns one a value depend on each other."""
+    return "" if finding.kind == "ridge added" else None
 
 
 def _covariance(rows: EncodedRows) -> str:

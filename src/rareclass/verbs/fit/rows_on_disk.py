@@ -20,27 +20,13 @@ _HASH_SEEDS = (1, 2)
 
 @dataclass(frozen=True)
 class RowsOnDisk:
-    """Chosen rows of a table on disk.
-
-    Attributes
-    ----------
-    cells : TypedScratch
-        The table.
-    columns : list of str
-        Its columns that are used.
-    rows : ndarray of int of shape (n_rows,)
-        Which rows, in this order; never falling.
-    most_sampled : int
-        Most rows that an encoder is fitted on.
-    scratch : path or None
-        Folder for the encoded rows.
-    """
+    """Chosen rows of a table on disk."""
 
     cells: TypedScratch
-    columns: list[str]
-    rows: NDArray[np.int64]
-    most_sampled: int
-    scratch: Path | None = None
+    columns: list[str]  # those used
+    rows: NDArray[np.int64]  # row numbers, never falling
+    most_sampled: int  # rows that an encoder is fitted on
+    scratch: Path | None = None  # folder for the encoded rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -101,21 +87,7 @@ def encode_on_disk(
 
     The sample is all rare rows and random others, as many as `rows.most_sampled` allows. Rows of
     the sample are written as the encoder's fit gives them (means of codes out of fold), so that a
-    sample of everything gives what encoding in memory gives.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-        Not fitted yet.
-    rows : RowsOnDisk
-    y : ndarray of int
-        Their codes.
-    rare : ndarray of bool
-        Which are rare.
-    weight : ndarray or None
-        How many copies each stands for.
-    seed : int
-        Of the sample.
+    sample of everything gives what encoding in memory gives. `weight` counts copies.
     """
     sample, stands_for = _sample(rare, rows.most_sampled, seed)
     share = None if weight is None else weight[sample]

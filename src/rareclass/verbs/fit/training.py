@@ -24,42 +24,18 @@ _PACKAGES = ("rareclass", "scikit-learn", "skrub", "skops", "numpy", "polars")
 
 @dataclass(frozen=True)
 class Trained:
-    """The outcome of training.
-
-    Attributes
-    ----------
-    content : ModelFile
-        What to save.
-    estimate : RankingEstimate or None
-        How the model does on rows it was not trained on.
-    method : Method
-        How it was trained, with the parameter used.
-    decided : list of str
-        How often the model was right about those rows, where that says more than the measures.
-    summary : list of str
-        What the method says of the model.
-    notes : list of str
-        What the user should know about this training.
-    """
+    """The outcome of training."""
 
     content: ModelFile
-    estimate: RankingEstimate | None
-    method: Method
-    decided: list[str]
-    summary: list[str]
+    estimate: RankingEstimate | None  # on rows it was not trained on
+    method: Method  # with the parameter used
+    decided: list[str]  # how often it was right about them, where that says more
+    summary: list[str]  # what the method says of the model
     notes: list[str] = field(default_factory=list)
 
 
 def train(data: TrainingSet, settings: FitSettings) -> Trained:
-    """Train on part of the rows, estimate on the rest, then train on all with the same parameter.
-
-    Parameters
-    ----------
-    data : TrainingSet
-        The rows.
-    settings : FitSettings
-        How.
-    """
+    """Train on part of the rows, estimate on the rest, then train on all, parameter kept."""
     notes: list[str] = []
     method, target = settings.method, data.target
     kept, held_out = _split(data, settings, notes)

@@ -28,87 +28,37 @@ Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How to train.
+    """How to train."""
 
-    Attributes
-    ----------
-    target : str or None
-        The column with the labels; not needed for svmlight.
-    positive : str or None
-        The label of the rare class; by default the rarer of two.
-    drop, keep, categories : tuple of str
-        Columns to leave out; to learn from even if they look like identifiers; to take as
-        categories whatever they hold.
-    method : Method
-        What learns, with its parameter.
-    weigh_copies : bool
-        Whether a row that stands for copies counts as many, or once.
-    holdout : float
-        Share of the rows kept for the estimate, in [0, 1).
-    folds : int
-        Folds of the cross-validation.
-    seed : int
-        Seed of the split, the folds and the encoders.
-    refit : bool
-        Whether the saved model is trained on all rows, the held-out ones too.
-    kernel_memory : int
-        Bytes that the method may use beside the encoded rows, such as for kernel blocks.
-    on_disk : bool
-        Whether the rows of a table stay on disk and are read in pieces.
-    most_sampled : int
-        Most rows that the encoder of a table on disk is fitted on.
-    scratch : Path or None
-        Folder for what a table on disk becomes; None is $TMPDIR, else /var/tmp.
-    """
-
-    target: str | None = None
-    positive: str | None = None
+    target: str | None = None  # not needed for svmlight
+    positive: str | None = None  # label of the rare class; by default the rarer of two
     drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # even if they look like identifiers
+    categories: tuple[str, ...] = ()  # whatever they hold
     method: Method = field(default_factory=RankRCMethod)
-    weigh_copies: bool = True
-    holdout: float = 0.25
+    weigh_copies: bool = True  # a row that stands for copies counts as many, or once
+    holdout: float = 0.25  # share of the rows kept for the estimate, in [0, 1)
     folds: int = 5
-    seed: int = 0
-    refit: bool = True
-    kernel_memory: int = 2 << 30
-    on_disk: bool = False
-    most_sampled: int = 500_000
-    scratch: Path | None = None
+    seed: int = 0  # of the split, the folds and the encoders
+    refit: bool = True  # the saved model learns from the held-out rows as well
+    kernel_memory: int = 2 << 30  # bytes beside the encoded rows
+    on_disk: bool = False  # the rows stay there and are read in pieces
+    most_sampled: int = 500_000  # rows that the encoder is then fitted on
+    scratch: Path | None = None  # folder for them; None: $TMPDIR, else /var/tmp
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Rows ready for training.
-
-    Attributes
-    ----------
-    rows : DataFrame, csr_matrix or RowsOnDisk
-        Typed columns, or sparse features.
-    y : ndarray of int
-        The code of each row's label.
-    weight : ndarray or None
-        How many copies each row stands for, when there were copies and they count.
-    target : Target
-        The labels, their counts, and what their codes mean.
-    columns : list of Column
-        What each column holds; empty for svmlight.
-    n_unlabelled, n_copies : int
-        Rows left out for want of a target; rows that were copies of another, which now are
-        counted in ``weight`` or, without it, dropped.
-    zero_based : bool
-        Whether an svmlight file numbers its first feature 0.
-    """
+    """Rows ready for training."""
 
     rows: Rows
     y: NDArray[np.int16]
-    weight: NDArray[np.float64] | None
+    weight: NDArray[np.float64] | None  # copies of each row, where there were and they count
     target: Target
-    columns: list[Column]
-    n_unlabelled: int = 0
-    n_copies: int = 0
-    zero_based: bool = True
+    columns: list[Column]  # empty for svmlight
+    n_unlabelled: int = 0  # left out for want of a target
+    n_copies: int = 0  # of other rows: in ``weight``, or dropped
+    zero_based: bool = True  # whether an svmlight file numbers its first feature 0
 
     @property
     def rare(self) -> NDArray[np.bool_]:
@@ -151,10 +101,7 @@ class TrainingSet:
 def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> TrainingSet:
     """Read a file for training, understand its labels, and collapse copies.
 
-    Raises
-    ------
-    InputError
-        For whatever is wrong with the file or the settings.
+    Raises `InputError` for whatever is wrong with the file or the settings.
     """
     if isinstance(file, SvmlightFile):
         return _read_sparse_set(file, settings)

@@ -16,62 +16,25 @@ from rareclass.verbs.stream.waiting_rows import HeldRow, LearnedLabels, WaitingR
 
 
 class Arrivals(NamedTuple):
-    """The rows of a batch that reach the learner, in their order.
+    """The rows of a batch that reach the learner, in their order."""
 
-    Parameters
-    ----------
-    rows : Batch
-        The rows to be encoded.
-    places : ndarray of int64, one for each of `rows`
-        Where each of them stands among all that reach the learner.
-    labels : ndarray of float64
-        Of all that reach the learner: 1 rare, 0 rest, nan not known.
-    numbers : ndarray of int64
-        Of all that reach the learner: the record's number in the stream, from 1.
-    ids : list of (str or None), one for each of `rows`
-    waited_for : list of (int, HeldRow)
-        Place, and the row whose label came there.
-    held : list of (int, HeldRow)
-        Place, and the row that waits since then.
-    rejected : list of Rejected
-        All bad rows of the batch, in their order.
-    contradicted : list of Rejected
-        Rows with a label other than the one learned before under their id, in their order.
-    """
-
-    rows: Batch
-    places: NDArray[np.int64]
-    labels: NDArray[np.float64]
-    numbers: NDArray[np.int64]
-    ids: list[str | None]
-    waited_for: list[tuple[int, HeldRow]]
-    held: list[tuple[int, HeldRow]]
+    rows: Batch  # to be encoded
+    places: NDArray[np.int64]  # of `rows` among all that reach the learner
+    labels: NDArray[np.float64]  # of all those: 1 rare, 0 rest, nan not known
+    numbers: NDArray[np.int64]  # of all those: the record's number in the stream, from 1
+    ids: list[str | None]  # of `rows`
+    waited_for: list[tuple[int, HeldRow]]  # place, and the row whose label came there
+    held: list[tuple[int, HeldRow]]  # place, and the row that waits since then
     rejected: list[Rejected]
-    contradicted: list[Rejected]
+    contradicted: list[Rejected]  # whose id had another label before
 
 
 def sort_arrivals(
     batch: Batch, schema: Schema, held: WaitingRows, learned: LearnedLabels, n_before: int
 ) -> Arrivals:
-    """Decide what the rows of a batch are, and bring the held rows up to date.
+    """Decide what the rows of a batch are, and bring what is known by id up to date: O(cells).
 
-    Parameters
-    ----------
-    batch : Batch
-        Rows as they were read.
-    schema : Schema
-        What they should hold.
-    held : WaitingRows
-        The rows that wait; changed. Vectors and scores of those added are yet to be set.
-    learned : LearnedLabels
-        What was learned of late; changed.
-    n_before : int
-        Records of the stream before this batch.
-
-    Returns
-    -------
-    Arrivals
-        O(cells) time.
+    Vectors and scores of rows that are held from now on are yet to be set.
     """
     checked, faults = schema.check(batch)
     rejected = [*batch.rejected, *faults]

@@ -25,47 +25,21 @@ _UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib
 
 
 class Loaded(NamedTuple):
-    """A checkpoint that was read.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    state : dict
-        What was given to `save_checkpoint`.
-    damaged : tuple of Path
-        Newer checkpoints that could not be read.
-    """
+    """A checkpoint that was read."""
 
     path: Path
     state: dict[str, Any]
-    damaged: tuple[Path, ...] = ()
+    damaged: tuple[Path, ...] = ()  # newer ones that could not be read
 
 
 def save_checkpoint(folder: Path, rows: int, state: dict[str, Any]) -> Path:
     """Write a checkpoint, flush it to disk, rename it into place and remove old ones.
 
-    Parameters
-    ----------
-    folder : Path
-        Where to.
-    rows : int
-        Records of the stream so far; part of the file's name.
-    state : dict
-        Nested dictionaries of arrays and of values that JSON can write, with text as keys. No
-        objects: nothing in a checkpoint is ever executed.
+    The state is nested dictionaries of arrays and of values that JSON can write, with text as
+    keys. No objects: nothing in a checkpoint is ever executed.
 
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    InputError
-        When the folder cannot be written to, or the disk is full: the older ones stay.
-    TypeError
-        For anything that is neither an array of numbers nor JSON.
+    Raises `InputError` when the folder cannot be written to, or the disk is full: the older ones
+    stay. `TypeError` for anything that is neither an array of numbers nor JSON.
     """
     arrays: dict[str, np.ndarray] = {}
     plain = _take_out_arrays({"format": FORMAT, "rows": rows, "state": state}, "", arrays)
@@ -83,20 +57,7 @@ def save_checkpoint(folder: Path, rows: int, state: dict[str, Any]) -> Path:
 def load_checkpoint(path: Path) -> dict[str, Any]:
     """Read one checkpoint.
 
-    Parameters
-    ----------
-    path : Path
-        A file that `save_checkpoint` wrote.
-
-    Returns
-    -------
-    dict
-        The state that was saved.
-
-    Raises
-    ------
-    InputError
-        When the file is damaged, or of a format that this version does not know.
+    Raises `InputError` when the file is damaged, or of a format that this version does not know.
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -119,10 +80,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 def load_newest(folder: Path) -> Loaded | None:
     """Read the newest checkpoint of a folder that is not damaged; None when there is none.
 
-    Raises
-    ------
-    InputError
-        When there are checkpoints, and all of them are damaged.
+    Raises `InputError` when there are checkpoints, and all of them are damaged.
     """
     damaged: list[Path] = []
     for path in checkpoints_in(folder):
@@ -207,15 +165,7 @@ def claimed(folder: Path) -> Iterator[Path]:
 
     The lock is the operating system's: it goes with the process, however that ends.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the stream keeps its checkpoints, log, scores and rejected rows.
-
-    Raises
-    ------
-    InputError
-        When it cannot be made, holds files of something else, or is in use.
+    Raises `InputError` when it cannot be made, holds files of something else, or is in use.
     """
     is_new = not folder.exists()
     try:

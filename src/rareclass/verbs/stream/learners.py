@@ -17,21 +17,11 @@ _CBR_IN_STREAMS: dict[str, Any] = {"C": 2.0**-10, "class_weight": "balanced"}
 
 
 class NamedLearner(NamedTuple):
-    """What a name on the command line stands for.
+    """What a name on the command line stands for."""
 
-    Parameters
-    ----------
-    class_name : str
-        Of the class in `rareclass.online`.
-    fixed : dict
-        Parameters that the name sets.
-    defaults : dict
-        Parameters that begin with another value than the class's own.
-    """
-
-    class_name: str
-    fixed: dict[str, Any]
-    defaults: dict[str, Any]
+    class_name: str  # in `rareclass.online`
+    fixed: dict[str, Any]  # parameters that the name sets
+    defaults: dict[str, Any]  # those that begin elsewhere than in the class
 
 
 LEARNERS: dict[str, NamedLearner] = {
@@ -50,26 +40,13 @@ _POWER = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)")
 def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
     """Return all parameters of a learner: those given, those its name fixes, and a seed.
 
-    Parameters
-    ----------
-    learner : str
-        One of `LEARNERS`.
-    settings : sequence of str
-        As ``NAME=VALUE``; a value may be a power such as ``2^-3``.
+    Given as ``NAME=VALUE``, where a value may be a power such as ``2^-3``. ``random_state`` is 0
+    unless given: a stream that is started again must draw the same. CBR begins with ``C=2^-10``
+    and ``class_weight="balanced"``, unlike the class itself.
 
-    Returns
-    -------
-    dict
-        ``random_state`` is 0 unless given: a stream that is started again must draw the same.
-        CBR begins with ``C=2^-10`` and ``class_weight="balanced"``, unlike the class itself.
+    Raises `InputError` for an unknown learner or parameter, with the nearest name, or a value that
+    does not fit.
 
-    Raises
-    ------
-    InputError
-        For an unknown learner or parameter, with the nearest name, or a value that does not fit.
-
-    Examples
-    --------
     >>> parse_parameters("cbr", ["C=2^-1"])["C"]
     0.5
     """
@@ -101,10 +78,7 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
 def make_learner(learner: str, parameters: dict[str, Any]) -> "OnlineRanker":
     """Return a learner that has seen nothing.
 
-    Raises
-    ------
-    InputError
-        When a parameter is out of range.
+    Raises `InputError` when a parameter is out of range.
     """
     model: OnlineRanker = _class_of(learner)[0](**parameters)
     try:

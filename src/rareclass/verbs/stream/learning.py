@@ -14,23 +14,10 @@ FloatArray = NDArray[np.float64]
 def learn(state: StreamState, arrivals: Arrivals) -> FloatArray:
     """Score and learn the rows of a batch in their order; held rows get vector and score.
 
-    Parameters
-    ----------
-    state : StreamState
-        Encoder, learner and window are brought up to date.
-    arrivals : Arrivals
-        What the rows are.
+    Returns the score of each row from before it was learned: for a label that was waited for, the
+    one that its row had got when it came.
 
-    Returns
-    -------
-    ndarray of shape (n,)
-        Score of each row that reached the learner, from before it was learned: for a label that
-        was waited for, the score that its row had got when it came.
-
-    Raises
-    ------
-    InputError
-        When the learner has run off to infinity.
+    Raises `InputError` when the learner has run off to infinity.
     """
     if not len(arrivals.labels):
         return np.empty(0)

@@ -51,15 +51,6 @@ _NAME = re.compile(r"part-(\d{15})\.parquet")
 class Parts:
     """A table that grows by parts on disk.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the parts lie; made when the first one is written.
-    schema : Schema
-        Columns of the table.
-
-    Notes
-    -----
     Rows added are in memory until `write`.
     """
 
@@ -80,13 +71,7 @@ class Parts:
             self._waiting.append(batch)
 
     def write(self, rows: int) -> None:
-        """Write what was added since the last part, if anything; it is on disk on return.
-
-        Parameters
-        ----------
-        rows : int
-            Records of the stream so far; the name of the part.
-        """
+        """Write what was added, if anything, as the part named `rows`; it is on disk on return."""
         if not self._waiting:
             return
         try:

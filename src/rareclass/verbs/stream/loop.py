@@ -42,43 +42,20 @@ _MOST_WAITING = 200_000
 
 
 class Report(NamedTuple):
-    """What is known at a row of the stream.
+    """What is known at a row of the stream."""
 
-    Parameters
-    ----------
-    counters : Counters
-        A copy.
-    held, dropped, rejected, features : int
-        Rows that wait for a label, that waited too long, that were bad; columns of the learner.
-    measures : WindowMeasures
-        Of the last rows.
-    rows_per_second : float
-        Since the report before.
-    """
-
-    counters: Counters
-    held: int
-    dropped: int
+    counters: Counters  # a copy
+    held: int  # rows that wait for a label
+    dropped: int  # that waited too long
     rejected: int
     contradicted: int
-    features: int
+    features: int  # columns of the learner
     measures: WindowMeasures
-    rows_per_second: float
+    rows_per_second: float  # since the report before
 
 
 class Event(NamedTuple):
-    """Something that whoever watches may want to show.
-
-    Parameters
-    ----------
-    kind : {"note", "went on", "batch", "report", "saved", "waiting"}
-    rows : int
-        Records so far.
-    report : Report or None
-        With "report".
-    text : str
-        With "note".
-    """
+    """Something that whoever watches may want to show."""
 
     kind: Literal["note", "went on", "batch", "report", "saved", "waiting"]
     rows: int
@@ -87,22 +64,7 @@ class Event(NamedTuple):
 
 
 class StreamLoop:
-    """A stream that is learned from, in a folder that is claimed.
-
-    Parameters
-    ----------
-    options : StreamOptions
-        What to do.
-    folder : Path
-        Where checkpoints, log, scores and rejected rows go.
-    interruption : Interruption
-        When to stop.
-
-    Attributes
-    ----------
-    state : StreamState
-        From the first event on.
-    """
+    """A stream that is learned from, in a claimed folder; its state is there from the first event."""
 
     state: StreamState
 
@@ -116,17 +78,11 @@ class StreamLoop:
     def run(self) -> Iterator[Event]:
         """Go through the stream, from the last checkpoint if there is one, and tell on the way.
 
-        Yields
-        ------
-        Event
-            The last "saved" says where a restart goes on. The loop ends at the end of the source
-            or when a signal came.
+        It ends at the end of the source or when a signal came; the last "saved" says where a
+        restart goes on.
 
-        Raises
-        ------
-        InputError
-            For anything wrong with options, source or folder; more rejected rows than allowed.
-            What was learned before is saved.
+        Raises `InputError` for anything wrong with options, source or folder; more rejected rows
+        than allowed. What was learned before is saved.
         """
         try:
             yield from self._begin_and_learn()

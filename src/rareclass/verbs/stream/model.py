@@ -24,15 +24,7 @@ _TREATMENT = {"number": "standardised", "category": "one column a value"}
 class StreamEncoder:
     """The encoder of a stream for rows of a file, which it does not learn from.
 
-    Parameters
-    ----------
-    encoder : OnlineEncoder
-        As the checkpoint has it.
-
-    Attributes
-    ----------
-    columns : list of Column
-        The columns learned from; all are read as text, and parsed as the stream parses them.
+    All columns are read as text, and parsed as the stream parses them.
     """
 
     def __init__(self, encoder: OnlineEncoder) -> None:
@@ -60,10 +52,7 @@ class StreamEncoder:
     def transform(self, frame: pl.DataFrame) -> NDArray[np.float64]:
         """Return the next rows of a file as the learner takes them.
 
-        Raises
-        ------
-        InputError
-            At a cell that does not fit, naming column and row.
+        Raises `InputError` at a cell that does not fit, naming column and row.
         """
         columns = {cells.name: np.array(cells.to_list(), object) for cells in frame.iter_columns()}
         lines = self._n_rows + 1 + np.arange(frame.height)
@@ -83,22 +72,11 @@ class StreamEncoder:
 
 
 def load_stream_model(path: Path) -> ModelFile:
-    """Read a checkpoint as a model.
+    """Read a checkpoint, or the newest of a folder, as a model.
 
-    Parameters
-    ----------
-    path : Path
-        A folder that ``rareclass stream`` made, for its newest checkpoint, or one checkpoint.
+    The rows of the window stand for the training rows: percentiles are among its majority.
 
-    Returns
-    -------
-    ModelFile
-        The rows of the window stand for the training rows: percentiles are among its majority.
-
-    Raises
-    ------
-    InputError
-        When it is missing, damaged, or has not learned from a row yet.
+    Raises `InputError` when it is missing, damaged, or has not learned from a row yet.
     """
     notices: Sequence[str] = ()
     if path.is_dir():

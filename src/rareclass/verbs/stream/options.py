@@ -17,59 +17,27 @@ _OPTION = {
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What to do with a stream.
+    """What to do with a stream."""
 
-    Parameters
-    ----------
-    source : str
-        A file, a folder that grows, or ``-`` for standard input.
-    target : str
-        The column with the labels; an empty cell has its label still to come.
-    learner : str
-        One of `rareclass.verbs.stream.learners.LEARNERS`.
-    parameters : dict
-        All of its parameters.
-    positive : str or None
-        The label of the rare class.
-    id_column : str or None
-        The column that names a row: rows without a label are held under it.
-    drop, categories : tuple of str
-        Columns to leave out; columns that are categories though they look like numbers.
-    separator : str or None
-        What separates the cells of a CSV source; found out by default.
-    max_categories, half_life, tails
-        Of `rareclass.encoding.streams.OnlineEncoder`.
-    window, top : int
-        Rows that are measured; the k of precision at k.
-    hold : int
-        Most rows to hold for their labels.
-    every, report_every : int
-        Records between two checkpoints; between two reports.
-    follow : bool
-        Whether to wait for more at the end.
-    max_rejected : int or None
-        Stop at more rejected rows than that.
-    """
-
-    source: str
-    target: str
-    learner: str = "cbr"
+    source: str  # a file, a folder that grows, or - for standard input
+    target: str  # its label is still to come where the cell is empty
+    learner: str = "cbr"  # one of `LEARNERS`
     parameters: dict[str, Any] = field(default_factory=dict)
     positive: str | None = None
-    id_column: str | None = None
+    id_column: str | None = None  # rows without a label are held under it
     drop: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    separator: str | None = None
-    max_categories: int = 32
+    categories: tuple[str, ...] = ()  # though they look like numbers
+    separator: str | None = None  # of a CSV source; found out by default
+    max_categories: int = 32  # this and the next two: of `OnlineEncoder`
     half_life: float = 100_000
     tails: str = "asinh"
-    window: int = 10_000
-    top: int = 100
-    hold: int = 100_000
-    every: int = 10_000
-    report_every: int = 10_000
+    window: int = 10_000  # rows that are measured
+    top: int = 100  # the k of precision at k
+    hold: int = 100_000  # rows for their labels, at most
+    every: int = 10_000  # records between two checkpoints
+    report_every: int = 10_000  # records between two reports
     follow: bool = False
-    max_rejected: int | None = None
+    max_rejected: int | None = None  # stop at more
 
     def lasting(self) -> dict[str, Any]:
         """Return what the state depends on, as JSON can write it."""
@@ -93,15 +61,7 @@ class StreamOptions:
         }
 
     def check_same(self, before: dict[str, Any], folder: Path) -> None:
-        """Raise `InputError` when the state in `folder` was made with other options.
-
-        Parameters
-        ----------
-        before : dict
-            What `lasting` returned when the checkpoint was written.
-        folder : Path
-            For the message.
-        """
+        """Raise `InputError` when the state in `folder` was made with other options."""
         for name, now in self.lasting().items():
             was: Any = before[name]
             if was == now:

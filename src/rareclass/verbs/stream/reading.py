@@ -22,13 +22,7 @@ _MOST_BAD = 100
 
 
 class Interruption:
-    """Whether the process was asked to stop.
-
-    Attributes
-    ----------
-    signal : int or None
-        The signal that came; None so far.
-    """
+    """Whether the process was asked to stop."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -68,19 +62,7 @@ class Interruption:
 
 
 class BoundedReader:
-    """Reads a source so that no batch goes past a multiple of the given numbers of records.
-
-    Parameters
-    ----------
-    source : Source
-        Where from.
-    interruption : Interruption
-        Heeded at once while the source waits.
-    bounds : tuple of int
-        Records between two reports, between two checkpoints.
-    n_before : int
-        Records of the stream that came before.
-    """
+    """Reads a source so that no batch goes past a multiple of any of `bounds` records."""
 
     def __init__(
         self, source: "Source", interruption: Interruption, bounds: tuple[int, ...], n_before: int
@@ -92,22 +74,15 @@ class BoundedReader:
     def read(self) -> Batch | None:
         """Return the next rows: None at the end, no rows where the source waits for more.
 
-        Raises
-        ------
-        KeyboardInterrupt
-            When a signal came.
+        Raises `KeyboardInterrupt` when a signal came.
         """
         return self._ahead.popleft() if self._ahead else self._read()
 
     def look_ahead(self, n_rows: int, patience: float) -> Batch:
         """Return the first rows as one batch, without taking them from those to be read.
 
-        Parameters
-        ----------
-        n_rows : int
-            Rows wanted; fewer where the stream ends, or nearly all records are bad.
-        patience : float
-            Seconds without a new row after which fewer, but one at least, will do.
+        Fewer where the stream ends, nearly all records are bad, or after `patience` seconds without
+        a new row, but then one at least.
         """
         found, last_came = 0, monotonic()
         # All of them stay in memory: where none is good, no more are looked at than that.

@@ -17,20 +17,10 @@ CONTRADICTED = "contradicted.jsonl"
 class RejectedFile:
     """Rejected rows with file, line, reason and text.
 
-    Parameters
-    ----------
-    folder : Path
-        The stream's folder.
-    count, length : int
-        Rows, and bytes, that the checkpoint knows of: what follows them in the file is cut off,
-        because the rows will come again.
-    last : Rejected or None
-        The last of those rows.
+    The checkpoint knows of `count` rows and `length` bytes: what follows them in the file is cut
+    off, because the rows will come again.
 
-    Raises
-    ------
-    InputError
-        When the file cannot be written, or is shorter than the checkpoint says.
+    Raises `InputError` when the file cannot be written, or is shorter than the checkpoint says.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """All that a stream knows: what a checkpoint holds and a restart takes up."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,60 +23,30 @@ CLASSES = (0, 1)  # the rest, the rare class
 
 @dataclass
 class Counters:
-    """What has come so far.
+    """What has come so far."""
 
-    Attributes
-    ----------
-    rows : int
-        Records, rejected ones included.
-    labelled, rare : int
-        Rows that were learned from, and those of them that are rare.
-    unlabelled : int
-        Rows that came without a label and were scored.
-    reported : int
-        Records at the last row of the log.
-    """
-
-    rows: int = 0
-    labelled: int = 0
+    rows: int = 0  # records, rejected ones included
+    labelled: int = 0  # learned from
     rare: int = 0
-    unlabelled: int = 0
-    reported: int = 0
+    unlabelled: int = 0  # scored only
+    reported: int = 0  # records at the last row of the log
 
 
 @dataclass
 class StreamState:
-    """All that a stream knows.
-
-    Attributes
-    ----------
-    encoder : OnlineEncoder
-        With the schema.
-    learner : OnlineRanker
-        Begun with the first row.
-    held : WaitingRows
-    window : Window
-    counters : Counters
-    rejected : RejectedFile
-    labels : dict of str to str
-        What the classes are called: "rare", "rest".
-    columns : list of str or None
-        The columns of the source, where its first row does not name them all.
-    position : dict or None
-        Where the source goes on; None at its beginning.
-    """
+    """All that a stream knows."""
 
     encoder: OnlineEncoder
-    learner: "OnlineRanker"
+    learner: "OnlineRanker"  # begun with the first row
     held: WaitingRows
     window: Window
     counters: Counters
     rejected: RejectedFile
     learned: LearnedLabels
     contradicted: RejectedFile
-    labels: dict[str, str]
-    columns: list[str] | None = None
-    position: dict[str, Any] | None = field(default=None)
+    labels: dict[str, str]  # what "rare" and "rest" are called
+    columns: list[str] | None = None  # where the source's first row does not name them all
+    position: dict[str, Any] | None = None  # where it goes on; None: at its beginning
 
 
 def to_checkpoint(state: StreamState, options: StreamOptions) -> dict[str, Any]:
@@ -137,8 +107,6 @@ def learner_of(saved: dict[str, Any]) -> "OnlineRanker":
 def label_names(first: Batch, target: str, positive: str | None) -> dict[str, str]:
     """Return what the rare class and the rest are called in the first rows of a stream.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> cells = {"y": np.array(["no", None], object)}
     >>> label_names(Batch(cells, np.array([2, 3]), "", [], 2, {}), "y", None)

@@ -10,17 +10,7 @@ _NOT_YET = np.empty(0)
 
 
 class HeldRow:
-    """A row whose label is not known yet.
-
-    Parameters
-    ----------
-    arrival : int
-        Its number in the stream, from 1.
-    vector : ndarray
-        The row as it was encoded when it came; features born later are 0.
-    score : float
-        What the model as it was then said.
-    """
+    """A row whose label is not known yet, encoded and scored as it was when it came."""
 
     __slots__ = ("arrival", "score", "vector")
 
@@ -33,22 +23,10 @@ class HeldRow:
 class WaitingRows:
     """Rows by id until their label comes; when there are too many, the oldest is dropped.
 
-    Parameters
-    ----------
-    capacity : int
-        Most rows to hold, more than 0. Memory is 8 bytes a feature of each, and about 300 more.
+    Memory is 8 bytes a feature of each of at most `capacity` rows, and about 300 more.
 
-    Attributes
-    ----------
-    n_dropped : int
-        Rows that were dropped because a newer one needed the room: their labels come too late.
-
-    Notes
-    -----
     Every operation costs O(1).
 
-    Examples
-    --------
     >>> held = WaitingRows(capacity=2)
     >>> for number, name in enumerate("abc", start=1):
     ...     _ = held.hold(name, number)
@@ -70,17 +48,7 @@ class WaitingRows:
     def hold(self, name: str, arrival: int) -> HeldRow:
         """Hold a row under an id that is not held; its vector and score may be set later.
 
-        Parameters
-        ----------
-        name : str
-            The id.
-        arrival : int
-            The row's number in the stream.
-
-        Raises
-        ------
-        ValueError
-            When a row with this id waits already.
+        Raises `ValueError` when a row with this id waits already.
         """
         if name in self._rows:
             raise ValueError(f"id {name!r} is held already.")

@@ -9,38 +9,19 @@ from rareclass.metrics import average_precision, precision_at_k, roc_auc
 
 
 class WindowMeasures(NamedTuple):
-    """Measures of the rows in a window; None where they are not defined.
+    """Measures of the rows in a window; None where they are not defined."""
 
-    Parameters
-    ----------
-    auc, average_precision : float or None
-        Exact, as in `rareclass.metrics`; None while one class is missing.
-    precision_at_k : float or None
-        None also while the window holds fewer than k rows.
-    """
-
-    auc: float | None
+    auc: float | None  # exact, as in `rareclass.metrics`; None while a class is missing
     average_precision: float | None
-    precision_at_k: float | None
+    precision_at_k: float | None  # None also below k rows
 
 
 class Window:
-    """The scores and labels of the last rows whose label is known.
+    """The scores and labels of the last `size` rows whose label is known; `top` is the k.
 
-    Parameters
-    ----------
-    size : int
-        Rows that are measured, more than 0. Greater gives steadier figures that follow slower.
-    top : int
-        The k of precision at k, more than 0.
-
-    Notes
-    -----
     Rows stand in ring arrays: the n-th row (from 0) in place n % size, however they were added.
     Memory is 9 bytes a row; adding costs O(rows added).
 
-    Examples
-    --------
     >>> window = Window(size=4, top=2)
     >>> window.add([0.1, 0.4, 0.3, 0.9], [False, False, True, True])
     >>> window.measures()
@@ -57,15 +38,7 @@ class Window:
         return min(self._added, self.size)
 
     def add(self, scores: Any, rare: Any) -> None:
-        """Take in rows in the order in which their labels became known; the oldest leave.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n,)
-            Higher means rarer.
-        rare : array-like of bool of shape (n,)
-            Which rows are rare.
-        """
+        """Take in rows in the order in which their labels became known; the oldest leave."""
         scores, rare = np.asarray(scores, np.float64), np.asarray(rare, np.bool_)
         first = max(0, len(scores) - self.size)
         places = (self._added + np.arange(first, len(scores))) % self.size

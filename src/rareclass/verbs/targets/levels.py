@@ -24,26 +24,14 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", r
 
 @dataclass(frozen=True)
 class LevelTarget:
-    """Codes are positions of levels; see `rareclass.verbs.targets.target.Target`.
-
-    Attributes
-    ----------
-    column : str
-        Name of the target.
-    counts : dict of str to int
-        Rows of every label. Several labels may be written for one level, such as 1 and 01.
-    levels : tuple of str
-        From the lowest to the highest; some may have no rows.
-    code_of : dict of str to int
-        The level of every label.
-    """
+    """Codes are positions of levels; see `rareclass.verbs.targets.target.Target`."""
 
     kind: ClassVar[str] = KIND
     share: ClassVar[str] = "mean level"
 
     column: str
-    counts: dict[str, int]
-    levels: tuple[str, ...]
+    counts: dict[str, int]  # by label; several may be of one level, as 1 and 01
+    levels: tuple[str, ...]  # lowest first; some may have no rows
     code_of: dict[str, int]
 
     @property
@@ -146,13 +134,6 @@ class LevelDecision:
     """Code k where ``thresholds[k - 1] < score <= thresholds[k]``.
 
     See `rareclass.verbs.targets.target.Decision`.
-
-    Parameters
-    ----------
-    model : estimator
-        Its ``thresholds_`` are the scores at which levels end.
-    metadata : dict
-        Of the model file.
     """
 
     needed: ClassVar[set[str]] = {"levels", "quantiles"}
@@ -273,11 +254,8 @@ class LevelDecision:
 def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> LevelTarget:
     """Put the labels of a file in order: as `wanted` has them, or numbers by size.
 
-    Raises
-    ------
-    InputError
-        On text without an order, naming a row; a label that is not wanted; one level only; or so
-        many numbers that they are no levels.
+    Raises `InputError` on text without an order, naming a row; a label that is not wanted; one
+    level only; or so many numbers that they are no levels.
     """
     if not found.counts:
         raise InputError("No row has a target value.", "Check the --target column.")
@@ -300,8 +278,6 @@ def codes_among(labels: Sequence[str] | dict[str, int], levels: Sequence[str]) -
 
     A label is a level written the same, or else one of the same value: 1.0 and 1, High and high.
 
-    Examples
-    --------
     >>> codes_among(["high", "Low", "2"], ["low", "high"])
     {'high': 1, 'Low': 0}
     """
@@ -320,8 +296,6 @@ def codes_among(labels: Sequence[str] | dict[str, int], levels: Sequence[str]) -
 def as_numbers(labels: Sequence[str]) -> list[float] | None:
     """Return labels as numbers, whole ones as such; None when one of them is text.
 
-    Examples
-    --------
     >>> as_numbers(["3", "10"]), as_numbers(["0.5", "1"]), as_numbers(["3", "low"])
     ([3, 10], [0.5, 1.0], None)
     """

@@ -26,15 +26,7 @@ _MOST_SHOWN = 5
 
 @dataclass(frozen=True)
 class RareTarget:
-    """Code 1 is the rare class, code 0 the rest; see `rareclass.verbs.targets.target.Target`.
-
-    Attributes
-    ----------
-    column : str
-        Name of the target.
-    rare_class : RareClass
-        The labels and their counts.
-    """
+    """Code 1 is the rare class, code 0 the rest; see `rareclass.verbs.targets.target.Target`."""
 
     kind: ClassVar[str] = KIND
     share: ClassVar[str] = "rare share"
@@ -122,24 +114,13 @@ class RareTarget:
 def rare_target(found: FoundLabels, positive: str | None) -> RareTarget:
     """Return the target whose rare class is `positive`, else the rarer one of two.
 
-    Raises
-    ------
-    InputError
-        As `rare_class_among`.
+    Raises `InputError` as `rare_class_among`.
     """
     return RareTarget(found.column, rare_class_among(found.counts, positive))
 
 
 class RareDecision:
-    """Code 1 above the threshold; see `rareclass.verbs.targets.target.Decision`.
-
-    Parameters
-    ----------
-    model : estimator
-        Its ``offset_`` is the threshold.
-    metadata : dict
-        Of the model file.
-    """
+    """Code 1 above the threshold; see `rareclass.verbs.targets.target.Decision`."""
 
     needed: ClassVar[set[str]] = {"rare_label", "rest_label", "majority_quantiles"}
     quantiles: ClassVar[str] = "majority_quantiles"
@@ -236,17 +217,7 @@ def estimate_rare(
     scores: NDArray[np.float64],
     weight: NDArray[np.float64] | None = None,
 ) -> RankingEstimate:
-    """Return AUC, average precision and precision at k of scores, with 95 % intervals.
-
-    Parameters
-    ----------
-    rare : ndarray of bool
-        Which rows are rare.
-    scores : ndarray
-        Their scores, higher is rarer.
-    weight : ndarray, optional
-        How many copies each row stands for.
-    """
+    """Return AUC, average precision and precision at k, with 95 % intervals."""
     counts = np.ones(len(rare)) if weight is None else weight
     n_rows, n_rare = float(counts.sum()), float(counts[rare].sum())
     measures = [

@@ -13,15 +13,7 @@ from rareclass.errors import counted
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure with its 95 % interval.
-
-    Attributes
-    ----------
-    name : str
-        What is measured.
-    value, low, high : float
-        The value and its interval.
-    """
+    """A measure with its 95 % interval."""
 
     name: str
     value: float
@@ -31,21 +23,11 @@ class Measure:
 
 @dataclass(frozen=True)
 class RankingEstimate:
-    """Measures of a ranking on some rows.
-
-    Attributes
-    ----------
-    measures : list of Measure
-        Such as AUC, average precision, precision at k.
-    n_rows : float
-        Number of rows, copies included.
-    n_rare : float or None
-        Rare ones of them, where there is a rare class.
-    """
+    """Measures of a ranking on some rows."""
 
     measures: list[Measure]
-    n_rows: float
-    n_rare: float | None = None
+    n_rows: float  # copies included
+    n_rare: float | None = None  # where there is a rare class
 
     def rows_text(self, which: str = "") -> str:
         """Return the rows in words, such as 1,200 rows, 24 of them rare."""
@@ -73,56 +55,29 @@ def as_measure(name: str, interval: Sequence[float]) -> Measure:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Rows counted by what they are and what they are called.
+    """Rows counted by what they are and what they are called."""
 
-    Attributes
-    ----------
-    title : str
-        What decides.
-    is_names, called_names : list of str
-        Of rows and columns.
-    counts : ndarray of shape (n_is, n_called)
-        Rows, copies included.
-    lines : list of str
-        What it comes to.
-    numbers : dict
-        The same as plain data.
-    in_brief : list of str
-        The lines that ``rareclass fit`` prints.
-    """
-
-    title: str
+    title: str  # what decides
     is_names: list[str]
     called_names: list[str]
-    counts: NDArray[Any]
-    lines: list[str]
-    numbers: dict[str, Any]
-    in_brief: list[str] = field(default_factory=list)
+    counts: NDArray[Any]  # (n_is, n_called), copies included
+    lines: list[str]  # what it comes to
+    numbers: dict[str, Any]  # the same as plain data
+    in_brief: list[str] = field(default_factory=list)  # what ``rareclass fit`` prints of it
 
 
 class Decision(Protocol):
     """Turns scores into decisions, and compares them with labels.
 
     It is made from a model and its metadata.
-
-    Attributes
-    ----------
-    needed : set of str
-        What it looks up in the metadata of a model file.
-    quantiles : str
-        Where the metadata have the training scores that a percentile is among.
-    column : str
-        What the column of decisions is called in a file of scores.
-    n_codes : int
-        Decisions there are.
     """
 
-    needed: ClassVar[set[str]]
-    quantiles: ClassVar[str]
-    column: ClassVar[str]
+    needed: ClassVar[set[str]]  # what it looks up in the metadata
+    quantiles: ClassVar[str]  # where they have the scores that a percentile is among
+    column: ClassVar[str]  # of decisions in a file of scores
     n_codes: int
-    names: list[str]
-    thresholds: NDArray[np.float64]
+    names: list[str]  # of the codes
+    thresholds: NDArray[np.float64]  # scores at which a code ends
 
     def __init__(self, model: Any, metadata: dict[str, Any]) -> None: ...
 
@@ -145,10 +100,8 @@ class Decision(Protocol):
     def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
         """Return the codes of labels of a new file as text; -1 for an empty one.
 
-        Raises
-        ------
-        InputError
-            On a label that is unknown, or too few different ones to measure a ranking.
+        Raises `InputError` on a label that is unknown, or too few different ones to measure a
+        ranking.
         """
         ...
 
@@ -172,36 +125,18 @@ class Decision(Protocol):
 
 
 class FoundLabels(NamedTuple):
-    """The labels of a training file, before it is known what they mean.
-
-    Attributes
-    ----------
-    column : str
-        Name of the target.
-    counts : dict of str to int
-        Rows of every label as text, the most frequent first.
-    row_of : callable
-        The first row of the file that has a label, counted from 1: the file is read again.
-    """
+    """The labels of a training file, before it is known what they mean."""
 
     column: str
-    counts: dict[str, int]
-    row_of: Callable[[str], int]
+    counts: dict[str, int]  # by label as text, the most frequent first
+    row_of: Callable[[str], int]  # first row with a label, from 1: the file is read again
 
 
 class Target(Protocol):
-    """What the labels mean; its codes are what an encoder and a method learn from.
+    """What the labels mean; its codes are what an encoder and a method learn from."""
 
-    Attributes
-    ----------
-    kind : str
-        Which sort of target, as a model file names it.
-    share : str
-        What the mean of the codes of some rows is, in words.
-    """
-
-    kind: ClassVar[str]
-    share: ClassVar[str]
+    kind: ClassVar[str]  # as a model file names it
+    share: ClassVar[str]  # what the mean of some codes is, in words
 
     @property
     def column(self) -> str:
