@@ -64,7 +64,7 @@ class Event(NamedTuple):
 
 
 class StreamLoop:
-    """A stream that is learned from, in a claimed folder; its state is there from the first event."""
+    """A stream that is learned from, in a claimed folder; has its state from the first event on."""
 
     state: StreamState
 
