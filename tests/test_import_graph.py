@@ -14,6 +14,7 @@ ROOMS = (
         "progress",
         "atomic_file",
         "memory",
+        "parameters",
         "solver_status",
         "theory",
         "compiling",

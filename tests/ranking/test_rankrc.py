@@ -299,6 +299,8 @@ def test_labels_that_cannot_be_learned_are_refused(y, message):
         ({"width": "median"}, "width"),
         ({"tol": 0}, "tol"),
         ({"max_iter": 0}, "max_iter"),
+        ({"max_iter": 200.0}, "max_iter=200.0 must be a whole number above 0"),
+        ({"lam": True}, "lam=True must be a number above 0"),
         ({"memory": "2 giga"}, "memory"),
         ({"memory": "1KiB"}, "landmarks"),
         ({"kernel": "rbf"}, "gaussian"),

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from rareclass.kernels import _kernels_jit as jit
+from rareclass.parameters import is_number
 from rareclass.rows import Block, Rows
 
 # A dense array or a CSR matrix or array; scipy ships no types for the latter.
@@ -251,7 +251,7 @@ def kernel_width(
     """
     if isinstance(width, str) and width == "mean":
         return mean_width(*all_rows()) if needs_width(kernel) else 1.0
-    if isinstance(width, Real) and 0.0 < float(width) < np.inf:
+    if is_number(width):
         return float(width)
     raise ValueError(f"width={width!r} is not 'mean' or a number above 0.")
 

@@ -11,6 +11,7 @@ from sklearn.cluster import kmeans_plusplus
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.pivoted_cholesky import pivoted_cholesky
 from rareclass.memory import size_text
+from rareclass.parameters import is_whole
 from rareclass.rows.equal_rows import canonical, equal_rows, order_of_values
 
 _COUNTED = ("rare", "rare+majority")
@@ -108,8 +109,7 @@ class LandmarkRule:
             len(self.rule) > (3 if name == "rare" else 2)
             or name not in _COUNTED
             or selection not in _SELECTIONS
-            or not isinstance(k, (int, np.integer))
-            or k < 1
+            or not is_whole(k)
         ):
             raise ValueError(
                 f"landmarks={self.rule!r} is not ('rare', k), ('rare', k, 'pivoted_cholesky') or "

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from rareclass.findings import warn
 from rareclass.moments.metric import DenseMetric, LowRankMetric, Metric
 from rareclass.moments.moments import Moments
 from rareclass.moments.summing import Wanted
+from rareclass.parameters import check_whole, is_number
 
 # What a covariance gets that is singular, in mean variances: enough for weights of ten digits.
 _LEAST_RIDGE = 1e-3
@@ -142,7 +142,7 @@ class SparseInverse:
         penalty = self.penalty
         if penalty == "auto":
             penalty = float(np.sqrt(np.log(max(d, 2)) / moments.weight))
-        elif not (isinstance(penalty, Real) and 0.0 < float(penalty) < 1.0):
+        elif not is_number(penalty, high=1.0):
             raise ValueError(f"penalty={penalty!r} is not 'auto' or a number in (0, 1).")
         if d == 1:
             return start
@@ -202,8 +202,7 @@ class Factor:
 
     def __post_init__(self) -> None:
         """Refuse a number of factors that is none."""
-        if not (isinstance(self.n_factors, (int, np.integer)) and self.n_factors >= 1):
-            raise ValueError(f"n_factors={self.n_factors!r} must be a whole number above 0.")
+        check_whole("n_factors", self.n_factors)
 
     def wanted(self, seed: int) -> Wanted:
         """Variances and a sketch."""
@@ -225,8 +224,7 @@ def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> Covariance:
 
     Raises `ValueError` on an unknown name or a number out of range.
     """
-    if not (isinstance(n_factors, (int, np.integer)) and n_factors >= 1):
-        raise ValueError(f"n_factors={n_factors!r} must be a whole number above 0.")
+    check_whole("n_factors", n_factors)
     checked_ridge(ridge)
     if hasattr(covariance, "model") and not isinstance(covariance, type):
         if ridge != "auto":
@@ -259,7 +257,7 @@ def checked_ridge(ridge: Any) -> float | None:
     """The ridge as a number, None for "auto"."""
     if isinstance(ridge, str) and ridge == "auto":
         return None
-    if isinstance(ridge, Real) and 0.0 <= float(ridge) < np.inf:
+    if is_number(ridge, ends="[)"):
         return float(ridge)
     raise ValueError(f"ridge={ridge!r} is not 'auto' or a number at or above 0.")
 

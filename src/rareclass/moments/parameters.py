@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils import check_random_state
 from rareclass.labels.two_classes import Labels
 from rareclass.memory import check_fits
 from rareclass.moments.covariance import Covariance, make_covariance
+from rareclass.parameters import check_number, check_whole
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,9 @@ class MIBCSettings:
     def checked(self, prices: Sequence[Any]) -> Covariance:
         """The model of the covariance; refuse what cannot be worked with, naming the parameter."""
         for C in prices:
-            if not (isinstance(C, Real) and float(C) > 0.0):
-                raise ValueError(f"C={C!r} must be a number above 0, or np.inf.")
-        if not (isinstance(self.tol, Real) and 0.0 < float(self.tol) < np.inf):
-            raise ValueError(f"tol={self.tol!r} must be a number above 0.")
-        if not (isinstance(self.max_iter, (int, np.integer)) and self.max_iter >= 1):
-            raise ValueError(f"max_iter={self.max_iter!r} must be a whole number above 0.")
+            check_number("C", C, "a number above 0, or np.inf", ends="(]")
+        check_number("tol", self.tol)
+        check_whole("max_iter", self.max_iter)
         return make_covariance(self.covariance, self.n_factors, self.ridge)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from rareclass.online._moments_jit import learn
 from rareclass.online.moments import ClassMoments, check_regulariser, check_size
-from rareclass.online.ranker import OnlineRanker, check_epochs, check_positive
+from rareclass.online.ranker import OnlineRanker, check_positive
+from rareclass.parameters import check_whole
 
 
 class AdaptiveState(NamedTuple):
@@ -118,7 +119,7 @@ class AdaOAM(OnlineRanker):
     def _check_parameters(self) -> None:
         check_positive(eta=self.eta, delta=self.delta)
         check_regulariser(self.lam)
-        check_epochs(self.n_epochs)
+        check_whole("n_epochs", self.n_epochs)
 
     def _start(self, n_features: int, rng: np.random.Generator) -> AdaptiveState:
         moments = ClassMoments.empty(n_features)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from rareclass.parameters import check_whole
 from rareclass.rows.reservoir import reservoir_slots
 
 POLICIES = ("fifo", "reservoir")
@@ -114,7 +115,6 @@ def share_of_others(seen: np.ndarray, sign: np.ndarray) -> np.ndarray:
 
 def check_buffer(buffer_size: Any, policy: Any) -> None:
     """Raise `ValueError` unless there is at least one slot and the policy is a known one."""
-    if not (isinstance(buffer_size, (int, np.integer)) and buffer_size >= 1):
-        raise ValueError(f"buffer_size={buffer_size!r} must be a whole number above 0.")
+    check_whole("buffer_size", buffer_size)
     if policy not in POLICIES:
         raise ValueError(f"policy={policy!r} is not one of {', '.join(map(repr, POLICIES))}.")

@@ -1,6 +1,5 @@
 """CBR: confidence-weighted bipartite ranking (Khalid, Ray and Chitsaz 2016)."""
 
-from numbers import Real
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -15,7 +14,8 @@ from rareclass.online.buffers import (
     share_of_others,
     slots,
 )
-from rareclass.online.ranker import OnlineRanker, buffer_offset, check_epochs, check_positive
+from rareclass.online.ranker import OnlineRanker, buffer_offset, check_positive
+from rareclass.parameters import check_number, check_whole
 
 # Share of a row's pairs that take steps above which working them all out is faster
 # (docs/decisions/0011).
@@ -158,10 +158,9 @@ class CBR(OnlineRanker):
 
     def _check_parameters(self) -> None:
         check_positive(C=self.C)
-        check_epochs(self.n_epochs)
+        check_whole("n_epochs", self.n_epochs)
         check_buffer(self.buffer_size, self.policy)
-        if not (isinstance(self.eta, Real) and 0.5 < float(self.eta) < 1.0):
-            raise ValueError(f"eta={self.eta!r} must be above 0.5 and below 1.")
+        check_number("eta", self.eta, "above 0.5 and below 1", 0.5, 1.0)
         if self.class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight={self.class_weight!r} is not None or 'balanced'.")
         if self.covariance not in ("full", "diagonal"):

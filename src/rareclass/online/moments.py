@@ -1,11 +1,11 @@
 """Mean and covariance of both classes, kept while rows pass."""
 
-from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from rareclass.memory import check_fits
+from rareclass.parameters import check_number
 
 # Steps take fourth powers of a row's values, and floats end at 1e308.
 _LARGEST = 1e75
@@ -85,5 +85,4 @@ def check_size(rows: Any) -> None:
 
 def check_regulariser(lam: Any) -> None:
     """Raise `ValueError` unless lam is a finite number at or above 0."""
-    if not (isinstance(lam, Real) and 0.0 <= float(lam) < np.inf):
-        raise ValueError(f"lam={lam!r} must be a finite number at or above 0.")
+    check_number("lam", lam, "a finite number at or above 0", ends="[)")

@@ -6,13 +6,8 @@ import numpy as np
 
 from rareclass.online._oam_jit import learn
 from rareclass.online.buffers import SparseBuffers, check_buffer, slots
-from rareclass.online.ranker import (
-    OnlineRanker,
-    SparseRows,
-    buffer_offset,
-    check_epochs,
-    check_positive,
-)
+from rareclass.online.ranker import OnlineRanker, SparseRows, buffer_offset, check_positive
+from rareclass.parameters import check_whole
 
 _UPDATES = ("sequential", "gradient")
 
@@ -131,7 +126,7 @@ class OAM(OnlineRanker):
             raise ValueError(
                 f"update={self.update!r} is not one of {', '.join(map(repr, _UPDATES))}."
             )
-        check_epochs(self.n_epochs)
+        check_whole("n_epochs", self.n_epochs)
 
     def _start(self, n_features: int, rng: np.random.Generator) -> OAMState:
         return OAMState(np.zeros(n_features), SparseBuffers.empty(self.buffer_size), rng)

@@ -7,7 +7,8 @@ import numpy as np
 from rareclass.online._moments_jit import learn
 from rareclass.online.low_rank import LowRankState
 from rareclass.online.moments import ClassMoments, check_regulariser, check_size
-from rareclass.online.ranker import OnlineRanker, check_epochs, check_positive
+from rareclass.online.ranker import OnlineRanker, check_positive
+from rareclass.parameters import check_whole
 
 
 class MomentState(NamedTuple):
@@ -155,11 +156,9 @@ class OPAUC(OnlineRanker):
     def _check_parameters(self) -> None:
         check_positive(eta=self.eta)
         check_regulariser(self.lam)
-        check_epochs(self.n_epochs)
-        if self.rank is None:
-            return
-        if not (isinstance(self.rank, (int, np.integer)) and self.rank >= 1):
-            raise ValueError(f"rank={self.rank!r} must be None or a whole number above 0.")
+        check_whole("n_epochs", self.n_epochs)
+        if self.rank is not None:
+            check_whole("rank", self.rank, "None or a whole number above 0")
 
     def _start(self, n_features: int, rng: np.random.Generator) -> MomentState | LowRankState:
         if self.rank is None:

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from numbers import Real
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.memory import check_fits
 from rareclass.metrics.scored_classes import split_scores
+from rareclass.parameters import check_number, check_whole
 from rareclass.rows import RowSource, as_source, header
 
 # Rows are converted and learned from in blocks of about this size: Ctrl-C acts between them.
@@ -180,7 +180,8 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         """
         if hasattr(self, "feature_names_in_"):  # of a fit before
             del self.feature_names_in_
-        self._begin_without_rows(_whole(n_features, 1, "n_features"), classes)
+        check_whole("n_features", n_features, "a whole number, 1 or above")
+        self._begin_without_rows(int(n_features), classes)
         self._open_names: list[str] = []
         return self
 
@@ -221,7 +222,8 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         learned from has the columns of before first, and says how the new ones are called.
         """
         check_is_fitted(self)
-        n = _whole(n, 0, "n")
+        check_whole("n", n, "a whole number, 0 or above", 0)
+        n = int(n)
         if n == 0:
             return self
         self.state_ = self._grown(self.state_, self.n_features_in_ + n)
@@ -387,19 +389,4 @@ def buffer_offset(rare: np.ndarray, majority: np.ndarray) -> float:
 def check_positive(**values: Any) -> None:
     """Raise `ValueError` for a parameter that is not a finite number above 0."""
     for name, value in values.items():
-        if not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
-            raise ValueError(f"{name}={value!r} must be a finite number above 0.")
-
-
-def _whole(value: Any, least: int, name: str) -> int:
-    """The value as an int; `ValueError` where it is not a whole number from `least` up."""
-    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not is_whole or value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number, {least} or above.")
-    return int(value)
-
-
-def check_epochs(n_epochs: Any) -> None:
-    """Raise `ValueError` unless there is at least one pass."""
-    if not (isinstance(n_epochs, (int, np.integer)) and n_epochs >= 1):
-        raise ValueError(f"n_epochs={n_epochs!r} must be a whole number above 0.")
+        check_number(name, value, "a finite number above 0")

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.online._uniexp_jit import learn
-from rareclass.online.ranker import OnlineRanker, SparseRows, check_epochs, check_positive
+from rareclass.online.ranker import OnlineRanker, SparseRows, check_positive
+from rareclass.parameters import check_whole
 
 
 class UniExpState(NamedTuple):
@@ -95,7 +96,7 @@ class UniExp(OnlineRanker):
 
     def _check_parameters(self) -> None:
         check_positive(eta=self.eta)
-        check_epochs(self.n_epochs)
+        check_whole("n_epochs", self.n_epochs)
 
     def _start(self, n_features: int, rng: np.random.Generator) -> UniExpState:
         return UniExpState(np.zeros(n_features), np.zeros(2), rng)

@@ -11,7 +11,6 @@
 
 from collections.abc import Sequence
 from inspect import signature
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +29,7 @@ from rareclass.kernels.kernels import FeatureScaled, make_kernel
 from rareclass.labels.levels import encode, read_levels
 from rareclass.labels.two_classes import read_labels
 from rareclass.metrics import mauc
+from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.feature_scales.learning import ScaleSettings, learn_feature_scales
 from rareclass.ranking.fitting import LearnedMachine, SolverSettings, fit_path
 from rareclass.ranking.losses import make_loss
@@ -123,12 +123,9 @@ class KernelLearner(FitsRows, BaseEstimator):
     def _check_solver_parameters(self, lams: Sequence[float]) -> None:
         """Refuse what no solver can work with, naming the parameter and its range."""
         for lam in lams:
-            if not _is_positive(lam):
-                raise ValueError(f"lam={lam!r} must be a number above 0.")
-        if not _is_positive(self.tol):
-            raise ValueError(f"tol={self.tol!r} must be above 0.")
-        if not _is_positive(self.max_iter) or self.max_iter % 1:
-            raise ValueError(f"max_iter={self.max_iter!r} must be a whole number above 0.")
+            check_number("lam", lam)
+        check_number("tol", self.tol)
+        check_whole("max_iter", self.max_iter)
         choices = {"penalty": tuple(PENALTIES), "feature_scaling": (None, "learned")}
         for name, known in choices.items():
             if getattr(self, name) not in known:
@@ -257,7 +254,3 @@ class RanksLevels(ClassifierMixin):
     def _remember(self, target: OrderedLevels) -> None:
         self.classes_ = target.labels.levels
         self.majority_level_ = target.labels.majority_label
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and bool(0.0 < float(value) < np.inf)

@@ -20,6 +20,7 @@ from rareclass.estimators.door import settings_of
 from rareclass.estimators.folds import Fold, make_folds
 from rareclass.estimators.search import Scoring, SearchCV, TransformsByBest, as_scoring
 from rareclass.findings import warn
+from rareclass.parameters import check_whole
 from rareclass.progress import track
 from rareclass.ranking.fitting import (
     SolverSettings,
@@ -108,8 +109,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         most = self.max_landmarks
         if most is None:
             return
-        if not isinstance(most, (int, np.integer)) or isinstance(most, bool) or most < 1:
-            raise ValueError(f"max_landmarks={most!r} must be a whole number above 0, or None.")
+        check_whole("max_landmarks", most, "a whole number above 0, or None")
         if not PENALTIES[self.penalty].drops_landmarks:
             raise ValueError(
                 f"max_landmarks={most} needs penalty='l1': with {self.penalty!r} every landmark is "

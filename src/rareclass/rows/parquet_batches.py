@@ -3,11 +3,11 @@
 import atexit
 import threading
 from collections.abc import Generator, Iterable, Iterator
-from numbers import Integral
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from rareclass.parameters import is_whole
 from rareclass.rows.decoding import BatchDecoder, DecodedBatch, no_rows
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.parquet import ParquetTable
@@ -66,7 +66,7 @@ def parquet_batches(
     [[0.5], [1.5]] ['ok', 'ok']
     [[9.0]] ['fraud']
     """
-    if batch_rows is not None and not (isinstance(batch_rows, Integral) and batch_rows >= 1):
+    if batch_rows is not None and not is_whole(batch_rows):
         raise ValueError(f"batch_rows={batch_rows!r} is not a number of rows above 0.")
     table = ParquetTable(path, target, weight, columns, dtype)
     if not table.n_rows:

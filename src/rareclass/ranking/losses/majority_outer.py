@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.parameters import check_number
 from rareclass.ranking.losses.margin_loss import MarginLoss, too_far
 from rareclass.ranking.losses.margin_losses import make_margin_loss
 from rareclass.ranking.losses.pair_loss import (
@@ -22,7 +23,6 @@ from rareclass.ranking.losses.pair_loss import (
     BlockTerms,
     PairLoss,
     RareTerms,
-    check_number,
 )
 
 
@@ -235,7 +235,7 @@ default="smoothed_hinge"
     eps: float = 0.5
 
     def __post_init__(self) -> None:
-        check_number("power", self.power, "a number of at least 1", 1.0, np.inf)
+        check_number("power", self.power, "a number of at least 1", 1.0, ends="[)")
         make_margin_loss(self.pair_loss, self.eps)
 
     @property

@@ -9,7 +9,6 @@ arrays of m+ numbers, each block of majority rows answers with its own terms and
 size m+ that add up over blocks, and `finish` turns those into the rare side's gradient.
 """
 
-from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -133,23 +132,3 @@ class PairLoss(Protocol):
             Weighted by the rare rows, not by the majority; at or above zero. It may approximate.
         """
         ...
-
-
-def check_number(
-    name: str, value: Any, allowed: str, low: float, high: float, ends: str = "[)"
-) -> None:
-    """Refuse what is no number between `low` and `high`.
-
-    `allowed` says in words which those are; `ends` is "[)", "(]" or "()".
-
-    Examples
-    --------
-    >>> check_number("power", 4, "a number of at least 1", 1.0, np.inf)
-    """
-    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if number:
-        number = (value >= low if ends[0] == "[" else value > low) and (
-            value <= high if ends[1] == "]" else value < high
-        )
-    if not number:
-        raise ValueError(f"{name}={value!r} must be {allowed}: give another.")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rareclass.parameters import check_number
 from rareclass.ranking.losses.majority_outer import MajorityOuterLoss, Outer
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.losses.margin_losses import make_margin_loss
-from rareclass.ranking.losses.pair_loss import check_number
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ default="smoothed_hinge"
 
     def __post_init__(self) -> None:
         for value in _each(self.beta):
-            check_number("beta", value, "above 0 and below 1", 0.0, 1.0, "()")
+            check_number("beta", value, "above 0 and below 1", 0.0, 1.0)
         for value in () if self.share is None else _each(self.share):
-            check_number("share", value, "above 0 and at most 1", 0.0, np.inf, "()")
+            check_number("share", value, "above 0 and at most 1")
         betas, shares = self._betas, self.level_weight
         if not len(betas):
             raise ValueError(f"beta={self.beta!r} must hold a number above 0 and below 1.")
@@ -92,7 +92,7 @@ default="smoothed_hinge"
                 f"share={self.share!r} must hold one number above 0 for each beta, at most 1 in "
                 "all."
             )
-        check_number("softness", self.softness, "a number above 0", 0.0, np.inf, "()")
+        check_number("softness", self.softness, "a number above 0")
         check_number("rare_share", self.rare_share, "above 0 and at most 1", 0.0, 1.0, "(]")
         make_margin_loss(self.pair_loss, self.eps)
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rareclass.parameters import check_number
 from rareclass.ranking.losses import _piecewise_quadratic_jit as jit
 from rareclass.ranking.losses.margin_loss import MarginLoss, RowTerms
-from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms, check_number
+from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms
 
 
 class RareSide(NamedTuple):

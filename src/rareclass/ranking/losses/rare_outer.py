@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.losses.margin_losses import make_margin_loss
 from rareclass.ranking.losses.pair_loss import (
@@ -27,7 +28,6 @@ from rareclass.ranking.losses.pair_loss import (
     BlockTerms,
     PairLoss,
     RareTerms,
-    check_number,
 )
 
 
@@ -162,11 +162,8 @@ default="smoothed_hinge"
     eps: float = 0.5
 
     def __post_init__(self) -> None:
-        check_number("depth", self.depth, "a number above 0", 0.0, np.inf, "()")
-        whole = "a whole number of at least 1"
-        check_number("rounds", self.rounds, whole, 1.0, np.inf)
-        if self.rounds % 1:
-            raise ValueError(f"rounds={self.rounds!r} must be {whole}.")
+        check_number("depth", self.depth, "a number above 0")
+        check_whole("rounds", self.rounds, "a whole number of at least 1")
         make_margin_loss(self.pair_loss, self.eps)
 
     @property

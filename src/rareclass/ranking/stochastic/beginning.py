@@ -1,6 +1,5 @@
 """How learning begins: width, landmarks and the zero function, within a memory budget."""
 
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +7,7 @@ from scipy import sparse
 
 from rareclass.kernels.kernels import Matrix, kernel_width, make_kernel
 from rareclass.kernels.landmarks import LandmarkRule, distinct_landmarks
+from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.stochastic.landmark_space import SQUARES, check_memory, span
@@ -68,17 +68,12 @@ def width_of(
 
 def check_numbers(lam: Any, tol: Any, max_iter: Any, block_rows: Any, batch_size: Any) -> None:
     """Refuse what cannot be worked with, naming the parameter and its range."""
-    for name, value in {"lam": lam, "tol": tol}.items():
-        is_number = isinstance(value, (int, float, np.integer, np.floating))
-        if not (is_number and 0.0 < float(value) < np.inf):
-            raise ValueError(f"{name}={value!r} must be a number above 0.")
-    sizes = {"max_iter": max_iter, "block_rows": block_rows}
+    check_number("lam", lam)
+    check_number("tol", tol)
+    check_whole("max_iter", max_iter)
+    check_whole("block_rows", block_rows)
     if batch_size != "auto":
-        sizes["batch_size"] = batch_size
-    for name, value in sizes.items():
-        if not (isinstance(value, Integral) and int(value) >= 1):
-            or_auto = " or 'auto'" if name == "batch_size" else ""
-            raise ValueError(f"{name}={value!r} must be a whole number above 0{or_auto}.")
+        check_whole("batch_size", batch_size, "a whole number above 0 or 'auto'")
 
 
 def plain_loss(loss: Any, eps: float, loss_params: dict[str, Any] | None) -> MarginLoss:
