@@ -310,7 +310,7 @@ def test_rows_outside_of_the_part_count_as_they_are(monkeypatch):
     problem = Problem(dense_rows(Z), upper)
     point = problem.measure(upper * np.random.default_rng(0).random(100))
     monkeypatch.setattr(dual_second_stage, "_MOST_PRODUCTS", 25.0 * 40)
-    part = dual_second_stage.Part.of(problem, point)
+    part = dual_second_stage.MovableRows.of(problem, point)
     assert len(part.rows) == 40
     new = problem.measure(part.improved(part.factor(), point, interior=True))
     others = np.setdiff1d(np.arange(100), part.rows)

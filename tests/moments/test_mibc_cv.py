@@ -79,14 +79,14 @@ def test_scikit_learns_cross_validation_says_the_same():
 def watched(monkeypatch):
     """The hyperplanes of each fold, and the moments that they come from."""
     seen = []
-    original = mibc_cv._Part.solve
+    original = mibc_cv._AllRows.solve
 
     def solve(self, moments, *rest):
         found = original(self, moments, *rest)
         seen.append((moments, found[0]))
         return found
 
-    monkeypatch.setattr(mibc_cv._Part, "solve", solve)
+    monkeypatch.setattr(mibc_cv._AllRows, "solve", solve)
     return seen
 
 
@@ -343,7 +343,7 @@ def test_an_interrupt_leaves_nothing_half_fitted(monkeypatch):
     def interrupted(self, *rest):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(mibc_cv._Part, "score", interrupted)
+    monkeypatch.setattr(mibc_cv._AllRows, "score", interrupted)
     model = MIBCCV(CS, cv=3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)

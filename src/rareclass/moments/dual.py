@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rareclass.moments.dual_problem import Order, Point, Problem, RareRows, dense_rows, passes
-from rareclass.moments.dual_second_stage import Part, finish
+from rareclass.moments.dual_second_stage import MovableRows, finish
 from rareclass.solver_status import Status
 
 __all__ = ["DualSolution", "RareRows", "dense_rows", "solve_dual"]
@@ -91,7 +91,7 @@ def _descend_while_it_pays(
     quarter of that cost is spent, and twice that cost is the end in any case.
     """
     point, n_iter, spent = problem.measure(alpha), 0, 0.0
-    second = Part.of(problem, point).cost()
+    second = MovableRows.of(problem, point).cost()
     while point.gap > tol and n_iter < max_iter:
         batch = min(max(_BATCH, n_iter // 2), max_iter - n_iter)
         last, (point, n_passes, n_visits) = point, passes(problem, point, order, tol, batch)

@@ -25,7 +25,7 @@ _PASSES, _MOST_ROUNDS, _MOST_IDLE = 10, 50, 4
 _SAME_SCALE, _MOST_SCALES = 0.1, 8
 
 
-class Part(NamedTuple):
+class MovableRows(NamedTuple):
     """The rows that the second stage works on: all that may move, unless there are too many."""
 
     problem: Problem
@@ -33,7 +33,7 @@ class Part(NamedTuple):
     is_whole: bool
 
     @classmethod
-    def of(cls, problem: Problem, point: Point) -> "Part":
+    def of(cls, problem: Problem, point: Point) -> "MovableRows":
         """As many rows as are affordable; those nearest to the margin, or that carry most."""
         movable = np.flatnonzero(problem.upper > 0.0)
         if problem.is_dense:
@@ -125,7 +125,7 @@ def finish(
 
     Returns the best point, the passes so far and the status.
     """
-    part, best, idle = Part.of(problem, point), point, 0
+    part, best, idle = MovableRows.of(problem, point), point, 0
     threads = 1 if part.products() < _MANY_PRODUCTS else None
     with _blas().limit(limits=threads, user_api="blas"):
         Z, first = part.factor(), 0 if point.gap > _NEAR else 1
@@ -137,7 +137,7 @@ def finish(
                 point, n_passes, _ = passes(problem, point, order, tol, most)
                 n_iter += n_passes
                 if not part.is_whole:
-                    part = Part.of(problem, point)
+                    part = MovableRows.of(problem, point)
                     Z = part.factor()
             interior = not part.is_whole or number == first
             point = problem.measure(part.improved(Z, point, interior), lifted=True)

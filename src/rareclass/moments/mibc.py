@@ -15,7 +15,6 @@ from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.findings import warn
 from rareclass.labels.two_classes import Labels, StreamLabels, plain, read_labels, row_weights
 from rareclass.moments.covariance import Covariance
-from rareclass.moments.dual import solve_dual
 from rareclass.moments.joining import check_alike, check_both, check_kept, stacked
 from rareclass.moments.many import label_parts, say_once
 from rareclass.moments.moments import Moments, merge
@@ -29,7 +28,7 @@ from rareclass.moments.parameters import (
 from rareclass.moments.solution import (
     Solved,
     linear_scores,
-    solved,
+    solve_path,
     specificity_bound,
     warn_if_short,
     warn_of_ridge,
@@ -466,13 +465,12 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         check_both(self.moments_, self.rare_weight_)
         model = self._checked().model(self.moments_, is_sparse)
         warn_of_ridge(getattr(self, "feature_names_in_", None), model, self.moments_)
-        mean = self.moments_.mean
-        rows = model.metric.rare_rows(self.rare_rows_, mean)
-        dual = solve_dual(
-            rows, self.C * self.rare_weight_, self.tol, self.max_iter, seed=self._seed
+        mean, rare = self.moments_.mean, (self.rare_rows_, self.rare_weight_)
+        ((found, dual),) = solve_path(
+            model, mean, *rare, [self.C], self.tol, self.max_iter, self._seed
         )
         warn_if_short([dual], self.tol, self.max_iter)
-        return solved(model, dual, mean)
+        return found
 
 
 def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:

@@ -167,18 +167,18 @@ class MIBCCV(RankScorer, SearchCV):
         )
         folds = make_folds(self.cv, labels, source.n_rows, self.random_state, "MIBC with a C")
         rare_rows = source.take(labels.rare)
-        part = _Part(source, labels, rare_rows, seed_of(self.random_state), self.n_jobs)
+        all_rows = _AllRows(source, labels, rare_rows, seed_of(self.random_state), self.n_jobs)
         first = next(iter(models.values()))
         check_memory(source.n_features, first, 2 * len(folds) + 1)
-        wanted = first.wanted(part.seed)
-        held = part.moments(wanted, [fold.held_out for fold in folds])
-        whole, trained = _shared_out(part, wanted, folds, held)
-        paths, scores, pooled = self._cross_validate(part, folds, trained, models, Cs, scoring)
+        wanted = first.wanted(all_rows.seed)
+        held = all_rows.moments(wanted, [fold.held_out for fold in folds])
+        whole, trained = _shared_out(all_rows, wanted, folds, held)
+        paths, scores, pooled = self._cross_validate(all_rows, folds, trained, models, Cs, scoring)
         candidates = [PriceAndRidge(C, ridge) for ridge in models for C in Cs]
         self._store_results(candidates, paths, scores)
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         if self.refit:
-            self._refit(part, whole, [held_out.at(self.best_index_) for held_out in pooled])
+            self._refit(all_rows, whole, [held_out.at(self.best_index_) for held_out in pooled])
         return self
 
     coef_ = of_best("coef_", "Weights of the best model, shape (n_features,).")
@@ -207,7 +207,7 @@ class MIBCCV(RankScorer, SearchCV):
 
     def _cross_validate(
         self,
-        part: "_Part",
+        all_rows: "_AllRows",
         folds: list[Fold],
         trained: Iterator[Moments],
         models: dict[Any, Covariance],
@@ -219,13 +219,13 @@ class MIBCCV(RankScorer, SearchCV):
         hyperplanes: list[list[Solved]] = []
         with track("Choosing C", len(folds), self.verbose) as advance:
             for fold, moments in zip(folds, trained, strict=True):
-                solved, duals = part.solve(
+                solved, duals = all_rows.solve(
                     moments, fold, list(models.values()), Cs, self.tol, self.max_iter
                 )
                 hyperplanes.append(solved)
                 paths.append(duals)
                 advance(1)
-            pooled = part.score(folds, hyperplanes)
+            pooled = all_rows.score(folds, hyperplanes)
         scores = [[scoring(p.y, column, p.weight) for column in p.scores.T] for p in pooled]
         return paths, np.array(scores), pooled
 
@@ -247,9 +247,9 @@ class MIBCCV(RankScorer, SearchCV):
         }
         self.best_C_, self.best_ridge_ = candidates[self._choose(tried, scores, place, more)]
 
-    def _refit(self, part: "_Part", whole: Moments, pooled: list["_HeldOut"]) -> None:
+    def _refit(self, all_rows: "_AllRows", whole: Moments, pooled: list["_HeldOut"]) -> None:
         model = self._model(MIBC, C=self.best_C_, ridge=self.best_ridge_)
-        model._learned_like(self, part.seed, part.labels, whole, part.rare_rows)
+        model._learned_like(self, all_rows.seed, all_rows.labels, whole, all_rows.rare_rows)
         y = np.concatenate([held_out.y for held_out in pooled])
         scores = np.concatenate([held_out.scores for held_out in pooled])
         weight = np.concatenate([held_out.weight for held_out in pooled])
@@ -269,7 +269,7 @@ class _HeldOut(NamedTuple):
         return self._replace(scores=self.scores[:, candidate])
 
 
-class _Part(NamedTuple):
+class _AllRows(NamedTuple):
     """The rows and labels, from which folds take their parts."""
 
     source: RowSource
@@ -342,16 +342,16 @@ class _Part(NamedTuple):
 
 
 def _shared_out(
-    part: _Part, wanted: Wanted, folds: list[Fold], held: list[Moments]
+    all_rows: _AllRows, wanted: Wanted, folds: list[Fold], held: list[Moments]
 ) -> tuple[Moments, Iterator[Moments]]:
     """Moments of all majority rows, and of the training part of each fold in turn.
 
     Where each row is held out once, a training part is the folds before and the folds after:
     nothing is subtracted. Other folds are taken out of the whole.
     """
-    times = np.sum([fold.held_out[part.labels.majority] for fold in folds], axis=0)
+    times = np.sum([fold.held_out[all_rows.labels.majority] for fold in folds], axis=0)
     if not (times == 1).all():
-        (whole,) = part.moments(wanted, [np.ones(part.source.n_rows, dtype=bool)])
+        (whole,) = all_rows.moments(wanted, [np.ones(all_rows.source.n_rows, dtype=bool)])
         return whole, (remove(whole, out) for out in held)
     after = list(accumulate(reversed(held), merge))  # the last fold, the last two, ...
 

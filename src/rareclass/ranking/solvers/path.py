@@ -49,14 +49,45 @@ def solve_paths(
     matrix of rank x rank. `report` is called with (number of the problem, lam, Step) after every
     iteration, `done` after every solution. Solutions come by problem, in the order of `lams`.
     """
-    order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
-    found: dict[tuple[int, int], Solution] = {}
+    return run_paths(_starts, problems, lams, tol, max_iter, at_once, report, done)
 
-    def starts() -> Iterator[Callable[[int], Solver[None]]]:
+
+class Run(NamedTuple):
+    """What the solvers of a path are told, and whom they tell."""
+
+    tol: float
+    max_iter: int
+    keep: Callable[[int, Solution], None]  # by the number of the lam
+    tell: Callable[[float, Step], None]
+
+
+Path = Sequence[tuple[int, float]]
+"""Numbers and values of lams, the values decreasing."""
+Starts = Callable[[RankingProblem, Path, Run], Iterable[Callable[[int], Solver[None]]]]
+"""Makes the solvers of a path of a problem, each of which is given a slot when its turn comes."""
+
+
+def run_paths(
+    starts: Starts,
+    problems: Iterable[Callable[[], RankingProblem]],
+    lams: Sequence[float],
+    tol: float,
+    max_iter: int,
+    at_once: int,
+    report: Report | None,
+    done: Callable[[], None] | None,
+) -> list[list[Solution]]:
+    """The paths of several problems in step, whatever solves them; see `solve_paths`."""
+    order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
+    path = [(k, float(lams[k])) for k in order]
+    found: list[dict[int, Solution]] = []
+
+    def each() -> Iterator[Callable[[int], Solver[None]]]:
         for number, make in enumerate(problems):
+            found.append({})
 
             def keep(k: int, solution: Solution, number: int = number) -> None:
-                found[number, k] = solution.lightened()
+                found[number][k] = solution.lightened()
                 if done is not None:
                     done()
 
@@ -64,12 +95,10 @@ def solve_paths(
                 if report is not None:
                     report(number, lam, step)
 
-            path = [(k, float(lams[k])) for k in order]
-            yield from _starts(make(), path, _Run(tol, max_iter, keep, tell))
+            yield from starts(make(), path, Run(tol, max_iter, keep, tell))
 
-    solve_in_step(starts(), at_once)
-    count = 1 + max((number for number, _ in found), default=-1)
-    return [[found[number, k] for k in range(len(lams))] for number in range(count)]
+    solve_in_step(each(), at_once)
+    return [[solutions[k] for k in range(len(lams))] for solutions in found]
 
 
 def solve_path(
@@ -89,35 +118,8 @@ def solve_path(
     return solve_paths([lambda: problem], lams, tol, max_iter, at_once, tell)[0]
 
 
-class _Run(NamedTuple):
-    """What the solvers of a path are told, and whom they tell."""
-
-    tol: float
-    max_iter: int
-    keep: Callable[[int, Solution], None]
-    tell: Callable[[float, Step], None]
-
-    def minimize(
-        self, problem: RankingProblem, start: Evaluation, reference: float, **more: Any
-    ) -> Solver[Solution]:
-        """The solver for one lam, with this tolerance."""
-        return minimize(
-            problem,
-            start,
-            reference,
-            self.tol,
-            self.max_iter,
-            report=partial(self.tell, problem.lam),
-            **more,
-        )
-
-
-Path = Sequence[tuple[int, float]]
-"""Numbers and values of lams, the values decreasing."""
-
-
 def _starts(
-    problem: RankingProblem, path: Path, run: _Run
+    problem: RankingProblem, path: Path, run: Run
 ) -> Iterator[Callable[[int], Solver[None]]]:
     stride = part_stride(problem.rows.n_rows, problem.expansion.n_landmarks)
     # A fold may hold out every row of the part.
@@ -129,7 +131,15 @@ def _starts(
         yield partial(_from_part, problem, ends, k, lam, run)
 
 
-def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
+def _minimize(
+    run: Run, problem: RankingProblem, start: Evaluation, reference: float, **more: Any
+) -> Solver[Solution]:
+    """The solver for one lam, with the tolerance of the path."""
+    report = partial(run.tell, problem.lam)
+    return minimize(problem, start, reference, run.tol, run.max_iter, report=report, **more)
+
+
+def _one_by_one(problem: RankingProblem, path: Path, run: Run) -> Solver[None]:
     """Every lam from the solution for the one before."""
     start = yield problem.value_at(np.zeros(problem.size))
     reference = reference_norm(problem, start)
@@ -137,7 +147,8 @@ def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
     for k, lam in path:
         start = _shifted(problem, start, lam)
         problem = problem.with_lam(lam)
-        solution = yield from run.minimize(
+        solution = yield from _minimize(
+            run,
             problem,
             start,
             reference,
@@ -147,8 +158,13 @@ def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
         )
 
         def again(tangent: RankingProblem, at: Evaluation, last: Solution) -> Solver[Solution]:
-            return run.minimize(
-                tangent, at, reference, precondition=SampledHessian(tangent), inverse=last.inverse
+            return _minimize(
+                run,
+                tangent,
+                at,
+                reference,
+                precondition=SampledHessian(tangent),
+                inverse=last.inverse,
             )
 
         run.keep(k, (yield from reweighted(problem, solution, again)))
@@ -156,7 +172,7 @@ def _one_by_one(problem: RankingProblem, path: Path, run: _Run) -> Solver[None]:
 
 
 def _from_part(
-    problem: RankingProblem, ends: "_PartEnds", k: int, lam: float, run: _Run, slot: int
+    problem: RankingProblem, ends: "_PartEnds", k: int, lam: float, run: Run, slot: int
 ) -> Solver[None]:
     """One lam from the solution on a part of the rows."""
     solution = ends.next(lam)
@@ -170,7 +186,8 @@ def _from_part(
         ends.reference = reference_norm(problem, at_zero)
     else:
         at = yield problem.value_at(solution.at.w)
-    solution = yield from run.minimize(
+    solution = yield from _minimize(
+        run,
         problem,
         at,
         ends.reference,
@@ -182,7 +199,8 @@ def _from_part(
 
     def again(tangent: RankingProblem, at: Evaluation, last: Solution) -> Solver[Solution]:
         part_of_it = replace(part, rare_weight=tangent.rare_weight)
-        return run.minimize(
+        return _minimize(
+            run,
             tangent,
             at,
             ends.reference,

@@ -3,23 +3,21 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.solvers.certificate import largest_lam
 from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.path import Path, Report, Run, run_paths
 from rareclass.ranking.solvers.proximal_newton import Penalized, minimize
-from rareclass.ranking.solvers.questions import Solver, answer, solve_in_step
+from rareclass.ranking.solvers.questions import Solver, answer
 from rareclass.ranking.solvers.reweighting import reweighted
 
 # Of the grid of lams: the ratio of neighbours, how many there are, and the exponents before them,
 # where one landmark comes in after the other.
 _RATIO, _N_LAMS = 2.0**-0.5, 32
 _FIRST = 2.0 ** np.arange(-5, 0)
-
-Report = Callable[[int, float, Step], None]
 
 # From one lam to the next at most this factor at once: what is in use then changes by little.
 _FACTOR = 8.0
@@ -69,63 +67,47 @@ def solve_paths(
     conditions of the minimum, relative to the largest slope at w = 0; the other parameters are
     those of `path.solve_paths`.
     """
-
-    def starts() -> Iterator[Callable[[int], Solver[list[Solution]]]]:
-        for number, make in enumerate(problems):
-            tell = partial(report, number) if report is not None else None
-            yield partial(_walk, make(), lams, _Run(tol, max_iter, tell, done))
-
-    return solve_in_step(starts(), at_once)
+    return run_paths(_starts, problems, lams, tol, max_iter, at_once, report, done)
 
 
-class _Run(NamedTuple):
-    """What the solvers of a path are told, and whom they tell."""
-
-    tol: float
-    max_iter: int
-    tell: Callable[[float, Step], None] | None
-    done: Callable[[], None] | None
+def _starts(
+    problem: RankingProblem, path: Path, run: Run
+) -> Iterator[Callable[[int], Solver[None]]]:
+    yield partial(_walk, problem, path, run)
 
 
-def _walk(
-    problem: RankingProblem, lams: Sequence[float], run: _Run, slot: int
-) -> Solver[list[Solution]]:
+def _walk(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[None]:
     """Every lam from the solution for the one before."""
     problem = replace(problem, lam=0.0, slot=slot)
     penalized = np.arange(problem.size) < problem.rank
     at: Evaluation = yield problem.value_at(np.zeros(problem.size))
     reference = float(np.abs(at.gradient).max(initial=0.0))
     last, passes = largest_lam(at.gradient, penalized), 1.0
-    found: dict[int, Solution] = {}
-    for k in np.argsort(-np.asarray(lams), kind="stable"):
-        lam = float(lams[k])
+    for k, lam in path:
+        tell = partial(run.tell, lam)
         for between in _between(last, lam):
             objective = Penalized(problem, between, penalized)
             near = yield from minimize(
-                objective, at, between, _ON_THE_WAY, run.max_iter, passes, _teller(run, lam)
+                objective, at, between, _ON_THE_WAY, run.max_iter, passes, tell
             )
             at, passes = _smooth_part(objective, near), near.passes
         objective = Penalized(problem, lam, penalized)
         solution = yield from minimize(
-            objective, at, reference, run.tol, run.max_iter, passes, _teller(run, lam)
+            objective, at, reference, run.tol, run.max_iter, passes, tell
         )
         at, passes, last = _smooth_part(objective, solution), 0.0, min(lam, last)
 
         def again(
-            tangent: RankingProblem, start: Evaluation, _: Solution, lam: float = lam
+            tangent: RankingProblem,
+            start: Evaluation,
+            _: Solution,
+            lam: float = lam,
+            tell: Callable[[Step], None] = tell,
         ) -> Solver[Solution]:
             convex = Penalized(tangent, lam, penalized)
-            return minimize(convex, start, reference, run.tol, run.max_iter, 0.0, _teller(run, lam))
+            return minimize(convex, start, reference, run.tol, run.max_iter, 0.0, tell)
 
-        solution = yield from reweighted(problem, solution, again, objective.penalty)
-        found[int(k)] = solution.lightened()
-        if run.done is not None:
-            run.done()
-    return [found[k] for k in range(len(lams))]
-
-
-def _teller(run: _Run, lam: float) -> Callable[[Step], None] | None:
-    return None if run.tell is None else partial(run.tell, lam)
+        run.keep(k, (yield from reweighted(problem, solution, again, objective.penalty)))
 
 
 def _between(last: float, lam: float) -> list[float]:
