@@ -71,13 +71,14 @@ def _run(
 ) -> "Rival":
     from time import perf_counter
 
+    from rareclass.tables.table_file import open_table
     from rareclass.verbs.demo import TARGET, Rival
     from rareclass.verbs.fit.training_set import FitSettings
     from rareclass.verbs.model_file import load_model
 
     _print_step(console, f"1. rareclass fit {train} --target {TARGET} --out {model}")
     started = perf_counter()
-    fit_and_save(console, train, model, FitSettings(target=TARGET, seed=seed))
+    fit_and_save(console, open_table(train), model, FitSettings(target=TARGET, seed=seed))
     seconds = perf_counter() - started
     content = load_model(model)
     _print_step(console, f"2. rareclass score {model} {test} --out {scores}")

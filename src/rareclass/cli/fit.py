@@ -36,6 +36,8 @@ from rareclass.cli.screen import (
 from rareclass.errors import InputError, counted
 
 if TYPE_CHECKING:
+    from rareclass.tables.svmlight_file import SvmlightFile
+    from rareclass.tables.table_file import TableFile
     from rareclass.verbs.fit.training import Trained
     from rareclass.verbs.fit.training_set import FitSettings, TrainingSet
 
@@ -136,28 +138,26 @@ def fit(
         scratch=None if scratch is None else scratch_folder(scratch),
     )
     console = output()
-    fit_and_save(console, train, out, settings, character)
+    fit_and_save(console, file, out, settings)
     print_command(console, "Next:", f"rareclass score {out} NEW_ROWS.csv --out scores.csv")
 
 
 def fit_and_save(
     console: Console,
-    train: Path,
+    file: "TableFile | SvmlightFile",
     out: Path,
     settings: "FitSettings",
-    separator: str | None = None,
 ) -> "Trained":
     """Train on a file, print what is learned on the way, and save the model."""
     from rareclass.progress import track
-    from rareclass.tables.table_file import open_table
     from rareclass.verbs.fit.training import terms_of
     from rareclass.verbs.fit.training import train as train_model
     from rareclass.verbs.fit.training_set import read_training_set
     from rareclass.verbs.model_file import save_model
 
-    with track(f"Reading {train.name}"):
-        data = read_training_set(open_table(train, separator), settings)
-    _print_data(console, train, data, settings)
+    with track(f"Reading {file.path.name}"):
+        data = read_training_set(file, settings)
+    _print_data(console, file.path, data, settings)
     outlook = settings.method.outlook(data.size, terms_of(data.y, settings))
     print_notes(console, [outlook] if outlook else [])
     trained = train_model(data, settings)

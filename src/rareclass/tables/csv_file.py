@@ -324,7 +324,7 @@ def _line_end(text: bytes, start: int, end: int) -> int:
 def _row_end_by_cells(text: bytes, separator: bytes) -> int:
     stop = re.escape(separator)
     cell = re.compile(
-        rb'(?:"(?>[^"]|"")*+(?:"[^%s\r\n]*+|\Z)|[^%s\r\n]*+)(%s|\r\n|\n|\r(?!\Z))'
+        rb'(?:"(?>[^"]|"")*+(?:"[^%s\r\n]*+|\Z)|(?!")[^%s\r\n]*+)(%s|\r\n|\n|\r(?!\Z))'
         % (stop, stop, stop)
     )
     place, end = 0, 0

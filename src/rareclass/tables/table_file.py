@@ -259,15 +259,17 @@ def _common_schema(parts: Sequence[_Part], schemas: list[pa.Schema]) -> pa.Schem
     """The types that hold the cells of all parts."""
     fields = []
     for name in schemas[0].names:
-        one = [pa.schema([schema.field(name).remove_metadata()]) for schema in schemas]
-        try:
-            fields += list(pa.unify_schemas(one, promote_options="permissive"))
-        except pa.ArrowException:
-            types = [schema.field(name).type for schema in one]
-            other = next(k for k, kind in enumerate(types) if kind != types[0])
-            raise InputError(
-                f"{parts[other].path}: column {name!r} holds {types[other]}, in {parts[0].path} "
-                f"{types[0]}.",
-                "Write the column alike in all parts.",
-            ) from None
+        common = schemas[0].field(name).remove_metadata()
+        for part, schema in zip(parts, schemas, strict=True):
+            field = schema.field(name).remove_metadata()
+            both = [pa.schema([common]), pa.schema([field])]
+            try:
+                common = pa.unify_schemas(both, promote_options="permissive").field(0)
+            except pa.ArrowException:
+                raise InputError(
+                    f"{part.path}: column {name!r} holds {field.type}, in {parts[0].path} "
+                    f"{common.type}.",
+                    "Write the column alike in all parts.",
+                ) from None
+        fields.append(common)
     return pa.schema(fields)

@@ -1,0 +1,159 @@
+"""Tables as users have them, by the real command."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.conftest import Run, message, purchases
+
+COMMAND = "from rareclass.cli.main import main; main()"
+
+
+def in_a_process(*words: object, code: str = COMMAND) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def long_table(n_rows: int = 6000) -> str:
+    rng = np.random.default_rng(0)
+    lines = [",".join(f"{cell:.5f}" for cell in row) for row in rng.normal(size=(n_rows, 6))]
+    rare = rng.random(n_rows) < 0.03
+    return "a,b,c,d,e,f,y\n" + "".join(
+        f"{line},{int(is_rare)}\n" for line, is_rare in zip(lines, rare, strict=True)
+    )
+
+
+@pytest.mark.parametrize("verb", ["fit", "hunt"])
+@pytest.mark.parametrize("fault", ["short", "cut"])
+def test_a_refused_table_ends_the_process_cleanly(tmp_path: Path, verb: str, fault: str) -> None:
+    """A reader's thread must not live longer than the interpreter: it would abort."""
+    lines = long_table().splitlines()
+    if fault == "short":
+        lines[3001] = "1,2,3"
+        path = tmp_path / "t.csv"
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        path = tmp_path / "t.csv.gz"
+        packed = gzip.compress("\n".join(lines).encode())
+        path.write_bytes(packed[: len(packed) // 2])
+    more = ["--rare", "1"] if verb == "hunt" else []
+    done = in_a_process(verb, path, "--target", "y", "--out", tmp_path / "o.skops", *more)
+    assert done.returncode == 2, done.stderr
+    said = " ".join(done.stderr.split())
+    wanted = {"short": "got 3 at row 3,001 (line 3,002): 1,2,3", "cut": "is cut short or damaged"}
+    assert wanted[fault] in said
+    assert "terminate" not in said
+
+
+OPENED = """
+import sys
+opened = []
+def watch(event, given):
+    if event == "open" and str(given[0]).endswith("train.csv"):
+        opened.append(given[0])
+sys.addaudithook(watch)
+from rareclass.cli.main import main
+try:
+    main()
+finally:
+    print("opened", len(opened))
+"""
+
+
+def test_a_fit_opens_its_file_once(train_csv: Path) -> None:
+    out = train_csv.parent / "m.skops"
+    done = in_a_process("fit", train_csv, "-t", "fraud", "--lam", "1", "-o", out, code=OPENED)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "opened 1"
+
+
+def test_a_long_cell_is_read(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
+    words = ["x" * 20_000_000 if k == 50 else f"w{k % 3}" for k in range(table.height)]
+    path = tmp_path / "t.csv"
+    table.with_columns(word=pl.Series(words)).write_csv(path)
+    done = rareclass("fit", path, "-t", "fraud", "--lam", "1", "-o", tmp_path / "m.skops")
+    assert done.exit_code == 0, done.output
+    path.write_text('a,fraud\n1,0\n"2,0\n' + "3,1\n" * 7_000_000)
+    said = message(rareclass("fit", path, "-t", "fraud", "-o", tmp_path / "m.skops", "--overwrite"))
+    assert "the row that begins at line 3 is longer than 16 MiB (a quote is opened and not" in said
+
+
+def test_what_is_odd_in_a_table_is_noted_once(
+    tmp_path: Path, table: pl.DataFrame, rareclass: Run
+) -> None:
+    """Numbers that are not all numbers, and columns of one name."""
+    cells = ["n.v." if k % 10 == 4 else str(k / 7) for k in range(table.height)]
+    path = tmp_path / "t.csv"
+    mixed = table.with_columns(late=pl.Series(cells))
+    path.write_text(mixed.write_csv().replace("order,amount,items", "order,amount,amount", 1))
+    model = tmp_path / "m.skops"
+    done = rareclass("fit", path, "-t", "fraud", "--lam", "1", "-o", model)
+    said = " ".join(done.output.split())
+    assert done.exit_code == 0, said
+    note = "Note: column 'late' is taken as categories: 90.0% of its cells are numbers, but not "
+    assert said.count(note + "'n.v.' at row 5.") == 1
+    assert said.count("the later ones are called 'amount.1' (column 3).") == 1
+    done = rareclass("score", model, path, "-o", tmp_path / "scores.csv")
+    said = " ".join(done.output.split())
+    assert done.exit_code == 0, said
+    assert said.count("the later ones are called 'amount.1' (column 3).") == 1
+    assert "values not seen" not in said
+
+
+@pytest.mark.parametrize("kind", ["csv", "utf16", "jsonl", "parquet", "folder"])
+def test_every_verb_reads_every_format(
+    tmp_path: Path, fitted: Path, rareclass: Run, kind: str
+) -> None:
+    table, wanted = purchases(), rows_scored(rareclass, fitted, fitted / "train.csv", tmp_path)
+    path = tmp_path / f"t.{kind}"
+    if kind == "csv":
+        path.write_text(table.write_csv(separator=";"))
+    elif kind == "utf16":
+        path = tmp_path / "t.csv"
+        path.write_bytes(table.write_csv().encode("utf-16"))
+    elif kind == "jsonl":
+        table.write_ndjson(path)
+    elif kind == "parquet":
+        table.write_parquet(path)
+    else:
+        (path / "b" / "c").mkdir(parents=True)
+        table[:100].write_csv(path / "1.csv")
+        table[100:].write_csv(path / "b" / "c" / "0.csv", separator="\t")
+    assert rows_scored(rareclass, fitted, path, tmp_path) == pytest.approx(wanted)
+    model = tmp_path / "m.skops"
+    done = rareclass("fit", path, "-t", "fraud", "--lam", "2^-4", "-o", model)
+    assert done.exit_code == 0, done.output
+    read = ("240 rows", "Rare class: fraud = yes, 24 rows")
+    assert all(words in done.output for words in read)
+    done = rareclass("evaluate", fitted / "model.skops", path, "--json", tmp_path / "e.json")
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "e.json").read_text())["n_rows"] == 240
+    folder = tmp_path / "learned"
+    done = rareclass("stream", path, "-t", "fraud", "--checkpoint", folder)
+    assert done.exit_code == 0, done.output
+    hunted = tmp_path / "found"
+    done = rareclass(
+        "hunt", path, "-t", "fraud", "--rare", "yes", "--ignore", "no", "--out", hunted,
+        "--kernel", "none", "--c1", "1", "--c2", "1",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+
+
+def rows_scored(rareclass: Run, fitted: Path, path: Path, folder: Path) -> list[float]:
+    out = folder / "scores.csv"
+    done = rareclass("score", fitted / "model.skops", path, "-o", out, "--overwrite")
+    assert done.exit_code == 0, done.output
+    return pl.read_csv(out)["score"].to_list()
+
+
+def test_a_stream_of_svmlight_is_refused(tmp_path: Path, rareclass: Run) -> None:
+    path = tmp_path / "t.svm"
+    path.write_text("1 3:0.5\n0 2:1\n")
+    said = message(rareclass("stream", path, "-t", "y", "--checkpoint", tmp_path / "c"))
+    assert "svmlight file, which cannot be read as a stream" in said

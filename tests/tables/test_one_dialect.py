@@ -1,0 +1,231 @@
+"""The same messy file is the same rows, whoever reads it."""
+
+import bz2
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rareclass.errors import InputError
+from rareclass.rows import from_csv, from_parquet
+from rareclass.tables import TableWarning
+from rareclass.tables.csv_file import _row_end, _row_end_by_cells
+from rareclass.tables.dialect import encoding_of
+from rareclass.tables.raw_cells import read_words
+from rareclass.tables.sources import open_source
+from rareclass.tables.table_file import StoredTable, open_table
+from tables.readings import read_all
+
+ROWS = [
+    (1.5, "plain", "ok"),
+    (-2.25, "Köln, Süd", "ok"),
+    (3.0, "two\nlines", "fraud"),
+    (4e3, 'she said ""no""', "ok"),
+    (0.125, "", "fraud"),
+]
+NAMES = ("amount", "näme", "label")
+
+
+def text(separator: str = ",", decimal: str = ".", end: str = "\n") -> str:
+    lines = [separator.join(NAMES)]
+    for amount, word, label in ROWS:
+        number = repr(amount).replace(".", decimal)
+        lines.append(separator.join([number, f'"{word}"', label]))
+    return end.join(lines) + end
+
+
+def quoted(words: str) -> str:
+    return words.replace('""', '"')
+
+
+FILES: dict[str, Callable[[], bytes]] = {
+    "utf8.csv": lambda: text().encode(),
+    "mark.csv": lambda: text().encode("utf-8-sig"),
+    "wide.csv": lambda: text().encode("utf-16"),
+    "wide_be.csv": lambda: b"\xfe\xff" + text().encode("utf-16-be"),
+    "latin.csv": lambda: text().encode("cp1252"),
+    "comma.csv": lambda: text(";", ",").encode(),
+    "comma_latin.csv": lambda: text(";", ",").encode("cp1252"),
+    "comma_wide.csv": lambda: text(";", ",", "\r\n").encode("utf-16"),
+    "tab.tsv": lambda: text("\t").encode(),
+    "pipe.txt": lambda: text("|").encode(),
+    "packed.csv.gz": lambda: gzip.compress(text().encode()),
+    "packed.csv.bz2": lambda: bz2.compress(text().encode("cp1252")),
+    "by_content.csv": lambda: gzip.compress(text(";", ",").encode("utf-16")),
+    "windows.csv": lambda: text(end="\r\n").encode(),
+    "no_last_end.csv": lambda: text().encode()[:-1],
+    "blank_lines.csv": lambda: b"\n\n" + text().replace('"plain",ok\n', '"plain",ok\n\n').encode(),
+}
+
+
+def as_fit_reads(path: Path) -> list[tuple[Any, ...]]:
+    table = open_table(path)
+    assert isinstance(table, StoredTable)
+    words = pl.concat(table.batches(batch_rows=2))
+    # Parquet and JSON have numbers of their own.
+    numbers = words["amount"].cast(pl.Float64)
+    return list(zip(numbers, *(words[name].fill_null("") for name in NAMES[1:]), strict=True))
+
+
+def as_a_stream_reads(path: Path) -> list[tuple[Any, ...]]:
+    """Read a row at a time, opened anew at every position."""
+    rows, position = [], None
+    while True:
+        source = open_source(str(path), position)
+        batch = source.read(1)
+        source.close()
+        if batch is None:
+            return rows
+        assert not batch.rejected
+        position = json.loads(json.dumps(batch.position))
+        columns = [read_words(batch.columns[name])[0].tolist() for name in NAMES]
+        rows += [(float(a), b or "", c) for a, b, c in zip(*columns, strict=True)]
+
+
+def expected(n_copies: int = 1) -> list[tuple[Any, ...]]:
+    return [(amount, quoted(word), label) for amount, word, label in ROWS] * n_copies
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_text_is_the_same_rows_to_all_readers(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(FILES[name]())
+    assert as_fit_reads(path) == expected()
+    assert as_a_stream_reads(path) == expected()
+    rows = from_csv(path, "label", columns=["amount"])
+    assert rows.source.take(slice(None))[:, 0].tolist() == [row[0] for row in ROWS]
+    assert rows.y is not None
+    assert rows.y.tolist() == [row[2] for row in ROWS]
+
+
+def test_json_lines_are_the_same_rows_to_all_readers(tmp_path: Path) -> None:
+    lines = [dict(zip(NAMES, row, strict=True)) for row in expected()]
+    content = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+    for name, packed in (
+        ("t.jsonl", content.encode()),
+        ("t.ndjson.gz", gzip.compress(content.encode())),
+        ("wide.json", content.encode("utf-16")),
+        ("no_suffix", content.encode()),
+    ):
+        (tmp_path / name).write_bytes(packed)
+        assert as_fit_reads(tmp_path / name) == expected()
+        assert as_a_stream_reads(tmp_path / name) == expected()
+
+
+def table() -> pa.Table:
+    return pa.table(dict(zip(NAMES, map(list, zip(*expected(), strict=True)), strict=True)))
+
+
+def test_parquet_is_the_same_rows_to_all_readers(tmp_path: Path) -> None:
+    pq.write_table(table(), tmp_path / "t.parquet", row_group_size=2)
+    assert as_fit_reads(tmp_path / "t.parquet") == expected()
+    assert as_a_stream_reads(tmp_path / "t.parquet") == expected()
+    rows = from_parquet(tmp_path / "t.parquet", "label", columns=["amount"])
+    assert rows.source.take(slice(None))[:, 0].tolist() == [row[0] for row in ROWS]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_folder_is_the_same_rows_to_all_readers(tmp_path: Path, kind: str) -> None:
+    """Parts below it in any dialect; what is hidden, noted or empty is left out."""
+    write = {
+        "csv": lambda path, k: path.write_bytes(list(FILES.values())[k]()),
+        "jsonl": lambda path, k: pl.from_arrow(table()).write_ndjson(path),  # type: ignore[union-attr]
+        "parquet": lambda path, k: pq.write_table(table(), path),
+    }[kind]
+    for k, name in enumerate(
+        ("b/1", "a/2", "a/c/3", "0", ".hidden", "_notes", "_tmp/x", "d.tmp/5")
+    ):
+        path = tmp_path / f"{name}.{kind}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, k)
+    (tmp_path / "4.csv.tmp").write_text("being written")
+    if kind != "parquet":
+        (tmp_path / f"empty.{kind}").touch()
+    assert as_fit_reads(tmp_path) == expected(5)
+    assert as_a_stream_reads(tmp_path) == expected(5)
+    if kind != "jsonl":
+        read = from_csv if kind == "csv" else from_parquet
+        assert len(read(tmp_path, "label", columns=["amount"])) == 5 * len(ROWS)
+
+
+def test_parts_of_a_folder_have_the_same_columns(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("a,y\n1,0\n")
+    (tmp_path / "2.csv").write_text("y;a\n1;2\n")
+    assert pl.concat(open_table(tmp_path).batches())["a"].to_list() == ["1", "2"]  # type: ignore[arg-type]
+    (tmp_path / "3.csv").write_text("y\n1\n")
+    for read in (open_table, lambda path: from_csv(path, "y")):
+        with pytest.raises(InputError, match=r"3\.csv lacks the column 'a', which .*1\.csv has"):
+            read(tmp_path)  # type: ignore[operator]
+
+
+def test_types_of_parquet_parts_are_the_widest(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": pa.array([1, 2], pa.int32())}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"a": [0.5, None]}), tmp_path / "2.parquet")
+    together = pl.concat(open_table(tmp_path).batches())  # type: ignore[arg-type]
+    assert together["a"].to_list() == [1.0, 2.0, 0.5, None]
+    pq.write_table(pa.table({"a": [[1]]}), tmp_path / "3.parquet")
+    with pytest.raises(InputError, match=r"3\.parquet: column 'a' holds list.*1\.parquet double"):
+        open_table(tmp_path)
+
+
+def test_columns_of_one_name_are_told_apart_alike(tmp_path: Path) -> None:
+    names = ["a", "b", "a", "a.1", "a"]
+    (tmp_path / "t.csv").write_text(",".join(names) + "\n1,2,3,4,5\n")
+    arrays = [pa.array([float(k)]) for k in range(1, 6)]
+    pq.write_table(pa.Table.from_arrays(arrays, names), tmp_path / "t.parquet")
+    told = (
+        r"columns of one name; the later ones are called 'a\.2' \(column 3\), 'a\.3' \(column 5\)"
+    )
+    for name, read in (("t.csv", from_csv), ("t.parquet", from_parquet)):
+        path = tmp_path / name
+        with pytest.warns(TableWarning, match=told):
+            rows = read(path)
+        assert rows.feature_names == ("a", "b", "a.2", "a.1", "a.3")
+        assert rows.source.take(slice(None)).tolist() == [[1, 2, 3, 4, 5]]
+        with pytest.warns(TableWarning, match=told):
+            frame = pl.concat(open_table(path).batches())  # type: ignore[arg-type]
+        with pytest.warns(TableWarning, match=told):
+            (batch,) = read_all(open_source(str(path)))
+        for name in rows.feature_names:
+            assert float(frame[name][0]) == float(batch.columns[name][0])
+
+
+def test_a_few_damaged_bytes_do_not_make_another_encoding() -> None:
+    assert encoding_of("näme,é\n".encode() + b"\xe4") == "utf-8"
+    assert encoding_of(b"n\xe4me,\xe9\n") == "cp1252"
+    assert encoding_of(b"n\x81me\n") == "utf-8"  # no letter of cp1252
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 5, 7, 11, 64])
+@pytest.mark.parametrize(
+    "content",
+    [
+        'a,b\n1,"x\ny"\n"2",z\n"""3""","\n\n"\n4,""\n',
+        'a,b\r\n1,"x\r\ny"\r\n2,z\r\n',
+        'a,b\n5" pipe,2\n6" pipe,"x\ny"\n"q"uote,3\n',  # quotes that are letters
+        "a,b\r1,2\r3,4\r",
+    ],
+)
+def test_blocks_end_where_rows_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, block: int
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content.encode())
+    whole = pl.concat(open_table(path).batches())  # type: ignore[arg-type]
+    monkeypatch.setattr("rareclass.tables.csv_file._BLOCK_BYTES", block)
+    assert pl.concat(open_table(path).batches()).rows() == whole.rows()  # type: ignore[arg-type]
+
+
+def test_the_fast_cut_is_the_slow_one() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        letters = rng.choice(list('aa,"\n'), size=rng.integers(1, 14))
+        content = "".join(letters).encode()
+        assert _row_end(content, b",") == _row_end_by_cells(content, b","), content
