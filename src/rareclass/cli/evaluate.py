@@ -33,7 +33,10 @@ def evaluate(
     model: Annotated[
         Path, typer.Argument(help="Model file of rareclass fit, or folder of rareclass stream.")
     ],
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet or svmlight file with the target.")],
+    data: Annotated[
+        Path,
+        typer.Argument(help="CSV, Parquet, JSON lines or svmlight file with the target."),
+    ],
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the numbers to this file.")
     ] = None,

@@ -51,7 +51,9 @@ class Copies(StrEnum):
 
 @exit_codes_for_faults
 def fit(
-    train: Annotated[Path, typer.Argument(help="CSV, Parquet or svmlight file to learn from.")],
+    train: Annotated[
+        Path, typer.Argument(help="CSV, Parquet, JSON lines or svmlight file, or a folder of them.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")],
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="Column that holds the classes.")

@@ -31,7 +31,9 @@ class KernelName(StrEnum):
 
 @exit_codes_for_faults
 def hunt(
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file; few of its rows have labels.")],
+    data: Annotated[
+        Path, typer.Argument(help="CSV, Parquet or JSON lines file; few rows have labels.")
+    ],
     target: Annotated[
         str,
         typer.Option("--target", "-t", help="Label column; empty cells are rows not looked at."),

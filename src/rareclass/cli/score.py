@@ -24,7 +24,10 @@ def score(
     model: Annotated[
         Path, typer.Argument(help="Model file of rareclass fit, or folder of rareclass stream.")
     ],
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet or svmlight file; any size.")],
+    data: Annotated[
+        Path,
+        typer.Argument(help="CSV, Parquet, JSON lines or svmlight file, or a folder; any size."),
+    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="File of scores to write, .csv or .parquet.")
     ],

@@ -118,8 +118,11 @@ def load_model(path: Path) -> ModelFile:
     """
     if not path.is_file():
         what = "is not a regular file" if path.exists() else "does not exist"
-        what = "is a folder" if path.is_dir() else what
-        raise InputError(f"The model file {path} {what}.", "rareclass fit makes one.")
+        what = "is a folder without a checkpoint" if path.is_dir() else what
+        raise InputError(
+            f"The model file {path} {what}.",
+            "Give a file of rareclass fit, or a folder of rareclass stream.",
+        )
     _check_whole(path)
     archive = _with_todays_names(path)
     foreign = _foreign_types(path, archive)
