@@ -13,6 +13,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from rareclass.estimators.folds import Fold
+from rareclass.estimators.search import Scoring
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, expand, whiten
 from rareclass.kernels.kernels import KERNELS, FeatureScaled, Kernel, kernel_width, make_kernel
 from rareclass.kernels.landmarks import LandmarkRule, Landmarks, distinct_landmarks
@@ -153,6 +155,17 @@ class Prepared(Generic[Kind]):
             of_held,
             of_majority,
         )
+
+    def fold_scores(
+        self, folds: Sequence[Fold], paths: Sequence[Sequence[Solution]], measure: Scoring
+    ) -> np.ndarray:
+        """Measures of the solutions of each fold on the rows that it tests: (folds, solutions)."""
+        scores = []
+        for fold, path in zip(folds, paths, strict=True):
+            rows = self.scored(coefficients_of(path), tested=fold.tested)
+            y, weight = rows.y, rows.weight
+            scores.append([measure(y, column, weight) for column in rows.scores.T])
+        return np.array(scores)
 
 
 def coefficients_of(solutions: Sequence[Solution]) -> np.ndarray:

@@ -173,11 +173,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
             )
             each = range(0, len(paths), n_losses)
             solutions = [list(chain(*paths[k : k + n_losses])) for k in each]
-            scores = np.empty((len(folds), n_losses * len(grid.lams)))
-            for k, (path, fold) in enumerate(zip(solutions, folds, strict=True)):
-                held_out = prepared.scored(coefficients_of(path), tested=fold.tested)
-                y, weight = held_out.y, held_out.weight
-                scores[k] = [scoring(y, column, weight) for column in held_out.scores.T]
+            scores = prepared.fold_scores(folds, solutions, scoring)
         return solutions, scores
 
     def _small_enough(

@@ -1,9 +1,6 @@
 """How far a fitted model can be from the machine on all rows: Theorem 3 for a `RankRC`."""
 
-from typing import Any
-
 import numpy as np
-from scipy import sparse
 
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian, Kernel, Laplace, Matrix
@@ -12,7 +9,7 @@ from rareclass.ranking.losses import PairLoss, SmoothedHinge
 from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.preparation import Prepared, block_rows
 from rareclass.rows import ArrayRows, Block, RowSource
-from rareclass.rows.equal_rows import equal_rows
+from rareclass.rows.equal_rows import equal_rows, stacked
 from rareclass.theory import subset_bound
 
 # Losses of a single pair whose slope is between -1 and 0.
@@ -87,12 +84,7 @@ def _residuals(block: Block, kernel: Kernel, points: Matrix, whitener: np.ndarra
 
 def _is_among(X: Matrix, points: Matrix) -> np.ndarray:
     """Which rows of X equal one of the points."""
-    both: Any = [points, X]
-    if any(sparse.issparse(part) for part in both):
-        both = sparse.vstack([sparse.csr_array(part) for part in both], format="csr")
-    else:
-        both = np.concatenate([np.asarray(part) for part in both])
-    group = equal_rows(both)[1]
+    group = equal_rows(stacked([points, X]))[1]
     return np.isin(group[points.shape[0] :], group[: points.shape[0]])
 
 

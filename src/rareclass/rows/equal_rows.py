@@ -1,15 +1,25 @@
-"""Which rows of numbers are equal, dense or sparse.
+"""Rows of numbers, dense or sparse: below one another, and which of them are equal.
 
 Copies of a row are told by values here. Tables with cells of all kinds, and rows that are never
 in memory together, have ways of their own: `verbs.fit` asks polars, and on disk compares hashes.
 """
 
 import hashlib
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Rows of one part below those of the other: dense where all parts are, else CSR."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(sparse.issparse(part) for part in parts):
+        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr")
+    return np.concatenate(parts)
 
 
 def canonical(X: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from rareclass.estimators.folds import Fold
 from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
 from rareclass.ranking.losses import SmoothedHinge
-from rareclass.ranking.preparation import KernelSettings, Prepared, coefficients_of, prepare
+from rareclass.ranking.preparation import KernelSettings, Prepared, prepare
 from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.targets import RankingTarget
 from rareclass.rows import RowSource
@@ -106,11 +106,7 @@ class Study:
                 _MAX_ITER,
                 prepared.at_once,
             )
-        scores = np.empty((len(folds), len(lams)))
-        for k, (fold, path) in enumerate(zip(folds, solutions, strict=True)):
-            held_out = prepared.scored(coefficients_of(path), tested=fold.tested)
-            y, weight = held_out.y, held_out.weight
-            scores[k] = [self.target.measure(y, s, weight) for s in held_out.scores.T]
+        scores = prepared.fold_scores(folds, solutions, self.target.measure)
         weights = [[solution.at.w for solution in path] for path in solutions]
         return Trial(lams, scores, prepared, folds, weights, unit)
 

@@ -10,7 +10,7 @@ from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.pivoted_cholesky import pivots_of
 from rareclass.memory import size_text
 from rareclass.ranking.preparation import landmark_kernel
-from rareclass.ranking.stochastic.weighted_rows import stacked
+from rareclass.rows.equal_rows import stacked
 
 # Rows whose kernel is held at a time.
 _BLOCK_ROWS = 1024

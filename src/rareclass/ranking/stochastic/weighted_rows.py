@@ -5,19 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from rareclass.kernels.kernels import Matrix
 from rareclass.rows import RowSource
-
-
-def stacked(parts: Sequence[Matrix]) -> Matrix:
-    """Rows of one part below those of the other: dense where all parts are, else CSR."""
-    if len(parts) == 1:
-        return parts[0]
-    if any(sparse.issparse(part) for part in parts):
-        return sparse.vstack([sparse.csr_array(part) for part in parts], format="csr")
-    return np.concatenate(parts)
+from rareclass.rows.equal_rows import stacked
 
 
 @dataclass(frozen=True, eq=False)
