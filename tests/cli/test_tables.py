@@ -152,6 +152,17 @@ def rows_scored(rareclass: Run, fitted: Path, path: Path, folder: Path) -> list[
     return pl.read_csv(out)["score"].to_list()
 
 
+def test_scores_do_not_become_a_part_of_the_table(
+    tmp_path: Path, fitted: Path, rareclass: Run
+) -> None:
+    (tmp_path / "t" / "b").mkdir(parents=True)
+    purchases().write_csv(tmp_path / "t" / "1.csv")
+    said = message(
+        rareclass("score", fitted / "model.skops", tmp_path / "t", "-o", tmp_path / "t/b/s.csv")
+    )
+    assert "is inside the folder to be scored" in said
+
+
 def test_a_stream_of_svmlight_is_refused(tmp_path: Path, rareclass: Run) -> None:
     path = tmp_path / "t.svm"
     path.write_text("1 3:0.5\n0 2:1\n")

@@ -35,7 +35,7 @@ def evaluate(
     ],
     data: Annotated[
         Path,
-        typer.Argument(help="CSV, Parquet, JSON lines or svmlight file with the target."),
+        typer.Argument(help="File or folder with the target: CSV, JSON lines, Parquet, svmlight."),
     ],
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the numbers to this file.")

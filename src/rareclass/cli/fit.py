@@ -52,7 +52,8 @@ class Copies(StrEnum):
 @exit_codes_for_faults
 def fit(
     train: Annotated[
-        Path, typer.Argument(help="CSV, Parquet, JSON lines or svmlight file, or a folder of them.")
+        Path,
+        typer.Argument(help="File or folder to learn from: CSV, JSON lines, Parquet, svmlight."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")],
     target: Annotated[

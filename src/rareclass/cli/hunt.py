@@ -32,7 +32,10 @@ class KernelName(StrEnum):
 @exit_codes_for_faults
 def hunt(
     data: Annotated[
-        Path, typer.Argument(help="CSV, Parquet or JSON lines file; few rows have labels.")
+        Path,
+        typer.Argument(
+            help="File or folder in which few rows have labels: CSV, JSON lines, Parquet."
+        ),
     ],
     target: Annotated[
         str,

@@ -25,8 +25,7 @@ def score(
         Path, typer.Argument(help="Model file of rareclass fit, or folder of rareclass stream.")
     ],
     data: Annotated[
-        Path,
-        typer.Argument(help="CSV, Parquet, JSON lines or svmlight file, or a folder; any size."),
+        Path, typer.Argument(help="File or folder of any size: CSV, JSON lines, Parquet, svmlight.")
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="File of scores to write, .csv or .parquet.")

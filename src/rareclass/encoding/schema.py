@@ -34,22 +34,11 @@ _FEW_ROWS = 20  # too few to call a column an id
 class Schema:
     """The kind of every column of a stream; never changes once found.
 
-    Parameters
-    ----------
-    target : str
-        The column with the labels.
-    kinds : mapping of str to {"number", "category", "time"}
-        Every column that is not target, id or dropped, in the order of the source. A column of
-        "time" holds dates in ISO form; it is not learned from, as the clock of a stream only ever
-        shows new values.
-    dropped : tuple of str
-        Columns left out by request; they may be absent and may hold anything.
-    id_column : str or None
-        The column that names a row, by which a label that comes later finds it.
-    positive : str or None
-        The label of the rare class; None: 1, true or yes (and 0, -1, false or no are the rest).
-    notes : tuple of str
-        What the user should know about how the columns were taken.
+    The kinds are of every column that is not target, id or dropped, in the order of the source. A
+    column of "time" holds dates in ISO form; it is not learned from, as the clock of a stream only
+    ever shows new values. Dropped columns may be absent and may hold anything. The id column names
+    a row, by which a label that comes later finds it. Without `positive` the rare label is 1, true
+    or yes (and 0, -1, false or no are the rest). `notes` tell how the columns were taken.
 
     Examples
     --------
@@ -79,27 +68,14 @@ class Schema:
     def check(self, batch: Batch, *, fixed_columns: bool = True) -> tuple[Batch, list[Rejected]]:
         """Parse the cells and take out the rows that do not keep to the schema.
 
-        Parameters
-        ----------
-        batch : Batch
-            Rows as they were read.
-        fixed_columns : bool, default True
-            Whether all rows of the source have the same columns, as in CSV and Parquet: a column
-            that the batch does not have is then a fault of every row. False where a name left out
-            is an empty cell, as in JSON lines: whether some other row of the batch has it says
-            nothing about this row.
-
-        Returns
-        -------
-        batch : Batch
-            The good rows in their order. Number columns are float64 (NaN: empty), category columns
-            and the id str or None, the target float64: 1 rare, 0 rest, NaN no label yet. Columns
-            not learned from are left raw. `rejected`, `n_read` and `position` are the batch's own.
-        rejected : list of Rejected
-            The other rows, in their order, each with its first fault: an unknown column that is
-            not empty, a column that is not there, text or an infinite number in a number column, a
-            list in a category column, a label that is neither rare nor rest. `text` is the row's
-            cells written as JSON.
+        Where all rows of the source have the same columns, as in CSV and Parquet (`fixed_columns`),
+        a column that the batch does not have is a fault of every row; in JSON lines a name left out
+        is an empty cell. Returned are the good rows in their order, and the others with the first
+        fault of each: an unknown column that is not empty, a column that is not there, text or an
+        infinite number in a number column, a list in a category column, a label that is neither
+        rare nor rest. In the good ones number columns are float64 (NaN: empty), category columns
+        and the id str or None, the target float64: 1 rare, 0 rest, NaN no label yet; columns not
+        learned from are left raw.
 
         Notes
         -----
@@ -192,27 +168,10 @@ def find_schema(
     such a column is a number, with a note, and rows with text in it are rejected. A column that is
     empty in all of these rows is taken for a number, with a note.
 
-    Parameters
-    ----------
-    batch : Batch
-        The first rows, as read; the more, the surer. A stream that is started again must take its
-        schema from the checkpoint, not from the rows after it.
-    target : str
-        The column with the labels.
-    id_column : str, optional
-        The column that names a row.
-    drop : collection of str
-        Columns to leave out.
-    category : collection of str
-        Columns that are categories though they look like numbers.
-    positive : str, optional
-        The label of the rare class; the first rows need not show it.
-
-    Raises
-    ------
-    InputError
-        When there are no rows, a named column is not there, nothing is left to learn from, or
-        `positive` is needed to tell the labels apart.
+    A stream that is started again must take its schema from the checkpoint, not from the rows after
+    it. The first rows need not show the label `positive`. Raises `InputError` when there are no
+    rows, a named column is not there, nothing is left to learn from, or `positive` is needed to
+    tell the labels apart.
 
     Examples
     --------
@@ -249,15 +208,6 @@ def find_schema(
 
 def rejected_row(batch: Batch, row: int, reason: str) -> Rejected:
     """Return the record of a row that is turned away; its cells stand in `text` as JSON.
-
-    Parameters
-    ----------
-    batch : Batch
-        The row's batch, its cells as they were read.
-    row : int
-        Its place in the batch, from 0.
-    reason : str
-        What is wrong with it, in words for the user.
 
     Examples
     --------

@@ -24,17 +24,9 @@ _NO_LABEL = -1
 class StreamedTable:
     """A training file of any size.
 
-    Attributes
-    ----------
-    cells : TypedScratch
-        All rows, those without a label too.
-    columns : list of Column
-        Every column that was looked at, the unused ones too. Beyond 16,384 their counts of
-        distinct values are estimates.
-    labels : list of str
-        The labels that occur.
-    codes : ndarray of int16 of shape (n_rows,)
-        Position in `labels` of every row's label, -1 for rows without one.
+    `cells` has all rows, those without a label too; `columns` every column that was looked at,
+    whose counts of distinct values are estimates beyond 16,384. A code is the position of a row's
+    label, -1 for none.
     """
 
     cells: TypedScratch
@@ -59,17 +51,7 @@ def stream_training_table(
 ) -> StreamedTable:
     """Read a file for training as `read_training_table` does, holding one batch of it.
 
-    Parameters
-    ----------
-    file, target, drop, categories, keep
-        As in `read_training_table`.
-    scratch : path, optional
-        Folder for the typed cells.
-
-    Raises
-    ------
-    InputError
-        As `read_training_table`; for a target with more than 10,000 labels; for a full disk.
+    Raises `InputError` as that does; for a target with more than 10,000 labels; for a full disk.
     """
     plan = plan_reading(file, target, drop, categories, keep)
     gatherers: list[FactsGatherer] = []

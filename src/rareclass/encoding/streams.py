@@ -21,13 +21,9 @@ _STATISTICS = 4  # count, mean, what the mean lost to rounding, variance
 class Encoded(NamedTuple):
     """Rows as numbers.
 
-    Parameters
-    ----------
-    X : ndarray of float64, shape (n_rows, width)
-        One column per feature, in order of birth. A feature is 0 in the rows before its birth.
-    births : ndarray of int64, shape (width,)
-        For each feature, the row of this batch at which it first appears; 0 if it is older. Never
-        decreasing.
+    X has one column a feature, in order of birth; a feature is 0 in the rows before its birth.
+    `births` has for each the row of this batch at which it first appears, 0 if it is older: it
+    never falls.
     """
 
     X: NDArray[np.float64]
@@ -37,15 +33,8 @@ class Encoded(NamedTuple):
 class Feature(NamedTuple):
     """One column of X: of which column of the stream, and what it says.
 
-    Parameters
-    ----------
-    column : str
-        The column of the stream.
-    role : {"number", "value", "other", "missing"}
-        The scaled number; 1 where the category is `value`; 1 where the category has no feature of
-        its own; 1 where the cell is empty.
-    value : str
-        The category of a "value", empty otherwise.
+    The role is "number", the scaled number; "value", 1 where the category is `value`; "other", 1
+    where the category has no feature of its own; "missing", 1 where the cell is empty.
     """
 
     column: str
@@ -97,25 +86,12 @@ class OnlineEncoder:
     order of the schema's columns. So every row is encoded by the rows before it and itself, and the
     result is the same, to the last bit, however the stream is cut into batches.
 
-    Parameters
-    ----------
-    schema : Schema
-        The kind of each column.
-    max_categories : int, default 32
-        Values of a column with a feature of their own, at least 1. More tells more values apart, at
-        one more feature each for the learner.
-    half_life : float, default 100_000
-        Rows after which the past counts half, above 0. Longer is steadier, shorter follows drift
-        more closely.
-    tails : {"asinh", "clip", "linear"}, default "asinh"
-        What becomes of z: asinh(z), like z near 0 and like its logarithm far out, so that order
-        is kept up to the ends; z cut off at -10 and 10; or z. Rare rows often lie far out, and few
-        columns are linear there (docs/decisions/0015).
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of range.
+    More `max_categories` (at least 1) tell more values apart, at one more feature each. A longer
+    `half_life`, in rows, is steadier, a shorter one follows drift more closely. `tails` is what
+    becomes of z: "asinh", like z near 0 and like its logarithm far out, so that order is kept up to
+    the ends; "clip" cuts it off at -10 and 10; "linear" is z. Rare rows often lie far out, and few
+    columns are linear there (docs/decisions/0015). Raises ValueError when a parameter is out of
+    range.
 
     Notes
     -----
@@ -172,19 +148,10 @@ class OnlineEncoder:
     def encode(self, batch: Batch, *, learn: bool = True) -> Encoded:
         """Return the rows as numbers.
 
-        Parameters
-        ----------
-        batch : Batch
-            Rows that `Schema.check` has passed.
-        learn : bool, default True
-            False leaves the encoder as it is, for scoring: rows are scaled by the statistics so
-            far, a value without a feature counts as "other" if there is such a feature and is 0
-            everywhere if not, and no feature is born.
-
-        Raises
-        ------
-        ValueError
-            When a column is not there or has not been parsed.
+        Without `learn` the encoder stays as it is, for scoring: rows are scaled by the statistics
+        so far, a value without a feature counts as "other" if there is such a feature and is 0
+        everywhere if not, and no feature is born. Raises ValueError when a column is not there or
+        has not been parsed by `Schema.check`.
         """
         cells = self._cells(batch)
         births = self._births(cells) if learn and batch.n_rows else []

@@ -13,17 +13,7 @@ from rareclass.tables.cells import is_text_type, read_strings
 
 @dataclass(frozen=True)
 class RareClass:
-    """Which label is the rare class.
-
-    Attributes
-    ----------
-    label : str
-        The label of the rare class, as text.
-    others : list of str
-        All other labels, the most frequent first.
-    counts : dict of str to int
-        Rows of every label.
-    """
+    """Which label is the rare class."""
 
     label: str
     others: list[str]
@@ -54,18 +44,8 @@ def labels_as_text(cells: pl.Series) -> pl.Series:
 def find_rare_class(labels: pl.Series, positive: str | None) -> RareClass:
     """Find the rare class: the label asked for, else the rarer one of two.
 
-    Parameters
-    ----------
-    labels : Series
-        Labels as text, without empty ones.
-    positive : str or None
-        The label asked for.
-
-    Raises
-    ------
-    InputError
-        With one label only, with more than two and none asked for, or when no row has the one
-        asked for.
+    Raises `InputError` with one label only, with more than two and none asked for, or when no row
+    has the one asked for.
     """
     return rare_class_among(label_counts(labels), positive)
 
@@ -85,12 +65,7 @@ def label_counts(labels: pl.Series) -> dict[str, int]:
 def rare_class_among(counts: dict[str, int], positive: str | None) -> RareClass:
     """Find the rare class as `find_rare_class` does, from the rows of every label.
 
-    Parameters
-    ----------
-    counts : dict of str to int
-        Rows of every label, the most frequent first.
-    positive : str or None
-        The label asked for.
+    The most frequent label comes first in `counts`.
     """
     if not counts:
         raise InputError("No row has a target value.", "Check the --target column.")
@@ -109,15 +84,6 @@ def is_rare(labels: pl.Series, rare: str, known: Collection[str] = ()) -> NDArra
 
     Files write a value differently (1 and 1.0, True and true). So when no label is exactly
     `rare`, those of the same value are taken, unless training knew them as another class.
-
-    Parameters
-    ----------
-    labels : Series
-        Labels as text.
-    rare : str
-        The rare class as written in the training file.
-    known : collection of str
-        The labels of the training file.
 
     Examples
     --------

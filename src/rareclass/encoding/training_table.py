@@ -25,16 +25,8 @@ from rareclass.tables.table_file import BATCH_ROWS, TableFile
 class TrainingTable:
     """A training file in memory.
 
-    Attributes
-    ----------
-    frame : DataFrame
-        The used columns: float64, datetime or string.
-    columns : list of Column
-        Every column that was looked at, the unused ones too.
-    labels : Series
-        The target as text; rows with an empty target are left out everywhere.
-    n_unlabelled : int
-        Number of rows left out because their target is empty.
+    `frame` has the used columns as float64, datetime or string; `columns` every column that was
+    looked at. Rows with an empty target are left out everywhere.
     """
 
     frame: pl.DataFrame
@@ -47,20 +39,8 @@ class TrainingTable:
 class ReadingPlan:
     """How the columns of a training file are read, after a first look at their text.
 
-    Attributes
-    ----------
-    file : TableFile
-        The file.
-    names : list of str
-        The columns to look at, without the target.
-    target : str
-        The column with the labels.
-    readings, formats : dict
-        What text columns are read as, and how their dates are written.
-    integers : set of str
-        Columns whose numbers are whole as written in the file.
-    categories, keep : sequence of str
-        As given to `plan_reading`.
+    `names` are the columns to look at, without the target; `integers` those whose numbers are whole
+    as written in the file.
     """
 
     file: TableFile
@@ -88,10 +68,7 @@ class ReadingPlan:
     def describe(self, facts: Iterable[ColumnFacts]) -> list[Column]:
         """Say what each column holds.
 
-        Raises
-        ------
-        InputError
-            When none can be learned from.
+        Raises `InputError` when none can be learned from.
         """
         columns = [
             describe_column(
@@ -122,15 +99,8 @@ def read_training_table(
     The file is read twice: once to find what the columns of text hold, once to keep their cells
     as that, so that a number never takes the room of a word.
 
-    Parameters
-    ----------
-    file, target, drop, categories, keep
-        As in `plan_reading`.
-
-    Raises
-    ------
-    InputError
-        For unknown column names, cells that cannot be used, no rows or no usable column.
+    Raises `InputError` for unknown column names, cells that cannot be used, no rows or no usable
+    column.
     """
     plan = plan_reading(file, target, drop, categories, keep)
     batches = list(plan.typed_batches())
@@ -157,23 +127,8 @@ def plan_reading(
 ) -> ReadingPlan:
     """Check the names and look once at every cell of text, to know what to read it as.
 
-    Parameters
-    ----------
-    file : TableFile
-        The file.
-    target : str
-        Name of the column with the labels.
-    drop : sequence of str
-        Columns to leave out.
-    categories : sequence of str
-        Columns to take as categories whatever they hold.
-    keep : sequence of str
-        Columns to learn from even if they look like identifiers.
-
-    Raises
-    ------
-    InputError
-        For unknown column names, text that cannot be used, or no rows.
+    `categories` are taken as such whatever they hold, `keep` is learned from even if it looks like
+    identifiers. Raises `InputError` for unknown column names, text that cannot be used, or no rows.
     """
     _check_names(file.columns, [target], "--target")
     _check_names(file.columns, drop, "--drop")
@@ -205,19 +160,8 @@ def plan_reading(
 def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: int) -> pl.DataFrame:
     """Return the trained-on columns of a batch, typed as they were in training.
 
-    Parameters
-    ----------
-    batch : DataFrame
-        Rows as they are in the file.
-    columns : iterable of Column
-        The columns that the model uses; others in `batch` are left out.
-    first_row : int
-        The row in the file of the first row, counted from 1, for messages.
-
-    Raises
-    ------
-    InputError
-        At a cell that does not fit, naming column, row and value.
+    `first_row` is the row in the file of the first one, counted from 1, for messages. Raises
+    `InputError` at a cell that does not fit, naming column, row and value.
     """
     return pl.DataFrame(
         [

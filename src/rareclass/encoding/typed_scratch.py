@@ -22,14 +22,9 @@ class TypedScratch:
     Text is parsed and dates are understood once, when rows are written; every later pass finds
     them ready.
 
-    Parameters
-    ----------
-    folder : path or None
-        Where; see `rareclass.rows.scratch.scratch_folder`.
-    narrow : sequence of str
-        Columns of numbers that float32 holds exactly; they take half the room.
-    expected_rows : int or None
-        About how many rows will come: far too little room for them is said at the first batch.
+    Columns of numbers that float32 holds exactly, the `narrow` ones, take half the room. About how
+    many rows will come is asked for so that far too little room for them is said at the first
+    batch.
     """
 
     def __init__(
@@ -74,12 +69,7 @@ class TypedScratch:
     ) -> Iterator[tuple[slice, pl.DataFrame]]:
         """Yield the chosen rows batch by batch, each with its place among them.
 
-        Parameters
-        ----------
-        columns : sequence of str
-            The columns.
-        rows : ndarray of int
-            Row numbers, never falling; batches without any are not read.
+        Row numbers never fall; batches without any of them are not read.
         """
         start = 0
         while start < len(rows):

@@ -23,13 +23,7 @@ _BATCH_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class Selection:
-    """Which columns of a file are the features, the labels and the weights.
-
-    Attributes
-    ----------
-    features : list of str
-    target, weight : str or None
-    """
+    """Which columns of a file are the features, the labels and the weights."""
 
     features: list[str]
     target: str | None
@@ -54,10 +48,8 @@ def select_columns(
 ) -> Selection:
     """Find the columns in every part's list, all but target and weight being features by default.
 
-    Raises
-    ------
-    InputError
-        On a name that a part does not have, that the first has twice, or that is given twice.
+    Raises `InputError` on a name that a part does not have, that the first has twice, or that is
+    given twice.
     """
     path, known = parts[0]
     features = [n for n in known if n not in (target, weight)] if columns is None else [*columns]
@@ -85,13 +77,7 @@ def select_columns(
 class DecodedBatch(NamedTuple):
     """A batch taken apart.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        All of it finite.
-    codes : ndarray of int of shape (n_rows,) or None
-        Places of the labels in `BatchDecoder.label_values`.
-    weights : ndarray of float64 of shape (n_rows,) or None
+    X is finite; codes are places of the labels in `BatchDecoder.label_values`.
     """
 
     X: np.ndarray
@@ -102,13 +88,8 @@ class DecodedBatch(NamedTuple):
 class BatchDecoder:
     """Takes batches apart in row order, and refuses cells that are empty or infinite.
 
-    Parameters
-    ----------
-    chosen : Selection
-    dtype : float32 or float64
-        What features become.
-    label_type : pyarrow type or None
-        Type of the labels; None for text, which is read as numbers where all labels are some.
+    Features become `dtype`. A label type of None is text, which is read as numbers where all labels
+    are some.
     """
 
     def __init__(self, chosen: Selection, dtype: Any, label_type: pa.DataType | None) -> None:
@@ -154,17 +135,7 @@ class BatchDecoder:
 
 
 class Decoder:
-    """Takes batches in row order, and turns them into `LabelledRows` on disk.
-
-    Parameters
-    ----------
-    batches : BatchDecoder
-        Takes a batch apart.
-    scratch : path or None
-        Folder for the rows.
-    expected_rows : int or None
-        Rows that will come, where that is known.
-    """
+    """Takes batches in row order, and turns them into `LabelledRows` on disk."""
 
     def __init__(
         self,

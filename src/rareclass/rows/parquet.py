@@ -89,22 +89,8 @@ def from_parquet(
 class ParquetTable:
     """A Parquet file, or a folder of them, whose footers were looked at: nothing is read yet.
 
-    Parameters
-    ----------
-    path, target, weight, columns, dtype
-        As in `from_parquet`.
-
-    Attributes
-    ----------
-    path : Path
-    n_rows : int
-    chosen : Selection
-        The columns to read.
-
-    Raises
-    ------
-    InputError
-        As `from_parquet`, for what the footers show.
+    `chosen` are the columns to read. Raises `InputError` as `from_parquet`, for what the footers
+    show.
     """
 
     def __init__(

@@ -12,16 +12,8 @@ TEXT_LIMIT = 500  # characters of a raw row that are kept; such a row may be of 
 class Rejected(NamedTuple):
     """A row that could not be taken, with the reason.
 
-    Parameters
-    ----------
-    file : str
-        The file as given; its name inside the folder; "-" for standard input.
-    line : int
-        Where the row begins, as in `Batch.lines`.
-    reason : str
-        What is wrong with it, in words for the user.
-    text : str
-        The raw row, cut at 500 characters.
+    The file is named as given, or as inside its folder, "-" for standard input; the raw row is cut
+    at 500 characters. The reason is in words for the user.
     """
 
     file: str
@@ -33,22 +25,11 @@ class Rejected(NamedTuple):
 class Batch(NamedTuple):
     """Rows of one file that follow each other, and the position after them.
 
-    Parameters
-    ----------
-    columns : dict of str to ndarray
-        One raw cell per row, in the order of the source's columns: object arrays of str, float,
-        int, bool or None; numeric columns of Parquet as float64 with NaN for null.
-    lines : ndarray of int64
-        Where each row begins, from 1: the line of a text file (the header of a CSV file is line
-        1), the number of the row in a Parquet file.
-    file : str
-        The file as given; its name inside the folder; "-" for standard input.
-    rejected : list of Rejected
-        The records the reader could not take, in file order.
-    n_read : int
-        Records consumed from the source, rejected ones included.
-    position : dict
-        Where to go on after this batch; can be written as JSON.
+    `columns` holds one raw cell per row, in the order of the source's columns: object arrays of
+    str, float, int, bool or None; numeric columns of Parquet as float64 with NaN for null. `lines`
+    says where each row begins, from 1: the line of a text file (the header of CSV is line 1), the
+    number of the row in Parquet. `n_read` counts the rejected records too. `position` is where to
+    go on after this batch, and can be written as JSON.
 
     Examples
     --------
@@ -74,13 +55,6 @@ def object_columns(
     names: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the cells of rows as one object array per column.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The columns.
-    rows : sequence of sequences
-        Each with one cell per column, in that order.
 
     Examples
     --------

@@ -85,10 +85,8 @@ class StoredFile:
     Every pass reads by position, so passes may overlap. Opened when first read; `release` closes
     it until the next pass, as does letting go of it.
 
-    Raises
-    ------
-    InputError
-        When it is missing or may not be read, or is named like a compressed file and is none.
+    Raises `InputError` when it is missing or may not be read, or is named like a compressed file
+    and is none.
     """
 
     def __init__(self, path: Path) -> None:

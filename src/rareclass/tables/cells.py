@@ -47,16 +47,10 @@ _COMMA_NUMBER = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+,\d+|\d{1,3}(\.\d{3})+,\d+)
 class CellProfile:
     """What the text cells of one column look like, gathered batch by batch.
 
-    Attributes
-    ----------
-    n_present, n_numbers, n_integers : int
-        Cells that are not empty; that read as a number; that read as a whole number.
-    date_formats : list of str
-        Formats that have fitted every cell so far.
-    first_text, first_text_row : str, int
-        The first cell that is not a number, and its row counted from 1.
-    n_comma_numbers : int
-        Cells that are numbers to a reader, but for the commas in them.
+    Counted are the cells that are not empty, that read as a number, that read as a whole number,
+    and that are numbers to a reader but for the commas in them. The formats are those that have
+    fitted every cell so far; the first text is the first cell that is not a number, its row counted
+    from 1.
     """
 
     n_present: int = 0
@@ -143,17 +137,8 @@ def is_text_type(dtype: pl.DataType) -> bool:
 def read_numbers(cells: pl.Series, first_row: int) -> pl.Series:
     """Return the cells as float64.
 
-    Parameters
-    ----------
-    cells : Series
-        Text, whole, decimal, boolean, duration or floating numbers.
-    first_row : int
-        The row in the file of the first cell, counted from 1.
-
-    Raises
-    ------
-    InputError
-        At the first cell that is text or infinite, naming column, row and value.
+    `first_row` is the row in the file of the first cell, counted from 1. Raises `InputError` at the
+    first cell that is text or infinite, naming column, row and value.
     """
     if is_text_type(cells.dtype):
         cells = without_empty_marks(cells.cast(pl.String))
@@ -185,10 +170,7 @@ def read_numbers(cells: pl.Series, first_row: int) -> pl.Series:
 def read_dates(cells: pl.Series, date_format: str | None, first_row: int) -> pl.Series:
     """Return the cells as dates with the time of day, zones turned into UTC.
 
-    Raises
-    ------
-    InputError
-        At the first cell that is not such a date, naming column, row and value.
+    Raises `InputError` at the first cell that is not such a date, naming column, row and value.
     """
     if cells.dtype.is_temporal() and cells.dtype not in (pl.Duration, pl.Time):
         dates = cells.cast(pl.Datetime("us"))

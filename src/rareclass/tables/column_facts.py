@@ -22,21 +22,9 @@ _NEAR_ALL = 3 / COUNTED_VALUES**0.5
 class ColumnFacts:
     """What is known about a typed column.
 
-    Attributes
-    ----------
-    name : str
-    dtype : DataType
-        Its type, after text has been read as numbers or dates.
-    n_rows, n_missing, n_distinct : int
-        Cells; empty ones; distinct values of the others.
-    values : list or None
-        The distinct values, when they are fewer than HIGH_CARDINALITY.
-    low, high : float
-        The least and the greatest number.
-    is_in_order : bool
-        Whether numbers never fall, or never rise.
-    mean_words : float
-        Words a cell, for text.
+    Its type is that after text has been read as numbers or dates. `values` are the distinct ones
+    when they are fewer than HIGH_CARDINALITY; numbers are in order when they never fall, or never
+    rise; words are counted a cell.
     """
 
     name: str
@@ -60,13 +48,7 @@ def facts_of(column: pl.Series) -> ColumnFacts:
 
 
 class FactsGatherer:
-    """Takes in a column batch by batch, and holds no more than 16,384 numbers of it.
-
-    Parameters
-    ----------
-    name : str
-    dtype : DataType
-    """
+    """Takes in a column batch by batch, and holds no more than 16,384 numbers of it."""
 
     def __init__(self, name: str, dtype: pl.DataType) -> None:
         self._name, self._dtype = name, dtype

@@ -97,10 +97,8 @@ class CsvFile:
 
         Cells are text, those of columns with a type in `types` are float64 and null where empty.
 
-        Raises
-        ------
-        InputError
-            Naming row, line and cell.
+        Cells are text, those of columns with a type in `types` are float64 and null where empty.
+        Raises `InputError`, naming row, line and cell.
         """
         n_rows = 0
         try:

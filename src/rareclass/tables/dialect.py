@@ -58,21 +58,9 @@ def dialect_of(
 ) -> Dialect | None:
     """Return how the text is written that begins with `sample`; None where more of it is needed.
 
-    Parameters
-    ----------
-    title : str
-        What messages call the text.
-    sample : bytes
-        Its beginning: 256 KiB say enough, but for a longer header line.
-    is_whole : bool
-        Whether nothing follows.
-    separator : str, optional
-        Found out by default: the one under which most of the first rows are as wide as the first.
-
-    Raises
-    ------
-    InputError
-        When it is no text, or has no header line, or one of numbers.
+    256 KiB of it say enough, but for a longer header line; `is_whole` where nothing follows. The
+    separator is by default the one under which most of the first rows are as wide as the first.
+    Raises `InputError` when it is no text, or has no header line, or one of numbers.
     """
     encoding = encoding_of(sample)
     text = _decoded(sample, encoding)

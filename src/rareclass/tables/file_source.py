@@ -23,18 +23,9 @@ from rareclass.tables.text_source import BLOCK_BYTES, TextSource
 class Reading(NamedTuple):
     """How files are read.
 
-    Parameters
-    ----------
-    follow : bool
-        Whether to wait for more at the end of a text file that is not compressed.
-    columns : list of str or None
-        The columns to hand out; by default those of the file, or of the first JSON object.
-    separator : str or None
-        Of CSV; found out by default.
-    exact_columns : collection of str
-        Of Parquet: see `ParquetSource`.
-    block_bytes : int
-        Bytes of text to read at a time. The rows do not depend on it.
+    `follow`: wait for more at the end of a text file that is not compressed. The columns to hand
+    out are by default those of the file, or of the first JSON object. `exact_columns`: see
+    `ParquetSource`. The rows do not depend on how many bytes are read at a time.
     """
 
     follow: bool = False
@@ -67,10 +58,8 @@ def open_file(
 ) -> FileSource:
     """Open a file by its suffix, or else by its first bytes.
 
-    Raises
-    ------
-    InputError
-        When it is missing or not what its suffix says, or belongs to another position.
+    Raises `InputError` when it is missing or not what its suffix says, or belongs to another
+    position.
     """
     file_format = format_of_name(path) or _format_of_content(path)
     _check_format(file_format, position, str(path))

@@ -52,11 +52,8 @@ def find_parts(path: Path, wanted: str | None = None) -> list[Path]:
     notes under them. So are files with other suffixes than those of tables, which are the names of
     files that are still being written, and empty files of text.
 
-    Raises
-    ------
-    InputError
-        When a folder holds no table of the format `wanted`, by default any; when it holds tables
-        of several and none is wanted; or when one below it may not be read.
+    Raises `InputError` when a folder holds no table of the format `wanted`, by default any; when it
+    holds tables of several and none is wanted; or when one below it may not be read.
     """
     if not path.is_dir():
         return [path]

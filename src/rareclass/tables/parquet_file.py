@@ -26,17 +26,9 @@ class ParquetFile:
     while it reads; here a buffer, a page and a dictionary a column are held. Checksums are looked
     at where the file has them.
 
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Columns of one name are told apart by a number.
-    n_rows, n_groups : int
-
-    Raises
-    ------
-    InputError
-        When it is missing or may not be read, is no Parquet file, or is cut short; on reading, at
-        a row group that is damaged, and when the file was changed.
+    In `schema`, columns of one name are told apart by a number. Raises `InputError` when it is
+    missing or may not be read, is no Parquet file, or is cut short; on reading, at a row group that
+    is damaged, and when the file was changed.
     """
 
     format_name = "Parquet"

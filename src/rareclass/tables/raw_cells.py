@@ -69,13 +69,9 @@ def read_words(cells: Cells) -> tuple[Cells, Mask]:
 def read_rare_or_rest(cells: Cells, positive: str | None) -> tuple[NDArray[np.float64], Mask]:
     """Return 1 for the rare class, 0 for the rest, NaN for empty; and where a cell is neither.
 
-    Parameters
-    ----------
-    cells : ndarray
-        Raw cells. ``1``, ``1.0`` and ``"1"`` are one label.
-    positive : str or None
-        The label of the rare class, everything else being the rest. None: ``1``, ``true`` and
-        ``yes`` are rare, ``0``, ``-1``, ``false`` and ``no`` are the rest, all else is neither.
+    ``1``, ``1.0`` and ``"1"`` are one label. Without `positive`, ``1``, ``true`` and ``yes`` are
+    rare, ``0``, ``-1``, ``false`` and ``no`` are the rest, all else is neither; with it, everything
+    but that label is the rest.
 
     Examples
     --------

@@ -270,37 +270,15 @@ def open_source(
 ) -> Source:
     r"""Open rows that arrive, from their beginning or from a position.
 
-    Parameters
-    ----------
-    source : str
-        A file of CSV, JSON lines (both plain or compressed with gzip or bzip2) or Parquet; a
-        folder of such files; "-" for standard input, which is JSON lines where it begins with a
-        brace and CSV otherwise.
-    position : dict, optional
-        `Batch.position` of the last batch that was read. Standard input must then bring the
-        same stream again from its beginning.
-    follow : bool
-        Whether to wait at the end: for lines added to a text file, for new files in a folder.
-        A last line without a newline waits for it; otherwise it counts as a line. Compressed
-        and Parquet files are never added to: on their own they end.
-    columns : sequence of str, optional
-        The columns to hand out. By default those of the header, or the keys of the first JSON
-        object.
-    separator : str, optional
-        Between the cells of CSV; by default found out.
-    exact_columns : collection of str
-        Numeric columns of Parquet to hand out as Python numbers rather than float64, which
-        takes whole numbers beyond 2^53 for equal when they are close: for ids.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    InputError
-        Here or on reading, when there is no such source, or it cannot be read at all. Single
-        rows that cannot be taken are `Batch.rejected`.
+    `source` is a file of CSV, JSON lines (both plain or compressed) or Parquet; a folder of such
+    files; or "-" for standard input, which is JSON lines where it begins with a brace and CSV
+    otherwise. `position` is that of the last batch that was read; standard input must then bring
+    the same stream again from its beginning. With `follow` the end is waited at: for lines added to
+    a text file, for new files in a folder; a last line without a newline waits for it. Compressed
+    and Parquet files are never added to: on their own they end. The columns to hand out are by
+    default those of the header, or the keys of the first JSON object. Raises `InputError`, here or
+    on reading, when there is no such source or it cannot be read at all; single rows that cannot be
+    taken are `Batch.rejected`.
 
     Notes
     -----

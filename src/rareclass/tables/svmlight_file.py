@@ -17,15 +17,7 @@ from rareclass.tables.byte_streams import DAMAGE, StoredFile, damaged
 
 
 class SparseBatch(NamedTuple):
-    """Rows of an svmlight file.
-
-    Attributes
-    ----------
-    X : csr_matrix
-        The features.
-    labels : ndarray of float
-        The first field of every line.
-    """
+    """Rows of an svmlight file."""
 
     X: sparse.csr_matrix
     labels: NDArray[np.float64]
@@ -51,10 +43,7 @@ class SvmlightFile:
     def read(self) -> tuple[SparseBatch, bool]:
         """Return all rows, and whether the file counts features from zero.
 
-        Raises
-        ------
-        InputError
-            When a line cannot be read, naming it, or the file is cut short.
+        Raises `InputError` when a line cannot be read, naming it, or the file is cut short.
         """
         batches = list(self.batches(zero_based=True))
         if not batches:

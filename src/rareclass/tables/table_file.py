@@ -76,16 +76,8 @@ class StoredTable:
     Cells of text formats are text; those of Parquet keep their types, which are the widest that
     any file of a folder has.
 
-    Attributes
-    ----------
-    path : Path
-    columns : list of str
-    format_name : str
-
-    Raises
-    ------
-    InputError
-        When files of a folder have not the same columns, or columns not of one type.
+    Raises `InputError` when files of a folder have not the same columns, or columns not of one
+    type.
     """
 
     def __init__(self, path: Path, parts: list[_Part]) -> None:
@@ -197,11 +189,8 @@ def open_table(path: str | Path, separator: str | None = None) -> StoredTable | 
     `separator` stands between the cells of CSV and is found out by default. Columns of one name
     are told apart by a number, with a warning.
 
-    Raises
-    ------
-    InputError
-        When a file is missing, empty, not a regular file, or not what its name says; when the
-        files of a folder are not one table.
+    Raises `InputError` when a file is missing, empty, not a regular file, or not what its name
+    says, and when the files of a folder are not one table.
     """
     path = Path(path)
     parts = [_open_file(part, separator) for part in find_parts(path)]

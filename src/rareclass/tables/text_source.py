@@ -177,16 +177,8 @@ def _as_utf8(line: bytes, encoding: str) -> bytes:
 class TakenRows:
     """The records found for one batch so far.
 
-    Attributes
-    ----------
-    rows : list of sequences
-        The cells of the good ones, in the order of the source's columns.
-    cells : list of str
-        Instead of `rows`: the cells of all of them, row after row.
-    lines : list of int
-        Where each begins.
-    rejected : list of Rejected
-        The bad ones.
+    Good ones are `rows` of cells in the order of the source's columns, or all `cells`, row after
+    row; `lines` says where each begins.
     """
 
     def __init__(self) -> None:

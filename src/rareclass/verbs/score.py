@@ -85,6 +85,11 @@ def check_score_path(out: Path, data: Path) -> None:
             f"--out {out}: the name must end in .csv or .parquet, which decides the format."
         )
     check_not_input(out, "--out", {"the file to be scored": data})
+    if data.is_dir() and data.resolve() in out.resolve().parents:
+        raise InputError(
+            f"--out {out} is inside the folder to be scored, and would be a part of its table.",
+            "Choose another folder.",
+        )
     check_writable(out)
 
 

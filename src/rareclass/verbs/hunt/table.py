@@ -73,7 +73,7 @@ def read_hunt_table(
     separator: str | None = None,
     memory: int | None = None,
 ) -> HuntTable:
-    """Read a CSV or Parquet table with a label column, `target`, that may be mostly empty.
+    """Read a table with a label column, `target`, that may be mostly empty.
 
     Columns are left out (`drop`), taken as categories, or kept although they look like identifiers.
     `memory` is the most bytes that may be taken; a larger table is refused. Raises `InputError` for
@@ -83,7 +83,7 @@ def read_hunt_table(
     if isinstance(file, SvmlightFile):
         raise InputError(
             f"{path} is an svmlight file, which has no unlabelled rows.",
-            "Give a CSV or Parquet file; rareclass.hyperball.RACH takes sparse rows from Python.",
+            "Give CSV, JSON lines or Parquet; rareclass.hyperball.RACH takes sparse rows.",
         )
     plan = plan_reading(file, target, drop, categories, keep)
     if memory is not None:
