@@ -17,6 +17,7 @@ ROOMS = (
         "parameters",
         "solver_status",
         "theory",
+        "box_qp",
         "compiling",
     ),
     ("labels",),

@@ -17,7 +17,7 @@ from oracles.hyperball import (
     problem_2_value,
     random_problem,
 )
-from rareclass.hyperball import dual_ascent, interior_point, second_stage
+from rareclass.hyperball import dual_ascent, second_stage
 from rareclass.hyperball.ball_problem import BallDual, BallProblem, Points, ShiftedRows, best_radius
 from rareclass.hyperball.ball_solver import solve_ball
 from rareclass.hyperball.convex_concave import convex_concave, solve_linearised
@@ -288,8 +288,8 @@ def test_part_is_the_dual_with_other_rows_held(p, thin):
     assert abs(signs @ start - part.total) < 1e-12
 
     def value_of_part(multipliers):
-        V = part.combined(multipliers)
-        return (signs * multipliers) @ part.squares - V @ V
+        u = part.combined(multipliers)
+        return multipliers @ part.b - 0.5 * u @ u
 
     def value(multipliers):
         everywhere = place.multipliers.copy()
@@ -344,7 +344,7 @@ def test_interior_point_alone_is_right_to_many_digits():
     dual = BallDual(rows, np.zeros(5))
     start = dual.at(dual_ascent.multipliers_of(dual))
     part = second_stage.part_of(dual, start, start.multipliers, np.arange(120))
-    multipliers, n_steps = interior_point.solve_part(part)
+    multipliers, n_steps = second_stage.solve_part(part)
     assert n_steps < 30
     place = dual.at(dual_ascent.feasible(dual, multipliers))
     assert dual.optimality(place).gap <= 1e-8

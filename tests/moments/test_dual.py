@@ -8,8 +8,9 @@ from scipy import sparse
 
 from draws import draws
 from oracles.dual import box_qp_by_faces, box_qp_by_least_squares, dual_value, nearest_in_hull
+from rareclass import box_qp
 from rareclass.errors import InputError
-from rareclass.moments import dual_problem, dual_second_stage, interior_point
+from rareclass.moments import dual_problem, dual_second_stage
 from rareclass.moments.dual import RareRows, dense_rows, solve_dual
 from rareclass.moments.dual_problem import Problem
 from rareclass.moments.interior_point import solve_box_qp, to_face
@@ -284,10 +285,8 @@ def test_interior_point_and_face_with_any_linear_part(problem, numbers):
 def test_interior_point_finds_the_free_rows_in_few_steps(C, shift, monkeypatch):
     Z, upper = overlapping(200, 15, 1e3, shift), np.full(200, C)
     steps = []
-    make = interior_point._System.__init__
-    monkeypatch.setattr(
-        interior_point._System, "__init__", lambda *args: (steps.append(1), make(*args))[1]
-    )
+    make = box_qp._System.__init__
+    monkeypatch.setattr(box_qp._System, "__init__", lambda *args: (steps.append(1), make(*args))[1])
     inside = solve_box_qp(Z, np.ones(200), upper)
     assert len(steps) <= 25
     alpha = to_face(Z, np.ones(200), upper, inside)

@@ -5,9 +5,9 @@ from scipy import sparse
 from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from rareclass.box_qp import BoxQP, interior_point
 from rareclass.hyperball.ball_problem import BallDual, Optimality, Place, ShiftedRows
 from rareclass.hyperball.dual_ascent import feasible
-from rareclass.hyperball.interior_point import BallPart, face_step, solve_part, to_face
 
 # Nanoseconds: of a product in all factorisations together; of a product with the rows; of a row in
 # a step of the ascent; of such a step, and of an interior point, however small.
@@ -21,6 +21,13 @@ _WORTH = 1e8
 # Of a signed sum of multipliers, beside what rounding makes of it.
 _SUM_ERROR = 1e-10
 _POLISHED = 3
+# Of the interior point: most steps, and the relative gap to stop at.
+_MOST_STEPS, _NEAR = 80, 1e-12
+# Below this share of the largest pivot, a column depends on those before it.
+_DEPENDENT = 1e-11
+# Margins off by less than this, where squares are near 1, are rounding errors.
+_ROUNDING = 1e-12
+_MOST_WALLS, _MOST_REFINED = 60, 3
 
 
 class SecondStage:
@@ -113,13 +120,92 @@ class SecondStage:
         return multipliers
 
 
+def solve_part(qp: BoxQP, most_steps: int = _MOST_STEPS) -> tuple[np.ndarray, int]:
+    """Multipliers (m,) by the interior point, and its steps.
+
+    They are within the box, their sum right to what the rounding to bounds leaves: `to_face` puts
+    it right.
+    """
+    found = interior_point(qp, 1.0, np.minimum(qp.upper, 1.0), _NEAR, min(most_steps, _MOST_STEPS))
+    return np.clip(found.alpha, 0.0, qp.upper), found.n_steps
+
+
+def to_face(qp: BoxQP, multipliers: np.ndarray) -> np.ndarray:
+    """The maximum of the dual over the rows strictly inside the box, the others held.
+
+    1. Find the step of `face_step`.
+    2. Go along it, to its end or to the first bound.
+    3. Rows that have met a bound are not free any more. From 1 again; once no bound is met, up to
+       three times more against rounding errors.
+
+    The multipliers (m,) stay within the box. The signed sum is right, if there was a free row. Time
+    r^2 |F| each time, for the free rows F.
+    """
+    multipliers = multipliers.copy()
+    free = np.flatnonzero((multipliers > 0.0) & (multipliers < qp.upper))
+    refined = 0
+    for _ in range(_MOST_WALLS):
+        if not len(free) or refined == _MOST_REFINED:
+            break
+        # 1.
+        step, ends = face_step(qp, multipliers, free)
+        # 2.
+        wall = np.where(step < 0.0, 0.0, qp.upper[free])
+        room = wall - multipliers[free]
+        reach = np.divide(room, step, out=np.full(len(free), np.inf), where=step != 0.0)
+        share = min(1.0 if ends else np.inf, float(reach.min()))
+        if not np.isfinite(share):
+            break
+        met = reach <= share
+        multipliers[free] = np.where(met, wall, multipliers[free] + share * step)
+        # 3.
+        free = free[~met]
+        refined += not met.any()
+    return multipliers
+
+
+def face_step(qp: BoxQP, multipliers: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, bool]:
+    r"""The way to the maximum over the free rows F, bounds apart, and whether it ends there.
+
+    With rows z and b times their signs, w = s dl and what the sum lacks, t, the maximum has
+    :math:`Z_F Z_F' w + \mu 1 = e`, :math:`e = b_F - Z_F u` and :math:`1'w = t`. Let A be the
+    centred rows with a constant column, and :math:`A P = Q R`, rank revealing.
+
+    - Where e is not within the columns of Q, some rows are not at the distance of others on which
+      they depend. Along what is left of e the dual rises without end and the centre stays.
+    - Elsewhere w is the shortest solution, :math:`Q (R R')^{-1} Q' (e - \mu 1)`.
+    """
+    assert qp.signs is not None
+    signs, lacks = qp.signs[free], qp.total - float(qp.signs @ multipliers)
+    Z, e = signs[:, None] * qp.Z[free], signs * qp.b[free]
+    e -= Z @ qp.combined(multipliers)
+    e -= e.mean()
+    centred = Z - Z.mean(axis=0)
+    width = float(np.sqrt(np.einsum("ij,ij->i", centred, centred).max())) or 1.0
+    A = np.column_stack([centred, np.full(len(free), width)])
+    Q, R, _ = qr(A, mode="economic", pivoting=True)
+    sizes = np.abs(np.diagonal(R))
+    rank = int(np.count_nonzero(sizes > _DEPENDENT * sizes[0]))
+    Q = Q[:, :rank]
+    T = qr(R[:rank].T, mode="r")[0][:rank]  # R R' = T'T
+    both = Q.T @ np.column_stack([e, np.ones(len(free))])
+    if rank < len(free):
+        left = e - Q @ both[:, 0]
+        left -= Q @ (Q.T @ left)
+        blur = _ROUNDING * (1.0 + float(np.abs(multipliers).sum()))
+        if np.abs(left).max() > blur and abs(lacks) <= blur:
+            return signs * left, False
+    a, b = (Q @ solve_triangular(T, solve_triangular(T, both, trans="T"))).T
+    return signs * (a - b * ((a.sum() - lacks) / b.sum())), True
+
+
 def free_rows(dual: BallDual, multipliers: np.ndarray) -> np.ndarray:
     """Those strictly inside their box: the rows on the sphere, if the multipliers are right."""
     return np.flatnonzero((multipliers > 0.0) & (multipliers < dual.rows.price))
 
 
-def part_of(dual: BallDual, place: Place, multipliers: np.ndarray, chosen: np.ndarray) -> BallPart:
-    """The dual over some rows, near 1 in size.
+def part_of(dual: BallDual, place: Place, multipliers: np.ndarray, chosen: np.ndarray) -> BoxQP:
+    r"""The dual over some rows, near 1 in size; those of the `BoxQP` are :math:`\sqrt2 s_i z_i`.
 
     Seen from the centre of the place, and, where all rows are chosen, from the middle of the dual:
     the best centre so far, while that of a place can be anywhere.
@@ -135,15 +221,22 @@ def part_of(dual: BallDual, place: Place, multipliers: np.ndarray, chosen: np.nd
         held[chosen] = 0.0
         total = float(held.sum())
         way = rows.Z.T @ held - total * center
-    scale = _scale(squares)
     Z, V0 = _coordinates(rows, center, chosen, way)
-    return BallPart(
-        Z / np.sqrt(scale), squares / scale, signs, price, 1.0 - total, V0 / np.sqrt(scale)
-    )
+    return _box_qp(Z, V0, squares, signs, price, 1.0 - total)
 
 
-def _scale(squares: np.ndarray) -> float:
-    return float(np.median(squares)) or float(squares.mean()) or 1.0
+def _box_qp(
+    Z: np.ndarray,
+    V0: np.ndarray,
+    squares: np.ndarray,
+    signs: np.ndarray,
+    price: np.ndarray,
+    total: float,
+) -> BoxQP:
+    scale = float(np.median(squares)) or float(squares.mean()) or 1.0
+    unit = np.sqrt(2.0 / scale)
+    Z = Z * (unit * signs)[:, None]
+    return BoxQP(Z, signs * squares / scale, price, signs, total, unit * V0)
 
 
 def _coordinates(
@@ -184,9 +277,8 @@ def polished_center(dual: BallDual, place: Place) -> np.ndarray:
     nothing = np.zeros(len(free))
     for _ in range(_POLISHED):
         squares = rows.squared_distances(center)[free]
-        scale = _scale(squares)
         Z, V0 = _coordinates(rows, center, free, np.zeros_like(center))
-        part = BallPart(Z / np.sqrt(scale), squares / scale, rows.signs[free], nothing, 0.0, V0)
+        part = _box_qp(Z, V0, squares, rows.signs[free], nothing, 0.0)
         step, ends = face_step(part, nothing, np.arange(len(free)))
         if not ends:
             break

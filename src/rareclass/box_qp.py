@@ -1,0 +1,220 @@
+"""A quadratic programme in a box, with a sum to keep or none, by an interior point.
+
+Where coordinate descent and projected gradients creep (large bounds, rows nearly collinear) this
+takes some twenty factorisations, whatever the bounds and the conditioning.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+# Largest error of a score Z u, where b is near 1 in size, that is none.
+_FEASIBLE = 1e-8
+# Share of the way to the boundary that a step goes.
+_NEARLY = 0.995
+# Keeps what rounding makes of a singular matrix positive; later steps put right what it costs.
+_JITTER = 1e-15
+# With a sum, holds alpha to where it is, in each step. Where rows of either sign are alike, only
+# this keeps theirs from growing together until the sum has lost its digits.
+_PROXIMAL = 1e-12
+
+
+class BoxQP(NamedTuple):
+    r"""A concave quadratic function of alpha, to be maximised in a box.
+
+    .. math::
+        \max_\alpha b'\alpha - \tfrac12 |u|^2, \quad u = u_0 + Z'\alpha, \qquad
+        0 \le \alpha \le upper, \quad \text{and, where there are signs,} \quad s'\alpha = total.
+    """
+
+    Z: np.ndarray  # (n, r)
+    b: np.ndarray  # (n,), near 1 in size
+    upper: np.ndarray  # above 0; inf is no bound
+    signs: np.ndarray | None = None  # s, +1 or -1
+    total: float = 0.0
+    shift: np.ndarray | float = 0.0  # u_0, (r,)
+
+    def combined(self, alpha: np.ndarray) -> np.ndarray:
+        """The u that goes with alpha."""
+        return self.shift + self.Z.T @ alpha
+
+    def pulled(self, rho: np.ndarray) -> np.ndarray | float:
+        """What the multiplier of the sum adds to each score."""
+        return 0.0 if self.signs is None else self.signs * rho
+
+
+class _Iterate(NamedTuple):
+    """u and rho; alpha and room = upper - alpha (n,); the multipliers low and high of both (n,).
+
+    Where there is no upper bound, room is 1 and high is 0 throughout; without a sum rho is 0.
+    """
+
+    u: np.ndarray
+    rho: np.ndarray  # a single number
+    alpha: np.ndarray
+    room: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def moved(self, direction: "_Iterate", step: float) -> "_Iterate":
+        return _Iterate(*(x + step * d for x, d in zip(self, direction, strict=True)))
+
+    def longest(self, direction: "_Iterate") -> float:
+        """The longest step up to 1 after which nothing is below 0."""
+        longest = 1.0
+        for x, d in zip(self[2:], direction[2:], strict=True):
+            falls = d < 0.0
+            longest = min(longest, float((x[falls] / -d[falls]).min(initial=longest)))
+        return longest
+
+    def products(self) -> float:
+        return float(self.alpha @ self.low + self.room @ self.high)
+
+
+class _System:
+    r"""The Newton equations at an iterate, factorised once for both right-hand sides.
+
+    With :math:`r_u = u_0 + Z'\alpha - u`, :math:`r_t = total - s'\alpha`,
+    :math:`r_d = b - Z u - s \rho + low - high`, and products alpha low and room high aimed at a, c:
+
+    .. math::
+        D = low / \alpha + high / room + \delta, \qquad
+        h = r_d + (a / \alpha - low) - (c / room - high)
+
+        d\alpha = D^{-1} (h - Z\, du - s\, d\rho), \qquad du = r_u + Z' d\alpha, \qquad
+        s' d\alpha = r_t
+
+        dlow = a / \alpha - low - low\, d\alpha / \alpha, \qquad
+        dhigh = c / room - high + high\, d\alpha / room
+
+    with a small :math:`\delta` where there is a sum. Its rows are then centred, s z at their mean
+    in the weights 1 / D, and drho is a division; du comes from the matrix
+    :math:`I + \bar Z' D^{-1} \bar Z` in any case.
+    """
+
+    def __init__(self, qp: BoxQP, capped: np.ndarray, at: _Iterate, r_d: np.ndarray) -> None:
+        self._qp, self._capped, self._at, self._r_d = qp, capped, at, r_d
+        self._D = at.low / at.alpha + at.high / at.room
+        self._Z, self._r_u = qp.Z, qp.combined(at.alpha) - at.u
+        if qp.signs is not None:
+            self._D += _PROXIMAL
+            self._sum = float((1.0 / self._D).sum())
+            self._mean = (qp.signs / self._D) @ qp.Z / self._sum
+            self._Z = qp.Z - qp.signs[:, None] * self._mean
+            self._r_t = qp.total - float(qp.signs @ at.alpha)
+        scaled = self._Z / np.sqrt(self._D)[:, None]
+        matrix = scaled.T @ scaled
+        matrix.flat[:: len(matrix) + 1] += 1.0 + _JITTER * np.trace(matrix)
+        self._factor = cho_factor(matrix, overwrite_a=True)
+
+    def direction(self, a: np.ndarray | float, c: np.ndarray | float) -> _Iterate:
+        """The step that aims the products alpha low at a and room high at c."""
+        at, signs = self._at, self._qp.signs
+        low = a / at.alpha - at.low
+        high = np.where(self._capped, c / at.room - at.high, 0.0)
+        h = self._r_d + low - high
+        right = self._r_u + self._Z.T @ (h / self._D)
+        if signs is None:
+            du, drho = cho_solve(self._factor, right), np.zeros(1)
+            dalpha = (h - self._Z @ du) / self._D
+        else:
+            level = (float(signs @ (h / self._D)) - self._r_t) / self._sum
+            du = cho_solve(self._factor, right + self._mean * self._r_t)
+            drho = np.array([level - self._mean @ du])
+            dalpha = (h - self._Z @ du - signs * level) / self._D
+        droom = np.where(self._capped, -dalpha, 0.0)
+        low -= at.low * dalpha / at.alpha
+        return _Iterate(du, drho, dalpha, droom, low, high - at.high * droom / at.room)
+
+
+class Ended(NamedTuple):
+    """Where the interior point stopped, the steps that it took and whether it came to the end."""
+
+    alpha: np.ndarray
+    n_steps: int
+    arrived: bool
+
+
+def interior_point(
+    qp: BoxQP,
+    free_start: float,
+    per_score: np.ndarray,
+    near: float,
+    most_steps: int,
+    balanced: bool = True,
+) -> Ended:
+    r"""Maximise by Mehrotra's predictor and corrector on the optimality conditions
+
+    .. math::
+        u = u_0 + Z'\alpha, \quad Z u + s \rho - b = low - high, \quad \alpha\, low = 0, \quad
+        (upper - \alpha)\, high = 0, \quad low, high \ge 0.
+
+    1. Start in the middle of the box, without an upper bound at `free_start`; with low and high of
+       1, or, balanced, such that the second condition holds: slower, and safer where bounds are
+       huge.
+    2. Predict: the Newton step to products of 0, as far as it stays inside.
+    3. Correct: aim each product at (left / all)^3 of the mean, less what the prediction adds.
+    4. Go 0.995 of the way to the boundary. Repeat from 2 until the products sum to `near` of the
+       objective and the scores are right to 1e-8, or rounding ends it.
+    5. Alpha is put to a bound that is nearer than its multiplier times `per_score` (n,), which is
+       how far alpha would move for each unit that its score is off.
+
+    Time n r^2 a step, 10 to 30 steps; memory 2 n r.
+    """
+    capped = np.isfinite(qp.upper)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        start = _start(qp, capped, free_start, balanced)
+        at, n_steps, arrived = _followed(qp, capped, start, near, most_steps)
+        # 5.
+        to_0 = (at.alpha < per_score * at.low) & (at.high < at.low)
+        to_upper = capped & (at.room < per_score * at.high) & (at.low < at.high)
+    alpha = np.where(to_upper, qp.upper, np.where(to_0, 0.0, at.alpha))
+    return Ended(alpha, n_steps, arrived)
+
+
+def _start(qp: BoxQP, capped: np.ndarray, free_start: float, balanced: bool) -> _Iterate:
+    """Step 1 of `interior_point`."""
+    alpha = np.where(capped, qp.upper / 2, free_start)
+    u, rho = qp.combined(alpha), np.zeros(1)
+    over = qp.Z @ u - qp.b
+    if qp.signs is not None:
+        rho = np.median(-qp.signs * over, keepdims=True)
+        over += qp.pulled(rho)
+    over = over if balanced else np.zeros_like(over)
+    shift = max(1.0, float(np.abs(over).mean()))
+    low, high = shift + np.maximum(over, 0.0), shift + np.maximum(-over, 0.0)
+    return _Iterate(u, rho, alpha, np.where(capped, alpha, 1.0), low, np.where(capped, high, 0.0))
+
+
+def _followed(
+    qp: BoxQP, capped: np.ndarray, at: _Iterate, near: float, most_steps: int
+) -> tuple[_Iterate, int, bool]:
+    """Steps 2 to 4 of `interior_point`."""
+    capped_upper = np.where(capped, qp.upper, 0.0)
+    for n_steps in range(most_steps + 1):
+        r_d = qp.b - qp.Z @ at.u - qp.pulled(at.rho) + at.low - at.high
+        value = abs(float(at.rho[0]) + 0.5 * float(at.u @ at.u) + float(capped_upper @ at.high))
+        products = at.products()
+        if products <= near * max(value, near) and np.abs(r_d).max() <= _FEASIBLE:
+            return at, n_steps, True
+        if n_steps == most_steps:
+            break
+        try:
+            # The last system lives until this one is made: memory given back to the operating
+            # system in each step, and taken anew, costs a third of it.
+            system = _System(qp, capped, at, r_d)
+            # 2.
+            ahead = system.direction(0.0, 0.0)
+            left = at.moved(ahead, at.longest(ahead)).products() / products
+            # 3.
+            aim = left**3 * products / (len(at.alpha) + np.count_nonzero(capped))
+            ahead = system.direction(aim - ahead.alpha * ahead.low, aim - ahead.room * ahead.high)
+        except (LinAlgError, ValueError):  # not positive or not finite: rounding ends it
+            break
+        # 4.
+        moved = at.moved(ahead, _NEARLY * at.longest(ahead))
+        if not np.isfinite(moved.products()):
+            break
+        at = moved
+    return at, n_steps, False
