@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -53,13 +53,27 @@ def small_problems(draw):
 
 
 def assert_same_objective_and_w(Z, solution, wanted, blur=0.0):
-    """To 1e-8; ``blur`` is what rounding does to u, of sums of up to 1e8 that nearly cancel."""
+    """To 1e-8, and w to what the gap allows: half the square of its error is below the gap.
+
+    ``blur`` is what rounding does to u, of sums of up to 1e8 that nearly cancel.
+    """
     value, w = dual_value(Z, wanted), Z.T @ wanted
     length = np.linalg.norm(w)
+    allowed = np.sqrt(2.0 * solution.gap * solution.objective)
     assert abs(dual_value(Z, solution.alpha) - value) <= 1e-8 * value + blur * (length + blur)
-    assert np.linalg.norm(solution.dense_part - w) <= 1e-8 * length + blur
+    assert np.linalg.norm(solution.dense_part - w) <= 1e-8 * length + allowed + blur
 
 
+def problem(rows, upper):
+    return np.array(rows, float), np.array(upper, float)
+
+
+# Converged with a gap of 1e-14, which leaves w a relative error of 1e-7.
+@example(problem([[-2, -3, 1], [0, -1, -1]], [1, 1000]), 0)
+@example(problem([[-1, 0], [-1, 2], [-1, 0], [-1, 2]], [100] * 4), 0)
+@example(problem([[0], [-2000], [2000]], [3e3, 1e7, 1e7]), 0)
+@example(problem([[2000, 2000, 3000], [-2000, -2000, -3000]], [1e6, 1e6]), 0)
+@example(problem([[1e3, -3e3], [-1e3, 3e3], [0, 3e3], [0, 0]], [1e5, 2e5, 1e8, 1e8]), 0)
 @draws(150)
 @given(small_problems(), st.integers(0, 3))
 def test_solution_is_the_best_of_all_faces(problem, seed):
