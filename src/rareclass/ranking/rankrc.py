@@ -257,7 +257,8 @@ class RankRC(RanksTwoClasses, KernelMachine):
         True
         """
         check_is_fitted(self)
-        check_is_ranksvm(self.penalty, make_loss(self.loss, self.eps, self.loss_params))
+        loss = make_loss(self.loss, self.eps, self.loss_params)
+        check_is_ranksvm(self.penalty, self.loss, loss)
         expansion = self._expansion()
         if X is None:
             if y is not None or sample_weight is not None:

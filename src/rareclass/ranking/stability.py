@@ -1,5 +1,7 @@
 """How far a fitted model can be from the machine on all rows: Theorem 3 for a `RankRC`."""
 
+from typing import Any
+
 import numpy as np
 
 from rareclass.kernels.expansion import KernelExpansion
@@ -94,8 +96,8 @@ def _constant_diagonal(kernel: Kernel) -> float | None:
     return 1.0 if isinstance(inner, (Gaussian, Laplace)) else None
 
 
-def check_is_ranksvm(penalty: str, loss: PairLoss) -> None:
-    """Refuse what the theorem is not about."""
+def check_is_ranksvm(penalty: str, named: Any, loss: PairLoss) -> None:
+    """Refuse what the theorem is not about; `named` is the loss as the user gave it."""
     if penalty != "l2":
         raise ValueError(
             f"penalty={penalty!r}: the bound is about the penalty 'l2'. Refit with "
@@ -103,7 +105,7 @@ def check_is_ranksvm(penalty: str, loss: PairLoss) -> None:
         )
     if not isinstance(loss, _SLOPE_OF_ONE):
         raise ValueError(
-            f"the loss {type(loss).__name__}: the bound is about losses of single pairs with "
+            f"loss={named!r}: the bound is about losses of single pairs with "
             "slopes of at most 1. Use loss='smoothed_hinge' or 'logistic', or give the slope of "
             "yours to rareclass.theory.subset_bound."
         )
