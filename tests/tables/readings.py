@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 from rareclass.tables.batch import Batch
-from rareclass.tables.file_source import FileSource
-from rareclass.tables.sources import FolderSource, Source
+from rareclass.tables.sources import FileSource, FolderSource, Source
 
 # What a stream came to: (file, line, cells) of good rows, (file, line, reason, text) of bad ones.
 Records = tuple[list[tuple[str, int, tuple[Any, ...]]], list[tuple[str, int, str, str]]]

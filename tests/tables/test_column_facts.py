@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rareclass.tables import column_facts
-from rareclass.tables.column_facts import FactsGatherer, facts_of
+from rareclass.tables import columns
+from rareclass.tables.columns import FactsGatherer, facts_of
 
 NUMBERS = st.lists(st.none() | st.integers(-3, 3) | st.sampled_from([0.5, 1e300]), max_size=80)
 WORDS = st.lists(st.none() | st.sampled_from(["a", "b c", "d e f", "", "true"]), max_size=80)
@@ -42,7 +42,7 @@ def test_many_distinct_values_are_estimated_well(n_distinct: int) -> None:
     exact = len(np.unique(values))
     found = gatherer.facts().n_distinct
     assert found == pytest.approx(exact, rel=0.03)
-    if exact < column_facts.COUNTED_VALUES:
+    if exact < columns.COUNTED_VALUES:
         assert found == exact
 
 

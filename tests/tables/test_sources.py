@@ -25,9 +25,15 @@ from rareclass.tables import sources
 from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import PipeBytes
 from rareclass.tables.csv_source import CsvSource
-from rareclass.tables.file_source import FileSource, Reading, open_file
 from rareclass.tables.jsonl_source import JsonLinesSource
-from rareclass.tables.sources import FolderSource, Source, open_source
+from rareclass.tables.sources import (
+    FileSource,
+    FolderSource,
+    Reading,
+    Source,
+    open_file,
+    open_source,
+)
 from tables.readings import Records, now, read_all, records_of
 
 

@@ -24,8 +24,7 @@ from sklearn.preprocessing import (
     normalize,
 )
 
-from rareclass.tables.column_facts import HIGH_CARDINALITY
-from rareclass.tables.columns import Column
+from rareclass.tables.columns import HIGH_CARDINALITY, Column
 
 if TYPE_CHECKING:
     from skrub import TableVectorizer
@@ -53,27 +52,12 @@ class TableEncoder(BaseEstimator):
     A weight counts as copies in the means and deviations of the standardisation only: medians,
     means of the target and letter groups are those of the rows given, each taken once.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        The columns to use.
-    random_state : int
-        Seed of the folds of the target encoding and of the text's SVD.
-
-    Attributes
-    ----------
-    centre_, spread_ : ndarray of shape (n_numbers,)
-        Median and root mean square distance from it of the numbers and total seconds.
-    vectorizer_ : TableVectorizer or None
-        Encodes all other columns.
-    imputer_, scaler_
-        The fitted parts that follow.
-    dtype_ : str
-        Type of the encoded rows: float64 when fitted on fewer than 100,000 rows, else float32.
-        Numbers and total seconds are centred and scaled in float64 before they become that; what
-        skrub makes of the other columns has been through float32 in any case.
-    feature_names_ : list of str
-        Names of the encoded columns.
+    `centre_` and `spread_` are median and root mean square distance from it of the numbers and
+    total seconds; `vectorizer_` encodes all other columns, `imputer_` and `scaler_` follow.
+    `dtype_` is float64 when fitted on fewer than 100,000 rows, else float32: numbers and total
+    seconds are centred and scaled in float64 before they become that; what skrub makes of the other
+    columns has been through float32 in any case. The seed is that of the folds of the target
+    encoding and of the text's SVD.
     """
 
     def __init__(self, columns: Sequence[Column], random_state: int = 0) -> None:
@@ -89,16 +73,10 @@ class TableEncoder(BaseEstimator):
     ) -> NDArray[Any]:
         """Fit on typed rows and return them encoded, the target encoding out of fold.
 
-        Parameters
-        ----------
-        frame : DataFrame
-            The columns as `read_as_trained` gives them.
-        y : ndarray of bool or int
-            Which rows are rare, or the position of each row's level.
-        sample_weight : ndarray, optional
-            Weights for the means and deviations of the standardisation.
-        n_rows : int, optional
-            Rows of the table that `frame` is a sample of; by default it is all of it.
+        `frame` has the columns as `read_as_trained` gives them, y which rows are rare, or the
+        position of each row's level. The weights are for the means and deviations of the
+        standardisation. `n_rows` are those of the table that `frame` is a sample of; by default it
+        is all of it.
         """
         n_rows = frame.height if n_rows is None else n_rows
         self.dtype_ = "float64" if n_rows < DOUBLE_PRECISION_ROWS else "float32"
@@ -228,17 +206,8 @@ class SparseEncoder(BaseEstimator):
     their features, as text does, then get unit length: a long document is not far from everything
     (docs/decisions/0008-sparse-rows.md).
 
-    Parameters
-    ----------
-    zero_based : bool
-        Whether the training file numbers its first feature 0.
-
-    Attributes
-    ----------
-    scaler_ : MaxAbsScaler
-        The largest absolute values.
-    unit_rows_ : bool
-        Whether rows get unit length.
+    `zero_based`: the training file numbers its first feature 0. `scaler_` has the largest absolute
+    values; `unit_rows_` says whether rows get unit length.
     """
 
     def __init__(self, zero_based: bool) -> None:

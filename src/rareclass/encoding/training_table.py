@@ -10,11 +10,12 @@ from rareclass.errors import InputError, column_hint
 from rareclass.findings import Finding, warn
 from rareclass.tables import TableWarning
 from rareclass.tables.cells import CellProfile, is_text_type, read_dates, read_numbers, read_strings
-from rareclass.tables.column_facts import ColumnFacts, facts_of
 from rareclass.tables.columns import (
     Column,
+    ColumnFacts,
     Reading,
     describe_column,
+    facts_of,
     note_of_numbers,
     type_of_text_column,
 )

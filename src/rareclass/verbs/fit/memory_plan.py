@@ -7,7 +7,7 @@ import polars as pl
 from rareclass.encoding.tables import DOUBLE_PRECISION_ROWS
 from rareclass.errors import InputError, counted
 from rareclass.memory import size_text
-from rareclass.tables.column_facts import HIGH_CARDINALITY
+from rareclass.tables.columns import HIGH_CARDINALITY
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, batch_rows_for
 

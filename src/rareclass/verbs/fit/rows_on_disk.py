@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.encoding.streamed_table import TypedScratch
 from rareclass.encoding.tables import TableEncoder
-from rareclass.encoding.typed_scratch import TypedScratch
 from rareclass.rows import RowSource
 from rareclass.rows.scratch import ScratchRows
 

@@ -13,8 +13,7 @@ from rareclass.encoding.target import is_rare
 from rareclass.encoding.training_table import plan_reading
 from rareclass.errors import InputError, name_hint
 from rareclass.memory import size_text
-from rareclass.tables.column_facts import facts_of
-from rareclass.tables.columns import Column
+from rareclass.tables.columns import Column, facts_of
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, open_table
 from rareclass.verbs.fit.memory_plan import ENCODED_COPIES, plan_memory
