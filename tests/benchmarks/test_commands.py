@@ -18,10 +18,10 @@ def command(tmp_path, *words):
 
 
 def test_scale_counts_time_memory_and_passes_and_is_not_repeated(tmp_path, capsys):
-    words = ("scale", "--rows", "2000", "4000", "--series", "share", "--what", "fit",
+    words = ("scale", "--rows", "2000", "--series", "share", "--what", "fit",
              "--memory", "64MiB", "--repeats", "1")  # fmt: skip
     first = command(tmp_path, *words)
-    assert [one["rare"] for one in first["runs"]] == [2, 4]
+    assert [one["rare"] for one in first["runs"]] == [2]
     for one in first["runs"]:
         assert one["status"] == "ok"
         assert one["seconds"] > 0

@@ -385,7 +385,10 @@ def test_outputs_never_replace_inputs(fitted: Path, tmp_path: Path, rareclass: R
     assert (model.read_bytes(), new.read_bytes()) == before
 
 
-@pytest.mark.parametrize("verb", ["fit", "score", "evaluate"])
+@pytest.mark.parametrize(
+    "verb",
+    ["score", *(pytest.param(verb, marks=pytest.mark.thorough) for verb in ("fit", "evaluate"))],
+)
 def test_a_full_disk(fitted: Path, tmp_path: Path, verb: str) -> None:
     model, new = copied(fitted, tmp_path)
     words = {

@@ -106,7 +106,10 @@ NOT_TO_SCORE = [
 ]
 
 
-@pytest.mark.parametrize(("method", "other"), [("rankrc", "moments"), ("mibc", "ranking")])
+@pytest.mark.parametrize(
+    ("method", "other"),
+    [("rankrc", "moments"), pytest.param("mibc", "ranking", marks=pytest.mark.thorough)],
+)
 def test_a_table_of_numbers_is_scored_without_skrub_and_other_methods(
     numbers: Path, tmp_path: Path, method: str, other: str
 ) -> None:
@@ -124,7 +127,14 @@ def test_a_table_with_categories_needs_skrub_but_no_more(fitted: Path, tmp_path:
     assert found & {*NOT_TO_SCORE} == {"skrub", "matplotlib"}
 
 
-@pytest.mark.parametrize("package", ["typer", "rich", "polars", "skrub", "skops"])
+@pytest.mark.parametrize(
+    "package",
+    [
+        "typer",
+        "skrub",
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("rich", "polars", "skops")),
+    ],
+)
 def test_a_package_of_the_extra_that_is_absent(fitted: Path, tmp_path: Path, package: str) -> None:
     done = command(
         WITHOUT.format(package=package),

@@ -231,7 +231,9 @@ def test_standard_input_and_a_second_time(tmp_path: Path) -> None:
     assert read_log(folder)["rows"].to_pylist()[-1] == 500
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)]
+)
 def test_stopped_while_it_waits_for_rows(tmp_path: Path, number: int) -> None:
     rows, folder = tmp_path / "rows.csv", tmp_path / "run"
     purchases(1200).write_csv(rows)  # so many that it begins without waiting for more

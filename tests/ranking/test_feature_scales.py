@@ -28,7 +28,7 @@ SETTINGS = ScaleSettings("gaussian", 0.5, "2GiB", None, None, "auto")
 KINDS = [Gaussian(1.7), Laplace(2.0), Linear(), Polynomial(3.0), Polynomial(2.0, 1, 0.5)]
 
 
-def rare_cores(n_rows=500, n_rare=60, n_features=8, seed=0, n_informative=2):
+def rare_cores(n_rows=360, n_rare=50, n_features=6, seed=0, n_informative=2):
     """Rare rows lie in the middle of some features; those say nothing in the mean."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, n_features))

@@ -262,8 +262,15 @@ def test_estimators_from_parts_are_those_without(parameters, small_blocks, monke
 
 
 # float32 kernels of other shapes are rounded otherwise: 1e-4 of a score is what that may come to.
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-4)])
-@pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.parametrize(
+    ("parts", "dtype", "tolerance"),
+    [
+        (True, np.float64, 1e-10),
+        (False, np.float32, 1e-4),
+        pytest.param(False, np.float64, 1e-10, marks=pytest.mark.thorough),
+        pytest.param(True, np.float32, 1e-4, marks=pytest.mark.thorough),
+    ],
+)
 def test_memory_and_threads_do_not_change_estimators(
     parts, dtype, tolerance, small_blocks, monkeypatch
 ):
