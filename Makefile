@@ -32,7 +32,7 @@ types: install
 	$(BIN)/mypy
 
 unit: install
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 # Draws anew with many examples, and runs what is slow. SEED=7 repeats a run, TESTS=tests/ranking
 # runs a part of it.
@@ -41,7 +41,7 @@ TESTS ?=
 test-thorough: SEED := $(SEED)
 test-thorough: install
 	@echo "Drawn with SEED=$(SEED)"
-	$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=thorough --hypothesis-seed=$(SEED) $(TESTS)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough --hypothesis-seed=$(SEED) $(TESTS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist
