@@ -18,7 +18,7 @@ from oracles.pairs import PENALTY_MINIMA
 from rareclass.hyperball.ball import SOLVERS
 from rareclass.moments.covariance import make_covariance
 from rareclass.online import OnlineRanker
-from rareclass.ranking.penalties import PENALTIES
+from rareclass.ranking.fitting import PENALTIES
 from rareclass.verbs.stream.learners import LEARNERS
 from registered import ESTIMATORS, MORE_ESTIMATORS, ONLINE
 

@@ -1,6 +1,6 @@
 """From prepared rows to learned machines: solutions, thresholds and what the solver has to tell."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -8,19 +8,39 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rareclass.findings import warn
-from rareclass.kernels.expansion import whiten
+from rareclass.kernels.expansion import Coordinates, whiten
 from rareclass.kernels.kernels import Matrix
 from rareclass.progress import track
-from rareclass.ranking.penalties import PENALTIES
 from rareclass.ranking.preparation import Prepared, coefficients_of
 from rareclass.ranking.problem import RankingProblem
+from rareclass.ranking.solvers import sparse_path
 from rareclass.ranking.solvers.certificate import duality_gap
 from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.path import Starts, solve_paths
+from rareclass.ranking.solvers.sparse_path import unit_norm
 from rareclass.ranking.targets import ScoredRows
 from rareclass.solver_status import Status
 
+PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 # Rounding error that stops the solver below this optimality is nobody's concern.
 ROUNDING_TOL = 1e-5
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """What depends on the penalty: who solves the problem, and what a model keeps."""
+
+    coordinates: Coordinates  # makes the matrix from unknowns to coefficients
+    starts: Starts | None  # makes its solvers, for `solve_paths`
+    # makes a grid of lams for problems on all rows that differ in the loss, from their makers
+    lams: Callable[[Sequence[Callable[[], RankingProblem]]], tuple[float, ...]]
+    drops_landmarks: bool  # whether coefficients are zero, and their landmarks no part of the model
+
+
+PENALTIES: dict[str, Penalty] = {
+    "l2": Penalty(whiten, None, lambda makers: PAPER_LAMS, False),
+    "l1": Penalty(unit_norm, sparse_path.starts, sparse_path.default_lams, True),
+}
 
 
 @dataclass(frozen=True)
@@ -59,8 +79,14 @@ def fit_path(
 
         problem = prepared.problem(1.0, coordinates=penalty.coordinates)
         problem = replace(problem, keeps_values=len(lams) == 1)
-        (solutions,) = penalty.solve_paths(
-            [lambda: problem], lams, settings.tol, settings.max_iter, prepared.at_once, report
+        (solutions,) = solve_paths(
+            [lambda: problem],
+            lams,
+            settings.tol,
+            settings.max_iter,
+            prepared.at_once,
+            report,
+            starts=penalty.starts,
         )
         return learned_machines(prepared, problem, lams, solutions, settings)
 

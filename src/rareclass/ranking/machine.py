@@ -31,9 +31,8 @@ from rareclass.labels.two_classes import read_labels
 from rareclass.metrics import mauc
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.feature_scales.learning import ScaleSettings, learn_feature_scales
-from rareclass.ranking.fitting import LearnedMachine, SolverSettings, fit_path
+from rareclass.ranking.fitting import PENALTIES, LearnedMachine, SolverSettings, fit_path
 from rareclass.ranking.losses import make_loss
-from rareclass.ranking.penalties import PENALTIES
 from rareclass.ranking.preparation import (
     KernelSettings,
     Prepared,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rareclass.estimators.search import SCORINGS, of_best
+from rareclass.ranking.fitting import PAPER_LAMS
 from rareclass.ranking.machine import RanksTwoClasses
-from rareclass.ranking.penalties import PAPER_LAMS
 from rareclass.ranking.rankrc import RankRC
 from rareclass.ranking.search import KernelSearch
 

@@ -23,6 +23,7 @@ from rareclass.findings import warn
 from rareclass.parameters import check_whole
 from rareclass.progress import track
 from rareclass.ranking.fitting import (
+    PENALTIES,
     SolverSettings,
     fit_path,
     held_out_threshold,
@@ -32,10 +33,10 @@ from rareclass.ranking.fitting import (
 from rareclass.ranking.losses import PairLoss, make_loss
 from rareclass.ranking.losses.registry import LossChoice, as_loss_choice
 from rareclass.ranking.machine import KernelLearner, KernelMachine
-from rareclass.ranking.penalties import PENALTIES
 from rareclass.ranking.preparation import Prepared, coefficients_of
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution, Step
+from rareclass.ranking.solvers.path import solve_paths
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
@@ -158,7 +159,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                 advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
 
             penalty = PENALTIES[self.penalty]
-            paths = penalty.solve_paths(
+            paths = solve_paths(
                 [
                     partial(prepared.problem, 1.0, fold.held_out, loss, penalty.coordinates)
                     for fold in folds
@@ -170,6 +171,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                 prepared.at_once,
                 report,
                 lambda: advance(1),
+                penalty.starts,
             )
             each = range(0, len(paths), n_losses)
             solutions = [list(chain(*paths[k : k + n_losses])) for k in each]
@@ -187,13 +189,14 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         paths: list[list[Solution]] = [[] for _ in on_all_rows]
         with prepared.blas_threads(), track("Counting landmarks", None, self.verbose) as advance:
             for start in range(0, len(lams), _LAMS_AT_ONCE):
-                more = PENALTIES[self.penalty].solve_paths(
+                more = solve_paths(
                     on_all_rows,
                     lams[start : start + _LAMS_AT_ONCE],
                     self.tol,
                     self.max_iter,
                     prepared.at_once,
                     lambda _, lam, step: advance(1, f"lam {lam:.3g}, iteration {step.iteration}"),
+                    starts=PENALTIES[self.penalty].starts,
                 )
                 paths = [path + solutions for path, solutions in zip(paths, more, strict=True)]
                 # From here on there are only more of them.

@@ -27,31 +27,6 @@ _ROUNDING = 64.0
 _SOME_ROWS = 256
 
 
-def solve_paths(
-    problems: Iterable[Callable[[], RankingProblem]],
-    lams: Sequence[float],
-    tol: float,
-    max_iter: int,
-    at_once: int = 1,
-    report: Report | None = None,
-    done: Callable[[], None] | None = None,
-) -> list[list[Solution]]:
-    """Minimise the objectives of several problems over the same rows, for every lam.
-
-    Solvers run in step, so that one pass of the rows serves all of them (see `questions`). On few
-    rows each problem is one solver: from the largest lam to the smallest, each solution starts
-    the next. On many rows every lam is a solver of its own, which starts from the solution on a
-    part of the rows; those are found along the path.
-
-    Each of `problems` makes a problem when its turn comes, whose own lam is not used. `tol` is the
-    wanted gradient norm, relative to that at w = 0 (which lam does not change), `max_iter` the most
-    Newton iterations for each lam. At most `at_once` solvers run at the same time; each holds a
-    matrix of rank x rank. `report` is called with (number of the problem, lam, Step) after every
-    iteration, `done` after every solution. Solutions come by problem, in the order of `lams`.
-    """
-    return run_paths(_starts, problems, lams, tol, max_iter, at_once, report, done)
-
-
 class Run(NamedTuple):
     """What the solvers of a path are told, and whom they tell."""
 
@@ -67,17 +42,31 @@ Starts = Callable[[RankingProblem, Path, Run], Iterable[Callable[[int], Solver[N
 """Makes the solvers of a path of a problem, each of which is given a slot when its turn comes."""
 
 
-def run_paths(
-    starts: Starts,
+def solve_paths(
     problems: Iterable[Callable[[], RankingProblem]],
     lams: Sequence[float],
     tol: float,
     max_iter: int,
-    at_once: int,
-    report: Report | None,
-    done: Callable[[], None] | None,
+    at_once: int = 1,
+    report: Report | None = None,
+    done: Callable[[], None] | None = None,
+    starts: Starts | None = None,
 ) -> list[list[Solution]]:
-    """The paths of several problems in step, whatever solves them; see `solve_paths`."""
+    """Minimise the objectives of several problems over the same rows, for every lam.
+
+    Solvers run in step, so that one pass of the rows serves all of them (see `questions`). On few
+    rows each problem is one solver: from the largest lam to the smallest, each solution starts
+    the next. On many rows every lam is a solver of its own, which starts from the solution on a
+    part of the rows; those are found along the path.
+
+    Each of `problems` makes a problem when its turn comes, whose own lam is not used. `tol` is the
+    wanted gradient norm, relative to that at w = 0 (which lam does not change), `max_iter` the most
+    Newton iterations for each lam. At most `at_once` solvers run at the same time; each holds a
+    matrix of rank x rank. `report` is called with (number of the problem, lam, Step) after every
+    iteration, `done` after every solution. Solutions come by problem, in the order of `lams`.
+    `starts` makes other solvers than these, such as `sparse_path.starts`.
+    """
+    make_solvers = starts or _starts
     order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
     path = [(k, float(lams[k])) for k in order]
     found: list[dict[int, Solution]] = []
@@ -95,7 +84,7 @@ def run_paths(
                 if report is not None:
                     report(number, lam, step)
 
-            yield from starts(make(), path, Run(tol, max_iter, keep, tell))
+            yield from make_solvers(make(), path, Run(tol, max_iter, keep, tell))
 
     solve_in_step(each(), at_once)
     return [[solutions[k] for k in range(len(lams))] for solutions in found]

@@ -1,6 +1,6 @@
 """Sparse solutions along decreasing sequences of lams, for one problem or for many folds."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +9,7 @@ import numpy as np
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.solvers.certificate import largest_lam
 from rareclass.ranking.solvers.newton import Solution, Step
-from rareclass.ranking.solvers.path import Path, Report, Run, run_paths
+from rareclass.ranking.solvers.path import Path, Run
 from rareclass.ranking.solvers.proximal_newton import Penalized, minimize
 from rareclass.ranking.solvers.questions import Solver, answer
 from rareclass.ranking.solvers.reweighting import reweighted
@@ -48,31 +48,16 @@ def default_lams(problems: Sequence[Callable[[], RankingProblem]]) -> tuple[floa
     return tuple((max(known) * _RATIO**exponents).tolist())
 
 
-def solve_paths(
-    problems: Iterable[Callable[[], RankingProblem]],
-    lams: Sequence[float],
-    tol: float,
-    max_iter: int,
-    at_once: int = 1,
-    report: Report | None = None,
-    done: Callable[[], None] | None = None,
-) -> list[list[Solution]]:
-    """Minimise the penalised objectives of several problems over the same rows, for every lam.
-
-    Each problem is one solver, which goes from its largest useful lam down, each solution
-    starting the next; solvers run in step, so that one pass of the rows serves all of them (see
-    `questions`). Where the next lam is far below the last, it goes there by lams in between.
-
-    The problems are in the coordinates of `unit_norm`. `tol` is the wanted largest violation of the
-    conditions of the minimum, relative to the largest slope at w = 0; the other parameters are
-    those of `path.solve_paths`.
-    """
-    return run_paths(_starts, problems, lams, tol, max_iter, at_once, report, done)
-
-
-def _starts(
+def starts(
     problem: RankingProblem, path: Path, run: Run
 ) -> Iterator[Callable[[int], Solver[None]]]:
+    """The one solver of a penalised problem, for `path.solve_paths`.
+
+    It goes from the largest useful lam down, each solution starting the next. Where the next lam is
+    far below the last, it goes there by lams in between. The problem is in the coordinates of
+    `unit_norm`; its tolerance is the largest violation of the conditions of the minimum, relative
+    to the largest slope at w = 0.
+    """
     yield partial(_walk, problem, path, run)
 
 
