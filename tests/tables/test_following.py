@@ -158,3 +158,37 @@ def test_parquet_files_in_a_followed_folder_wait_until_complete(tmp_path: Path) 
     with pytest.raises(InputError, match=r"y\.parquet is a Parquet file that is cut short"):
         not_followed.read(5)
     not_followed.close()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "cp1252"])
+def test_text_of_other_encodings_may_grow(tmp_path: Path, encoding: str) -> None:
+    """Offsets are those of the bytes in the file: a restart goes on at the very letter."""
+    path = tmp_path / "1.csv"
+    mark = "\ufeff" if "16" in encoding else ""
+    # U+0A0D and U+0D0A hold the bytes of line ends.
+    word = "\u0a0d\u0d0a" if "16" in encoding else "ü"
+    content = f"{mark}a,b\n1,{word}\n3,\xe9\n5,"
+    path.write_bytes(content.encode(encoding))
+    source = open_source(str(path), follow=True)
+    first = now(source, 1)
+    assert first.columns["b"].tolist() == [word]
+    position = json.loads(json.dumps(now(source).position))
+    source.close()
+    with path.open("ab") as file:
+        file.write("6\n7,".encode(encoding)[:-1])  # half a letter of UTF-16
+    again = open_source(str(path), position, follow=True)
+    batch = now(again)
+    assert (batch.columns["b"].tolist(), batch.lines.tolist()) == (["6"], [4])
+    again.close()
+    path.write_bytes(f"{content}6\n".encode(encoding))
+    folder = open_source(str(tmp_path), follow=True)
+    assert now(folder).n_read == 3
+    (tmp_path / "2.csv").write_text("a,b\n9,9\n")
+    position = now(folder).position
+    with path.open("ab") as file:
+        file.write("7,8\n".encode(encoding))
+    grown = now(folder)
+    assert (grown.file, grown.lines.tolist()) == ("1.csv", [5])
+    assert grown.columns["b"].tolist() == ["8"]
+    folder.close()
