@@ -1,7 +1,6 @@
 """The parameters of RACH, checked."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from rareclass.hyperball.ball import SHARE, SOLVED, SOLVERS, BallSettings
 from rareclass.hyperball.pool import PAPER_REACH
 from rareclass.labels.two_classes import plain
+from rareclass.parameters import check_number, check_whole, is_number, is_whole
 
 
 @dataclass(frozen=True)
@@ -37,25 +37,19 @@ class RACHSettings:
     def checked(self) -> Self:
         """These; refuse what cannot be worked with, naming the parameter."""
         for name in ("C1", "C2", "margin"):
-            value = getattr(self, name)
-            if not (_is_number(value) and 0.0 <= float(value) < np.inf):
-                raise ValueError(f"{name}={value!r} must be a finite number at or above 0.")
-        if not (_is_number(self.tol) and 0.0 < float(self.tol) < np.inf):
-            raise ValueError(f"tol={self.tol!r} must be a number above 0.")
+            of = "a finite number at or above 0"
+            check_number(name, getattr(self, name), of, ends="[)")
+        check_number("tol", self.tol)
         for name in ("max_outer", "max_inner", "n_landmarks", "max_kept"):
-            value = getattr(self, name)
-            if not _is_count(value):
-                raise ValueError(f"{name}={value!r} must be a whole number above 0.")
+            check_whole(name, getattr(self, name))
         if not isinstance(self.solver, str) or self.solver not in SOLVERS:
             raise ValueError(f"solver={self.solver!r} is not one of {sorted(SOLVERS)}.")
-        if not (isinstance(self.n_balls, str) and self.n_balls == "auto") and not _is_count(
+        if not (isinstance(self.n_balls, str) and self.n_balls == "auto") and not is_whole(
             self.n_balls
         ):
             raise ValueError(f"n_balls={self.n_balls!r} must be a whole number above 0, or 'auto'.")
         width = self.width
-        if not (isinstance(width, str) and width == "mean") and not (
-            _is_number(width) and 0.0 < float(width) < np.inf
-        ):
+        if not (isinstance(width, str) and width == "mean") and not is_number(width):
             raise ValueError(f"width={width!r} must be 'mean' or a number above 0.")
         self._check_border()
         reach_of(self.filter)
@@ -91,12 +85,12 @@ class RACHSettings:
         """Refuse what does not say where the border is."""
         slack, share, radius = self.radius_slack, self.rare_share, self.radius
         for value in slack.values() if isinstance(slack, dict) else [slack]:
-            if not (_is_number(value) and np.isfinite(float(value))):
+            if not is_number(value, low=-np.inf):
                 raise ValueError(
                     f"radius_slack={slack!r} must be a number, or a dict with one for each rare "
                     "label."
                 )
-        if share is not None and not (_is_number(share) and 0.0 < float(share) <= 1.0):
+        if share is not None and not is_number(share, high=1.0, ends="(]"):
             raise ValueError(
                 f"rare_share={share!r} must be the share of the unlabelled rows that is rare, "
                 "above 0 and at most 1, or None."
@@ -113,17 +107,9 @@ def reach_of(value: Any) -> float | None:
     """How many times the threshold the filter keeps: None where it is off."""
     if isinstance(value, (bool, np.bool_)):
         return PAPER_REACH if value else None
-    if _is_number(value) and 0.0 < float(value) < np.inf:
+    if is_number(value):
         return float(value)
     raise ValueError(
         f"filter={value!r} must be True (3 times the threshold, as in the paper), False, or a "
         "number above 0 in place of 3."
     )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
