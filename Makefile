@@ -31,8 +31,11 @@ lint: install
 types: install
 	$(BIN)/mypy
 
+# Tests start processes: each would compile the package again where Python is told to keep nothing.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -n 2 --dist worksteal
+
 unit: install
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	$(PYTEST)
 
 # Draws anew with many examples, and runs what is slow. SEED=7 repeats a run, TESTS=tests/ranking
 # runs a part of it.
@@ -41,7 +44,7 @@ TESTS ?=
 test-thorough: SEED := $(SEED)
 test-thorough: install
 	@echo "Drawn with SEED=$(SEED)"
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough --hypothesis-seed=$(SEED) $(TESTS)
+	$(PYTEST) --hypothesis-profile=thorough --hypothesis-seed=$(SEED) $(TESTS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist
