@@ -1,5 +1,6 @@
 """Findings: what a user should know of a result, as data that each reader says in its own words."""
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parent) + os.sep
 
 
 @dataclass(frozen=True)

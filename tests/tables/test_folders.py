@@ -2,10 +2,13 @@
 
 import os
 
+import polars as pl
 import pytest
 
 from rareclass.errors import InputError
+from rareclass.rows import from_csv, from_parquet
 from rareclass.tables.folders import find_parts
+from rareclass.tables.table_file import open_table
 
 
 def test_parts_below_a_folder_are_found_in_order(tmp_path):
@@ -42,3 +45,48 @@ def test_a_folder_that_may_not_be_read_is_not_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(InputError, match="closed may not be read: Permission denied"):
         find_parts(tmp_path, "parquet")
+
+
+def test_a_folder_that_goes_while_it_is_looked_through_is_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "1.parquet").touch()
+    (tmp_path / "tidied").mkdir()
+    scan = os.scandir
+
+    def gone(path):
+        if os.fspath(path).endswith("tidied"):
+            raise FileNotFoundError(2, "No such file or directory", os.fspath(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", gone)
+    assert find_parts(tmp_path, "parquet") == [tmp_path / "1.parquet"]
+
+
+def test_what_a_stream_keeps_below_a_folder_is_no_part_of_the_table(tmp_path):
+    for name in ("1.csv", "run/rareclass-stream.lock", "run/rejected.jsonl", "run/log/1.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text("a\n")
+    assert find_parts(tmp_path) == [tmp_path / "1.csv"]
+    assert find_parts(tmp_path / "run" / "log") == [tmp_path / "run" / "log" / "1.parquet"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_a_folder_may_hold_more_files_than_may_be_open(tmp_path, suffix):
+    resource = pytest.importorskip("resource")
+    table = pl.DataFrame({"a": [1.0, 2.0], "y": [0, 1]})
+    write = {"csv": table.write_csv, "parquet": table.write_parquet, "jsonl": table.write_ndjson}
+    for number in range(80):
+        write[suffix](tmp_path / f"{number:02}.{suffix}")
+    n_open = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 200
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (n_open + 40, before[1]))
+    try:
+        file = open_table(tmp_path)
+        assert file.n_bytes > 0
+        assert file.estimate_rows() >= 80
+        assert sum(batch.height for batch in file.batches()) == 160
+        if suffix != "jsonl":
+            rows = (from_csv if suffix == "csv" else from_parquet)(tmp_path, target="y")
+            assert rows.shape == (160, 1)
+            rows.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -229,3 +229,28 @@ def test_the_fast_cut_is_the_slow_one() -> None:
         letters = rng.choice(list('aa,"\n'), size=rng.integers(1, 14))
         content = "".join(letters).encode()
         assert _row_end(content, b",") == _row_end_by_cells(content, b","), content
+
+
+@pytest.mark.parametrize("name", ["rows.txt", "rows"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_json_lines_are_known_by_their_content(tmp_path: Path, name: str, encoding: str) -> None:
+    path = tmp_path / name
+    path.write_text('{"a": 1, "y": "ok"}\n{"a": 2, "y": "fraud"}\n', encoding=encoding)
+    file = open_table(path)
+    assert file.format_name == "JSON lines"
+    assert isinstance(file, StoredTable)
+    frame = pl.concat(file.batches())
+    assert frame.rows() == [("1", "ok"), ("2", "fraud")]
+    (batch,) = read_all(open_source(str(path)), 10)
+    assert batch.columns["y"].tolist() == ["ok", "fraud"]
+
+
+def test_a_file_is_read_where_a_read_cannot_say_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(text(), encoding="utf-8", newline="")
+    whole = pl.concat(open_table(path).batches())  # type: ignore[arg-type]
+    monkeypatch.delattr("os.preadv")
+    monkeypatch.delattr("os.pread")
+    assert pl.concat(open_table(path).batches()).equals(whole)  # type: ignore[arg-type]

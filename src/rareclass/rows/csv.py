@@ -75,9 +75,10 @@ def from_csv(
     >>> rows.shape, rows.y.tolist()
     ((2, 2), ['ok', 'fraud'])
     """
-    parts = [CsvFile(part, separator) for part in find_parts(Path(path), "csv")]
-    for part in parts:
-        part.release()
+    parts = []
+    for name in find_parts(Path(path), "csv"):
+        parts.append(CsvFile(name, separator))
+        parts[-1].release()  # a folder may hold more files than may be open
     chosen = select_columns([(part.path, part.columns) for part in parts], target, weight, columns)
     decoder = BatchDecoder(chosen, checked_dtype(dtype or np.float64), None)
     return Decoder(decoder, scratch).read(

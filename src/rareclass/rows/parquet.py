@@ -102,9 +102,10 @@ class ParquetTable:
         dtype: Any = None,
     ) -> None:
         self.path = Path(path)
-        self._parts = [ParquetFile(part) for part in find_parts(self.path, "parquet")]
-        for part in self._parts:
-            part.release()
+        self._parts = []
+        for name in find_parts(self.path, "parquet"):
+            self._parts.append(ParquetFile(name))
+            self._parts[-1].release()  # a folder may hold more files than may be open
         known = [(part.path, part.columns) for part in self._parts]
         self.chosen = select_columns(known, target, weight, columns)
         is_narrow = _check_types(self._parts, self.chosen)
@@ -125,6 +126,7 @@ class ParquetTable:
         size = self.chosen.batch_rows if batch_rows is None else batch_rows
         for part in self._parts:
             yield part.path, part.batches(self.chosen.all, size, by_group=True)
+            part.release()
 
 
 def _check_types(parts: list[ParquetFile], chosen: Selection) -> bool:

@@ -5,6 +5,7 @@ import gzip
 import io
 import os
 import select
+import threading
 import weakref
 import zlib
 from pathlib import Path
@@ -16,6 +17,8 @@ Compression = Literal["gzip", "bz2"] | None
 COMPRESSED_SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".bz2": "bz2"}
 # What reading damaged bytes raises.
 DAMAGE = (EOFError, zlib.error, OSError)
+# Not for child processes, and on Windows without a change of line ends.
+_READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # Enough for a magic number, or a byte order mark and an opening brace.
 _START_BYTES = 4
 
@@ -94,6 +97,7 @@ class StoredFile:
         self._descriptor = -1
         self._was_there = False
         self._closing: Any = None
+        self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
@@ -102,7 +106,8 @@ class StoredFile:
 
     def magic(self) -> bytes:
         """The first bytes as they are on disk."""
-        return os.pread(self._opened(), _START_BYTES, 0)
+        magic = bytearray(_START_BYTES)
+        return bytes(magic[: self.read_at(magic, 0)])
 
     @property
     def compression(self) -> Compression:
@@ -125,6 +130,16 @@ class StoredFile:
         except DAMAGE as error:
             raise damaged(self.path, error) from error
 
+    def read_at(self, buffer: Any, offset: int) -> int:
+        """Read into a buffer what lies at byte `offset` on disk; return how many bytes."""
+        if hasattr(os, "preadv"):
+            return os.preadv(self._opened(), [buffer], offset)
+        with self._lock:  # systems where a read cannot say where
+            os.lseek(self._opened(), offset, os.SEEK_SET)
+            data = os.read(self._opened(), len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
     def release(self) -> None:
         """Close the file; the next pass opens it again."""
         if self._descriptor >= 0:
@@ -134,7 +149,7 @@ class StoredFile:
     def _opened(self) -> int:
         if self._descriptor < 0:
             try:
-                self._descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+                self._descriptor = os.open(self.path, _READ_ONLY)
             except OSError as error:
                 raise cannot_open(self.path, error, self._was_there) or error from None
             self._was_there = True
@@ -160,7 +175,7 @@ class _Pass(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        n_read = os.preadv(self._file._opened(), [buffer], self._at)
+        n_read = self._file.read_at(buffer, self._at)
         self._at += n_read
         return n_read
 

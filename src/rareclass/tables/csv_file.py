@@ -96,8 +96,6 @@ class CsvFile:
         """Yield the rows in file order, `batch_rows` or fewer at a time.
 
         Cells are text, those of columns with a type in `types` are float64 and null where empty.
-
-        Cells are text, those of columns with a type in `types` are float64 and null where empty.
         Raises `InputError`, naming row, line and cell.
         """
         n_rows = 0

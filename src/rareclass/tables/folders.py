@@ -23,6 +23,8 @@ SNIFFED_BYTES = 1 << 16
 _FIELD = rb"[ \t]+(?:qid|\d+):[-+.\deE]+"
 _WHOLE_LINE = re.compile(rb"\S+(?:" + _FIELD + rb")+\s*(?:#.*)?", re.DOTALL)
 _LINE_CUT_SHORT = re.compile(rb"\S+(?:" + _FIELD + rb")+")
+# In each folder that `rareclass stream` keeps its state in: its tables are not the user's.
+STREAM_LOCK = "rareclass-stream.lock"
 FORMAT_NAMES = {"csv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet"}
 
 
@@ -50,7 +52,8 @@ def find_parts(path: Path, wanted: str | None = None) -> list[Path]:
 
     Names that begin with a dot or an underscore are left out, of files and of folders: others keep
     notes under them. So are files with other suffixes than those of tables, which are the names of
-    files that are still being written, and empty files of text.
+    files that are still being written, empty files of text, and folders in which a stream keeps
+    what it has learned.
 
     Raises `InputError` when a folder holds no table of the format `wanted`, by default any; when it
     holds tables of several and none is wanted; or when one below it may not be read.
@@ -73,7 +76,22 @@ def find_parts(path: Path, wanted: str | None = None) -> list[Path]:
 def tables_in(folder: Path) -> list[Path]:
     """All that is named like a table in a folder and below it, sorted; see `find_parts`."""
     found: list[Path] = []
-    for below, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):
+
+    def refuse(error: OSError) -> None:
+        """Left out, its rows would be missing without a word."""
+        if isinstance(error, FileNotFoundError):
+            if Path(error.filename) != folder:  # tidied away in the meantime
+                return
+            raise cannot_open(folder, error) or error
+        raise InputError(
+            f"The folder {error.filename} may not be read: {error.strerror}.",
+            "Allow it, or move it away if its rows are not wanted.",
+        ) from error
+
+    for below, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        if STREAM_LOCK in names and Path(below) != folder:
+            folders.clear()
+            continue
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
         found += [
             Path(below, name)
@@ -122,13 +140,3 @@ def check_columns_agree(
     more = [name for name in found if name not in expected]
     if exactly and more:
         raise InputError(f"{part} has a column {more[0]!r}, which {first} lacks.", remedy)
-
-
-def _refuse(error: OSError) -> None:
-    """Left out, its rows would be missing without a word."""
-    if isinstance(error, FileNotFoundError):
-        raise cannot_open(Path(error.filename), error) or error
-    raise InputError(
-        f"The folder {error.filename} may not be read: {error.strerror}.",
-        "Allow it, or move it away if its rows are not wanted.",
-    ) from error

@@ -76,7 +76,8 @@ def open_file(
     Raises `InputError` when it is missing or not what its suffix says, or belongs to another
     position.
     """
-    file_format = format_of_name(path) or _format_of_content(path)
+    named = None if plain_suffix(path) == ".txt" else format_of_name(path)  # text of any kind
+    file_format = named or _format_of_content(path)
     _check_format(file_format, position, str(path))
     if file_format == "parquet":
         return ParquetSource(path, name, position, reading.columns, reading.exact_columns)
@@ -94,7 +95,7 @@ def open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading)
         raise InputError(
             "Parquet cannot be read from standard input.", "Give the name of the file."
         )
-    file_format = _format_of_text(stream.start)
+    file_format = format_of_text(stream.start)
     _check_format(file_format, position, "Standard input")
     return _open_text(stream, "-", file_format, position, reading)
 
@@ -139,10 +140,11 @@ def _format_of_content(path: Path) -> str:
             f"{path} is an svmlight file, which cannot be read as a stream.",
             "Give CSV, JSON lines or Parquet; fit, score and evaluate read svmlight.",
         )
-    return "parquet" if start.startswith(b"PAR1") else _format_of_text(start)
+    return "parquet" if start.startswith(b"PAR1") else format_of_text(start)
 
 
-def _format_of_text(start: bytes) -> str:
+def format_of_text(start: bytes) -> str:
+    """Whether a text that begins so is taken for JSON lines or for CSV."""
     if start[:2] in UTF16_MARKS:
         start = start[2 : len(start) // 2 * 2].decode(UTF16_MARKS[start[:2]], "replace").encode()
     return "jsonl" if start.removeprefix(UTF8_MARK).lstrip().startswith(b"{") else "csv"

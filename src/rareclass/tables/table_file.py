@@ -22,7 +22,7 @@ from rareclass.tables.folders import (
 )
 from rareclass.tables.parquet_file import ParquetFile
 from rareclass.tables.raw_cells import read_words
-from rareclass.tables.sources import open_source
+from rareclass.tables.sources import format_of_text, open_source
 from rareclass.tables.svmlight_file import SvmlightFile
 
 BATCH_ROWS = 50_000
@@ -87,17 +87,22 @@ class StoredTable:
             check_columns_agree(parts[0].path, self.columns, part.path, part.columns, exactly=True)
         schemas = [part.schema for part in parts if isinstance(part, ParquetFile)]
         self._schema = _common_schema(parts, schemas) if len(schemas) > 1 else None
-        self._release()
 
     @property
     def n_bytes(self) -> int:
         """Bytes on disk."""
-        return sum(part.n_bytes for part in self._parts)
+        n_bytes = 0
+        for part in self._parts:
+            n_bytes += part.n_bytes
+            self._release(part)
+        return n_bytes
 
     def estimate_rows(self) -> int:
         """Return the number of rows: exact where the format says it, else an estimate."""
-        n_rows = sum(part.estimate_rows() for part in self._parts)
-        self._release()
+        n_rows = 0
+        for part in self._parts:
+            n_rows += part.estimate_rows()
+            self._release(part)
         return n_rows
 
     def batches(
@@ -115,11 +120,10 @@ class StoredTable:
                 yield frame.select(wanted)
             self._release(part)
 
-    def _release(self, *parts: _Part) -> None:
-        """Close what a folder has open: it may hold more files than may be."""
+    def _release(self, part: _Part) -> None:
+        """Close a file of a folder, which may hold more of them than may be open."""
         if len(self._parts) > 1:
-            for part in parts or self._parts:
-                part.release()
+            part.release()
 
 
 class JsonLinesFile:
@@ -193,7 +197,11 @@ def open_table(path: str | Path, separator: str | None = None) -> StoredTable | 
     says, and when the files of a folder are not one table.
     """
     path = Path(path)
-    parts = [_open_file(part, separator) for part in find_parts(path)]
+    parts = []
+    for name in find_parts(path):
+        parts.append(_open_file(name, separator))
+        if name != path and not isinstance(parts[-1], SvmlightFile):
+            parts[-1].release()  # a folder may hold more files than may be open
     if len(parts) == 1 and isinstance(parts[0], SvmlightFile):
         return parts[0]
     if any(isinstance(part, SvmlightFile) for part in parts):
@@ -214,7 +222,7 @@ def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:
         return SvmlightFile(path)
     if separator is None and suffix not in (".csv", ".tsv"):
         head = stored.head(SNIFFED_BYTES)
-        if head.lstrip().startswith(b"{"):
+        if format_of_text(head) == "jsonl":
             return JsonLinesFile(path)
         if looks_like_svmlight(head):
             return SvmlightFile(path)

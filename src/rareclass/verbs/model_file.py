@@ -182,7 +182,7 @@ def _with_todays_names(path: Path) -> bytes:
     with zipfile.ZipFile(path) as archive:
         try:
             schema = json.loads(archive.read(_SCHEMA), object_hook=_renamed)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _damaged(path) from error
         copy = io.BytesIO()
         with zipfile.ZipFile(copy, "w") as renamed:

@@ -26,8 +26,6 @@ _TERMS = 16
 # exp(-40) is rounding error beside 1.
 _REACH = 40
 _DISTANCES = np.arange(-_REACH, _REACH + 1)
-# Cells that are carried at a time: 10 MB.
-_CELLS = 1000
 # A row with less curvature than this share of the rare weight does not count as curved.
 _CURVED = 1e-3
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
+from rareclass.tables.folders import STREAM_LOCK as LOCK
 
-LOCK = "rareclass-stream.lock"
 FORMAT = 1
 KEPT = 2
 _JSON = "json"
