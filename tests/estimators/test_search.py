@@ -94,3 +94,10 @@ def test_ranks_are_places_in_the_order_of_means(n_folds, n_tried, seed):
         1 + sum(other > mean for other in scores.mean(axis=0)) for mean in scores.mean(axis=0)
     ]
     assert table["rank_test_score"].tolist() == wanted
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_list_of_no_folds_is_named(search):
+    X, y = rare_rows()
+    with pytest.raises(ValueError, match=r"cv=\[\] holds no folds"):
+        small(search).set_params(cv=[]).fit(X, y)

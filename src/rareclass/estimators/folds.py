@@ -67,6 +67,8 @@ def make_folds(
         tested[to_rows[test]] = True
         folds.append(Fold(held_out, tested))
         _check_fold(number, folds[-1], labels)
+    if not folds:
+        raise ValueError(f"cv={cv!r} holds no folds: give a number of them, or a list of some.")
     return folds
 
 
