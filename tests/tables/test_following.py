@@ -192,3 +192,17 @@ def test_text_of_other_encodings_may_grow(tmp_path: Path, encoding: str) -> None
     assert (grown.file, grown.lines.tolist()) == ("1.csv", [5])
     assert grown.columns["b"].tolist() == ["8"]
     folder.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_json_lines_of_two_bytes_a_letter_may_grow_after_another_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\n', encoding="utf-16")
+    (tmp_path / "b.jsonl").write_text('{"a": 2}\n')
+    source = open_source(str(tmp_path), follow=True)
+    assert [now(source).columns["a"].tolist() for _ in "ab"] == [[1], [2]]
+    with path.open("ab") as file:
+        file.write('{"a": 3}\n'.encode("utf-16")[2:])
+    more = now(source)
+    assert (more.columns["a"].tolist(), more.lines.tolist(), more.rejected) == ([3], [2], [])
+    source.close()

@@ -44,6 +44,8 @@ class JsonLinesSource(TextSource):
 
     def _take(self, taken: TakenRows, max_records: int) -> None:
         at = 0
+        if not self._lines.ahead:
+            self._lines.fill()  # the first bytes say the encoding, also of a place without rows
         if max_records > taken.n_read:
             for at, raw in self._numbered():
                 self._take_line(taken, self._lines.line + at - 1, raw)
