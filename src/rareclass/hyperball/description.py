@@ -1,15 +1,15 @@
 """A ball in words: where its rows differ from the others, and which rows are nearest."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from rareclass.hyperball.ball import Ball
-from rareclass.hyperball.pool import RARE, UNLABELLED
+from rareclass.hyperball.pool import RARE, UNLABELLED, Background
 from rareclass.hyperball.spaces import InputSpace
 from rareclass.labels.two_classes import plain
 
@@ -20,6 +20,29 @@ _MOST_FEATURES = 100
 _SHOWN = 10
 _NEAREST = 5
 _WIDTH = 80
+
+
+class FittedBalls(Protocol):
+    """What is read of a fitted `RACH` or `RACHCV`."""
+
+    @property
+    def balls_(self) -> Sequence[Ball]:
+        """Its balls."""
+        ...
+
+    @property
+    def background_(self) -> Background:
+        """A sample of the other rows."""
+        ...
+
+    @property
+    def transduction_(self) -> np.ndarray:
+        """The label of every row of the training table."""
+        ...
+
+    def names_of(self, columns: Iterable[int]) -> list[str]:
+        """What columns are called."""
+        ...
 
 
 class FeatureRow(NamedTuple):
@@ -131,9 +154,9 @@ class Description:
         return [*lines, ""] if lines else []
 
 
-def describe(model: Any) -> Description:
+def describe(model: FittedBalls) -> Description:
     """Describe the balls of a fitted model."""
-    balls: Sequence[Ball] = model.balls_
+    balls = model.balls_
     table: list[dict[str, Any]] = []
     labelled: list[Neighbour] = []
     unlabelled: list[Neighbour] = []
@@ -145,9 +168,9 @@ def describe(model: Any) -> Description:
     return Description(summaries, table, labelled, unlabelled, overlaps(model))
 
 
-def overlaps(model: Any) -> list[Overlap]:
+def overlaps(model: FittedBalls) -> list[Overlap]:
     """Pairs of balls with rows in both, or, without a kernel, whose surfaces meet."""
-    balls: Sequence[Ball] = model.balls_
+    balls = model.balls_
     if len(balls) < 2:
         return []
     inside = [_rows_inside(ball, balls, model.background_) for ball in balls]
@@ -161,7 +184,7 @@ def overlaps(model: Any) -> list[Overlap]:
     return found
 
 
-def ball_name(model: Any, number: int) -> str:
+def ball_name(model: FittedBalls, number: int) -> str:
     """The category of a ball, and which of its balls it is where it has several."""
     label = model.balls_[number].label
     same = [k for k, other in enumerate(model.balls_) if other.label == label]
@@ -169,7 +192,7 @@ def ball_name(model: Any, number: int) -> str:
     return f"{plain(label)}{which}"
 
 
-def _rows_inside(ball: Ball, balls: Sequence[Ball], background: Any) -> np.ndarray:
+def _rows_inside(ball: Ball, balls: Sequence[Ball], background: Background) -> np.ndarray:
     """Numbers of the rows in a ball, of all that any of the balls was fitted to."""
     numbers = [ball.rows[ball.distances <= ball.squared_radius]]
     for other in balls:
@@ -187,7 +210,7 @@ def _surfaces_meet(a: Ball, b: Ball) -> bool:
     return bool(np.linalg.norm(apart) < a.radius + b.radius)
 
 
-def _summary(model: Any, number: int, ball: Ball) -> Summary:
+def _summary(model: FittedBalls, number: int, ball: Ball) -> Summary:
     background = model.background_
     share = float(np.mean(ball.depth(background.X) >= 0.0)) if len(background.rows) else 0.0
     return Summary(
@@ -202,7 +225,7 @@ def _summary(model: Any, number: int, ball: Ball) -> Summary:
     )
 
 
-def _nearest(model: Any, number: int, ball: Ball, wanted: np.ndarray) -> list[Neighbour]:
+def _nearest(model: FittedBalls, number: int, ball: Ball, wanted: np.ndarray) -> list[Neighbour]:
     positions = np.flatnonzero(wanted)
     order = positions[np.argsort(ball.distances[positions], kind="stable")[:_NEAREST]]
     return [
@@ -216,7 +239,7 @@ def _nearest(model: Any, number: int, ball: Ball, wanted: np.ndarray) -> list[Ne
     ]
 
 
-def _features(model: Any, number: int, ball: Ball) -> list[FeatureRow]:
+def _features(model: FittedBalls, number: int, ball: Ball) -> list[FeatureRow]:
     """Features of one ball, those whose other rows are seldom in the inside's range first."""
     background = model.background_
     is_inside = ball.kinds == RARE

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.ball_problem import Points
-from rareclass.hyperball.description import ball_name
+from rareclass.hyperball.description import FittedBalls, ball_name
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED
 from rareclass.hyperball.spaces import InputSpace
 
@@ -52,7 +52,7 @@ class BallPicture(NamedTuple):
 _ITERATIONS = 50
 
 
-def take_picture(model: Any, number: int) -> BallPicture:
+def take_picture(model: FittedBalls, number: int) -> BallPicture:
     """Project the rows around a ball on a plane through its centre.
 
     Of a ball without a kernel among two features the plane is theirs. Of others the first axis
@@ -61,7 +61,7 @@ def take_picture(model: Any, number: int) -> BallPicture:
     """
     if not 0 <= number < len(model.balls_):
         raise ValueError(f"ball={number!r}: there are balls 0 to {len(model.balls_) - 1}.")
-    ball: Ball = model.balls_[number]
+    ball = model.balls_[number]
     background = model.background_
     far = np.flatnonzero(~np.isin(background.rows, ball.rows))
     near_points = ball.space.points(ball.X)
@@ -99,7 +99,9 @@ def _inside_or_out(inside: np.ndarray) -> np.ndarray:
     return np.where(inside, UNLABELLED_INSIDE, UNLABELLED_OUTSIDE)
 
 
-def _plane(model: Any, ball: Ball, near: Points, far: Points) -> tuple[np.ndarray, tuple[str, str]]:
+def _plane(
+    model: FittedBalls, ball: Ball, near: Points, far: Points
+) -> tuple[np.ndarray, tuple[str, str]]:
     """Two orthonormal axes, shape (p, 2), and their names."""
     p = len(ball.center)
     if isinstance(ball.space, InputSpace) and p <= 2:

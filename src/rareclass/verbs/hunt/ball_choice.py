@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rareclass.findings import Finding
 from rareclass.rows import LabelledRows
 from rareclass.verbs.hunt.table import HuntLabels
 from rareclass.verbs.warning_notes import warnings_as
+
+if TYPE_CHECKING:
+    from rareclass.hyperball import RACH, RACHCV
 
 # Fewer labelled rows of a kind, and there are none to hold out.
 LEAST_TO_HOLD_OUT = 2
@@ -79,7 +82,7 @@ def can_hold_out(labels: HuntLabels) -> bool:
 
 def fit_balls(
     points: LabelledRows, labels: HuntLabels, settings: HuntSettings, notes: list[str]
-) -> tuple[Any, HeldOutF1 | None, str]:
+) -> "tuple[RACH, HeldOutF1 | None, str]":
     """Fit balls to the encoded rows, and add what the user should know to the notes.
 
     Returns the fitted RACH; how good it is on rows held out, None where there were too few; and how
@@ -110,7 +113,7 @@ def _choose(
     settings: HuntSettings,
     common: dict[str, Any],
     notes: list[str],
-) -> tuple[Any, HeldOutF1]:
+) -> "tuple[RACH, HeldOutF1]":
     """Choose among shapes and prices by the F1 of held-out labelled rows."""
     notes_of: dict[str | None, list[str]] = {}
     kernels = settings.kernels
@@ -138,7 +141,7 @@ def _search(
     settings: HuntSettings,
     common: dict[str, Any],
     notes_of: dict[str | None, list[str]],
-) -> Any:
+) -> "RACHCV":
     """Choose prices and width for one shape."""
     from rareclass.hyperball import RACHCV
 
@@ -163,7 +166,7 @@ def _fit_unchosen(
     settings: HuntSettings,
     common: dict[str, Any],
     notes: list[str],
-) -> Any:
+) -> "RACH":
     """Fit with the prices given, or such as make the smallest ball around the cases."""
     from rareclass.hyperball import RACH
 

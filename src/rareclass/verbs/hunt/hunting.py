@@ -1,7 +1,7 @@
 """From a few labelled rows of a table to the rows that belong with them, and why."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from rareclass.rows import LabelledRows, as_source
 from rareclass.verbs.hunt.ball_choice import HeldOutF1, HuntSettings, fit_balls
 from rareclass.verbs.hunt.table import HuntLabels, HuntTable
 from rareclass.verbs.warning_notes import warnings_as
+
+if TYPE_CHECKING:
+    from rareclass.hyperball import RACH
 
 # Where no row was found, or no row could be held out, so many of the nearest are written.
 LEAST_WRITTEN = 100
@@ -48,7 +51,7 @@ class Ranking(NamedTuple):
 class Hunt:
     """What a hunt brought home."""
 
-    model: Any  # the fitted RACH
+    model: "RACH"  # fitted
     encoder: HuntEncoder
     balls: tuple[FoundBall, ...]
     ranking: Ranking  # the rows that are written
@@ -86,7 +89,7 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
         "kernel": "none" if model.kernel is None else model.kernel,
         "C1": float(model.C1),
         "C2": float(model.C2),
-        "width": None if model.kernel is None else float(model.width_),
+        "width": None if model.width_ is None else float(model.width_),
         "margin": float(model.margin),
         "radius_slack": model.radius_slack,
         "by": by,
@@ -104,7 +107,7 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
     return Hunt(model, encoder, balls, kept, members, distances, estimate, chosen, notes)
 
 
-def _distances(model: Any, X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _distances(model: "RACH", X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the distance of some rows to every centre, a block at a time."""
     parts = [
         np.column_stack(
@@ -115,7 +118,7 @@ def _distances(model: Any, X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[
     return np.concatenate(parts)
 
 
-def _rank(model: Any, rows: NDArray[np.int64], distances: NDArray[np.float64]) -> Ranking:
+def _rank(model: "RACH", rows: NDArray[np.int64], distances: NDArray[np.float64]) -> Ranking:
     """Return all unlabelled rows in order."""
     squared_radius = np.array([ball.squared_radius for ball in model.balls_])
     depths = squared_radius - distances**2
@@ -138,7 +141,7 @@ def _first(ranking: Ranking, top: int | None) -> Ranking:
     return Ranking._make(column[:n_kept] for column in ranking)
 
 
-def _members(model: Any, ranking: Ranking) -> tuple[NDArray[np.int64], ...]:
+def _members(model: "RACH", ranking: Ranking) -> tuple[NDArray[np.int64], ...]:
     """Return the rows of each ball."""
     return tuple(
         np.concatenate(
@@ -148,7 +151,7 @@ def _members(model: Any, ranking: Ranking) -> tuple[NDArray[np.int64], ...]:
     )
 
 
-def _found_balls(model: Any, labels: HuntLabels, ranking: Ranking) -> tuple[FoundBall, ...]:
+def _found_balls(model: "RACH", labels: HuntLabels, ranking: Ranking) -> tuple[FoundBall, ...]:
     """Name the balls and count what they hold."""
     values = [str(ball.label) for ball in model.balls_]
     unlabelled = np.zeros(len(labels.y), dtype=bool)
