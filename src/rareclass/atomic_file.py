@@ -47,6 +47,15 @@ def check_not_input(path: Path, option: str, inputs: Mapping[str, Path]) -> None
             raise InputError(f"{option} {path} is {what}.", "Give another name.")
 
 
+def check_not_inside(path: Path, option: str, read: Path) -> None:
+    """Raise `InputError` when `path` would be a part of the table that a folder is."""
+    if read.is_dir() and read.resolve() in path.resolve().parents:
+        raise InputError(
+            f"{option} {path} is inside the folder to be read, and would be a part of its table.",
+            "Choose another folder.",
+        )
+
+
 def flush_to_disk(path: Path) -> None:
     """Return once the file is on the disk and not only in the machine's memory."""
     handle = os.open(path, os.O_RDONLY)

@@ -169,7 +169,13 @@ def test_scores_do_not_become_a_part_of_the_table(
     said = message(
         rareclass("score", fitted / "model.skops", tmp_path / "t", "-o", tmp_path / "t/b/s.csv")
     )
-    assert "is inside the folder to be scored" in said
+    assert "is inside the folder to be read" in said
+    for words in (
+        ("evaluate", fitted / "model.skops", tmp_path / "t", "--json", tmp_path / "t/m.json"),
+        ("hunt", tmp_path / "t", "-t", "fraud", "--rare", "1", "-o", tmp_path / "t/found"),
+    ):
+        assert "is inside the folder to be read" in message(rareclass(*words))
+    assert sorted(path.name for path in (tmp_path / "t").iterdir()) == ["1.csv", "b"]
 
 
 def test_a_stream_of_svmlight_is_refused(tmp_path: Path, rareclass: Run) -> None:

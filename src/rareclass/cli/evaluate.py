@@ -44,12 +44,13 @@ def evaluate(
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
-    from rareclass.atomic_file import check_not_input, check_writable
+    from rareclass.atomic_file import check_not_input, check_not_inside, check_writable
     from rareclass.verbs.model import open_model
 
     character = parse_separator(separator)
     if json_file is not None:
         check_not_input(json_file, "--json", {"the file to be read": data, "the model": model})
+        check_not_inside(json_file, "--json", data)
         check_new(json_file, "--json", overwrite)
         check_writable(json_file, "--json")
     content = open_model(model)

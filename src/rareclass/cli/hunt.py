@@ -116,6 +116,7 @@ def hunt(
 
     Writes the rows, deepest first, what is typical of them, and a picture.
     """
+    from rareclass.atomic_file import check_not_inside
     from rareclass.verbs.hunt.ball_choice import HuntSettings
     from rareclass.verbs.hunt.files import check_folder
     from rareclass.verbs.hunt.table import AskedLabels
@@ -139,6 +140,7 @@ def hunt(
         )
     if share == 0:
         raise InputError("--share 0 leaves nothing to find.", "Give a share such as 0.001.")
+    check_not_inside(out, "--out", data)
     check_folder(out, overwrite)
     asked = AskedLabels(tuple(rare), tuple(cleared or ()), tuple(ignore or ()))
     columns = {"drop": drop or (), "categories": category or (), "keep": keep or ()}

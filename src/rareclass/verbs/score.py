@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rareclass.atomic_file import check_not_input, check_writable, replacing
+from rareclass.atomic_file import check_not_input, check_not_inside, check_writable, replacing
 from rareclass.errors import InputError, name_hint
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, open_table
@@ -85,11 +85,7 @@ def check_score_path(out: Path, data: Path) -> None:
             f"--out {out}: the name must end in .csv or .parquet, which decides the format."
         )
     check_not_input(out, "--out", {"the file to be scored": data})
-    if data.is_dir() and data.resolve() in out.resolve().parents:
-        raise InputError(
-            f"--out {out} is inside the folder to be scored, and would be a part of its table.",
-            "Choose another folder.",
-        )
+    check_not_inside(out, "--out", data)
     check_writable(out)
 
 
