@@ -203,6 +203,7 @@ class FolderSource:
         self._at: dict[str, Any] | None = None
         self._next_growth_check = 0.0
         self._first: Path | None = None  # a file of the format that all must have
+        self._is_mixed = False  # begun by an earlier version, which read several formats
         if position is not None:
             self._go_on(position)
         elif not self._open_next() and not reading.follow:
@@ -241,8 +242,9 @@ class FolderSource:
         self._finished = dict(position["finished"])
         self._reading = self._reading._replace(columns=position["columns"])
         self._at = position["at"]
-        names = [*self._finished, position["current"]]
-        self._first = self._folder / names[0] if names[0] is not None else None
+        names = [name for name in (*self._finished, position["current"]) if name is not None]
+        self._first = self._folder / names[0] if names else None
+        self._is_mixed = len({format_of_name(Path(name)) for name in names}) > 1
         if position["current"] is not None:
             self._open(position["current"], position["at"])
 
@@ -321,7 +323,8 @@ class FolderSource:
             name = path.relative_to(self._folder).as_posix()
             if name != self._name and name not in self._finished and self._is_ready(path):
                 self._first = self._first or path
-                check_one_format(self._first, [path])
+                if not self._is_mixed:
+                    check_one_format(self._first, [path])
                 return name
         return None
 
