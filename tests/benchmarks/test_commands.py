@@ -17,6 +17,7 @@ def command(tmp_path, *words):
     return json.loads(file.read_text())
 
 
+@pytest.mark.thorough
 def test_scale_counts_time_memory_and_passes_and_is_not_repeated(tmp_path, capsys):
     words = ("scale", "--rows", "2000", "--series", "share", "--what", "fit",
              "--memory", "64MiB", "--repeats", "1")  # fmt: skip

@@ -277,6 +277,7 @@ def test_dense_command_on_a_real_set(tmp_path, capsys):
     assert (fit["rows"], fit["positives"]) == (168, [18, 7, 10])
 
 
+@pytest.mark.thorough
 def test_a_stopped_study_goes_on(tmp_path, capsys, monkeypatch, texts):
     monkeypatch.setattr(mibc_tables, "data_folder", lambda: tmp_path)
     perform, calls = mibc_tables.perform, []

@@ -10,6 +10,7 @@ from rareclass.online import CBR
 from real_data import FOLDER, real_file
 
 
+@pytest.mark.thorough
 def test_every_case_has_a_rate_and_memory_a_growth(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(online_speed, "data_folder", lambda: None)
     words = ["--rows", "1500", "--repeats", "1", "--memory-rows", "600", "--folder", str(tmp_path)]

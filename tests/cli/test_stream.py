@@ -278,6 +278,7 @@ def test_the_screen_fits(width: int) -> None:
     assert ("Dropped" in lines[0]) == (width >= 90)
 
 
+@pytest.mark.thorough
 def test_a_dumb_terminal_gets_lines(
     rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

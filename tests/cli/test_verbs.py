@@ -124,7 +124,10 @@ def test_evaluate_prints_and_writes_the_same_numbers(
     assert "Precision" in result.stdout
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize(
+    "separator",
+    [";", "\t", *(pytest.param(one, marks=pytest.mark.thorough) for one in (",", "|"))],
+)
 def test_any_separator_and_compression(
     tmp_path: Path, table: pl.DataFrame, rareclass: Run, separator: str
 ) -> None:

@@ -186,6 +186,7 @@ def test_covariance_error_shrinks_with_rank():
     assert error[2] < 0.6 * error[1]
 
 
+@pytest.mark.thorough
 def test_a_great_rank_is_near_the_full_covariance():
     X, sign = stream(500, 4)
     full, near = begun(OPAUC(), 4), begun(OPAUC(rank=1000), 4)

@@ -277,6 +277,7 @@ def test_containers_and_rows_on_disk_give_the_same_scales(learned, tmp_path):
     np.testing.assert_allclose(again.feature_scales_, learned.feature_scales_, rtol=1e-6)
 
 
+@pytest.mark.thorough
 def test_weights_are_copies_and_order_does_not_matter():
     rng = np.random.default_rng(0)
     few = np.r_[np.flatnonzero(Y), np.flatnonzero(Y == 0)[:200]]
@@ -315,6 +316,7 @@ def test_a_kernel_of_unknown_derivative_is_refused(kernel):
         RankRC(kernel=kernel, feature_scaling="learned").fit(X, Y)
 
 
+@pytest.mark.thorough
 def test_kernels_by_name_select(learned):
     for kernel in ("laplace", "polynomial"):
         model = RankRC(kernel=kernel, lam=2**-6, feature_scaling="learned").fit(X, Y)

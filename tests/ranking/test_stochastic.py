@@ -131,7 +131,7 @@ def test_weights_are_copies_where_all_rows_are_one_batch():
     few = np.r_[0:100, np.flatnonzero(Y)[-6:]]
     weight = np.random.default_rng(0).integers(0, 3, len(few))
     copies = np.repeat(few, weight)
-    kwargs = {"lam": 0.01, "batch_size": 1000, "tol": 1e-8, "max_iter": 60}
+    kwargs = {"lam": 0.01, "batch_size": 1000, "tol": 1e-8, "max_iter": 60, "random_state": 0}
     one = StochasticRankRC(**kwargs).fit(X[few], Y[few], sample_weight=weight)
     other = StochasticRankRC(**kwargs).fit(X[copies], Y[copies])
     np.testing.assert_allclose(one.score_samples(X), other.score_samples(X), atol=1e-5)

@@ -171,6 +171,7 @@ def test_names_are_written_as_they_are(recwarn: pytest.WarningsRecorder) -> None
     assert figure.get_suptitle() == "a $bad$ _name_ \\frac{"
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_in_pyplot_and_matplotlib_is_loaded_late() -> None:
     code = (
         "import sys\n"

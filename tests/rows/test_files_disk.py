@@ -411,6 +411,7 @@ def test_a_part_that_changes_while_reading_is_named(tmp_path, monkeypatch, fault
     refused(lambda: from_parquet(tmp_path, "y"), str(part), words[fault])
 
 
+@pytest.mark.thorough
 def test_huge_row_groups_are_streamed(tmp_path):
     x = np.random.default_rng(0).normal(size=9_000_000).astype(np.float32)
     whole = pa.table({"a": x, "b": x, "y": x > 3})

@@ -230,6 +230,7 @@ def test_what_the_reader_raises_is_raised_in_its_place():
     assert any("items" in str(entry) for entry in caught.traceback)
 
 
+@pytest.mark.thorough
 def test_ctrl_c_ends_the_thread(tmp_path):
     X, y = data()
     parts(tmp_path, X, y)
