@@ -14,8 +14,12 @@ Settings = TypeVar("Settings")
 class FitsRows:
     """Learning from rows wherever they live: what every estimator of tables shares.
 
-    Whoever inherits has ``fit(X, y, sample_weight)``.
+    Whoever inherits has ``fit``.
     """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows in memory."""
+        raise NotImplementedError
 
     def fit_rows(self, rows: LabelledRows) -> Self:
         """Learn from rows that live on disk, or anywhere: the same model as `fit` in memory.
@@ -37,7 +41,7 @@ class FitsRows:
         `score_samples`, `predict` and `transform` take such rows in place of X.
         """
         rows = LabelledRows.to_learn_from(rows)
-        return self.fit(rows, rows.y, rows.sample_weight)  # type: ignore[attr-defined]
+        return self.fit(rows, rows.y, rows.sample_weight)
 
 
 def read_features(estimator: BaseEstimator, X: Any, reset: bool = True) -> RowSource:

@@ -14,6 +14,10 @@ NEAREST = 1e-7
 _ROW, _NUMBER, _INTERRUPTIBLE = 20.0, 1.0, 1e8
 
 
+class NotSeparableError(InputError):
+    """No hyperplane has all rare rows on one side and the majority's mean on the other."""
+
+
 class RareRows(NamedTuple):
     """The rare rows by their inner products, never as a dense matrix of all columns.
 
@@ -155,7 +159,7 @@ class Problem:
 
 def mean_in_hull() -> InputError:
     """What to say where there is no hard margin."""
-    return InputError(
+    return NotSeparableError(
         "The mean of the majority lies within the convex hull of the rare rows, or too near to it "
         "to tell: no hyperplane has all rare rows on one side and the mean on the other, which "
         "C=inf asks for.",

@@ -9,6 +9,7 @@ import numpy as np
 from rareclass.errors import InputError, counted
 from rareclass.memory import size_text
 from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
+from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.preparation import held_whole_bytes
 from rareclass.ranking.rankrc_cv import PAPER_LAMS
 from rareclass.verbs.fit.method import EncodedRows, TableSize, Terms, how_chosen
@@ -65,11 +66,11 @@ class KernelMethod:
             notes.append(f"For the same reason lam was not chosen: {DEFAULT_LAM:g} was taken.")
         return self.lam or DEFAULT_LAM
 
-    def as_chosen(self, model: Any) -> Self:
+    def as_chosen(self, model: KernelMachine) -> Self:
         """The method with the lam of `model`."""
         return replace(self, lam=float(model.lam))
 
-    def facts(self, model: Any, terms: Terms) -> dict[str, Any]:
+    def facts(self, model: KernelMachine, terms: Terms) -> dict[str, Any]:
         """Lam, width, landmarks and how the solver ended."""
         return {
             "lam": float(model.lam),
@@ -79,7 +80,7 @@ class KernelMethod:
             "solver": {"status": model.status_, "iterations": int(model.n_iter_)},
         }
 
-    def summary(self, model: Any, terms: Terms) -> list[str]:
+    def summary(self, model: KernelMachine, terms: Terms) -> list[str]:
         """The lines on landmarks and lam."""
         return [
             f"Landmarks: {counted(len(model.coef_), 'row carries', 'rows carry')} the model",
@@ -87,7 +88,7 @@ class KernelMethod:
             f"{how_chosen(self.lam, terms)}",
         ]
 
-    def lighten(self, model: Any) -> None:
+    def lighten(self, model: KernelMachine) -> None:
         """Drop the whitener: only `transform` needs it, and it would be most of the file."""
         del model.whitener_
 

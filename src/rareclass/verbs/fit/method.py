@@ -1,12 +1,16 @@
 """What training knows of a method: a few verbs, the same for all of them."""
 
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rareclass.estimators.door import FitsRows
 from rareclass.rows import LabelledRows, RowSource
 from rareclass.verbs.targets.target import FoundLabels, Target
+
+Estimator = TypeVar("Estimator", bound=FitsRows)
+Model = TypeVar("Model", bound=FitsRows)
 
 
 class EncodedRows(NamedTuple):
@@ -25,7 +29,7 @@ class EncodedRows(NamedTuple):
         n_rows, n_features = self.X.shape
         return n_rows, n_features
 
-    def fit(self, estimator: Any) -> Any:
+    def fit(self, estimator: Estimator) -> Estimator:
         """Fit an estimator on these rows and their codes.
 
         Rows on disk are closed then: they have no other use, and the next training wants the room.
@@ -60,7 +64,7 @@ class TableSize(NamedTuple):
     is_sparse: bool
 
 
-class Method(Protocol):
+class Method(Protocol[Model]):
     """A way to learn a ranking, with what the user said about its parameters.
 
     A method that was not told its parameter chooses it by cross-validation. The model that it
@@ -84,28 +88,28 @@ class Method(Protocol):
         """Return what to tell the user before it starts; nothing when it will be quick."""
         ...
 
-    def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> Any:
+    def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> Model:
         """Fit a model; what the user should know of it is added to `notes`.
 
         Raises `InputError` when it cannot be fitted in the memory allowed, with the remedy.
         """
         ...
 
-    def as_chosen(self, model: Any) -> "Method":
+    def as_chosen(self, model: Model) -> "Method[Model]":
         """Return this method with the parameter that `model` was fitted with."""
         ...
 
-    def facts(self, model: Any, terms: Terms) -> dict[str, Any]:
+    def facts(self, model: Model, terms: Terms) -> dict[str, Any]:
         """Return what a model file says of the model, as plain data.
 
         `terms` are those of the training that chose the parameter: without folds none was chosen.
         """
         ...
 
-    def summary(self, model: Any, terms: Terms) -> list[str]:
+    def summary(self, model: Model, terms: Terms) -> list[str]:
         """Return the lines that ``rareclass fit`` prints of the model; `terms` as in `facts`."""
         ...
 
-    def lighten(self, model: Any) -> None:
+    def lighten(self, model: Model) -> None:
         """Let go of what no verb needs of a model, in place, before it is saved."""
         ...

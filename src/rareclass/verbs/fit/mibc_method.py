@@ -10,6 +10,7 @@ from rareclass.errors import InputError, counted
 from rareclass.findings import Finding
 from rareclass.memory import size_text
 from rareclass.moments import MIBC, MIBCCV
+from rareclass.moments.dual_problem import NotSeparableError
 from rareclass.moments.mibc_cv import PAPER_CS
 from rareclass.verbs.fit.method import EncodedRows, TableSize, Terms, how_chosen
 from rareclass.verbs.targets.rare_class import RareTarget, rare_target
@@ -59,12 +60,9 @@ class MIBCMethod:
             estimator = self._estimator(covariance, terms, notes)
             with warnings_as(notes, _say):
                 fitted = rows.fit(estimator)
-        except InputError as error:
-            if self.cost != inf:
-                raise
+        except NotSeparableError as error:
             raise InputError(error.message, "Use --cost auto, or a number such as 1.") from error
-        model: MIBC = getattr(fitted, "best_estimator_", fitted)
-        return model
+        return fitted.best_estimator_ if isinstance(fitted, MIBCCV) else fitted
 
     def _estimator(self, covariance: str, terms: Terms, notes: list[str]) -> MIBC | MIBCCV:
         """A search over folds where there are rows for them."""
