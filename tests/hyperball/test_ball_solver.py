@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import ortho_group
@@ -102,8 +102,26 @@ def test_dual_meets_problem_1_whatever_the_rows_and_prices(problem):
     assert_true(problem, solution)
 
 
+# The best centres lie on a narrow ridge across the axes of the grid.
+ON_A_RIDGE = BallProblem(
+    Points(
+        np.array(
+            [
+                [-1.63707949, -0.06084642, -0.02815841, -0.00173591],
+                [1.64779656, -0.00800415, 0.02648523, 0.00263777],
+                [-0.44737055, -0.22195513, -0.02491496, -0.01105775],
+            ]
+        ),
+        np.array([0.15567218, 1.7730702, 0.06555889]),
+    ),
+    np.array([1.0, 1.0, -1.0]),
+    np.array([np.inf, np.inf, 15.0]),
+)
+
+
 @draws(25)
 @given(problems(most=6, prices=[1e-2, 0.3, 1.0, 5.0], scales=(0, 0), offsets=(0.0,)))
+@example(ON_A_RIDGE)
 def test_no_ball_on_a_grid_is_better(problem):
     points = problem.points
     if points.features.shape[1] > 2:

@@ -56,25 +56,36 @@ def dual_of_problem_1(problem, multipliers, origin):
 def problem_1_on_a_grid(problem, half_width, n_grid=41, n_zooms=12):
     """Least objective over centres on a grid about the mean that is made finer about the best one.
 
-    Problem 1 as the paper states it, with the best of all R^2 tried: nothing is known of it.
+    Problem 1 as the paper states it, with the best of all R^2 tried: nothing is known of it. The
+    best centres may lie on a ridge across the axes, along which a simplex goes on from the grid.
     """
     points, signs, price = problem
     X = points.features
-    middle, best = X.mean(axis=0), np.inf
     hard = np.isinf(price)
-    for _ in range(n_zooms):
-        ticks = np.linspace(-half_width, half_width, n_grid)
-        grid = np.stack(np.meshgrid(*[ticks] * X.shape[1]), axis=-1).reshape(-1, X.shape[1])
-        centers = middle + grid
+
+    def least_at(centers):
         distances = ((X[None] - centers[:, None]) ** 2).sum(axis=2) + points.residual
+        least = np.full(len(centers), np.inf)
         for radii in distances.T:  # one of the distances is the best R^2
             over = np.maximum(signs * (distances - radii[:, None]), 0.0)
             values = radii + over[:, ~hard] @ price[~hard]
             values[(over[:, hard] > 1e-12 * (1 + radii[:, None])).any(axis=1)] = np.inf
-            i = int(values.argmin())
-            if values[i] < best:
-                best, middle = values[i], centers[i]
+            least = np.minimum(least, values)
+        return least
+
+    middle, best = X.mean(axis=0), np.inf
+    for _ in range(n_zooms):
+        ticks = np.linspace(-half_width, half_width, n_grid)
+        grid = np.stack(np.meshgrid(*[ticks] * X.shape[1]), axis=-1).reshape(-1, X.shape[1])
+        values = least_at(middle + grid)
+        i = int(values.argmin())
+        if values[i] < best:
+            best, middle = values[i], middle + grid[i]
         half_width *= 0.25
+    for _ in range(3):
+        found = minimize(lambda c: least_at(c[None])[0], middle, method="Nelder-Mead")
+        if found.fun < best:
+            best, middle = found.fun, found.x
     return best, middle
 
 
