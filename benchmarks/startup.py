@@ -1,8 +1,8 @@
 """Seconds until rareclass is usable, in fresh processes: `python -m benchmarks.startup`.
 
 Goals: ``import rareclass`` under 1 s, ``rareclass --help`` and ``--version`` under 0.3 s, scoring
-one row of a table under 1.2 s. One unmeasured run of each goes first, so that byte code is compiled and
-files are in the page cache; the interpreter's own start is measured beside them, and so is
+one row of a table under 1.2 s. One unmeasured run of each goes first, so that byte code is compiled
+and files are in the page cache; the interpreter's own start is measured beside them, and so is
 ``import sklearn.base``, which every scikit-learn estimator needs.
 """
 
