@@ -150,3 +150,9 @@ def test_rows_that_are_all_equal_are_solved_without_a_warning(loss, dtype):
 def test_parameters_of_the_wrong_kind_are_refused_by_name(loss, params, message):
     with pytest.raises(ValueError, match=message):
         make_loss(loss, 0.5, params)
+
+
+@pytest.mark.parametrize("losses", [1, "logistic", []])
+def test_losses_to_choose_from_are_a_list(losses):
+    with pytest.raises(ValueError, match="must be a list of at least one loss"):
+        RankRCCV(losses=losses).fit(X, Y)

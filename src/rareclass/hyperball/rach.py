@@ -213,12 +213,12 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
         settings = settings_of(RACHSettings, self).checked()
         source = read_features(self, X)
         labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
+        settings.check_labels_named(labels.rare)
         return self._fit_survey(labels, survey(settings, source, labels))
 
     def _fit_survey(self, labels: PartialLabels, known: Survey) -> Self:
         """Fit the balls of tasks whose rows were gathered before."""
         settings = settings_of(RACHSettings, self)
-        settings.check_labels_named(labels.rare)
         self.width_ = None
         if self.kernel is not None:
             self.width_ = known.width if self.width == "mean" else float(self.width)

@@ -181,6 +181,7 @@ center_, ...
         settings = settings_of(RACHSettings, self._model(RACH)).checked()
         source = read_features(self, X)
         labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
+        settings.check_labels_named(labels.rare)
         self._check_labels(labels)
         known = survey(settings, source, labels)
         tried = candidates(grid, self.kernel, known)

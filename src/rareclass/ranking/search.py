@@ -120,7 +120,8 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
     def _candidates(self) -> list[LossChoice]:
         if self.losses is None:
             return [LossChoice(self.loss, self.loss_params)]
-        if isinstance(self.losses, str) or not len(self.losses):
+        is_list = isinstance(self.losses, Sequence) and not isinstance(self.losses, str)
+        if not is_list or not len(self.losses):
             raise ValueError(
                 f"losses={self.losses!r} must be a list of at least one loss, or None for `loss`."
             )
