@@ -54,7 +54,8 @@ class ScoredRows(NamedTuple):
 
     def column(self, k: int) -> "ScoredRows":
         """The same rows with the scores of one solution."""
-        return self._replace(held=self.held[:, [k]], majority=self.majority[:, [k]])
+        one = slice(k, k + 1)  # a view: there may be millions of rows
+        return self._replace(held=self.held[:, one], majority=self.majority[:, one])
 
     def joined(self, others: "list[ScoredRows]") -> "ScoredRows":
         """These rows and others of the same target."""
