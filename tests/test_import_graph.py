@@ -33,6 +33,7 @@ ROOMS = (
     ("moments",),
     ("hyperball",),
     ("online",),
+    ("ensemble",),
     ("report",),
     ("verbs",),
     ("streams",),

@@ -1,0 +1,1 @@
+"""Many learners on one table, combined on the scale of their false-positive rates."""

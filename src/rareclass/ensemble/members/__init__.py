@@ -1,0 +1,1 @@
+"""The learners of an ensemble, one a file; `registry` names them."""
