@@ -1,0 +1,89 @@
+"""Forests of scikit-learn: many deep trees, each random in its own way."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rareclass.ensemble.functions.from_scikit_learn import from_forest
+from rareclass.ensemble.functions.tree_sum import TreeSum
+from rareclass.ensemble.members.member import FoldByFold, Size
+from rareclass.rows.memory import count_threads
+
+
+@dataclass(frozen=True)
+class _Forest(FoldByFold):
+    """What both forests have in common: the score is the mean share of rare rows in x's leaves."""
+
+    trees: int = 50
+    least_in_leaf: int = 2
+    most_leaves: int = 4000  # bounds the model of a large table: a leaf takes 29 bytes
+
+    view: ClassVar[str] = "trees"
+    package: ClassVar[str | None] = None
+
+    def _learned(
+        self,
+        kind: Any,
+        features_a_split: float | str,
+        X: Any,
+        is_rare: np.ndarray,
+        weight: np.ndarray | None,
+        seed: int,
+        n_jobs: int,
+    ) -> TreeSum:
+        if is_rare.all() or not is_rare.any():
+            return TreeSum.of([])
+        model = kind(
+            self.trees,
+            max_features=features_a_split,
+            min_samples_leaf=self.least_in_leaf,
+            max_leaf_nodes=self.most_leaves,
+            random_state=seed,
+            n_jobs=count_threads(n_jobs),
+        )
+        model.fit(X, is_rare, sample_weight=weight)
+        return from_forest(model.estimators_)
+
+
+@dataclass(frozen=True)
+class ExtraTrees(_Forest):
+    """Trees of all rows whose splits are the best of random ones, by scikit-learn."""
+
+    features_a_split: float = 0.5  # share of the features that each split may choose from
+
+    name: ClassVar[str] = "extra trees"
+
+    def cost(self, size: Size) -> float:
+        """Every level looks at all rows, once a feature that it may choose."""
+        levels = np.log2(2 + size.n_rows)
+        return self.trees * size.n_rows * levels * (3 + self.features_a_split * size.n_features)
+
+    def learn(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> TreeSum:
+        """The mean share as trees; 0 where there is one class."""
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        kind = ExtraTreesClassifier
+        return self._learned(kind, self.features_a_split, X, is_rare, weight, seed, n_jobs)
+
+
+@dataclass(frozen=True)
+class RandomForest(_Forest):
+    """Trees of bootstraps whose splits are the best of some features, by scikit-learn."""
+
+    name: ClassVar[str] = "random forest"
+
+    def cost(self, size: Size) -> float:
+        """Every level sorts all rows, once a feature that it may choose."""
+        levels = np.log2(2 + size.n_rows)
+        return self.trees * size.n_rows * levels * (3 + 3 * np.sqrt(size.n_features))
+
+    def learn(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> TreeSum:
+        """The mean share as trees; 0 where there is one class."""
+        from sklearn.ensemble import RandomForestClassifier
+
+        return self._learned(RandomForestClassifier, "sqrt", X, is_rare, weight, seed, n_jobs)

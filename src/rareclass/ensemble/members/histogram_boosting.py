@@ -1,0 +1,62 @@
+"""Boosted trees of scikit-learn over histograms."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from rareclass.ensemble.functions.from_scikit_learn import from_histogram_boosting
+from rareclass.ensemble.functions.tree_sum import TreeSum
+from rareclass.ensemble.members.member import FoldByFold, Size
+from rareclass.rows.memory import count_threads
+
+
+@dataclass(frozen=True)
+class HistogramBoosting(FoldByFold):
+    """Trees that each correct the sum of those before, by scikit-learn.
+
+    The number of trees is fixed: with few rare rows, those that a stop would be decided on are
+    missed more. The score is the log odds of the rare class.
+    """
+
+    rounds: int = 150
+    learning_rate: float = 0.05
+    leaves: int = 15
+    least_in_leaf: int = 20
+    l2: float = 0.0
+    features_a_split: float = 1.0  # share of the features that each split may choose from
+
+    name: ClassVar[str] = "histogram boosting"
+    view: ClassVar[str] = "trees"
+    package: ClassVar[str | None] = None
+
+    def cost(self, size: Size) -> float:
+        """Histograms of all rows in the upper levels, and of each leaf's bins."""
+        rows = 40.0 * size.n_rows + size.n_rows * size.n_features
+        return self.rounds * (rows + 700.0 * self.leaves * (size.n_features + 10))
+
+    def learn(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> TreeSum:
+        """The log odds as trees; 0 where there is one class."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        if is_rare.all() or not is_rare.any():
+            return TreeSum.of([])
+        empty = np.isnan(X).all(axis=0)
+        if empty.any():  # has no bins; a constant column has one, and splits nothing either
+            X = np.where(empty, 0.0, X)
+        model = HistGradientBoostingClassifier(
+            max_iter=self.rounds,
+            learning_rate=self.learning_rate,
+            max_leaf_nodes=self.leaves,
+            min_samples_leaf=self.least_in_leaf,
+            l2_regularization=self.l2,
+            max_features=self.features_a_split,
+            early_stopping=False,
+            random_state=seed,
+        )
+        with threadpool_limits(limits=count_threads(n_jobs), user_api="openmp"):
+            model.fit(X, is_rare, sample_weight=weight)
+        return from_histogram_boosting(model)

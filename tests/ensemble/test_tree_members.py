@@ -1,0 +1,137 @@
+"""Members of trees learn from little, rank what can be ranked, and stay within their range."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from draws import draws
+from rareclass.ensemble.functions.tree_sum import TreeSum
+from rareclass.ensemble.members.balanced_forest import BalancedForest
+from rareclass.ensemble.members.forests import ExtraTrees, RandomForest
+from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
+from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
+
+MEMBERS = [
+    HistogramBoosting(rounds=10),
+    ExtraTrees(trees=8),
+    RandomForest(trees=8),
+    BalancedForest(trees=8),
+]
+BY_NAME = pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
+
+
+def folds_of(X, is_rare, weight=None, n_folds=3, **more):
+    fold = np.empty(len(X), int)
+    for rows in (np.flatnonzero(is_rare), np.flatnonzero(~is_rare)):
+        fold[rows] = np.arange(len(rows)) % n_folds
+    return EncodedFolds(X, is_rare, weight, fold, **({"seed": 0, "n_jobs": 1} | more))
+
+
+def a_table(n_rows=600, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 4))
+    X[random.random(X.shape) < 0.05] = np.nan
+    return X, np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) > 2
+
+
+@BY_NAME
+def test_held_out_rows_are_ranked(member):
+    X, is_rare = a_table()
+    (learned,) = member.cross_fit(folds_of(X, is_rare))
+    assert roc_auc_score(is_rare, learned.held_out) > 0.9
+    assert len(learned.functions) == 3
+    assert roc_auc_score(is_rare, TreeSum.mean_of(learned.functions).scores(X)) > 0.95
+
+
+@BY_NAME
+def test_the_same_seed_gives_the_same_answer_in_any_number_of_threads(member):
+    X, is_rare = a_table()
+    scores = [
+        member.cross_fit(folds_of(X, is_rare, n_jobs=n_jobs))[0].held_out for n_jobs in (1, 2)
+    ]
+    np.testing.assert_allclose(*scores, rtol=1e-10)
+
+
+@st.composite
+def hard_tables(draw):
+    """One column, constant columns, duplicates, missing columns, one or two rare rows to learn."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, d = draw(st.integers(9, 60)), draw(st.integers(1, 3))
+    X = random.normal(size=(n, d)).round(draw(st.sampled_from([0, 9])))
+    kind = draw(st.sampled_from(["plain", "constant", "missing", "holes"]))
+    if kind == "holes":
+        X[random.random(X.shape) < 0.5] = np.nan
+    elif kind != "plain":
+        X[:, 0] = 7.0 if kind == "constant" else np.nan
+    if draw(st.booleans()):
+        X[n // 2 :] = X[: n - n // 2]
+    is_rare = np.zeros(n, bool)
+    is_rare[random.permutation(n)[: draw(st.integers(2, 4))]] = True
+    weight = None if draw(st.booleans()) else 1.0 + random.integers(0, 50, n)
+    return X, is_rare, weight
+
+
+@BY_NAME
+@given(table=hard_tables())
+@draws(20)
+def test_hardly_anything_to_learn_from(member, table):
+    member = replace(member, **{"rounds" if hasattr(member, "rounds") else "trees": 3})
+    (learned,) = member.cross_fit(folds_of(*table, n_folds=2))
+    assert np.isfinite(learned.held_out).all()
+
+
+@BY_NAME
+def test_a_training_part_of_one_class_has_no_opinion(member):
+    X, _ = a_table(50)
+    function = member.learn(X, np.zeros(50, bool), None, 0, 1)
+    np.testing.assert_array_equal(function.scores(X), np.zeros(50))
+
+
+@BY_NAME
+def test_weights_put_a_thinned_majority_back(member):
+    """Scores follow the weights: far heavier rare rows raise the score of what is near them."""
+    if isinstance(member, BalancedForest):
+        pytest.skip("balances the classes whatever they weigh")
+    X, is_rare = a_table()
+    light = member.learn(X, is_rare, None, 0, 1).scores(X).mean()
+    heavy = member.learn(X, is_rare, np.where(is_rare, 50.0, 1.0), 0, 1).scores(X).mean()
+    assert heavy > light
+
+
+def test_balanced_bootstraps_are_drawn_by_weight():
+    """Majority rows without weight are drawn by no tree."""
+    X = np.repeat([[0.0], [1.0], [2.0]], 100, axis=0)
+    is_rare = X[:, 0] == 1.0
+    weight = np.where(X[:, 0] == 2.0, 0.0, 1.0)
+    function = BalancedForest(trees=5).learn(X, is_rare, weight, 0, 1)
+    assert function.scores(np.array([[0.0], [1.0], [2.0]])).tolist() == [0.0, 1.0, 1.0]
+
+
+@BY_NAME
+def test_a_number_far_outside_scores_like_the_end_of_the_range(member):
+    X, is_rare = a_table()
+    function = member.learn(X, is_rare, None, 0, 1)
+    for far, end in ((1e30, np.nanmax(X, axis=0)), (-1e30, np.nanmin(X, axis=0))):
+        for j in range(X.shape[1]):
+            row, at_end = X[:20].copy(), X[:20].copy()
+            row[:, j], at_end[:, j] = far, end[j]
+            np.testing.assert_array_equal(function.scores(row), function.scores(at_end))
+
+
+@BY_NAME
+def test_time_that_ran_out_is_said_between_folds(member):
+    def check():
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        member.cross_fit(folds_of(*a_table(60), check=check))
+
+
+@BY_NAME
+def test_more_rows_and_more_columns_cost_more(member):
+    costs = [member.cost(Size(*size)) for size in ((1000, 50, 5), (9000, 450, 5), (9000, 450, 50))]
+    assert 0 < costs[0] < costs[1] < costs[2]

@@ -1,0 +1,125 @@
+"""A sum of trees scores each row with the values of its leaves, as walking through them does."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from draws import draws
+from rareclass.ensemble.functions._tree_sum_jit import MOST_MASKED_LEAVES
+from rareclass.ensemble.functions.float32_thresholds import before_rounding, below_float32
+from rareclass.ensemble.functions.tree_sum import Tree, TreeSum
+
+N_FEATURES = 3
+
+
+def random_tree(random, n_leaves):
+    """Leaves of a growing tree are split at random; nodes are numbered as they are made."""
+    n = 2 * n_leaves - 1
+    left, right = np.full(n, -1), np.full(n, -1)
+    leaves = [0]
+    for made in range(1, n, 2):
+        node = leaves.pop(random.integers(len(leaves)))
+        left[node], right[node] = random.permutation([made, made + 1])
+        leaves += [made, made + 1]
+    return Tree(
+        random.integers(N_FEATURES, size=n),
+        random.integers(-3, 4, size=n) / 2,
+        left,
+        right,
+        random.random(n) < 0.5,
+        random.normal(size=n),
+    )
+
+
+def walked(tree, x):
+    node = 0
+    while tree.left[node] >= 0:
+        value = x[tree.feature[node]]
+        if np.isnan(value):
+            goes_left = tree.missing_goes_left[node]
+        else:
+            goes_left = value <= tree.threshold[node]
+        node = (tree.left if goes_left else tree.right)[node]
+    return tree.value[node]
+
+
+def random_rows(random, n_rows, missing=0.1):
+    X = random.integers(-4, 5, size=(n_rows, N_FEATURES)) / 2  # ties with the thresholds
+    X[random.random(X.shape) < missing] = np.nan
+    return X
+
+
+leaf_counts = st.lists(
+    st.sampled_from([1, 2, 3, 15, MOST_MASKED_LEAVES, MOST_MASKED_LEAVES + 1, 150]), max_size=5
+)
+
+
+@given(leaf_counts, st.integers(0, 2**32), st.sampled_from([0.0, 0.2]))
+@draws(100)
+def test_scores_are_the_values_of_leaves(counts, seed, missing):
+    random = np.random.default_rng(seed)
+    trees = [random_tree(random, count) for count in counts]
+    X = random_rows(random, 70, missing)
+    expected = [2.5 + sum(walked(tree, x) for tree in trees) for x in X]
+    np.testing.assert_allclose(TreeSum.of(trees, 2.5).scores(X), expected, atol=1e-12)
+
+
+def test_rows_one_by_one_in_blocks_and_in_threads_score_the_same():
+    random = np.random.default_rng(0)
+    function = TreeSum.of([random_tree(random, count) for count in (2, 40, 64, 90, 300)])
+    X = random_rows(random, 9001)
+    whole = function.scores(X)
+    np.testing.assert_array_equal(whole, function.scores(X, n_jobs=2))
+    np.testing.assert_array_equal(whole[4090:4100], function.scores(X[4090:4100]))
+    np.testing.assert_array_equal(whole[:1], function.scores(X[:1]))
+    assert function.scores(X[:0]).shape == (0,)
+
+
+def test_rows_may_be_sparse_or_of_float32_or_stored_by_column():
+    random = np.random.default_rng(0)
+    function = TreeSum.of([random_tree(random, count) for count in (10, 90)])
+    X = random_rows(random, 50)
+    expected = function.scores(X)
+    for other in (sparse.csr_array(X), X.astype(np.float32), np.asfortranarray(X)):
+        np.testing.assert_array_equal(function.scores(other), expected)
+
+
+@given(st.lists(leaf_counts, min_size=1, max_size=3), st.integers(0, 2**32))
+@draws(20)
+def test_mean_of_functions_scores_their_mean(counts, seed):
+    random = np.random.default_rng(seed)
+    functions = [
+        TreeSum.of([random_tree(random, count) for count in each], random.normal())
+        for each in counts
+    ]
+    X = random_rows(random, 30)
+    expected = np.mean([function.scores(X) for function in functions], axis=0)
+    np.testing.assert_allclose(TreeSum.mean_of(functions).scores(X), expected, atol=1e-12)
+
+
+def test_a_model_file_knows_no_other_type():
+    skops = pytest.importorskip("skops.io")
+    random = np.random.default_rng(0)
+    function = TreeSum.of([random_tree(random, 5)], np.float64(1.5))
+    saved = skops.dumps(function)
+    (own,) = skops.get_untrusted_types(data=saved)
+    assert own.endswith("TreeSum")
+    X = random_rows(random, 10)
+    loaded = skops.loads(saved, trusted=[own])
+    np.testing.assert_array_equal(loaded.scores(X), function.scores(X))
+
+
+@given(st.floats(-1e38, 1e38) | st.floats(-(2.0**120), 2.0**120, width=32), st.integers(-3, 3))
+@draws(200)
+def test_thresholds_before_rounding_split_as_after_it(threshold, steps):
+    with np.errstate(over="ignore"):
+        near = np.float32(threshold)
+        half_way = (float(near) + float(np.nextafter(near, np.float32(np.inf)))) / 2
+    for x in (threshold, half_way, float(near)):
+        for _ in range(abs(steps)):
+            x = float(np.nextafter(x, np.inf if steps > 0 else -np.inf))
+        rounded = np.float32(x)
+        assert (x <= before_rounding(np.array([threshold]))[0]) == (float(rounded) <= threshold)
+        assert (x <= below_float32(np.array([near]))[0]) == (rounded < near)
