@@ -1,0 +1,265 @@
+"""Numbers made comparable and bounded: none is ever farther out than those of training."""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+from sklearn.base import BaseEstimator
+
+from rareclass.encoding._bounded_numbers_jit import interpolate_columns
+
+How = Literal["quantiles", "asinh", "clipped"]
+HOWS: tuple[How, ...] = ("quantiles", "asinh", "clipped")
+
+MOST_KNOTS = 512
+# Ranks from 0 to 1 are brought into this much of the unit interval: quantiles within +-2.58. The
+# order of all values is kept, which cutting the ranks off would not do.
+_RANK_MARGIN = 0.005
+_IQR_OF_NORMAL = 1.3489795003921634
+_BLOCK_ROWS = 4096
+
+Floats = NDArray[np.float64]
+
+
+class NumberSummaries(NamedTuple):
+    """What the three ways of bounding need of the training columns: arrays of shape (n_columns,).
+
+    Knots are values of a column in increasing order and their ranks (the share of rows below plus
+    half of those equal), those of column j in ``[starts[j]:starts[j + 1]]``.
+    """
+
+    low: Floats
+    high: Floats
+    median: Floats
+    spread: Floats
+    mean: Floats
+    deviation: Floats
+    knots: Floats
+    ranks: Floats
+    starts: NDArray[np.int64]
+
+
+def summarise_numbers(X: Floats, weight: Floats | None = None) -> NumberSummaries:
+    """Sort every column once and keep what bounding needs of it.
+
+    X: (n_rows, n_columns), NaN where missing; weight: (n_rows,), as copies. Time: a sort a column.
+    """
+    columns = [_summary(*distinct_values(X[:, j], weight)) for j in range(X.shape[1])]
+    plain = np.array([column[0] for column in columns], np.float64).reshape(-1, 6)
+    sizes = [len(column[1]) for column in columns]
+    low, high, median, spread, mean, deviation = plain.T
+    return NumberSummaries(
+        low,
+        high,
+        median,
+        spread,
+        mean,
+        deviation,
+        knots=np.concatenate([np.empty(0), *(column[1] for column in columns)]),
+        ranks=np.concatenate([np.empty(0), *(column[2] for column in columns)]),
+        starts=np.append(0, np.cumsum(sizes, dtype=np.int64)),
+    )
+
+
+def distinct_values(x: Floats, weight: Floats | None = None) -> tuple[Floats, Floats]:
+    """The distinct numbers of a column that are not missing, increasing, and their weights."""
+    kept = ~np.isnan(x)
+    if weight is not None:
+        kept &= weight > 0
+        x, weight = x[kept], weight[kept]
+        order = np.argsort(x, kind="stable")
+        x, weight = x[order], weight[order]
+    else:
+        x = np.sort(x[kept])
+    first = np.flatnonzero(np.append(True, x[1:] != x[:-1])) if len(x) else np.empty(0, np.intp)
+    if weight is None:
+        return x[first], np.diff(np.append(first, len(x))).astype(np.float64)
+    return x[first], np.add.reduceat(weight, first) if len(first) else np.empty(0)
+
+
+def weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
+    """The quantile of increasing distinct values, a weight being so many copies.
+
+    It is the least value at or below which at least `share` of the weight lies, and midway to the
+    next where that is `share` exactly: at a half, the usual median.
+    """
+    below = np.cumsum(weight)
+    target = share * below[-1]
+    tolerance = 1e-12 * below[-1]
+    here = min(int(np.searchsorted(below, target - tolerance)), len(values) - 1)
+    if abs(below[here] - target) <= tolerance and here + 1 < len(values):
+        return float(values[here] / 2 + values[here + 1] / 2)
+    return float(values[here])
+
+
+def _summary(values: Floats, weight: Floats) -> tuple[list[float], Floats, Floats]:
+    """Low, high, median, spread, mean and deviation of a column; knots; ranks of the knots."""
+    if len(values) == 0:
+        return [0.0, 0.0, 0.0, 1.0, 0.0, 1.0], np.zeros(1), np.full(1, 0.5)
+    total = weight.sum()
+    median = weighted_quantile(values, weight, 0.5)
+    mean = median + float(weight @ (values - median)) / total
+    deviation = float(np.sqrt(weight @ (values - mean) ** 2 / total))
+    numbers = [values[0], values[-1], median, _spread(values, weight, median), mean]
+    ranks = (np.cumsum(weight) - weight / 2) / total
+    kept = _knots_among(ranks)
+    return [*numbers, deviation or 1.0], values[kept], ranks[kept]
+
+
+def _spread(values: Floats, weight: Floats, median: float) -> float:
+    """Interquartile range, as a normal's deviation; where it is 0, the median of how far those
+    values are from the median that are not the median; 1 for a column that is always the same.
+    """
+    low, high = (weighted_quantile(values, weight, share) for share in (0.25, 0.75))
+    if high > low:
+        return (high - low) / _IQR_OF_NORMAL
+    apart = np.abs(values - median)
+    order = np.argsort(apart, kind="stable")
+    order = order[apart[order] > 0]
+    return weighted_quantile(apart[order], weight[order], 0.5) if len(order) else 1.0
+
+
+def _knots_among(ranks: Floats) -> NDArray[np.intp]:
+    """Which distinct values are knots: all, or some even in rank and some even in quantile."""
+    if len(ranks) <= MOST_KNOTS:
+        return np.arange(len(ranks))
+    half = MOST_KNOTS // 2
+    even = np.linspace(ranks[0], ranks[-1], half)
+    # The tails, where rare rows may be, are drawn finer than by their share of rows.
+    first, last = _quantile_of_normal(ranks[[0, -1]])
+    tails = np.linspace(first, last, half)
+    tails = (ndtr(tails) - _RANK_MARGIN) / (1.0 - 2.0 * _RANK_MARGIN)
+    wanted = np.concatenate([even, np.clip(tails, ranks[0], ranks[-1])])
+    found = np.minimum(np.searchsorted(ranks, wanted), len(ranks) - 1)
+    return np.unique(np.concatenate([found, [0, len(ranks) - 1]]))
+
+
+def _quantile_of_normal(ranks: Floats) -> Floats:
+    """Ranks from 0 to 1 as normal quantiles between -2.58 and 2.58."""
+    return np.asarray(ndtri(_RANK_MARGIN + (1.0 - 2.0 * _RANK_MARGIN) * ranks))
+
+
+class BoundedNumbers(BaseEstimator):
+    """Brings numbers to mean 0 and variance 1, in one of three ways, and bounds them.
+
+    A column x of training becomes, then standardised on the rows that are not missing:
+
+    - "quantiles": the normal quantile of its rank, from -2.58 to 2.58, linear between at most 512
+      values; equal numbers share the middle one of their ranks;
+    - "asinh": ``asinh((x - median) / spread)``, linear within the bulk of the column and
+      logarithmic beyond; the spread is the interquartile range in a normal's deviations or,
+      where that is 0, the median of the distances from the median that are not 0;
+    - "clipped": x.
+
+    A number beyond those of training becomes exactly what the nearest of training is. NaN stays
+    NaN. A column that is always the same, or always missing, becomes 0.
+
+    Parameters
+    ----------
+    how : {"quantiles", "asinh", "clipped"}
+
+    Attributes
+    ----------
+    low_, high_ : ndarray of shape (n_columns,)
+        Range of training.
+    typical_ : ndarray of shape (n_columns,)
+        What the median of training becomes.
+
+    Notes
+    -----
+    A weight of k is k copies. Time: a sort a column at fit; about 20 to 50 ns a number after.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bounded = BoundedNumbers("asinh").fit(np.array([[0.0], [1.0], [2.0], [3.0], [100.0]]))
+    >>> bounded.transform(np.array([[100.0], [1e30], [np.nan]])).ravel()
+    array([1.92392863, 1.92392863,        nan])
+    """
+
+    def __init__(self, how: str = "quantiles") -> None:
+        self.how = how
+
+    def fit(
+        self, X: Floats, weight: Floats | None = None, summaries: NumberSummaries | None = None
+    ) -> "BoundedNumbers":
+        """Learn from columns; `summaries` are those of these rows, where they are at hand."""
+        self.fit_transform(X, weight, summaries)
+        return self
+
+    def fit_transform(
+        self, X: Floats, weight: Floats | None = None, summaries: NumberSummaries | None = None
+    ) -> Floats:
+        """Learn from columns and return them bounded: (n_rows, n_columns), C order."""
+        if self.how not in HOWS:
+            raise ValueError(f"how={self.how!r} must be one of {', '.join(map(repr, HOWS))}.")
+        X = np.asarray(X, np.float64)
+        found = summarise_numbers(X, weight) if summaries is None else summaries
+        self.low_, self.high_, self.median_ = found.low, found.high, found.median
+        self.centre_ = found.mean if self.how == "clipped" else found.median
+        self.spread_ = found.deviation if self.how == "clipped" else found.spread
+        if self.how == "quantiles":
+            self.knots_, self.starts_ = found.knots, found.starts
+            self.heights_ = _quantile_of_normal(found.ranks)
+        self.mean_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        bounded = self.transform(X)
+        self._standardise(bounded, weight)
+        self.typical_ = self.transform(found.median[None, :])[0]
+        return bounded
+
+    def transform(self, X: Floats) -> Floats:
+        """Columns bounded: (n_rows, n_columns), C order."""
+        X = np.asfortranarray(X, np.float64)
+        out = np.empty(X.shape)
+        if self.how == "quantiles":
+            knots = (self.knots_, self.heights_, self.starts_)
+            interpolate_columns(X, *knots, self.mean_, self.scale_, out)
+            return out
+        for begin in range(0, len(X), _BLOCK_ROWS):
+            rows = slice(begin, begin + _BLOCK_ROWS)
+            block = out[rows]
+            np.clip(X[rows], self.low_, self.high_, out=block)
+            block -= self.centre_
+            block /= self.spread_
+            if self.how == "asinh":
+                np.arcsinh(block, out=block)
+            block -= self.mean_
+            block /= self.scale_
+        return out
+
+    def n_outside(self, X: Floats) -> NDArray[np.int64]:
+        """Of each column, how many numbers are beyond those of training: (n_columns,)."""
+        X = np.asarray(X, np.float64)
+        with np.errstate(invalid="ignore"):
+            return np.count_nonzero((self.low_ > X) | (self.high_ < X), axis=0)
+
+    def _standardise(self, bounded: Floats, weight: Floats | None) -> None:
+        """Find mean and deviation of the bounded rows, and bring the rows to 0 and 1."""
+        self.mean_, deviation = _moments(bounded, weight)
+        constant = (self.low_ == self.high_) | (deviation <= 0)
+        self.scale_ = np.where(constant, 1.0, deviation)
+        bounded -= self.mean_
+        bounded /= self.scale_
+
+
+def _moments(X: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
+    """Mean and deviation of each column where it is not NaN: 0 and 0 for one that always is."""
+    total = np.full(X.shape[1], np.finfo(np.float64).tiny)
+    mean = np.zeros(X.shape[1])
+    for block, shares in _blocks(X, weight):
+        total += (shares[:, None] * ~np.isnan(block)).sum(axis=0)
+        mean += shares @ np.nan_to_num(block)
+    mean /= total
+    variance = np.zeros(X.shape[1])
+    for block, shares in _blocks(X, weight):
+        variance += shares @ np.nan_to_num(block - mean) ** 2
+    return mean, np.sqrt(variance / total)
+
+
+def _blocks(X: Floats, weight: Floats | None) -> Iterator[tuple[Floats, Floats]]:
+    for begin in range(0, len(X), _BLOCK_ROWS):
+        block = X[begin : begin + _BLOCK_ROWS]
+        rows = slice(begin, begin + _BLOCK_ROWS)
+        yield block, np.ones(len(block)) if weight is None else weight[rows]

@@ -1,0 +1,226 @@
+"""Views of a typed table: the numbers that each kind of member learns from."""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from rareclass.encoding.bounded_numbers import HOWS, BoundedNumbers
+from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
+from rareclass.encoding.typed_table import TypedTable
+
+Floats = NDArray[np.float64]
+Numbers = Literal["quantiles", "asinh", "clipped", "raw"]
+
+# Values of a category that get a column each: for distances and linear parts; for trees.
+MOST_VALUES_BOUNDED = 20
+MOST_VALUES_RAW = 10
+# A category that nearly always has the same value is not stretched to variance 1 altogether: two
+# rows that differ in it are at most as far apart as if every fifth pair of rows differed.
+_LEAST_DIFFERING = 0.2
+# Log-odds that vary less than this say next to nothing and are not stretched.
+_LEAST_DEVIATION = 0.25
+
+
+class _Block(NamedTuple):
+    """Some features of a view: their values, names and the table's columns that they are of."""
+
+    values: Floats
+    names: list[str]
+    sources: list[int]
+
+
+class DenseView(BaseEstimator):
+    """A table as a matrix of float64.
+
+    Bounded numbers ("quantiles", "asinh", "clipped"; see `BoundedNumbers`), for distances and
+    linear parts: each column counts about as much as one number of variance 1, whose squared
+    distance between two rows is 2 on average. A missing number is the median, with a marker where
+    training had missing ones. A category is the indicators of its 20 commonest values, its
+    log-odds, and the log of its count where it has more values. Dates are what recurs in them.
+
+    Raw numbers ("raw"), for trees: as they are, within the range of training, NaN where missing.
+    Categories are indicators of 10 values, log-odds and log counts.
+
+    In both, a number beyond those of training becomes what the nearest of training is.
+
+    Parameters
+    ----------
+    numbers : {"quantiles", "asinh", "clipped", "raw"}
+
+    Attributes
+    ----------
+    feature_names_ : list of str
+    source_column_ : ndarray of int of shape (n_features,)
+        The table's column that each feature comes from.
+    """
+
+    def __init__(self, numbers: str = "quantiles") -> None:
+        self.numbers = numbers
+
+    def fit_transform(
+        self,
+        table: TypedTable | EncodedTable,
+        y: NDArray[np.bool_],
+        weight: Floats | None = None,
+        fold: NDArray[np.integer] | None = None,
+        statistics: TableStatistics | None = None,
+    ) -> Floats:
+        """Learn from the rows and return them: (n_rows, n_features), C order.
+
+        What looks at y is that of the other folds. With `statistics`, which views may share,
+        `table` is what their ``fit_encode`` returned.
+        """
+        if self.numbers not in (*HOWS, "raw"):
+            allowed = ", ".join(map(repr, (*HOWS, "raw")))
+            raise ValueError(f"numbers={self.numbers!r} must be one of {allowed}.")
+        if isinstance(table, EncodedTable):
+            if statistics is None:
+                raise ValueError("an encoded table needs the statistics that encoded it.")
+            self.statistics_, encoded = statistics, table
+        else:
+            self.statistics_ = TableStatistics()
+            encoded = self.statistics_.fit_encode(table, y, weight, fold)
+        if self.numbers != "raw":
+            self._fit_bounded(encoded, weight)
+        blocks = self._blocks(encoded)
+        self.feature_names_ = [name for block in blocks for name in block.names]
+        self.source_column_ = np.array(
+            [source for block in blocks for source in block.sources], np.int64
+        )
+        return _joined(blocks, encoded.n_rows)
+
+    def transform(self, table: TypedTable | EncodedTable) -> Floats:
+        """Rows as a matrix: (n_rows, n_features), C order."""
+        if isinstance(table, TypedTable):
+            table = self.statistics_.encode(table)
+        return _joined(self._blocks(table), table.n_rows)
+
+    def outside(self, table: TypedTable) -> dict[str, int]:
+        """As `TableStatistics.outside`: cells of each column unlike any of training."""
+        return self.statistics_.outside(table)
+
+    def _fit_bounded(self, encoded: EncodedTable, weight: Floats | None) -> None:
+        statistics = self.statistics_
+        self.bounded_ = BoundedNumbers(self.numbers)
+        self.bounded_.fit(encoded.numbers, weight, statistics.summaries)
+        self.cycles_ = BoundedNumbers("clipped").fit(encoded.cycles, weight)
+        self.log_odds_ = _Columns().fit(encoded.log_odds, weight)
+        self.log_counts_ = _Columns().fit(encoded.log_counts, weight)
+        shares = np.ones(encoded.n_rows) if weight is None else weight
+        self.missing_share_ = shares @ np.isnan(encoded.numbers) / shares.sum()
+
+    def _blocks(self, encoded: EncodedTable) -> list[_Block]:
+        if self.numbers == "raw":
+            return [self._raw_numbers(encoded), *self._raw_categories(encoded)]
+        return [self._bounded_numbers(encoded), *self._bounded_categories(encoded)]
+
+    def _raw_numbers(self, encoded: EncodedTable) -> _Block:
+        known = self.statistics_
+        numbers = np.clip(encoded.numbers, known.low_, known.high_)
+        return _Block(
+            np.hstack([numbers, encoded.cycles]),
+            known.number_names_ + known.cycle_names_,
+            known.number_sources_ + known.cycle_sources_,
+        )
+
+    def _raw_categories(self, encoded: EncodedTable) -> list[_Block]:
+        blocks = [self._indicators(encoded, k, MOST_VALUES_RAW) for k in range(len(encoded.codes))]
+        many = self._with_many_values(MOST_VALUES_RAW)
+        return [
+            *blocks,
+            self._named(encoded.log_odds, list(range(len(encoded.codes))), "log-odds"),
+            self._named(encoded.log_counts[:, many], many, "log count"),
+        ]
+
+    def _bounded_numbers(self, encoded: EncodedTable) -> _Block:
+        known = self.statistics_
+        numbers = self.bounded_.transform(encoded.numbers)
+        missing = np.isnan(numbers)
+        marked = np.flatnonzero(known.has_missing_)
+        np.copyto(numbers, self.bounded_.typical_, where=missing)
+        share = self.missing_share_[marked]
+        deviation = np.sqrt(np.maximum(share * (1 - share), _LEAST_DIFFERING / 2))
+        markers = (missing[:, marked] - share) / deviation
+        cycles = np.nan_to_num(self.cycles_.transform(encoded.cycles), copy=False)
+        return _Block(
+            np.hstack([numbers, markers, cycles]),
+            known.number_names_
+            + [f"{known.number_names_[k]} is missing" for k in marked]
+            + known.cycle_names_,
+            known.number_sources_
+            + [known.number_sources_[k] for k in marked]
+            + known.cycle_sources_,
+        )
+
+    def _bounded_categories(self, encoded: EncodedTable) -> list[_Block]:
+        many = self._with_many_values(MOST_VALUES_BOUNDED)
+        blocks = [self._scaled_indicators(encoded, k) for k in range(len(encoded.codes))]
+        log_odds = self.log_odds_.transform(encoded.log_odds)
+        log_counts = self.log_counts_.transform(encoded.log_counts)
+        return [
+            *blocks,
+            self._named(log_odds, list(range(len(encoded.codes))), "log-odds"),
+            self._named(log_counts[:, many], many, "log count"),
+        ]
+
+    def _with_many_values(self, most: int) -> list[int]:
+        weights = self.statistics_.level_weights_
+        return [k for k, weight in enumerate(weights) if np.count_nonzero(weight) > most]
+
+    def _named(self, values: Floats, categories: list[int], what: str) -> _Block:
+        known = self.statistics_
+        return _Block(
+            values,
+            [f"{known.category_names_[k]}: {what}" for k in categories],
+            [known.category_sources_[k] for k in categories],
+        )
+
+    def _shown_levels(self, category: int, most: int) -> NDArray[np.intp]:
+        """The commonest levels, which get a column each; of two the rarer one says it all."""
+        weight = self.statistics_.level_weights_[category]
+        n_shown = min(most, int(np.count_nonzero(weight)))
+        shown = np.argsort(-weight, kind="stable")[:n_shown]
+        return shown[1:] if n_shown <= 2 else shown
+
+    def _indicators(self, encoded: EncodedTable, category: int, most: int) -> _Block:
+        """0 and 1 for each of the commonest levels."""
+        known = self.statistics_
+        shown = self._shown_levels(category, most)
+        values = (encoded.codes[category][:, None] == shown).astype(np.float64)
+        name = known.category_names_[category]
+        names = [f"{name} = {known.level_name(category, level)}" for level in shown]
+        return _Block(values, names, [known.category_sources_[category]] * len(shown))
+
+    def _scaled_indicators(self, encoded: EncodedTable, category: int) -> _Block:
+        """Indicators centred, so scaled that two rows' squared distance is 2 on average."""
+        block = self._indicators(encoded, category, MOST_VALUES_BOUNDED)
+        weight = self.statistics_.level_weights_[category]
+        shares = weight / weight.sum()
+        shown = self._shown_levels(category, MOST_VALUES_BOUNDED)
+        # One column stands for both values of two, and moves once where two columns move.
+        scale = np.sqrt(2.0) if len(shown) == 1 else 1.0
+        scale /= np.sqrt(max(1.0 - float(shares @ shares), _LEAST_DIFFERING))
+        return block._replace(values=(block.values - shares[shown]) * scale)
+
+
+class _Columns(BaseEstimator):
+    """Centres columns and divides them by their deviation, unless that is small; bounded."""
+
+    def fit(self, X: Floats, weight: Floats | None) -> "_Columns":
+        shares = np.ones(len(X)) if weight is None else weight
+        self.mean_ = shares @ X / shares.sum()
+        deviation = np.sqrt(shares @ (X - self.mean_) ** 2 / shares.sum())
+        self.scale_ = np.maximum(deviation, _LEAST_DEVIATION)
+        rows = X[shares > 0]
+        self.low_, self.high_ = rows.min(axis=0), rows.max(axis=0)
+        return self
+
+    def transform(self, X: Floats) -> Floats:
+        return (np.clip(X, self.low_, self.high_) - self.mean_) / self.scale_
+
+
+def _joined(blocks: list[_Block], n_rows: int) -> Floats:
+    """The features of all blocks side by side, C order."""
+    return np.hstack([np.empty((n_rows, 0)), *(block.values for block in blocks)])

@@ -1,0 +1,97 @@
+"""Log-odds of levels: against a plain loop, and copies against weights."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import betabinom
+
+from draws import draws
+from rareclass.encoding.category_statistics import (
+    SMOOTHINGS,
+    CategoryStatistics,
+    LevelCounts,
+    choose_smoothing,
+)
+
+ROWS = st.lists(
+    st.tuples(st.integers(0, 3), st.booleans(), st.integers(0, 3), st.integers(0, 2)),
+    min_size=2,
+    max_size=30,
+).filter(lambda rows: {bool(y) for _, y, w, _ in rows if w} == {True, False})
+
+
+def columns(rows):
+    """Codes, labels, weights and folds of drawn rows."""
+    code, y, weight, fold = zip(*rows, strict=True)
+    return np.array(code), np.array(y), np.array(weight, float), np.array(fold)
+
+
+def one_log_odds(rows, level, prior, smoothing, other_than=None):
+    """The log-odds of one level, row by row."""
+    rare = others = 0.0
+    for code, y, weight, fold in rows:
+        if code == level and fold != other_than:
+            rare, others = rare + weight * y, others + weight * (not y)
+    odds = (rare + smoothing * prior) / (others + smoothing * (1 - prior))
+    return np.log(odds) - np.log(prior / (1 - prior))
+
+
+@draws(80)
+@given(ROWS)
+def test_the_definition_row_by_row(rows):
+    code, y, weight, fold = columns(rows)
+    statistics = CategoryStatistics()
+    out_of_fold = statistics.fit_transform(code, 4, y, weight, fold)
+    prior, smoothing = (weight @ y) / weight.sum(), statistics.smoothing_
+    wanted = [one_log_odds(rows, row[0], prior, smoothing, row[3]) for row in rows]
+    np.testing.assert_allclose(out_of_fold, wanted, atol=1e-9)
+    levels = [one_log_odds(rows, level, prior, smoothing) for level in range(4)]
+    new = np.array([3, 0, -1, 2, 1])
+    np.testing.assert_allclose(statistics.transform(new), np.append(levels, 0.0)[new], atol=1e-9)
+    counts = np.log1p([sum(row[2] for row in rows if row[0] == level) for level in range(4)])
+    np.testing.assert_allclose(statistics.log_counts(new), np.append(counts, 0.0)[new])
+
+
+@draws(60)
+@given(ROWS)
+def test_a_weight_is_so_many_copies_in_the_same_fold(rows):
+    code, y, weight, fold = columns(rows)
+    copies = np.repeat(np.arange(len(code)), weight.astype(int))
+    weighted, repeated = CategoryStatistics(), CategoryStatistics()
+    a = weighted.fit_transform(code, 4, y, weight, fold)
+    b = repeated.fit_transform(code[copies], 4, y[copies], np.ones(len(copies)), fold[copies])
+    assert weighted.smoothing_ == repeated.smoothing_
+    np.testing.assert_allclose(a[copies], b, atol=1e-9)
+    np.testing.assert_allclose(weighted.log_odds_, repeated.log_odds_, atol=1e-9)
+
+
+def test_the_likeliest_smoothing():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(1, 60, 200).astype(float)
+    shares = rng.beta(20 * 0.1, 20 * 0.9, 200)
+    counts = LevelCounts(rows, rng.binomial(rows.astype(int), shares).astype(float))
+    likelihood = [
+        betabinom.logpmf(counts.rare, counts.rows, a * 0.1, a * 0.9).sum() for a in SMOOTHINGS
+    ]
+    assert choose_smoothing(counts, 0.1) == SMOOTHINGS[np.argmax(likelihood)]
+    assert 8 <= choose_smoothing(counts, 0.1) <= 64
+
+
+@pytest.mark.parametrize("n_levels", [5, 300])
+def test_a_column_that_says_nothing_is_smoothed_most_and_one_that_says_all_least(n_levels):
+    rng = np.random.default_rng(1)
+    code = rng.integers(0, n_levels, 3000)
+    noise = CategoryStatistics()
+    noise.fit_transform(code, n_levels, rng.random(3000) < 0.1, np.ones(3000), code % 3)
+    certain = CategoryStatistics()
+    certain.fit_transform(code, n_levels, code % 10 == 0, np.ones(3000), code % 3)
+    assert noise.smoothing_ >= 256
+    assert certain.smoothing_ == 1
+
+
+def test_a_level_met_once_says_nothing_of_its_own_row():
+    y = np.arange(50) % 10 == 0
+    statistics = CategoryStatistics()
+    out_of_fold = statistics.fit_transform(np.arange(50), 50, y, np.ones(50), np.arange(50) % 5)
+    np.testing.assert_array_equal(out_of_fold, 0.0)

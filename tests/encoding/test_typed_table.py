@@ -1,0 +1,267 @@
+"""Tables of every make become the same typed columns; what cannot is told by name."""
+
+import datetime as dt
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from draws import draws
+from rareclass.encoding import typed_table
+from rareclass.encoding.typed_table import read_table
+from rareclass.errors import InputError
+from rareclass.findings import finding_of
+from rareclass.tables import cells, columns
+
+N = 50
+WORDS = ["red", "blue", "", None, "  "]
+
+
+def frame():
+    """One column of each kind, and the odd ones."""
+    return pd.DataFrame(
+        {
+            "number": np.arange(N) % 7 * 1.5,
+            "truth": [True, None] * (N // 2),
+            "chosen": pd.Categorical(["1", "2"] * (N // 2)),
+            "zoned": pd.date_range("2020-01-01", periods=N, tz="Europe/Berlin"),
+            "word": (WORDS * N)[:N],
+            "text": [f"row {k} has words" for k in range(N)],
+            "mixed": [1, "u"] * (N // 2),
+            "written": ["1.50", "-2"] * (N // 2),
+            "code": ["007", "7"] * (N // 2),
+            "iso": ["2020-01-01 10:00", "2021-02-03T00:00:01Z"] * (N // 2),
+            "whole": pd.array([1, None] * (N // 2), dtype="Int64"),
+            "span": pd.to_timedelta([1.5, 3] * (N // 2), unit="s"),
+            "constant": ["same"] * N,
+            "empty": [None] * N,
+        }
+    )
+
+
+KINDS = {
+    "number": "number",
+    "truth": "number",
+    "chosen": "category",
+    "zoned": "date",
+    "word": "category",
+    "text": "text",
+    "mixed": "category",
+    "written": "number",
+    "code": "category",
+    "iso": "date",
+    "whole": "number",
+    "span": "number",
+}
+
+
+def test_kinds_and_values():
+    table = read_table(frame())
+    assert {column.name: column.kind for column in table.columns} == KINDS
+    assert table.left_out == {"constant": "always the same", "empty": "always empty"}
+    assert table.n_rows == N
+    np.testing.assert_array_equal(table.column("truth").values[:2], [1, np.nan])
+    assert table.column("chosen").words()[:2].tolist() == ["1", "2"]
+    assert table.column("word").words()[:5].tolist() == ["red", "blue", None, None, None]
+    assert table.column("mixed").words()[:2].tolist() == ["1", "u"]
+    np.testing.assert_array_equal(table.column("written").values[:2], [1.5, -2])
+    np.testing.assert_array_equal(table.column("span").values[:2], [1.5, 3])
+    midnight = dt.datetime(2019, 12, 31, 23, tzinfo=dt.UTC).timestamp()
+    assert table.column("zoned").values[0] == midnight
+    stamps = [dt.datetime(2020, 1, 1, 10, tzinfo=dt.UTC), dt.datetime(2021, 2, 3, 0, 0, 1)]
+    seconds = [stamp.replace(tzinfo=dt.UTC).timestamp() for stamp in stamps]
+    assert table.column("iso").values[:2].tolist() == seconds
+
+
+def same(one, other):
+    """Whether two tables hold the same."""
+    for a, b in zip(one.columns, other.columns, strict=True):
+        assert (a.name, a.kind) == (b.name, b.kind)
+        if a.levels is None:
+            np.testing.assert_array_equal(a.values, b.values)
+        else:
+            assert a.words().tolist() == b.words().tolist()
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
+def test_every_make_of_table_is_the_same(convert):
+    plain = frame().drop(columns="mixed")
+    same(read_table(plain), read_table(convert(plain)))
+
+
+def test_polars_types():
+    table = read_table(
+        pl.DataFrame(
+            {
+                "enum": pl.Series(["b", "a", None], dtype=pl.Enum(["a", "b"])),
+                "day": [dt.date(1970, 1, 2), None, dt.date(1970, 1, 3)],
+                "moment": [dt.datetime(1970, 1, 1, 0, 0, 1)] * 2 + [None],
+                "time": [dt.time(1), dt.time(2), None],
+                "small": pl.Series([1, 2, None], dtype=pl.UInt8),
+            }
+        )
+    )
+    kinds = ["category", "date", "date", "number", "number"]
+    assert [column.kind for column in table.columns] == kinds
+    np.testing.assert_array_equal(table.column("day").values, [86400, np.nan, 2 * 86400])
+    np.testing.assert_array_equal(table.column("time").values, [3600, 7200, np.nan])
+    np.testing.assert_array_equal(table.column("moment").values, [1, 1, np.nan])
+
+
+def test_columns_are_found_by_name_in_any_order_and_others_are_not_looked_at():
+    table = read_table(frame())
+    shuffled = frame()[list(reversed(KINDS))].assign(other=[[1]] * N)
+    same(table, read_table(shuffled, like=table.remembered))
+
+
+def test_arrays_are_taken_by_position():
+    X = np.array([[1.0, 2.0], [3.0, np.nan]])
+    table = read_table(X)
+    assert table.names == ["x0", "x1"]
+    again = read_table(X[:, ::-1].astype(np.float32), like=table.remembered)
+    np.testing.assert_array_equal(again.column("x0").values, X[:, 1])
+    with pytest.raises(InputError, match="X has 1 column, where the model was trained on 2"):
+        read_table(X[:, :1], like=table.remembered)
+    texts = read_table(np.array([["a", "1"], ["b", "2"]]))
+    assert [column.kind for column in texts.columns] == ["category", "number"]
+
+
+def test_take():
+    table = read_table(frame())
+    for rows in (np.array([3, 1, 1]), np.arange(N) % 3 == 0, slice(2, 9)):
+        taken = table.take(rows)
+        same(taken, read_table(frame().iloc[rows], like=table.remembered))
+        assert taken.n_rows == len(frame().iloc[rows])
+
+
+CONVERTED = [
+    ("number", [str(k) for k in range(N)], list(range(N))),
+    ("number", [True, False] * (N // 2), [1.0, 0.0] * (N // 2)),
+    ("chosen", [1.0, np.nan] * (N // 2), ["1", None] * (N // 2)),
+    ("chosen", [1, 2] * (N // 2), ["1", "2"] * (N // 2)),
+    ("word", [1.5, 1e20] * (N // 2), ["1.5", "100000000000000000000"] * (N // 2)),
+    ("word", [True, False] * (N // 2), ["True", "False"] * (N // 2)),
+    ("number", [None] * N, [np.nan] * N),
+    ("word", [None] * N, [None] * N),
+]
+
+
+@pytest.mark.parametrize(("name", "given_cells", "wanted"), CONVERTED)
+def test_another_kind_is_converted_where_nothing_is_lost(name, given_cells, wanted):
+    table = read_table(frame())
+    new = read_table(frame().assign(**{name: given_cells}), like=table.remembered)
+    column = new.column(name)
+    found = column.values if column.levels is None else column.words()
+    np.testing.assert_array_equal(found, np.array(wanted, dtype=found.dtype))
+
+
+REFUSED = [
+    (lambda f: f.assign(number=["1"] * 3 + ["q"] * (N - 3)), "'number' holds 'q' at row 3"),
+    (lambda f: f.assign(number=np.inf), "'number' holds inf at row 0: infinite"),
+    (lambda f: f.assign(iso="today"), "'iso' holds 'today' at row 0, .* dates"),
+    (lambda f: f.assign(zoned=1), "'zoned' holds cells of type int64, .* dates"),
+    (lambda f: f.assign(word=f["zoned"]), "'word' holds cells of type timestamp.* words"),
+    (lambda f: f.assign(word=[[1]] * N), "'word' holds cells of type list"),
+    (lambda f: f.assign(word=[b"x"] * N), "'word' holds cells of type binary"),
+    (
+        lambda f: f.drop(columns="word").rename(columns={"number": "Number"}),
+        r"X lacks 2 columns of training: 'number' \(is it 'Number'\?\), 'word'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED)
+def test_what_cannot_be_read_is_told_with_column_row_and_value(change, message):
+    table = read_table(frame())
+    with pytest.raises(InputError, match=message):
+        read_table(change(frame()), like=table.remembered)
+
+
+NO_TABLES = [
+    (sparse.csr_matrix(np.eye(2)), r"sparse matrix.*toarray\(\)"),
+    (pl.LazyFrame({"a": [1]}), r"lazy frame.*collect\(\)"),
+    (np.arange(3), r"Reshape your data"),
+    (np.eye(2) * 1j, "Complex data not supported"),
+    (pd.DataFrame([[1, 2]], columns=["a", "a"]), "two columns named 'a'"),
+    (pa.table([[1], [2]], names=["a", "a"]), "two columns named 'a'"),
+    (np.ones((3, 2)), "no column to learn from: 'x0' is always the same; 'x1'"),
+    (np.array([[1.0], [-np.inf]]), "'x0' holds -inf at row 1"),
+    (np.array([[(1, 2)], [3]], dtype=object), "'x0' holds cells of type lists"),
+]
+
+
+@pytest.mark.parametrize(("X", "message"), NO_TABLES)
+def test_what_is_no_table_is_refused(X, message):
+    with pytest.raises(InputError, match=message):
+        read_table(X)
+
+
+IDENTIFIERS = [
+    ("key", [f"k{k}" for k in range(N)], "different in"),
+    ("a", list(range(5, N + 5)), "in order"),
+    ("a", [str(k) for k in range(N, 0, -1)], "in order"),
+    ("a", [(7 * k) % N for k in range(N)], "consecutive"),
+    ("customer_id", [(7 * k) % N * 3 for k in range(N)], "named like"),
+]
+
+
+@pytest.mark.parametrize(("name", "given_cells", "why"), IDENTIFIERS)
+def test_what_names_a_row_is_left_out_with_a_warning(name, given_cells, why):
+    X = pd.DataFrame({name: given_cells, "beside": [1, 2] * (N // 2)})
+    with pytest.warns(UserWarning, match=f"column '{name}' is left out: it is .*{why}") as caught:
+        table = read_table(X)
+    assert table.names == ["beside"]
+    assert finding_of(caught[0].message).values["column"] == name
+    assert read_table(X[["beside"]], like=table.remembered).names == ["beside"]
+
+
+NO_IDENTIFIERS = [
+    ("a", np.arange(N) * 1.0),
+    ("a", [(7 * k) % N * 3 for k in range(N)]),
+    ("customer_id", [k % (N - 1) for k in range(N)]),
+    ("a", pd.Categorical([f"k{k}" for k in range(N)])),
+    ("a", [f"k{k}" for k in range(N // 2)] * 2),
+]
+
+
+@pytest.mark.parametrize(("name", "given_cells"), NO_IDENTIFIERS)
+def test_what_describes_a_row_is_kept(name, given_cells):
+    assert read_table(pd.DataFrame({name: given_cells})).names == [name]
+
+
+def test_the_rules_are_those_of_the_command_line():
+    """They are written twice, as those of the command line need polars."""
+    assert typed_table.FEWEST_MANY_VALUES == columns.HIGH_CARDINALITY
+    assert typed_table.TEXT_WORDS == columns.TEXT_WORDS
+    assert typed_table.ID_SHARE == columns.ID_SHARE
+    assert typed_table.ID_LEAST_ROWS == columns.ID_LEAST_ROWS
+    assert typed_table.LARGEST_NUMBER == cells.LARGEST_NUMBER
+    assert columns._ID_NAME.pattern == typed_table.ID_NAME
+
+
+CELLS = st.one_of(
+    st.none(), st.booleans(), st.integers(-9, 9), st.floats(-9, 9), st.text("ab1 .", max_size=3)
+)
+
+
+@draws(60)
+@given(st.lists(CELLS, min_size=2, max_size=8))
+def test_any_column_of_objects_is_read_again_as_it_was(drawn):
+    """Whatever was read in training can be read at scoring, row by row, and is the same."""
+    X = np.array([[cell, k % 2] for k, cell in enumerate(drawn)], dtype=object)
+    table = read_table(X)
+    same(table, read_table(X, like=table.remembered))
+    for k in range(len(drawn)):
+        same(table.take([k]), read_table(X[k : k + 1], like=table.remembered))
+
+
+def test_half_a_surrogate_pair_can_be_written():
+    X = np.array([["\ud800"], ["b"]], dtype=object)
+    words = read_table(X).column("x0").words()
+    assert [re.sub(r"\W", "", word) for word in words] == ["ud800", "b"]

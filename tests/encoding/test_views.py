@@ -1,0 +1,187 @@
+"""Views of a table: bounded, centred, the same row by row, and nothing of a row's own label."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+
+from rareclass.encoding import category_statistics
+from rareclass.encoding.bounded_numbers import HOWS
+from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.typed_table import read_table
+from rareclass.encoding.views import DenseView
+
+N = 600
+WAYS = (*HOWS, "raw")
+RNG = np.random.default_rng(0)
+RARE = RNG.random(N) < 0.1
+FOLD = RNG.integers(0, 5, N)
+WEIGHT = RNG.integers(0, 3, N).astype(float)
+START = pd.Timestamp("2020-01-01")
+
+
+def frame():
+    """A table with columns of every kind."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {
+            "number": rng.normal(size=N) + RARE,
+            "gaps": np.where(rng.random(N) < 0.2, np.nan, np.exp(rng.normal(size=N))),
+            "few": rng.choice(list("abc"), N),
+            "two": np.where(rng.random(N) < 0.1, "yes", "no"),
+            "many": [f"k{k}" for k in rng.integers(0, 60, N)],
+            "begin": START + pd.to_timedelta(rng.integers(0, 10**7, N), unit="s"),
+            "end": START + pd.to_timedelta(rng.integers(0, 400, N), unit="D"),
+        }
+    )
+    table.loc[::7, "few"] = None
+    table.loc[::9, "end"] = pd.NaT
+    return table
+
+
+TABLE = read_table(frame())
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def fitted(request):
+    """A view, and the training rows in it."""
+    view = DenseView(request.param)
+    return view, view.fit_transform(TABLE, RARE, None, FOLD)
+
+
+def test_every_feature_has_a_name_and_a_column(fitted):
+    view, X = fitted
+    assert X.shape == (N, len(view.feature_names_))
+    assert X.flags.c_contiguous
+    assert len(set(view.feature_names_)) == X.shape[1]
+    for name, source in zip(view.feature_names_, view.source_column_, strict=True):
+        assert name.startswith(TABLE.names[source])
+    assert set(view.source_column_) == set(range(len(TABLE.columns)))
+
+
+def test_bounded_features_are_finite_and_centred(fitted):
+    view, X = fitted
+    if view.numbers != "raw":
+        assert np.isfinite(X).all()
+        dense = [k for k, name in enumerate(view.feature_names_) if "gaps" not in name]
+        np.testing.assert_allclose(X[:, dense].mean(axis=0), 0, atol=0.02)
+        assert X.std(axis=0).max() < 1.1
+
+
+def test_rows_are_the_same_alone_and_together_and_what_looks_at_no_label_as_in_training(fitted):
+    view, X = fitted
+    again = view.transform(TABLE)
+    plain = [k for k, name in enumerate(view.feature_names_) if "log-odds" not in name]
+    np.testing.assert_array_equal(again[:, plain], X[:, plain])
+    alone = np.vstack([view.transform(TABLE.take([k])) for k in range(40)])
+    np.testing.assert_array_equal(alone, again[:40])
+
+
+@pytest.mark.parametrize("far", [1e6, 1e30, -1e30])
+@pytest.mark.parametrize("name", ["number", "gaps"])
+def test_a_number_beyond_training_is_the_end_of_training(fitted, name, far):
+    view, _ = fitted
+    end = frame()[name].max() if far > 0 else frame()[name].min()
+    beyond, at_end = (
+        view.transform(read_table(frame().assign(**{name: value}), like=TABLE.remembered))
+        for value in (far, end)
+    )
+    np.testing.assert_array_equal(beyond, at_end)
+
+
+def test_dates_of_later_years_and_words_never_seen_are_near_those_of_training(fitted):
+    view, X = fitted
+    later = frame().assign(
+        begin=frame()["begin"] + pd.Timedelta(days=70000), few="z", many="z", two=None
+    )
+    found = view.transform(read_table(later, like=TABLE.remembered))
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    plain = [k for k, name in enumerate(view.feature_names_) if not re.search("log|sine", name)]
+    assert (found >= low - 1e-9)[:, plain][~np.isnan(found[:, plain])].all()
+    assert (found <= high + 1e-9)[:, plain][~np.isnan(found[:, plain])].all()
+    counts = view.outside(read_table(later, like=TABLE.remembered))
+    assert counts["few"] == counts["many"] == N
+    assert counts.keys() <= {"few", "many", "begin", "end"}
+    assert view.outside(TABLE) == {}
+
+
+def test_two_rows_are_as_far_apart_in_a_category_as_in_a_number():
+    view = DenseView("clipped")
+    X = view.fit_transform(TABLE, RARE, None, FOLD)
+    for name in ("number", "few", "two"):
+        own = [
+            k
+            for k, (feature, source) in enumerate(
+                zip(view.feature_names_, view.source_column_, strict=True)
+            )
+            if TABLE.names[source] == name and "log" not in feature
+        ]
+        mean_squared = 2 * X[:, own].var(axis=0).sum()
+        # A category that nearly always is the same is stretched less.
+        assert mean_squared == pytest.approx(2, rel=0.02) or (name == "two" and mean_squared < 2)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_weight_is_so_many_copies_in_the_same_fold(way):
+    copies = np.repeat(np.arange(N), WEIGHT.astype(int))
+    weighted, repeated = DenseView(way), DenseView(way)
+    a = weighted.fit_transform(TABLE, RARE, WEIGHT, FOLD)
+    b = repeated.fit_transform(TABLE.take(copies), RARE[copies], None, FOLD[copies])
+    assert weighted.feature_names_ == repeated.feature_names_
+    np.testing.assert_allclose(a[copies], b, atol=1e-9)
+    np.testing.assert_allclose(weighted.transform(TABLE), repeated.transform(TABLE), atol=1e-9)
+
+
+def test_the_label_of_a_row_is_not_in_its_own_features(monkeypatch):
+    """Labels that change places within a fold change the features of the other folds only."""
+    # The smoothing, one number for all rows, is chosen from all labels.
+    monkeypatch.setattr(category_statistics, "choose_smoothing", lambda counts, prior: 8.0)
+    own = FOLD == 0
+    turned = RARE.copy()
+    turned[own] = RNG.permutation(RARE[own])
+    a, b = (DenseView("raw").fit_transform(TABLE, y, None, FOLD) for y in (RARE, turned))
+    np.testing.assert_array_equal(a[own], b[own])
+    assert not np.allclose(a[~own], b[~own], equal_nan=True)
+
+
+def test_views_share_statistics_and_give_the_same():
+    statistics = TableStatistics()
+    encoded = statistics.fit_encode(TABLE, RARE, None, FOLD)
+    for way in WAYS:
+        shared, own = DenseView(way), DenseView(way)
+        X = shared.fit_transform(encoded, RARE, statistics=statistics)
+        np.testing.assert_array_equal(X, own.fit_transform(TABLE, RARE, None, FOLD))
+        new = statistics.encode(TABLE)
+        np.testing.assert_array_equal(shared.transform(new), own.transform(TABLE))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_view_is_saved_without_foreign_types(way):
+    view = DenseView(way)
+    view.fit_transform(TABLE, RARE, None, FOLD)
+    saved = skops.io.dumps(view)
+    types = skops.io.get_untrusted_types(data=saved)
+    assert all(name.startswith("rareclass.encoding.") for name in types)
+    opened = skops.io.loads(saved, trusted=types)
+    np.testing.assert_array_equal(opened.transform(TABLE), view.transform(TABLE))
+
+
+def test_columns_that_become_constant_in_a_part_of_the_rows():
+    some = np.flatnonzero((frame()["few"] == "a") & (frame()["two"] == "no"))
+    for way in WAYS:
+        view = DenseView(way)
+        X = view.fit_transform(TABLE.take(some), RARE[some], None, FOLD[some])
+        assert np.isfinite(X).all() or way == "raw"
+        assert view.transform(TABLE).shape == (N, X.shape[1])
+
+
+def test_what_is_lacking_is_told():
+    with pytest.raises(ValueError, match="numbers='log' must be one of 'quantiles'"):
+        DenseView("log").fit_transform(TABLE, RARE, None, FOLD)
+    with pytest.raises(ValueError, match="need the folds of the rows"):
+        DenseView().fit_transform(TABLE, RARE)
+    encoded = TableStatistics().fit_encode(TABLE, RARE, None, FOLD)
+    with pytest.raises(ValueError, match="needs the statistics that encoded it"):
+        DenseView().fit_transform(encoded, RARE)
