@@ -22,6 +22,7 @@ _PACKAGES = (
     "pyarrow",
     "imbalanced-learn",
     "polars",
+    "catboost",
     "lightgbm",
     "mord",
     "xgboost-cpu",

@@ -4,6 +4,8 @@
 - ``peers``: RankRC beside LIBSVM, LightGBM, XGBoost and others on the same rows.
 - ``limits``: what share of the machine's arithmetic and bandwidth a fit reaches.
 - ``disk``: millions of rows from Parquet in bounded memory.
+- ``tabular``: RareClassifier beside other libraries on real tables; a process for each method on
+  a set, whose splits it makes one after the other.
 
 Every fit has a process of its own; the methods of a group take turns (A B C A B C ...), so that a
 machine whose speed drifts does not favour one. Each finished run is written to the file at once: an
@@ -24,6 +26,7 @@ from types import ModuleType
 from benchmarks import disk, limits, peer_table, scale
 from benchmarks.cells import ROOT, Cell, Group, run_cell
 from benchmarks.ledger import Ledger, Run
+from benchmarks.tabular import plan as tabular
 
 # Cores that other programs may keep busy before a run is called disturbed.
 DISTURBED = 0.2
@@ -32,6 +35,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "peers": peer_table,
     "limits": limits,
     "disk": disk,
+    "tabular": tabular,
 }
 
 
@@ -53,8 +57,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.list:
         list_cells(groups, ledger)
         return 0
-    for group in groups:
-        run_group(group, ledger, args.threads)
+    if hasattr(benchmark, "run_groups"):
+        benchmark.run_groups(groups, ledger, args)
+    else:
+        for group in groups:
+            run_group(group, ledger, args.threads)
     if ledger.runs:
         print(benchmark.render(ledger.runs))
         print(f"in {ledger.path}; all pages: python -m benchmarks.performance_page")

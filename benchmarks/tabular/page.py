@@ -1,0 +1,217 @@
+"""The comparison as tables: what is best by set, mean ranks, tests, every mean, seconds."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.ledger import Run
+from benchmarks.markdown import table
+from benchmarks.ordinal.figures import Against
+from benchmarks.tabular import figures
+from benchmarks.tabular.figures import Results
+from benchmarks.tabular.learners import (
+    FEW_FOLDS_ROWS,
+    LANDMARKS,
+    LEARNERS,
+    SEARCH_ROWS,
+    SVM_ROWS,
+    SVM_SEARCH_ROWS,
+)
+from benchmarks.tabular.search import CANDIDATES
+from benchmarks.tabular.sets import HALVES
+from benchmarks.tabular.spaces import TUNED
+
+Result = dict[str, Any]
+OURS = "rareclass"
+TITLES = {
+    "chosen": "Sets that defaults were chosen on",
+    "confirmed": "Sets that were looked at afterwards only",
+}
+TESTED = {"average_precision": "average precision", "auc": "AUC"}
+MEASURED = TESTED | {
+    "precision": "precision at m+, as many alerts as there are rare rows",
+    "log_loss": "log loss",
+}
+LOWER_IS_BETTER = ("log_loss", "seconds")
+INTRODUCTION = (
+    "Random splits, two thirds of either class to learn from (kdd and fraud_stream have test rows "
+    "of their own, and one split); tables as published, one thread. "
+    "Tuned methods take the best of random settings by average precision over 5 folds, the "
+    "defaults among them, within the seconds that RareClassifier has; "
+    f"at most {CANDIDATES} settings, tried on at most {SEARCH_ROWS:,} rows "
+    f"({SVM_SEARCH_ROWS:,} for the SVM), then a fit on all rows. The SVM learns from at most "
+    f"{SVM_ROWS:,} rows, all rare ones (up to half of that) among them; RankRC has at most "
+    f"{LANDMARKS:,} landmarks, and 3 folds in place of 10 beyond {FEW_FOLDS_ROWS:,} rows. "
+    "Copies of rows may stand in both parts. "
+    "Tests are two-sided at 5 percent, corrected for overlapping splits (Nadeau and Bengio); where "
+    "there is one split they compare disjoint parts of its test rows, which is about these "
+    "fits alone."
+)
+
+
+def page(result: Result) -> str:
+    """The section of the results page."""
+    return render(result["runs"])
+
+
+def render(runs: Sequence[Run]) -> str:
+    """The halves of the sets, one after the other."""
+    found = figures.results(runs)
+    parts = [INTRODUCTION]
+    for half, names in HALVES.items():
+        part = found.part(names)
+        if part.finished:
+            parts += [f"### {TITLES[half]}", *half_tables(part)]
+    return "\n\n".join(parts)
+
+
+def half_tables(found: Results) -> list[str]:
+    """Ranks, tests, means and seconds of one half of the sets."""
+    ours = _ours(found)
+    tables = [_ranks(found, ours)]
+    if ours is not None:
+        tables += [_best_peers(found, ours, measure) for measure in TESTED]
+    tables += [_means(found, measure, title) for measure, title in MEASURED.items()]
+    return [*tables, _seconds(found), *_unfinished(found)]
+
+
+def title(label: str, methods: dict[str, str]) -> str:
+    """A label in words."""
+    method = methods[label]
+    tuned = ", tuned" if method.endswith(TUNED) else ""
+    budget = label.removeprefix(method)  # ", 60 s" where seconds are a setting
+    return LEARNERS[method.removesuffix(TUNED)].title + tuned + budget
+
+
+def _ours(found: Results) -> str | None:
+    """The label of RareClassifier that was tried on the most sets."""
+    labels = [label for label, method in found.methods.items() if method == OURS]
+    tried = {label: sum(label in one for one in found.finished.values()) for label in labels}
+    best = max(labels, key=tried.__getitem__, default=None)
+    return best if best is not None and tried[best] else None
+
+
+def _peers(found: Results) -> list[str]:
+    return [
+        label
+        for label, method in found.methods.items()
+        if LEARNERS[method.removesuffix(TUNED)].is_peer
+    ]
+
+
+def _ranks(found: Results, ours: str | None) -> str:
+    ranks = {measure: figures.ranks_of(found, measure) for measure in (*TESTED, "precision")}
+    labels, complete = figures.ranked(found)
+    header = ["mean rank", "average precision", "AUC", "precision at m+", "seconds, all fits"]
+    tests = [] if ours is None else [f"RareClassifier above, level, below it: {t}" for t in
+                                     ("AP", "AUC")]  # fmt: skip
+    rows = []
+    for label in sorted(labels, key=lambda one: ranks["average_precision"].get(one, np.inf)):
+        row = [title(label, found.methods)]
+        row += [f"{ranks[measure][label]:.2f}" if complete else "" for measure in ranks]
+        row.append(f"{_total(found, label):,.0f}")
+        for measure in TESTED if ours is not None else ():
+            counts = figures.counts(found, ours, label, measure)
+            row.append("" if label == ours else ", ".join(map(str, counts)))
+        rows.append(row)
+    return f"{len(complete)} sets: {', '.join(complete)}.\n\n" + table([*header, *tests], rows)
+
+
+def _total(found: Results, label: str) -> float:
+    return sum(
+        run["seconds"]
+        for labels in found.finished.values()
+        for run in labels.get(label, {}).values()
+    )
+
+
+def _best_peers(found: Results, ours: str, measure: str) -> str:
+    rows = []
+    verdicts = {"above": 0, "level": 0, "below": 0}
+    for name, labels in found.finished.items():
+        one = figures.best_peer(labels, ours, _peers(found), measure)
+        if one is None:
+            continue
+        if one.against is not None:
+            verdicts[one.against.verdict] += 1
+        rows.append(
+            [
+                name,
+                title(one.peer, found.methods),
+                f"{100 * one.peer_mean:.2f}",
+                f"{100 * one.mean:.2f}",
+                *_test(one.against),
+            ]
+        )
+    header = ["set", "best peer", "its mean", "RareClassifier", "difference", "p", "verdict"]
+    words = ", ".join(f"{verdict} {count}" for verdict, count in verdicts.items())
+    return (
+        f"**Beside the best peer of each set, {TESTED[measure]} in percent** (which one is best "
+        f"is known from the test rows, and so is a little too good): {words}.\n\n"
+        + table(header, rows)
+    )
+
+
+def _test(against: Against | None) -> list[str]:
+    if against is None:
+        return ["", "", "not tested"]
+    p = "<0.001" if against.p < 0.001 else f"{against.p:.3f}"
+    return [f"{against.difference:+.2f}", p, against.verdict]
+
+
+def _means(found: Results, measure: str, words: str) -> str:
+    unit = 1.0 if measure in LOWER_IS_BETTER else 100.0
+    lead = f"**Mean {words}**" + (", in percent" if unit > 1.0 else "")
+
+    def cell(value: float) -> str:
+        return f"{unit * value:.1f}" if unit > 1.0 else f"{value:.4f}"
+
+    return _by_set(found, measure, lead, cell)
+
+
+def _seconds(found: Results) -> str:
+    return _by_set(found, "seconds", "**Mean seconds of a fit**", lambda value: f"{value:.1f}")
+
+
+def _by_set(found: Results, measure: str, lead: str, cell: Callable[[float], str]) -> str:
+    values = figures.means(found, measure)
+    best = {name: _best(list(one.values()), measure) for name, one in values.items()}
+    rows = []
+    for label in found.methods:
+        row = [title(label, found.methods)]
+        for name in values:
+            value = values[name].get(label)
+            is_marked = value is not None and value == best[name] and measure != "seconds"
+            text = "" if value is None else cell(value)
+            row.append(f"**{text}**" if is_marked else text)
+        if any(row[1:]):
+            rows.append(row)
+    return f"{lead}\n\n" + table(["method", *values], rows)
+
+
+def _best(values: list[float | None], measure: str) -> float | None:
+    known = [value for value in values if value is not None]
+    return (min if measure in LOWER_IS_BETTER else max)(known, default=None)
+
+
+def _unfinished(found: Results) -> list[str]:
+    """Which methods did not finish on which sets, or not every split."""
+    lines = []
+    for name, labels in found.finished.items():
+        splits = max((len(one) for one in labels.values()), default=0)
+        fewer = [
+            f"{title(label, found.methods)} ({len(one)} of {splits})"
+            for label, one in labels.items()
+            if len(one) < splits
+        ]
+        if fewer:
+            lines.append(f"- {name}: {'; '.join(fewer)}")
+    if not lines:
+        return []
+    return ["Splits that were finished, where not all were:\n\n" + "\n".join(lines)]
+
+
+SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
+    "tabular": ("RareClassifier beside other libraries", "run tabular", page),
+}
