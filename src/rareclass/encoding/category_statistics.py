@@ -25,8 +25,8 @@ def count_levels(codes: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floa
     """Count levels; codes outside of 0 .. n_levels - 1 are not counted."""
     known = (codes >= 0) & (codes < n_levels)
     codes, weight = np.where(known, codes, 0), np.where(known, weight, 0.0)
-    rows: Floats = np.bincount(codes, weight, n_levels)
-    rare: Floats = np.bincount(codes, weight * y, n_levels)
+    rows = np.bincount(codes, weight, n_levels).astype(np.float64, copy=False)
+    rare = np.bincount(codes, weight * y, n_levels).astype(np.float64, copy=False)
     return LevelCounts(rows, rare)
 
 
