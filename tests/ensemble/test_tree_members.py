@@ -1,6 +1,7 @@
 """Members of trees learn from little, rank what can be ranked, and stay within their range."""
 
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -11,17 +12,36 @@ from sklearn.metrics import roc_auc_score
 from draws import draws
 from rareclass.ensemble.functions.tree_sum import TreeSum
 from rareclass.ensemble.members.balanced_forest import BalancedForest
+from rareclass.ensemble.members.catboost import CatBoost
 from rareclass.ensemble.members.forests import ExtraTrees, RandomForest
 from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
+from rareclass.ensemble.members.lightgbm import LightGBM
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
+from rareclass.ensemble.members.xgboost import XGBoost
 
 MEMBERS = [
     HistogramBoosting(rounds=10),
     ExtraTrees(trees=8),
     RandomForest(trees=8),
     BalancedForest(trees=8),
+    LightGBM(rounds=20, learning_rate=0.2),
+    XGBoost(rounds=20, learning_rate=0.2),
+    CatBoost(rounds=20, learning_rate=0.2),
 ]
-BY_NAME = pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
+BY_NAME = pytest.mark.parametrize(
+    "member",
+    [
+        pytest.param(
+            member,
+            id=member.name,
+            marks=pytest.mark.skipif(
+                member.package is not None and find_spec(member.package) is None,
+                reason=f"{member.package} is not installed",
+            ),
+        )
+        for member in MEMBERS
+    ],
+)
 
 
 def folds_of(X, is_rare, weight=None, n_folds=3, **more):

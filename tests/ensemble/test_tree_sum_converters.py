@@ -1,5 +1,7 @@
 """What is made of a library's trees scores rows as the library does."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,10 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier
 
 from draws import draws
+from rareclass.ensemble.functions.from_catboost import from_catboost
+from rareclass.ensemble.functions.from_lightgbm import from_lightgbm
 from rareclass.ensemble.functions.from_scikit_learn import from_forest, from_histogram_boosting
+from rareclass.ensemble.functions.from_xgboost import from_xgboost
 
 
 @st.composite
@@ -75,3 +80,82 @@ def test_a_single_tree():
     X = np.random.default_rng(0).normal(size=(50, 2))
     model = DecisionTreeClassifier(max_depth=3).fit(X, X[:, 0] > X[:, 1])
     np.testing.assert_allclose(from_forest([model]).scores(X), model.predict_proba(X)[:, 1])
+
+
+@given(tables(), st.integers(2, 31))
+@draws(60)
+def test_lightgbm(table, leaves):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, is_rare, weight, scored = table
+    parameters = {"objective": "binary", "num_leaves": leaves, "min_data_in_leaf": 1}
+    parameters |= {"min_data_in_bin": 1, "num_threads": 1, "verbosity": -1}
+    rows = lightgbm.Dataset(X, is_rare.astype(float), weight=weight, params=parameters)
+    booster = lightgbm.train(parameters, rows, 5)
+    expected = booster.predict(scored, raw_score=True)
+    np.testing.assert_allclose(from_lightgbm(booster).scores(scored), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("categories", ["auto", [0]])
+def test_other_questions_of_lightgbm_are_refused(categories):
+    lightgbm = pytest.importorskip("lightgbm")
+    X = np.tile([[0.0], [1.0], [2.0]], (100, 1))
+    parameters = {"objective": "binary", "num_threads": 1, "verbosity": -1}
+    parameters |= {"min_data_per_group": 1, "cat_smooth": 0.0, "zero_as_missing": True}
+    rows = lightgbm.Dataset(X, X[:, 0] == 1.0, params=parameters, categorical_feature=categories)
+    with pytest.raises(ValueError, match="plain comparison"):
+        from_lightgbm(lightgbm.train(parameters, rows, 2))
+
+
+@given(tables(), st.integers(2, 31))
+@draws(60)
+def test_xgboost(table, leaves):
+    xgboost = pytest.importorskip("xgboost")
+    X, is_rare, weight, scored = table
+    parameters = {"objective": "binary:logistic", "max_leaves": leaves, "nthread": 1}
+    parameters |= {"grow_policy": "lossguide", "max_depth": 0, "min_child_weight": 0.01}
+    rows = xgboost.DMatrix(X, is_rare, weight=weight, nthread=1)
+    booster = xgboost.train(parameters, rows, 5)
+    near = scored.astype(np.float32).astype(float)
+    for each in (scored, near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf)):
+        asked = xgboost.DMatrix(each, nthread=1)
+        scores = from_xgboost(booster).scores(each)
+        margin = booster.predict(asked, output_margin=True)
+        np.testing.assert_allclose(scores, margin, rtol=1e-5, atol=1e-5)
+        # XGBoost adds up in float32; the leaves that it names are added up here.
+        leaf = booster.predict(asked, pred_leaf=True).astype(int)
+        differences = scores - sum(
+            values[leaf[:, number]] for number, values in enumerate(_values_of(booster))
+        )
+        np.testing.assert_allclose(differences, differences[0], rtol=0, atol=1e-9)
+
+
+def _values_of(booster):
+    model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
+    for tree in model["trees"]:
+        yield np.array(tree["split_conditions"], dtype=np.float32).astype(float)
+
+
+def test_another_objective_of_xgboost_is_refused():
+    xgboost = pytest.importorskip("xgboost")
+    rows = xgboost.DMatrix(np.arange(9.0)[:, None], np.arange(9.0))
+    with pytest.raises(ValueError, match="objective"):
+        from_xgboost(xgboost.train({"objective": "reg:squarederror"}, rows, 1))
+
+
+@given(tables(), st.integers(1, 7))
+@draws(30)
+def test_catboost(table, depth):
+    catboost = pytest.importorskip("catboost")
+    X, is_rare, weight, scored = table
+    model = catboost.CatBoostClassifier(
+        iterations=5, depth=depth, logging_level="Silent", allow_writing_files=False, thread_count=1
+    )
+    try:
+        model.fit(X, is_rare.astype(int), sample_weight=weight)
+    except catboost.CatBoostError:  # no column that varies
+        return
+    near = scored.astype(np.float32).astype(float)
+    for each in (scored, np.nextafter(near, np.inf), np.nextafter(near, -np.inf)):
+        expected = model.predict(each, prediction_type="RawFormulaVal")
+        scores = from_catboost(model).scores(each)
+        np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)

@@ -153,22 +153,23 @@ def _walk(
     tile, feature, threshold, left, right, missing_left, root, any_missing, at_out, going
 ):  # fmt: skip
     """Where each row ends: ~leaf. `going` is room for the rows that are on their way."""
+    # Indices without a sign: one with a sign is looked at whether it counts from the end.
     n_going = at_out.shape[0]
     for i in range(n_going):
         at_out[i], going[i] = root, i
     while n_going > 0:
-        still = 0
-        for k in range(n_going):
-            i = going[k]
-            n = at_out[i]
-            x = tile[feature[n], i]
+        still = np.uint64(0)
+        for k in range(np.uint64(n_going)):
+            row = np.uint64(going[k])
+            n = np.uint64(at_out[row])
+            x = tile[np.uint64(feature[n]), row]
             goes_left = x <= threshold[n]
             if any_missing:
                 goes_left |= np.isnan(x) & missing_left[n]
-            on_left, on_right = left[n], right[n]  # fetched both: no branch to guess wrong
+            # Both are fetched, and the row stored either way: a branch would be guessed wrong.
+            on_left, on_right = left[n], right[n]
             child = on_left if goes_left else on_right
-            at_out[i] = child
-            # Stored either way: a branch would be guessed wrong.
-            going[still] = i
-            still += child >= 0
-        n_going = still
+            at_out[row] = child
+            going[still] = row
+            still += np.uint64(child >= 0)
+        n_going = np.int64(still)

@@ -14,8 +14,8 @@ from rareclass.rows.source import RowSource
 _BLOCK_ROWS = 4096
 # A tile of rows and the words of its leaves stay in the second cache, and eight rows are compared
 # at once; longer tiles gain nothing.
-_TILE_BYTES = 2**17
-_FEWEST_TILE_ROWS, _MOST_TILE_ROWS = 64, 256
+_TILE_BYTES = 2**18
+_FEWEST_TILE_ROWS, _MOST_TILE_ROWS = 64, 512
 
 
 class Tree(NamedTuple):

@@ -8,12 +8,13 @@ from threadpoolctl import threadpool_limits
 
 from rareclass.ensemble.functions.from_scikit_learn import from_histogram_boosting
 from rareclass.ensemble.functions.tree_sum import TreeSum
-from rareclass.ensemble.members.member import FoldByFold, Size
+from rareclass.ensemble.members.folds_at_once import FoldsAtOnce
+from rareclass.ensemble.members.member import Size
 from rareclass.rows.memory import count_threads
 
 
 @dataclass(frozen=True)
-class HistogramBoosting(FoldByFold):
+class HistogramBoosting(FoldsAtOnce):
     """Trees that each correct the sum of those before, by scikit-learn.
 
     The number of trees is fixed: with few rare rows, those that a stop would be decided on are

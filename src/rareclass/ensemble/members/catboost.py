@@ -1,0 +1,61 @@
+"""Boosted oblivious trees of CatBoost."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rareclass.ensemble.functions.from_catboost import from_catboost
+from rareclass.ensemble.functions.tree_sum import TreeSum
+from rareclass.ensemble.members.member import FoldByFold, Size
+from rareclass.rows.memory import count_threads
+
+
+@dataclass(frozen=True)
+class CatBoost(FoldByFold):
+    """Oblivious trees, which ask the same at all splits of a level, by CatBoost.
+
+    They are plainer than other trees and each is learned from rows in a random order, which makes
+    up for much where rare rows are few. The score is the log odds.
+    """
+
+    rounds: int = 300
+    learning_rate: float = 0.05
+    depth: int = 6
+    l2: float = 3.0
+
+    name: ClassVar[str] = "catboost"
+    view: ClassVar[str] = "trees"
+    package: ClassVar[str | None] = "catboost"
+
+    def cost(self, size: Size) -> float:
+        """Every level of every tree looks at all rows, once a feature."""
+        rows = 40.0 * size.n_rows + size.n_rows * size.n_features
+        return self.rounds * (rows + 1e4)
+
+    def learn(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> TreeSum:
+        """The log odds as trees; 0 where there is one class or no column that varies."""
+        import catboost
+
+        if is_rare.all() or not is_rare.any() or not _varies(X):
+            return TreeSum.of([])
+        model = catboost.CatBoostClassifier(
+            iterations=self.rounds,
+            learning_rate=self.learning_rate,
+            depth=self.depth,
+            l2_leaf_reg=self.l2,
+            random_seed=seed % 2**31,
+            thread_count=count_threads(n_jobs),
+            allow_writing_files=False,
+            logging_level="Silent",
+        )
+        model.fit(X, is_rare.astype(np.int64), sample_weight=weight)
+        return from_catboost(model)
+
+
+def _varies(X: np.ndarray) -> bool:
+    """Whether any column has two values, of which one may be missing, as float32 holds them."""
+    X = X.astype(np.float32)
+    return bool(((X[0] != X) & ~(np.isnan(X) & np.isnan(X[0]))).any())
