@@ -95,6 +95,22 @@ class KernelSlopes:
                 result[k] = squares - 2.0 * result[k]
         return result
 
+    def gradients(self, X: np.ndarray, K: np.ndarray, by_landmark: np.ndarray) -> np.ndarray:
+        r"""Gradient by x of :math:`\sum_r b_r k(x, z_r)` at dense rows: shape (n, n_features).
+
+        Kernels of a distance alone: :math:`2 s_d \sum_r b_r S(x, z_r) (x_d - z_{rd})`.
+
+        Cost: as much as the kernel.
+        """
+        slope, is_distance = _SLOPES[type(self.kernel.kernel)]
+        if not is_distance:
+            raise ValueError(f"no gradient for {type(self.kernel.kernel).__name__}.")
+        Z, X = self.landmarks.astype(np.float64), X.astype(np.float64)
+        S = slope(self.kernel.kernel, self.kernel.scaled(X), self.kernel.scaled(Z), K) * by_landmark
+        centre = Z.mean(axis=0)
+        X, Z = X - centre, Z - centre
+        return 2.0 * self.kernel.scales**2 * (S.sum(axis=1)[:, None] * X - S @ Z)
+
 
 def _products(X: Matrix, Z: Matrix, S: np.ndarray, c: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Sums of c_i b_r S_ir x_id z_rd, some landmarks at a time."""

@@ -1,0 +1,78 @@
+"""The common scale of an ensemble: where a score stands among held-out majority rows.
+
+Scores of different members mean nothing beside each other. The share of the majority that scores
+as high does: it is the false-positive rate of calling the row rare.
+"""
+
+import numpy as np
+
+# Scores that a scale is remembered by: every one of the highest, then ever fewer.
+_EACH_UP_TO = 32
+_STEPS_A_DOUBLING = 12
+# Highest majority scores that say how the tail goes on beyond the highest of them.
+_TAIL_ROWS = 30
+
+
+class FalsePositiveRate:
+    r"""From a score to the logarithm of its estimated false-positive rate.
+
+    Between held-out majority scores :math:`s_1 > s_2 > \dots > s_n`, of weights :math:`w_i` and
+    total W,
+
+    .. math:: \ln F(s) = \ln \frac{\sum_{s_i > s} w_i + \frac12 \sum_{s_i = s} w_i + \frac12
+              \bar w}{W + \bar w}
+
+    at the scores themselves (:math:`\bar w` their mean weight), linear in s between. Beyond the
+    highest the rate falls like a Pareto tail, :math:`F(s) = F(s_1) / (1 + (s - s_1) / b)`, b the
+    mean excess over the thirtieth highest score: a row is called rarer for a higher score, but
+    how much higher counts for less and less, as no majority row says how rare it is. Below the
+    lowest the rate is one of the lowest.
+
+    Attributes
+    ----------
+    knots : ndarray of shape (n_knots,)
+        Increasing scores, every one of the highest and a growing step of ranks below.
+    log_rates : ndarray of shape (n_knots,)
+        ln F there, decreasing.
+    excess : float
+        b, in the units of the scores.
+
+    Examples
+    --------
+    >>> scale = FalsePositiveRate.of(np.arange(99.0))
+    >>> np.exp(scale(np.array([98.0, 49.0]))).round(3)
+    array([0.01, 0.5 ])
+    """
+
+    def __init__(self, knots: np.ndarray, log_rates: np.ndarray, excess: float) -> None:
+        self.knots, self.log_rates, self.excess = knots, log_rates, excess
+
+    @classmethod
+    def of(cls, majority: np.ndarray, weight: np.ndarray | None = None) -> "FalsePositiveRate":
+        """The scale of held-out majority scores; `weight` None counts each once. O(n log n)."""
+        values, place = np.unique(-majority, return_inverse=True)
+        counts = np.bincount(place, weight, len(values)).astype(np.float64)
+        total, one = counts.sum(), counts.sum() / len(majority)
+        rates = (np.cumsum(counts) - 0.5 * counts + 0.5 * one) / (total + one)
+        kept = _thinned(len(values))
+        knots = -values[kept][::-1]
+        highest = -np.partition(-majority, min(_TAIL_ROWS, len(majority) - 1))[:_TAIL_ROWS]
+        excess = float((highest - highest.min()).mean())
+        if excess <= 0.0:  # copies: the spread of all scores, or any number where there is none
+            excess = float(majority.std()) or 1.0
+        return cls(knots, np.log(rates[kept][::-1]), excess)
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """ln F of each score, of the same shape. O(log n_knots) a score."""
+        beyond = np.maximum(scores - self.knots[-1], 0.0)
+        inside = np.interp(scores, self.knots, self.log_rates)
+        return inside - np.log1p(beyond / self.excess)
+
+
+def _thinned(n: int) -> np.ndarray:
+    """Positions among n scores, highest first: each of the first, then a dozen a doubling."""
+    if n <= _EACH_UP_TO:
+        return np.arange(n)
+    steps = int(np.ceil(np.log2(n / _EACH_UP_TO) * _STEPS_A_DOUBLING)) + 1
+    spaced = np.geomspace(_EACH_UP_TO, n - 1, steps).astype(np.int64)
+    return np.unique(np.concatenate([np.arange(_EACH_UP_TO), spaced, [n - 1]]))

@@ -1,0 +1,217 @@
+"""RankRC as a member: rare and majority landmarks, all folds and lams on one kernel."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.cluster import kmeans_plusplus
+from sklearn.utils import check_random_state
+
+from rareclass.ensemble.functions.kernel_function import KernelFunction
+from rareclass.ensemble.functions.score_function import ScoreFunction
+from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Size, each_fold
+from rareclass.estimators.folds import Fold
+from rareclass.labels.two_classes import Labels
+from rareclass.metrics import average_precision
+from rareclass.ranking.cross_fitting import CrossFittedMachines, cross_fit
+from rareclass.ranking.feature_scales.gradient_metric import gradient_scales
+from rareclass.ranking.preparation import KernelSettings
+from rareclass.ranking.targets import TwoClasses
+from rareclass.rows import as_source
+
+# From smooth to rough: what was best on some table.
+LAMS = tuple(2.0**power for power in (2, -2, -6, -9, -12, -16))
+# Rows at which the slopes of a score are taken.
+_SLOPE_ROWS = 3000
+_SIMILARITY_ROWS = 5000
+
+
+@dataclass(frozen=True)
+class KernelMember:
+    """A kernel machine; whoever inherits says on which numbers and with which kernel."""
+
+    name: ClassVar[str]
+    view: ClassVar[str]
+    package: ClassVar[str | None] = None
+    kernel: ClassVar[str]
+    learns_metric: ClassVar[bool] = False
+
+    most_rare: int = 600  # landmarks among the rare rows
+    n_majority: int = 500  # and among the others
+    lams: tuple[float, ...] = LAMS
+    memory: int = 1 << 30
+
+    def cost(self, size: Size) -> float:
+        """Kernel entries, times what each costs: features once, and questions of the solvers."""
+        landmarks = min(size.n_rare, self.most_rare) + self.n_majority
+        per_entry = 0.02 * size.n_features + 0.6 + 0.35 * 8 * len(self.lams)
+        return 1e-9 * landmarks * (size.n_rows + landmarks) * per_entry * (1 + self.learns_metric)
+
+    def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
+        """Every lam, and where a metric is learned, those near the best in that metric."""
+        rows.check()
+        target = _target(rows)
+        settings = self._settings(rows, target)
+        source = as_source(np.ascontiguousarray(rows.X))
+        folds = [Fold(tested, tested) for _, tested in each_fold(rows)]
+        plain = cross_fit(settings, source, target, folds, self.lams)
+        found = [
+            CrossFitted(_setting(lam), plain.held_out[:, k], self._functions(plain, k, rows))
+            for k, lam in enumerate(self.lams)
+        ]
+        if self.learns_metric:
+            found += self._with_metric(rows, settings, target, folds, plain)
+        return found
+
+    def _settings(self, rows: EncodedFolds, target: TwoClasses) -> KernelSettings:
+        landmarks = self._landmarks(rows, target.labels)
+        return KernelSettings(self.kernel, "mean", landmarks, self.memory, rows.n_jobs, rows.seed)
+
+    def _landmarks(self, rows: EncodedFolds, labels: Labels) -> np.ndarray:
+        """Row numbers: rare rows, spread out where there are many, and majority rows by chance."""
+        rng = check_random_state(rows.seed)
+        rare = labels.rare
+        if len(rare) > self.most_rare:
+            picked = kmeans_plusplus(rows.X[rare], self.most_rare, random_state=rng)[1]
+            rare = rare[np.unique(picked)]
+        n_majority = min(self.n_majority, len(labels.majority))
+        majority = rng.choice(labels.majority, n_majority, replace=False)
+        return np.sort(np.concatenate([rare, majority]))
+
+    def _functions(
+        self, machines: CrossFittedMachines, k: int, rows: EncodedFolds
+    ) -> list[ScoreFunction]:
+        """The functions of the folds for lam number k, over the same landmarks."""
+        expansion = machines.expansion
+        first = KernelFunction(
+            self.kernel, machines.width, expansion.landmarks, machines.coefficients[0][:, k]
+        )
+        first.least = _least_similarity(first, rows)
+        first.most = _typical(machines.held_out[:, k], rows)
+        return [first] + [
+            _with_coefficients(first, each[:, k]) for each in machines.coefficients[1:]
+        ]
+
+    def _with_metric(
+        self,
+        rows: EncodedFolds,
+        settings: KernelSettings,
+        target: TwoClasses,
+        folds: Sequence[Fold],
+        plain: CrossFittedMachines,
+    ) -> list[CrossFitted]:
+        """Machines in the metric of the best plain ones.
+
+        1. held-out scores: each fold in the metric of its own plain machine, which knows nothing of
+           the rows held out
+        2. the function that scores new rows: the folds' machines in the metric of their mean
+        """
+        merits = [_merit(rows, column) for column in plain.held_out.T]
+        best = int(np.argmax(merits))
+        lams = self.lams[max(0, best - 1) : best + 2]
+        sample = _sample(rows)
+        held_out = np.full((len(rows.fold), len(lams)), np.nan)
+        for (_, tested), coefficients in zip(each_fold(rows), plain.coefficients, strict=True):
+            scales = gradient_scales(plain.expansion, coefficients[:, best], sample)
+            fold = [Fold(tested, tested)]
+            own = cross_fit(settings, self._scaled(rows, scales), target, fold, lams)
+            held_out[tested] = own.held_out[tested]
+        rows.check()
+        mean = np.mean([each[:, best] for each in plain.coefficients], axis=0)
+        scales = gradient_scales(plain.expansion, mean, sample)
+        chosen = int(np.argmax([_merit(rows, column) for column in held_out.T]))
+        final = cross_fit(settings, self._scaled(rows, scales), target, folds, lams[chosen : chosen + 1])
+        functions = self._functions(final, 0, _in_metric(rows, scales))
+        for function in functions:
+            function.scales = scales  # type: ignore[attr-defined]
+        setting = f"{_setting(lams[chosen])}, learned metric"
+        return [CrossFitted(setting, held_out[:, chosen], functions)]
+
+    def _scaled(self, rows: EncodedFolds, scales: np.ndarray) -> Any:
+        return as_source(np.ascontiguousarray(rows.X * scales))
+
+
+class LaplaceOnQuantiles(KernelMember):
+    """Laplace kernel on normal quantiles: only the order of each number counts."""
+
+    name = "kernel on quantiles"
+    view = "quantiles"
+    kernel = "laplace"
+    learns_metric = True
+
+
+class LaplaceOnTails(KernelMember):
+    """Laplace kernel on inverse hyperbolic sines: far values count, by their logarithm."""
+
+    name = "kernel on logarithms"
+    view = "asinh"
+    kernel = "laplace"
+    learns_metric = True
+
+
+class GaussianOnTails(KernelMember):
+    """Gaussian kernel on inverse hyperbolic sines: a smoother function."""
+
+    name = "smooth kernel on logarithms"
+    view = "asinh"
+    kernel = "gaussian"
+
+
+class GaussianOnNumbers(KernelMember):
+    """Gaussian kernel on numbers as they are: RankRC as in the paper, with majority landmarks."""
+
+    name = "smooth kernel on numbers"
+    view = "clipped"
+    kernel = "gaussian"
+
+
+def _target(rows: EncodedFolds) -> TwoClasses:
+    rare = np.flatnonzero(rows.is_rare)
+    majority = np.flatnonzero(~rows.is_rare)
+    weight = rows.weight
+    rare_weight = np.ones(len(rare)) if weight is None else weight[rare]
+    majority_weight = None if weight is None else weight[majority]
+    classes = np.array([0, 1])
+    return TwoClasses(Labels(classes, 1, rare, majority, rare_weight, majority_weight))
+
+
+def _merit(rows: EncodedFolds, held_out: np.ndarray) -> float:
+    """Average precision of held-out scores; the order of lams by it is that by most measures."""
+    tested = ~np.isnan(held_out)
+    return average_precision(rows.is_rare[tested], held_out[tested], rows.weights(tested))
+
+
+def _typical(held_out: np.ndarray, rows: EncodedFolds) -> float:
+    """Median held-out score of the majority."""
+    return float(np.nanmedian(held_out[~rows.is_rare]))
+
+
+def _least_similarity(function: KernelFunction, rows: EncodedFolds) -> float:
+    """The least sum of similarities among training rows, or among some thousands of them."""
+    step = max(1, len(rows.fold) // _SIMILARITY_ROWS)
+    return float(function.with_similarity(rows.X[::step], rows.n_jobs)[:, 1].min())
+
+
+def _sample(rows: EncodedFolds) -> np.ndarray:
+    rng = np.random.default_rng(rows.seed)
+    n_rows = len(rows.fold)
+    chosen = rng.choice(n_rows, min(_SLOPE_ROWS, n_rows), replace=False)
+    return rows.X[np.sort(chosen)]
+
+
+def _in_metric(rows: EncodedFolds, scales: np.ndarray) -> EncodedFolds:
+    from dataclasses import replace
+
+    return replace(rows, X=rows.X * scales)
+
+
+def _with_coefficients(function: KernelFunction, coefficients: np.ndarray) -> KernelFunction:
+    """The same landmarks with other coefficients."""
+    another = KernelFunction.__new__(KernelFunction)
+    another.__dict__ = function.__dict__ | {"coefficients": coefficients}
+    return another
+
+
+def _setting(lam: float) -> str:
+    return f"lam 2^{np.log2(lam):g}"
