@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rareclass.ensemble import RareClassifier
     from rareclass.hyperball import RACH, RACHCV
     from rareclass.moments import MIBC, MIBCCV
     from rareclass.ranking import (
@@ -35,6 +36,7 @@ __all__ = [
     "RankRC",
     "RankRCCV",
     "RankSVM",
+    "RareClassifier",
     "StochasticRankRC",
     "__version__",
     "load",
@@ -56,6 +58,7 @@ _HOME = {
     ),
     **dict.fromkeys(("MIBC", "MIBCCV"), "rareclass.moments"),
     **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
+    "RareClassifier": "rareclass.ensemble",
     "load": "rareclass.verbs.model",
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import TypedTable
-from rareclass.encoding.views import DenseView, SparseView
+from rareclass.encoding.views import DenseView
 
 
 class View(Protocol):
@@ -24,6 +24,8 @@ class View(Protocol):
 def make_view(name: str) -> View:
     """The encoding that a member calls by this name."""
     if name == "indicators":
+        from rareclass.encoding.views import SparseView
+
         return SparseView()
     return DenseView("raw" if name == "trees" else name)
 

@@ -1,7 +1,7 @@
 """RankRC as a member: rare and majority landmarks, all folds and lams on one kernel."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -121,12 +121,13 @@ class KernelMember:
         mean = np.mean([each[:, best] for each in plain.coefficients], axis=0)
         scales = gradient_scales(plain.expansion, mean, sample)
         chosen = int(np.argmax([_merit(rows, column) for column in held_out.T]))
-        final = cross_fit(settings, self._scaled(rows, scales), target, folds, lams[chosen : chosen + 1])
+        final = cross_fit(
+            settings, self._scaled(rows, scales), target, folds, lams[chosen : chosen + 1]
+        )
         functions = self._functions(final, 0, _in_metric(rows, scales))
         for function in functions:
             function.scales = scales  # type: ignore[attr-defined]
-        setting = f"{_setting(lams[chosen])}, learned metric"
-        return [CrossFitted(setting, held_out[:, chosen], functions)]
+        return [CrossFitted("learned metric", held_out[:, chosen], functions)]
 
     def _scaled(self, rows: EncodedFolds, scales: np.ndarray) -> Any:
         return as_source(np.ascontiguousarray(rows.X * scales))
@@ -201,8 +202,6 @@ def _sample(rows: EncodedFolds) -> np.ndarray:
 
 
 def _in_metric(rows: EncodedFolds, scales: np.ndarray) -> EncodedFolds:
-    from dataclasses import replace
-
     return replace(rows, X=rows.X * scales)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from rareclass.ensemble.functions.score_function import ScoreFunction
 
 
-class Stopped(Exception):
+class Stopped(Exception):  # noqa: N818 (nothing went wrong)
     """The time for a member ran out before it was learned."""
 
 

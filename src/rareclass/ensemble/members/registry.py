@@ -1,9 +1,12 @@
-"""Members by name, and which of them `members=` means."""
+"""Members by name, and which of them `members=` means, the most useful first."""
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from rareclass.ensemble.members.balanced_forest import BalancedForest
+from rareclass.ensemble.members.forests import ExtraTrees, RandomForest
+from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
 from rareclass.ensemble.members.kernel_machine import (
     GaussianOnNumbers,
     GaussianOnTails,
@@ -13,17 +16,79 @@ from rareclass.ensemble.members.kernel_machine import (
 from rareclass.ensemble.members.logistic import LogisticOnIndicators, LogisticOnQuantiles
 from rareclass.ensemble.members.member import Member
 from rareclass.ensemble.members.mibc import MomentMember
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import nearest_name
 
 MEMBERS: dict[str, Callable[[], Member]] = {
     kind.name: kind
     for kind in (
+        HistogramBoosting,
         LaplaceOnQuantiles,
+        ExtraTrees,
         LaplaceOnTails,
-        GaussianOnTails,
-        GaussianOnNumbers,
+        BalancedForest,
         LogisticOnQuantiles,
         LogisticOnIndicators,
+        GaussianOnTails,
+        GaussianOnNumbers,
+        RandomForest,
         MomentMember,
     )
 }
+
+# In the order in which they are learned while there is time.
+PORTFOLIOS: dict[str, tuple[str, ...]] = {
+    "auto": tuple(MEMBERS),
+    "kernel": tuple(
+        kind.name
+        for kind in (
+            LaplaceOnQuantiles,
+            LaplaceOnTails,
+            GaussianOnTails,
+            GaussianOnNumbers,
+            MomentMember,
+        )
+    ),
+    "trees": tuple(
+        kind.name for kind in (HistogramBoosting, ExtraTrees, BalancedForest, RandomForest)
+    ),
+}
+
+
+def make_members(members: Any) -> list[Member]:
+    """The members that the parameter of an estimator means, each once, in order.
+
+    A portfolio ("auto", "kernel", "trees"), the name of a member, or a list of such names and of
+    Member objects.
+
+    Raises `ValueError` where there is no such member, and `ImportError` where its package is not
+    installed, both with what to do.
+    """
+    asked = [members] if isinstance(members, str) else members
+    if not isinstance(asked, Sequence) or not len(asked):
+        raise ValueError(f"members={members!r} is not a name, or a list of at least one.")
+    made: dict[str, Member] = {}
+    for each in asked:
+        for member in _meant_by(each):
+            made.setdefault(member.name, member)
+    for member in made.values():
+        if member.package is not None and find_spec(member.package) is None:
+            raise ImportError(
+                f"members names {member.name!r}, which needs the package {member.package}: "
+                f"pip install {member.package}, or leave it out."
+            )
+    return list(made.values())
+
+
+def _meant_by(asked: Any) -> list[Member]:
+    if not isinstance(asked, str):
+        if hasattr(asked, "cross_fit") and hasattr(asked, "name"):
+            return [asked]
+        raise ValueError(f"members holds {asked!r}, which is neither a name nor a member.")
+    if asked in PORTFOLIOS:
+        return [MEMBERS[name]() for name in PORTFOLIOS[asked]]
+    if asked in MEMBERS:
+        return [MEMBERS[asked]()]
+    known = [*PORTFOLIOS, *MEMBERS]
+    near = nearest_name(asked, known)
+    hint = f"did you mean {near!r}?" if near else f"there are {', '.join(map(repr, known))}."
+    raise ValueError(f"members names {asked!r}, which is no member: {hint}")
