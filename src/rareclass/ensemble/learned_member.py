@@ -37,8 +37,8 @@ class LearnedMember:
 
     def rarity(self, X: Any, n_jobs: int | None) -> np.ndarray:
         """``-ln F`` of encoded rows, F their estimated false-positive rate by this member."""
-        scores = sum(function.scores(X, n_jobs) for function in self.functions)
-        return -self.scale(scores / len(self.functions))
+        scores = np.mean([function.scores(X, n_jobs) for function in self.functions], axis=0)
+        return -self.scale(scores)
 
 
 def merged(functions: Sequence[ScoreFunction]) -> ScoreFunction:

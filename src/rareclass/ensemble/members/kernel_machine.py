@@ -89,9 +89,8 @@ class KernelMember:
         )
         first.least = _least_similarity(first, rows)
         first.most = _typical(machines.held_out[:, k], rows)
-        return [first] + [
-            _with_coefficients(first, each[:, k]) for each in machines.coefficients[1:]
-        ]
+        others = (_with_coefficients(first, each[:, k]) for each in machines.coefficients[1:])
+        return [first, *others]
 
     def _with_metric(
         self,

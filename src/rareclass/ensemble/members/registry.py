@@ -1,10 +1,11 @@
 """Members by name, and which of them `members=` means, the most useful first."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from rareclass.ensemble.members.balanced_forest import BalancedForest
+from rareclass.ensemble.members.catboost import CatBoost
 from rareclass.ensemble.members.forests import ExtraTrees, RandomForest
 from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
 from rareclass.ensemble.members.kernel_machine import (
@@ -13,12 +14,14 @@ from rareclass.ensemble.members.kernel_machine import (
     LaplaceOnQuantiles,
     LaplaceOnTails,
 )
+from rareclass.ensemble.members.lightgbm import LightGBM
 from rareclass.ensemble.members.logistic import LogisticOnIndicators, LogisticOnQuantiles
 from rareclass.ensemble.members.member import Member
 from rareclass.ensemble.members.mibc import MomentMember
+from rareclass.ensemble.members.xgboost import XGBoost
 from rareclass.errors import nearest_name
 
-MEMBERS: dict[str, Callable[[], Member]] = {
+MEMBERS: dict[str, Any] = {
     kind.name: kind
     for kind in (
         HistogramBoosting,
@@ -32,12 +35,15 @@ MEMBERS: dict[str, Callable[[], Member]] = {
         GaussianOnNumbers,
         RandomForest,
         MomentMember,
+        LightGBM,
+        XGBoost,
+        CatBoost,
     )
 }
 
 # In the order in which they are learned while there is time.
 PORTFOLIOS: dict[str, tuple[str, ...]] = {
-    "auto": tuple(MEMBERS),
+    "auto": tuple(name for name, kind in MEMBERS.items() if kind.package is None),
     "kernel": tuple(
         kind.name
         for kind in (
