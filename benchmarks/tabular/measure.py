@@ -5,6 +5,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,10 +73,13 @@ def splits(
 
 
 def warm_up(method: str, rows: sets.Rows) -> None:
-    """A fit on a few rows of both classes, so that what is compiled or loaded late is there."""
+    """A fit on a few rows of both classes, so that what is compiled or loaded late is there.
+
+    That it fails is no matter: what is wrong will show on all rows.
+    """
     few = WARM_UP_ROWS // 2
     index = np.concatenate([np.flatnonzero(rows.y == label)[:few] for label in (0, 1)])
-    with warnings.catch_warnings():
+    with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a tiny fit may well not converge
         frame, y = rows.part(index)
         fit(method.removesuffix(TUNED), frame, y, 0, WARM_UP_SECONDS).scores(frame)
