@@ -11,6 +11,8 @@ _EACH_UP_TO = 32
 _STEPS_A_DOUBLING = 12
 # Highest majority scores that say how the tail goes on beyond the highest of them.
 _TAIL_ROWS = 30
+# Differences of scores below this part of them are rounding.
+_ROUNDING = 1e-12
 
 
 class FalsePositiveRate:
@@ -20,11 +22,11 @@ class FalsePositiveRate:
     total W,
 
     .. math:: \ln F(s) = \ln \frac{\sum_{s_i > s} w_i + \frac12 \sum_{s_i = s} w_i + \frac12
-              \bar w}{W + \bar w}
+              w}{W + w}
 
-    at the scores themselves (:math:`\bar w` their mean weight), linear in s between. Beyond the
-    highest the rate falls like a Pareto tail, :math:`F(s) = F(s_1) / (1 + (s - s_1) / b)`, b the
-    mean excess over the thirtieth highest score: a row is called rarer for a higher score, but
+    at the scores themselves (w the least weight, as that of one row), linear in s between. Beyond
+    the highest the rate falls like a Pareto tail, :math:`F(s) = F(s_1) / (1 + (s - s_1) / b)`, b
+    the mean excess over the thirtieth highest row: a row is called rarer for a higher score, but
     how much higher counts for less and less, as no majority row says how rare it is. Below the
     lowest the rate is one of the lowest.
 
@@ -50,23 +52,40 @@ class FalsePositiveRate:
     @classmethod
     def of(cls, majority: np.ndarray, weight: np.ndarray | None = None) -> "FalsePositiveRate":
         """The scale of held-out majority scores; `weight` None counts each once. O(n log n)."""
+        one = 1.0
+        if weight is not None:
+            majority, weight = majority[weight > 0.0], weight[weight > 0.0]
+            one = float(weight.min())
         values, place = np.unique(-majority, return_inverse=True)
         counts = np.bincount(place, weight, len(values)).astype(np.float64)
-        total, one = counts.sum(), counts.sum() / len(majority)
-        rates = (np.cumsum(counts) - 0.5 * counts + 0.5 * one) / (total + one)
+        rates = (np.cumsum(counts) - 0.5 * counts + 0.5 * one) / (counts.sum() + one)
         kept = _thinned(len(values))
-        knots = -values[kept][::-1]
-        highest = -np.partition(-majority, min(_TAIL_ROWS, len(majority) - 1))[:_TAIL_ROWS]
-        excess = float((highest - highest.min()).mean())
-        if excess <= 0.0:  # copies: the spread of all scores, or any number where there is none
-            excess = float(majority.std()) or 1.0
-        return cls(knots, np.log(rates[kept][::-1]), excess)
+        log_rates = np.log(rates[kept][::-1])
+        return cls(-values[kept][::-1], log_rates, _excess(-values, counts, _TAIL_ROWS * one))
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """ln F of each score, of the same shape. O(log n_knots) a score."""
         beyond = np.maximum(scores - self.knots[-1], 0.0)
         inside = np.interp(scores, self.knots, self.log_rates)
         return inside - np.log1p(beyond / self.excess)
+
+
+def _excess(scores: np.ndarray, counts: np.ndarray, tail: float) -> float:
+    """Mean excess of the highest scores over the lowest of them, `tail` being their weight.
+
+    `scores` are distinct and decreasing, `counts` their weights. Where the highest are equal, but
+    for rounding: the deviation of all scores, or any number where there is none.
+    """
+    within = np.minimum(np.cumsum(counts), tail)
+    shares = np.diff(within, prepend=0.0)
+    lowest = scores[np.flatnonzero(shares > _ROUNDING * tail)[-1]]
+    excess = float(shares @ (scores - lowest).clip(0.0) / within[-1])
+    noise = _ROUNDING * float(np.abs(scores[[0, -1]]).max())
+    if excess > noise:
+        return excess
+    mean = float(counts @ scores / counts.sum())
+    deviation = float(np.sqrt(counts @ (scores - mean) ** 2 / counts.sum()))
+    return deviation if deviation > noise else 1.0
 
 
 def _thinned(n: int) -> np.ndarray:

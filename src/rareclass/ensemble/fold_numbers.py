@@ -1,12 +1,16 @@
 """The folds that all members share, as the number of the fold that holds each row out."""
 
+import heapq
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold
 
-from rareclass.estimators.folds import make_folds
-from rareclass.labels.two_classes import Labels
+from rareclass.errors import InputError, counted
+from rareclass.estimators.folds import Fold, make_folds
+from rareclass.labels.two_classes import Labels, missing_labels
+from rareclass.parameters import is_whole
 
 # Rows that every fold learns from, and none scores.
 ALWAYS_LEARNED = -1
@@ -17,54 +21,177 @@ def fold_numbers(
     labels: Labels,
     n_rows: int,
     seed: int,
-    groups: np.ndarray | None = None,
-    time: np.ndarray | None = None,
+    groups: Any = None,
+    time: Any = None,
 ) -> np.ndarray:
-    """Number of the fold that holds each row out, of shape (n_rows,).
+    """Number of the fold that holds each row out, of shape (n_rows,), from 0 on.
 
     Stratified and shuffled; rows of a group stay together; with `time` a fold is a stretch of it.
-    A single rare row is always learned from. Raises `ValueError` where a row is held out twice.
+    A single rare row is always learned from. Whatever the folds, both classes are among the rows
+    that a fold does not hold out.
+
+    Raises `ValueError` on a `cv` that is none, that holds a row out twice, or that leaves rows out
+    which it does not test; `InputError` where groups or times do not fit the rows, or leave too few
+    folds.
     """
+    if groups is not None and time is not None:
+        raise ValueError("groups and time both make folds: give one of them.")
+    is_count = isinstance(cv, (bool, int, np.integer))
+    if is_count:
+        _check_count(cv, labels)
+        if len(labels.rare) == 1:
+            return _of_majority(int(cv), labels, n_rows, seed)
+    elif time is not None:
+        raise ValueError(f"cv={cv!r} must be a whole number where time makes the folds.")
     is_rare = np.zeros(n_rows, dtype=bool)
     is_rare[labels.rare] = True
-    if len(labels.rare) == 1:
-        return _of_majority(cv, is_rare, seed)
     if time is not None:
-        return _stretches(int(cv), is_rare, np.asarray(time))
-    if groups is not None and isinstance(cv, (int, np.integer)):
-        folds = min(int(cv), len(labels.rare), len(np.unique(groups)))
-        splitter = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
-        cv = list(splitter.split(np.empty((n_rows, 0)), is_rare, groups))
-    elif isinstance(cv, (int, np.integer)):
+        moment = _places(time, n_rows, "time")
+        return _of_rows(labels, "time", n_rows, partial(_stretches, int(cv)), is_rare, moment)
+    if groups is not None:
+        group = _places(groups, n_rows, "groups")
+        if is_count:
+            return _of_rows(
+                labels, "groups", n_rows, partial(_dealt, int(cv), seed), is_rare, group
+            )
+        if hasattr(cv, "split"):
+            cv = list(cv.split(np.empty((n_rows, 0)), is_rare, group))
+    if is_count:
         cv = min(int(cv), len(labels.rare), len(labels.majority))
+    return _as_numbers(make_folds(cv, labels, n_rows, seed, "more rows"), labels, n_rows)
+
+
+def _check_count(cv: Any, labels: Labels) -> None:
+    if not is_whole(cv, 2):
+        raise ValueError(f"cv={cv!r} must be at least 2 folds.")
+    if len(labels.majority) < 2:
+        raise InputError(
+            "the majority has 1 row of weight above 0, which cannot be held out and learned from.",
+            "Give more rows of it.",
+        )
+
+
+def _as_numbers(folds: list[Fold], labels: Labels, n_rows: int) -> np.ndarray:
+    """Numbers of folds that each learn from all rows but those that they test."""
+    kept = _kept(labels)
     number = np.full(n_rows, ALWAYS_LEARNED)
-    for k, fold in enumerate(make_folds(cv, labels, n_rows, seed, "more rows")):
-        if (number[fold.tested] >= 0).any():
-            row = int(np.flatnonzero(fold.tested & (number >= 0))[0])
+    for k, fold in enumerate(folds):
+        twice = np.flatnonzero(fold.tested & (number >= 0))
+        if len(twice):
             raise ValueError(
-                f"cv holds row {row} out twice: give folds that hold each row out once at most."
+                f"cv holds row {twice[0]} out twice: give folds that hold each row out once at "
+                "most."
+            )
+        idle = kept[(fold.held_out & ~fold.tested)[kept]]
+        if len(idle):
+            raise ValueError(
+                f"fold {k + 1} of cv neither learns from nor tests {counted(len(idle), 'row')}, "
+                f"the first of them row {idle[0]}: give folds that learn from all rows but those "
+                "that they test. For folds by time, pass time to fit."
             )
         number[fold.tested] = k
     return number
 
 
-def _of_majority(cv: Any, is_rare: np.ndarray, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    number = rng.permutation(len(is_rare)) % min(int(cv), int((~is_rare).sum()))
-    number[is_rare] = ALWAYS_LEARNED
+def _of_majority(cv: int, labels: Labels, n_rows: int, seed: int) -> np.ndarray:
+    """Folds of the majority alone."""
+    number = np.full(n_rows, ALWAYS_LEARNED)
+    n_majority = len(labels.majority)
+    order = np.random.default_rng(seed).permutation(n_majority)
+    number[labels.majority] = order % min(cv, n_majority)
     return number
 
 
-def _stretches(cv: int, is_rare: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """Stretches of time that hold about as many rare rows each."""
-    order = np.argsort(time, kind="stable")
-    n_rare = int(is_rare.sum())
-    n_folds = min(cv, n_rare)
-    before = np.cumsum(is_rare[order]) - is_rare[order]
-    number = np.empty(len(time), dtype=np.int64)
-    number[order] = np.minimum(before * n_folds // n_rare, n_folds - 1)
-    # Rows of one moment stay together.
-    _, place = np.unique(time, return_inverse=True)
-    first = np.full(place.max() + 1, n_folds)
-    np.minimum.at(first, place, number)
-    return first[place]
+def _places(values: Any, n_rows: int, name: str) -> np.ndarray:
+    """Groups or times as places in their order, from 0 on."""
+    array = np.asarray(values)
+    if array.shape != (n_rows,):
+        raise InputError(
+            f"{name} has the shape {array.shape} and X {counted(n_rows, 'row')}.",
+            "Give one value a row.",
+        )
+    is_time = array.dtype.kind in "mM"
+    missing = np.flatnonzero(np.isnat(array)) if is_time else missing_labels(array)
+    if len(missing):
+        raise InputError(
+            f"{name} has no value at row {missing[0]}.", "Fill it in, or leave the row out."
+        )
+    try:
+        return np.unique(array, return_inverse=True)[1]
+    except TypeError:
+        raise InputError(
+            f"{name} holds values of several types, which have no order.",
+            "Make them all numbers, words or dates.",
+        ) from None
+
+
+def _dealt(cv: int, seed: int, is_rare: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Groups dealt to folds: those with the most rare rows first, each where there are fewest.
+
+    Groups of equally many rows are in an order by chance. Groups without rare rows even out the
+    others.
+    """
+    n_groups = int(group.max()) + 1
+    n_rare = np.bincount(group, is_rare, n_groups)
+    n_rest = np.bincount(group, ~is_rare, n_groups)
+    n_folds = min(cv, int(np.count_nonzero(n_rare)))
+    by_chance = np.random.default_rng(seed).permutation(n_groups)
+    order = by_chance[np.lexsort((-n_rest[by_chance], -n_rare[by_chance]))]
+    fold = np.zeros(n_groups, dtype=np.int64)
+    # Rare rows are evened out first, then the others.
+    heap = [(0, 0, k) for k in range(n_folds)]
+    for each in order[: np.count_nonzero(n_rare)]:
+        rare, rest, k = heap[0]
+        fold[each] = k
+        heapq.heapreplace(heap, (rare + int(n_rare[each]), rest + int(n_rest[each]), k))
+    heap = [(rest, rare, k) for rare, rest, k in heap]
+    heapq.heapify(heap)
+    for each in order[np.count_nonzero(n_rare) :]:
+        rest, rare, k = heap[0]
+        fold[each] = k
+        heapq.heapreplace(heap, (rest + int(n_rest[each]), rare, k))
+    return fold[group]
+
+
+def _stretches(cv: int, is_rare: np.ndarray, moment: np.ndarray) -> np.ndarray:
+    """Stretches of time that hold about as many rare rows each; rows of a moment stay together.
+
+    A stretch ends after the moment that gives it its share of the rare rows that are left.
+    """
+    rare = np.bincount(moment, is_rare)
+    moments = np.flatnonzero(rare)
+    ends = []
+    held, left, n_left = 0.0, float(rare.sum()), min(cv, len(moments))
+    for each in moments[:-1]:
+        held += rare[each]
+        if n_left > 1 and held >= left / n_left:
+            ends.append(each)
+            left, held, n_left = left - held, 0.0, n_left - 1
+    if not ends and len(moments) > 1:
+        ends = [moments[-2]]
+    return np.searchsorted(ends, moment, side="left")
+
+
+def _of_rows(
+    labels: Labels,
+    name: str,
+    n_rows: int,
+    split: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    is_rare: np.ndarray,
+    place: np.ndarray,
+) -> np.ndarray:
+    """Folds of the rows that count, where each leaves both classes to learn from."""
+    kept = _kept(labels)
+    number = np.full(n_rows, ALWAYS_LEARNED)
+    number[kept] = split(is_rare[kept], place[kept])
+    for what, rows in (("rare", labels.rare), ("majority", labels.majority)):
+        if len(np.unique(number[rows])) == 1:
+            raise InputError(
+                f"{name} puts all {what} rows into one fold, which would have none to learn from.",
+                f"Fit without {name}.",
+            )
+    return number
+
+
+def _kept(labels: Labels) -> np.ndarray:
+    return np.sort(np.concatenate([labels.rare, labels.majority]))

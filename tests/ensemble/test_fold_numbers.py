@@ -1,0 +1,189 @@
+"""Folds: stratified, groups together, stretches of time in order; both classes are always left."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, TimeSeriesSplit
+
+from draws import draws
+from rareclass.ensemble.fold_numbers import ALWAYS_LEARNED, fold_numbers
+from rareclass.errors import InputError
+from rareclass.labels.two_classes import Labels, read_labels
+
+N = 40
+
+
+def labels_of(y, weight=None):
+    return read_labels(np.asarray(y), weight, 1, len(y))
+
+
+def labels_at(n_rare):
+    return labels_of(np.random.default_rng(n_rare).permutation(N) < n_rare)
+
+
+@st.composite
+def labelled(draw):
+    """Labels with one to many rare rows, and values for each row, few or many of them."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(6, 60))
+    n_rare = draw(st.integers(1, n // 2))
+    y = random.permutation(n) < n_rare
+    weight = random.integers(0, 3, n) if draw(st.booleans()) else np.ones(n)
+    weight[np.flatnonzero(y)[0]] = weight[np.flatnonzero(~y)[:2]] = 1
+    values = random.integers(0, draw(st.sampled_from([3, 8, 1000])), n)
+    return labels_of(y.astype(int), weight), values
+
+
+def check(number, labels: Labels, cv):
+    """Folds without a gap, each of which leaves both classes; rows that count are in one."""
+    n_folds = number.max() + 1
+    assert 2 <= n_folds <= cv
+    assert set(number) >= set(range(n_folds))
+    for k in range(n_folds):
+        assert (number[labels.rare] != k).any()
+        assert (number[labels.majority] != k).any()
+    assert (number[labels.majority] >= 0).all()
+
+
+@given(labelled(), st.integers(2, 7), st.integers(0, 5))
+@draws(100)
+def test_stratified(table, cv, seed):
+    labels, values = table
+    number = fold_numbers(cv, labels, len(values), seed)
+    check(number, labels, cv)
+    sizes = [len(labels.majority)]
+    if len(labels.rare) == 1:
+        assert number[labels.rare[0]] == ALWAYS_LEARNED
+    else:
+        assert number.max() + 1 == min(cv, len(labels.rare), len(labels.majority))
+        sizes = [np.bincount(number[rows]) for rows in (labels.rare, labels.majority)]
+        assert all(np.ptp(size) <= 1 for size in sizes)
+    np.testing.assert_array_equal(number, fold_numbers(cv, labels, len(values), seed))
+
+
+@given(labelled(), st.integers(2, 7), st.integers(0, 5))
+@draws(100)
+def test_groups_stay_together(table, cv, seed):
+    labels, groups = table
+    kept = np.concatenate([labels.rare, labels.majority])
+    with_rare = len(np.unique(groups[labels.rare]))
+    try:
+        number = fold_numbers(cv, labels, len(groups), seed, groups=groups)
+    except InputError:
+        assert with_rare == 1 or len(np.unique(groups[labels.majority])) == 1
+        return
+    check(number, labels, cv)
+    if len(labels.rare) > 1:
+        assert number.max() + 1 == min(cv, with_rare)
+        for group in np.unique(groups):
+            assert len(np.unique(number[kept][groups[kept] == group])) <= 1
+        assert set(number[labels.rare]) == set(range(number.max() + 1))  # each tests some
+
+
+@given(labelled(), st.integers(2, 7))
+@draws(100)
+def test_stretches_of_time_are_in_order_and_rows_of_a_moment_together(table, cv):
+    labels, time = table
+    kept = np.concatenate([labels.rare, labels.majority])
+    moments, told = len(np.unique(time[labels.rare])), ""
+    try:
+        number = fold_numbers(cv, labels, len(time), 0, time=time)
+    except InputError as error:
+        told = str(error)
+    if told:
+        assert "all rare rows" in told if moments == 1 else "all majority rows" in told
+        return
+    check(number, labels, cv)
+    if len(labels.rare) > 1:
+        order = np.argsort(time[kept], kind="stable")
+        assert (np.diff(number[kept][order]) >= 0).all()
+        for moment in np.unique(time[kept]):
+            assert len(np.unique(number[kept][time[kept] == moment])) == 1
+        assert set(number[labels.rare]) == set(range(number.max() + 1))
+
+
+def test_stretches_hold_about_as_many_rare_rows_each():
+    labels = labels_at(20)
+    number = fold_numbers(5, labels, N, 0, time=np.arange(N))
+    np.testing.assert_array_equal(np.bincount(number[labels.rare]), [4, 4, 4, 4, 4])
+    # One moment with most of them leaves the rest to be divided.
+    y = np.arange(N) % 2
+    time = np.maximum(np.arange(N), 20)
+    rare = np.bincount(fold_numbers(5, labels_of(y), N, 0, time=time)[y == 1])
+    np.testing.assert_array_equal(rare, [10, 3, 3, 2, 2])
+    # The last moment is a stretch of its own before there is none.
+    y = (np.arange(N) < 1) | (np.arange(N) > 30)
+    number = fold_numbers(5, labels_of(y), N, 0, time=np.arange(N) > 29)
+    np.testing.assert_array_equal(np.bincount(number[y]), [1, 9])
+
+
+@pytest.mark.parametrize("n_rare", [2, 3, 4])
+def test_two_to_four_rare_rows_are_each_held_out(n_rare):
+    labels = labels_at(n_rare)
+    for more in ({}, {"time": np.arange(N)}, {"groups": np.arange(N)}):
+        number = fold_numbers(5, labels, N, 0, **more)
+        assert sorted(number[labels.rare]) == list(range(n_rare))
+
+
+def test_a_splitter_s_folds_are_taken_with_their_groups():
+    labels, groups = labels_at(10), np.arange(N) % 8
+    number = fold_numbers(GroupKFold(3), labels, N, 0, groups=groups)
+    assert all(len(np.unique(number[groups == group])) == 1 for group in range(8))
+    given = list(LeaveOneGroupOut().split(np.empty(N), groups=np.arange(N) % 3))
+    np.testing.assert_array_equal(fold_numbers(given, labels, N, 0), np.arange(N) % 3)
+    # Rows that no fold tests are learned from.
+    number = fold_numbers(given[:2], labels, N, 0)
+    assert (number[np.arange(N) % 3 == 2] == ALWAYS_LEARNED).all()
+    assert fold_numbers(KFold(2, shuffle=True, random_state=0), labels, N, 0).max() == 1
+
+
+@pytest.mark.parametrize("time", [pd.date_range("2024-01-01", periods=N), np.arange(N) / 7])
+def test_time_of_any_type(time):
+    labels = labels_at(10)
+    expected = fold_numbers(5, labels, N, 0, time=np.arange(N))
+    for given_time in (time, pd.Series(time), np.asarray(time), list(time)):
+        np.testing.assert_array_equal(fold_numbers(5, labels, N, 0, time=given_time), expected)
+
+
+HALVES = (np.arange(0, N, 2), np.arange(1, N, 2))
+WORDS = np.array(["a", "b"] * (N // 2), dtype=object)
+GAP = np.where(np.arange(N) == 7, np.nan, np.arange(N))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"cv": 1}, "cv=1 must be at least 2"),
+        ({"cv": True}, "cv=True must be"),
+        ({"cv": "5"}, "cv='5' is not a number of folds"),
+        ({"cv": [HALVES, HALVES]}, "cv holds row 1 out twice"),
+        (
+            {"cv": TimeSeriesSplit(3), "labels": labels_of(np.arange(N) % 4 == 0)},
+            "fold 1 of cv neither learns from nor tests 20 rows, the first of them row 20",
+        ),
+        ({"cv": KFold(2), "time": np.arange(N)}, "must be a whole number where time makes"),
+        ({"time": np.arange(N), "groups": np.arange(N)}, "give one of them"),
+        ({"time": np.arange(9)}, r"time has the shape \(9,\) and X 40 rows"),
+        ({"groups": np.ones((N, 2))}, r"groups has the shape \(40, 2\)"),
+        ({"time": GAP}, "time has no value at row 7"),
+        ({"time": GAP.astype("M8[D]")}, "time has no value at row 7"),
+        ({"groups": np.where(np.arange(N) == 7, None, WORDS)}, "groups has no value at row 7"),
+        ({"groups": np.where(np.arange(N) == 7, 1, WORDS)}, "groups holds values of several types"),
+        ({"groups": np.zeros(N)}, "groups puts all rare rows into one fold"),
+        ({"time": np.zeros(N)}, "time puts all rare rows into one fold"),
+        ({"time": np.arange(N) < 39}, "time puts all rare rows"),
+    ],
+)
+def test_what_makes_no_folds_is_told(given, said):
+    labels = labels_of(np.arange(N) < 8)
+    with pytest.raises(ValueError, match=said):
+        fold_numbers(**{"cv": 5, "labels": labels, "n_rows": N, "seed": 0} | given)
+
+
+def test_a_class_that_no_fold_would_leave_is_told():
+    with pytest.raises(InputError, match="time puts all majority rows into one fold"):
+        fold_numbers(5, labels_of(np.arange(N) < 8), N, 0, time=np.arange(N))
+    with pytest.raises(InputError, match="the majority has 1 row of weight above 0"):
+        fold_numbers(5, labels_of([0, 1]), 2, 0)
