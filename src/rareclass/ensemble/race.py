@@ -61,8 +61,8 @@ class Candidate:
 class Race:
     """What was learned so far; `run` may be interrupted at any time and leaves all that is whole.
 
-    `without_time` has seconds foretold for members that were not begun, None where a member was
-    begun and stopped.
+    `without_time` has seconds foretold for members that were not begun, None where none were
+    foretold, or a member was begun and stopped.
     """
 
     views: TrainingViews
@@ -81,6 +81,9 @@ class Race:
         """
         for member in members:
             is_first = not self.candidates
+            if not is_first and self.budget.left <= 0.0:
+                self.without_time.setdefault(member.name, None)
+                continue
             rows = self._rows(member, number, may_stop=not is_first)
             foretold = self.costs.foretell(member, rows.size, rows.n_folds)
             if not is_first and (foretold or 0.0) > self.budget.left:

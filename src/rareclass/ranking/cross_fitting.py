@@ -1,6 +1,6 @@
 """Machines of every fold and lam on one kernel, with the scores of the rows each fold held out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -17,7 +17,6 @@ from rareclass.ranking.preparation import (
     prepare,
     width_of_rows,
 )
-from rareclass.ranking.solvers.newton import Step
 from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import RowSource
@@ -48,10 +47,12 @@ def cross_fit(
     lams: Sequence[float],
     width: float | None = None,
     scales: np.ndarray | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> CrossFittedMachines:
     """Solve for every fold and lam in step, so that they share the passes of the rows.
 
-    `width` None takes that of `settings`; `scales` are those of the features. Time and memory are
+    `width` None takes that of `settings`; `scales` are those of the features.
+    `check` is called at every iteration, and ends it by raising. Time and memory are
     those of `RankRCCV` on as many folds and lams, without its last fit.
     """
     width = width_of_rows(settings, source, target.labels) if width is None else width
@@ -65,7 +66,7 @@ def cross_fit(
             _TOL,
             _MAX_ITER,
             prepared.at_once,
-            _silent,
+            lambda number, lam, step: check(),
         )
         coefficients = [coefficients_of(path) for path in paths]
         held_out = _held_out_scores(prepared, folds, coefficients)
@@ -82,7 +83,3 @@ def _held_out_scores(
         scores[rare[fold.tested[rare]]] = rows.held
         scores[majority[fold.tested[majority]]] = rows.majority
     return scores
-
-
-def _silent(number: int, lam: float, step: Step) -> None:
-    """Report to nobody."""

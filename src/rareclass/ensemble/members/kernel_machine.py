@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
@@ -18,10 +18,14 @@ from rareclass.ranking.cross_fitting import CrossFittedMachines, cross_fit
 from rareclass.ranking.feature_scales.gradient_metric import gradient_scales
 from rareclass.ranking.preparation import KernelSettings
 from rareclass.ranking.targets import TwoClasses
-from rareclass.rows import as_source
+from rareclass.rows import RowSource, as_source
 
-# From smooth to rough: what was best on some table.
-LAMS = tuple(2.0**power for power in (2, -2, -6, -9, -12, -16))
+# Powers of two for lam, from smooth to rough, by the most rows that they are for: what was best on
+# some table of that size (docs/decisions/0028).
+_POWERS = ((5_000, (-2, -6, -9, -12, -16)), (20_000, (-6, -9, -12, -16)))
+_POWERS_OF_MANY = (-9, -12, -15)
+# From so many rows on the kernel is of 32 bits.
+_SINGLE_PRECISION_ROWS = 10_000
 # Rows at which the slopes of a score are taken.
 _SLOPE_ROWS = 3000
 _SIMILARITY_ROWS = 5000
@@ -39,13 +43,13 @@ class KernelMember:
 
     most_rare: int = 600  # landmarks among the rare rows
     n_majority: int = 500  # and among the others
-    lams: tuple[float, ...] = LAMS
+    lams: tuple[float, ...] | None = None  # None: by the number of rows
     memory: int = 1 << 30
 
     def cost(self, size: Size) -> float:
         """Kernel entries, times what each costs: features once, and questions of the solvers."""
         landmarks = min(size.n_rare, self.most_rare) + self.n_majority
-        per_entry = 0.02 * size.n_features + 0.6 + 0.35 * 8 * len(self.lams)
+        per_entry = 0.02 * size.n_features + 0.6 + 0.35 * 8 * len(self._lams(size.n_rows))
         return 1e-9 * landmarks * (size.n_rows + landmarks) * per_entry * (1 + self.learns_metric)
 
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
@@ -53,16 +57,22 @@ class KernelMember:
         rows.check()
         target = _target(rows)
         settings = self._settings(rows, target)
-        source = as_source(np.ascontiguousarray(rows.X))
         folds = [Fold(tested, tested) for _, tested in each_fold(rows)]
-        plain = cross_fit(settings, source, target, folds, self.lams)
+        lams = self._lams(len(rows.fold))
+        plain = cross_fit(settings, _source(rows), target, folds, lams, check=rows.check)
         found = [
             CrossFitted(_setting(lam), plain.held_out[:, k], self._functions(plain, k, rows))
-            for k, lam in enumerate(self.lams)
+            for k, lam in enumerate(lams)
         ]
         if self.learns_metric:
-            found += self._with_metric(rows, settings, target, folds, plain)
+            found += self._with_metric(rows, settings, target, folds, lams, plain)
         return found
+
+    def _lams(self, n_rows: int) -> tuple[float, ...]:
+        if self.lams is not None:
+            return self.lams
+        fitting = (powers for most, powers in _POWERS if n_rows <= most)
+        return tuple(2.0**power for power in next(fitting, _POWERS_OF_MANY))
 
     def _settings(self, rows: EncodedFolds, target: TwoClasses) -> KernelSettings:
         landmarks = self._landmarks(rows, target.labels)
@@ -98,6 +108,7 @@ class KernelMember:
         settings: KernelSettings,
         target: TwoClasses,
         folds: Sequence[Fold],
+        all_lams: Sequence[float],
         plain: CrossFittedMachines,
     ) -> list[CrossFitted]:
         """Machines in the metric of the best plain ones.
@@ -108,28 +119,27 @@ class KernelMember:
         """
         merits = [_merit(rows, column) for column in plain.held_out.T]
         best = int(np.argmax(merits))
-        lams = self.lams[max(0, best - 1) : best + 2]
+        many = len(rows.fold) >= _SINGLE_PRECISION_ROWS
+        lams = all_lams[best : best + 1] if many else all_lams[max(0, best - 1) : best + 2]
         sample = _sample(rows)
         held_out = np.full((len(rows.fold), len(lams)), np.nan)
         for (_, tested), coefficients in zip(each_fold(rows), plain.coefficients, strict=True):
             scales = gradient_scales(plain.expansion, coefficients[:, best], sample)
             fold = [Fold(tested, tested)]
-            own = cross_fit(settings, self._scaled(rows, scales), target, fold, lams)
+            source = _source(rows, scales)
+            own = cross_fit(settings, source, target, fold, lams, check=rows.check)
             held_out[tested] = own.held_out[tested]
         rows.check()
         mean = np.mean([each[:, best] for each in plain.coefficients], axis=0)
         scales = gradient_scales(plain.expansion, mean, sample)
         chosen = int(np.argmax([_merit(rows, column) for column in held_out.T]))
-        final = cross_fit(
-            settings, self._scaled(rows, scales), target, folds, lams[chosen : chosen + 1]
-        )
+        source = _source(rows, scales)
+        lam = lams[chosen : chosen + 1]
+        final = cross_fit(settings, source, target, folds, lam, check=rows.check)
         functions = self._functions(final, 0, _in_metric(rows, scales))
         for function in functions:
             function.scales = scales  # type: ignore[attr-defined]
         return [CrossFitted("learned metric", held_out[:, chosen], functions)]
-
-    def _scaled(self, rows: EncodedFolds, scales: np.ndarray) -> Any:
-        return as_source(np.ascontiguousarray(rows.X * scales))
 
 
 class LaplaceOnQuantiles(KernelMember):
@@ -164,6 +174,13 @@ class GaussianOnNumbers(KernelMember):
     name = "smooth kernel on numbers"
     view = "clipped"
     kernel = "gaussian"
+
+
+def _source(rows: EncodedFolds, scales: np.ndarray | None = None) -> RowSource:
+    """The rows in a metric, in the precision that their number asks for."""
+    many = len(rows.fold) >= _SINGLE_PRECISION_ROWS
+    X = rows.X if scales is None else rows.X * scales
+    return as_source(np.ascontiguousarray(X, dtype=np.float32 if many else np.float64))
 
 
 def _target(rows: EncodedFolds) -> TwoClasses:
