@@ -3,6 +3,8 @@
 import time
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from rareclass.ensemble.members.member import Member, Size, Stopped
 
 # A member that takes longer than foretold is stopped at this multiple of the budget.
@@ -32,17 +34,51 @@ class Budget:
             raise Stopped
 
 
+# Seconds of one core for a unit of each member's `cost`, on a machine that others are measured by:
+# tables of 1,500 x 12 to 20,000 x 20, three folds (`python -m benchmarks.member_costs`).
+_REFERENCE_SECONDS = {
+    "histogram boosting": 2.5e-9,
+    "kernel on quantiles": 10.0,
+    "kernel on logarithms": 10.0,
+    "smooth kernel on logarithms": 8.0,
+    "smooth kernel on numbers": 8.0,
+    "extra trees": 5e-9,
+    "random forest": 1.3e-8,
+    "balanced forest": 1.6e-8,
+    "logistic regression": 2e-8,
+    "mibc": 2e-9,
+}
+_FOLD_SECONDS = 0.01  # for a fold of a few rows
+
+
 @dataclass
 class CostModel:
-    """Seconds that members take, from what each took on fewer rows."""
+    """Seconds that members take, from what each took on fewer rows, or others took.
 
-    seconds_a_unit: dict[str, float] = field(default_factory=dict)
+    What one member was slower than the reference, another is likely to be: a machine that is
+    slow, or busy, is so for all.
+    """
+
+    ratios: dict[str, float] = field(default_factory=dict)
 
     def learn(self, member: Member, size: Size, n_folds: int, seconds: float) -> None:
         """Remember what a member took."""
-        self.seconds_a_unit[member.name] = seconds / (n_folds * member.cost(size))
+        reference = self._reference(member, size, n_folds)
+        if reference is not None:
+            self.ratios[member.name] = seconds / reference
+        else:  # not in the table: its own unit
+            self.ratios[member.name] = seconds / (n_folds * member.cost(size))
 
     def foretell(self, member: Member, size: Size, n_folds: int) -> float | None:
-        """Seconds that a member is likely to take; None where it was never seen."""
-        unit = self.seconds_a_unit.get(member.name)
-        return None if unit is None else unit * n_folds * member.cost(size)
+        """Seconds that a member is likely to take; None where nothing is known of it."""
+        own = self.ratios.get(member.name)
+        reference = self._reference(member, size, n_folds)
+        if reference is None:
+            return None if own is None else own * n_folds * member.cost(size)
+        known = [ratio for name, ratio in self.ratios.items() if name in _REFERENCE_SECONDS]
+        ratio = own if own is not None else float(np.median(known)) if known else 1.0
+        return ratio * reference
+
+    def _reference(self, member: Member, size: Size, n_folds: int) -> float | None:
+        unit = _REFERENCE_SECONDS.get(member.name)
+        return None if unit is None else n_folds * (unit * member.cost(size) + _FOLD_SECONDS)

@@ -5,16 +5,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rareclass.ensemble.combination import greedy_weights
+from rareclass.ensemble.combination import mean_of_greedy
 from rareclass.ensemble.false_positive_rate import FalsePositiveRate
 from rareclass.ensemble.learned_member import LearnedMember
 from rareclass.ensemble.race import Candidate
 from rareclass.estimators.search import Scoring
+from rareclass.metrics import average_precision_interval, roc_auc, roc_auc_interval
 
 # Majority rows that weights are chosen on, at most.
 _MOST_JUDGED = 20_000
 # Settings of one member that the combination chooses from.
 _SETTINGS_A_MEMBER = 2
+# Level of the interval that says which members are in the running.
+_ODDS = 0.5
 # What `compact=True` may lose.
 COMPACT_LOSS = 0.01
 
@@ -133,12 +136,15 @@ def _chosen_weights(
             chosen.append(k)
     places = _judging_rows(held_out, seed)
     rows = held_out.tested[places]
+    chosen = [chosen[k] for k in _near_the_best(judged, chosen, places, held_out)]
     scores = np.column_stack([judged[k].rarity[places] for k in chosen])
 
     def merit(combined: np.ndarray) -> float:
         return held_out.measure(objective, combined, rows)
 
-    of_chosen = greedy_weights(scores, merit)
+    of_chosen = mean_of_greedy(
+        scores, [merit, lambda combined: held_out.measure(roc_auc, combined, rows)]
+    )
     weights = np.zeros(len(judged))
     weights[chosen] = of_chosen
     loss = COMPACT_LOSS if compact is True else float(compact)
@@ -146,6 +152,25 @@ def _chosen_weights(
         weights[:] = 0.0
         weights[0] = 1.0
     return weights
+
+
+def _near_the_best(
+    judged: Sequence[Judged], chosen: Sequence[int], places: np.ndarray, held_out: HeldOut
+) -> list[int]:
+    """Positions in `chosen` of those that are in the running.
+
+    By average precision or by AUC they reach the lower end of the best one's interval, of even
+    odds.
+    """
+    rows = held_out.tested[places]
+    y = held_out.is_rare[rows]
+    weight = None if held_out.weight is None else held_out.weight[rows]
+    near: set[int] = set()
+    for interval in (average_precision_interval, roc_auc_interval):
+        bounds = [interval(y, judged[k].rarity[places], weight, _ODDS) for k in chosen]
+        values = np.array([bound.value for bound in bounds])
+        near |= set(np.flatnonzero(values >= bounds[int(values.argmax())].low).tolist())
+    return sorted(near)
 
 
 def _judging_rows(held_out: HeldOut, seed: int) -> np.ndarray:

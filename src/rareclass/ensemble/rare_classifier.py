@@ -33,7 +33,7 @@ from rareclass.rows.memory import count_threads
 
 # Tables of fewer rows are learned without a look at a piece of them first.
 _SMALL_ROWS = 4_000
-_PILOT_ROWS, _PILOT_RARE = 2_000, 300
+_PILOT_ROWS, _PILOT_RARE, _PILOT_MEMBERS = 1_500, 200, 2
 # The first members, which thinning makes room for.
 _N_FIRST = 5
 # With few rare rows other folds say much: so many rounds, while there is time.
@@ -346,7 +346,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         first = members[:_N_FIRST]
         piece = _part(rows, *_piece(rows, self._seed()))
         views = TrainingViews(*piece, self.absolute_time)
-        pilot(first, views, costs, self._seed(), n_jobs)
+        pilot(first[:_PILOT_MEMBERS], views, costs, self._seed(), n_jobs)
         n_rare = int(rows.is_rare.sum())
         n_majority = affordable_rows(
             costs,
