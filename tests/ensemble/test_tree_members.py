@@ -143,6 +143,14 @@ def test_a_number_far_outside_scores_like_the_end_of_the_range(member):
 
 
 @BY_NAME
+def test_numbers_that_float32_does_not_hold(member):
+    X, is_rare = a_table()
+    X[:, 2:] = np.where(np.isnan(X[:, :2]), X[:, :2], np.sign(X[:, :2]) * 1e300)
+    (learned,) = member.cross_fit(folds_of(X, is_rare))
+    assert roc_auc_score(is_rare, learned.held_out) > 0.85
+
+
+@BY_NAME
 def test_time_that_ran_out_is_said_between_folds(member):
     def check():
         raise Stopped

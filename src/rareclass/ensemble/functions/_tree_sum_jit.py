@@ -75,8 +75,11 @@ def lay_out(
 
 @njit(cache=True, nogil=True)
 def masks_of(left, right, start):
-    """For each split of a tree of at most 64 leaves: every bit but those of leaves on its left."""
-    mask = np.zeros(left.shape[0], np.uint64)
+    """For each split of a tree of at most 64 leaves: every bit but those of leaves on its left.
+
+    Entries of larger trees are left as they are: touching them costs more than scoring a row.
+    """
+    mask = np.empty(left.shape[0], np.uint64)
     first = np.empty(left.shape[0], np.int64)  # the leftmost leaf below a split
     for k in range(start.shape[0] - 1):
         if start[k + 1] - start[k] >= MOST_MASKED_LEAVES:

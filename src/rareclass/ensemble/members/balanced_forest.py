@@ -8,6 +8,7 @@ import numpy as np
 
 from rareclass.ensemble.functions.from_scikit_learn import from_forest
 from rareclass.ensemble.functions.tree_sum import TreeSum
+from rareclass.ensemble.members.float32_rows import float32_rows
 from rareclass.ensemble.members.member import FoldByFold, Size
 from rareclass.rows.memory import count_threads
 
@@ -25,6 +26,8 @@ class BalancedForest(FoldByFold):
     trees: int = 60
     ratio: float = 1.0
     least_in_leaf: int = 1
+    features_a_split: float | str = "sqrt"
+    at_random: bool = False  # extra trees, whose splits are the best of random ones
     most_rows: int = 50_000  # that one tree is learned from
     most_leaves: int = 4000  # bounds the model of a large table: a leaf takes 29 bytes
 
@@ -33,10 +36,10 @@ class BalancedForest(FoldByFold):
     package: ClassVar[str | None] = None
 
     def cost(self, size: Size) -> float:
-        """Every level sorts the rows of the bootstrap, once a feature that it may choose."""
-        n_rare, n_majority = self._bootstrap(size.n_rare, size.n_rows - size.n_rare)
-        rows = 200 + n_rare + n_majority
-        return self.trees * rows * np.log2(rows) * (3 + 3 * np.sqrt(size.n_features))
+        """About the microseconds of one thread: rows of a bootstrap are sorted at each level."""
+        n_rows = sum(self._bootstrap(size.n_rare, size.n_rows - size.n_rare))
+        sorting = n_rows * np.log2(1 + n_rows) ** 2 * np.sqrt(size.n_features)
+        return self.trees * (960 + 0.0076 * sorting) + 0.03 * size.n_rows * size.n_features
 
     def learn(
         self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
@@ -44,7 +47,7 @@ class BalancedForest(FoldByFold):
         """The mean share as trees; 0 where there is one class."""
         if is_rare.all() or not is_rare.any():
             return TreeSum.of([])
-        X = np.asarray(X, dtype=np.float32)
+        X = float32_rows(X)
         classes = [
             (rows, _steps(rows, weight)) for rows in map(np.flatnonzero, (is_rare, ~is_rare))
         ]
@@ -69,10 +72,11 @@ class BalancedForest(FoldByFold):
         return n_rare, min(n_majority, max(int(self.ratio * n_rare), _FEWEST_MAJORITY))
 
     def _tree(self, seed: int) -> Any:
-        from sklearn.tree import DecisionTreeClassifier
+        from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-        return DecisionTreeClassifier(
-            max_features="sqrt",
+        kind = ExtraTreeClassifier if self.at_random else DecisionTreeClassifier
+        return kind(
+            max_features=self.features_a_split,
             min_samples_leaf=self.least_in_leaf,
             max_leaf_nodes=self.most_leaves,
             random_state=seed,

@@ -7,6 +7,7 @@ import numpy as np
 
 from rareclass.ensemble.functions.from_catboost import from_catboost
 from rareclass.ensemble.functions.tree_sum import TreeSum
+from rareclass.ensemble.members.float32_rows import float32_rows
 from rareclass.ensemble.members.member import FoldByFold, Size
 from rareclass.rows.memory import count_threads
 
@@ -29,9 +30,9 @@ class CatBoost(FoldByFold):
     package: ClassVar[str | None] = "catboost"
 
     def cost(self, size: Size) -> float:
-        """Every level of every tree looks at all rows, once a feature."""
-        rows = 40.0 * size.n_rows + size.n_rows * size.n_features
-        return self.rounds * (rows + 1e4)
+        """About the microseconds of one thread: the bins of leaves, and each level's rows."""
+        rows = size.n_rows * self.depth * (0.025 + 0.0005 * size.n_features)
+        return self.rounds * (3.0 * 2**self.depth * size.n_features + rows)
 
     def learn(
         self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
@@ -39,6 +40,7 @@ class CatBoost(FoldByFold):
         """The log odds as trees; 0 where there is one class or no column that varies."""
         import catboost
 
+        X = float32_rows(X)
         if is_rare.all() or not is_rare.any() or not _varies(X):
             return TreeSum.of([])
         model = catboost.CatBoostClassifier(
@@ -56,6 +58,5 @@ class CatBoost(FoldByFold):
 
 
 def _varies(X: np.ndarray) -> bool:
-    """Whether any column has two values, of which one may be missing, as float32 holds them."""
-    X = X.astype(np.float32)
+    """Whether any column has two values, of which one may be missing."""
     return bool(((X[0] != X) & ~(np.isnan(X) & np.isnan(X[0]))).any())
