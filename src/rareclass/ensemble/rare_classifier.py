@@ -38,6 +38,8 @@ _PILOT_ROWS, _PILOT_RARE, _PILOT_MEMBERS = 1_500, 200, 2
 _N_FIRST = 5
 # With few rare rows other folds say much: so many rounds, while there is time.
 _FEW_RARE, _MOST_ROUNDS = 300, 3
+# The part of the time after which no further round is begun.
+_ROUNDS_SHARE = 0.15
 # The part of the time kept for what comes after the members.
 _AFTERWARDS = 0.12
 _LN_10 = float(np.log(10.0))
@@ -366,7 +368,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         try:
             race.run(members)
             for number in range(1, len(race.views.folds)):
-                if race.budget.left <= 0.0:
+                if race.budget.spent > _ROUNDS_SHARE * self.time_budget:
                     break
                 combined = self._combined(race, objective)
                 names = {each.name for each in combined.members()}
