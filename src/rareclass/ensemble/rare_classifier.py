@@ -15,11 +15,12 @@ from rareclass.ensemble.fold_numbers import fold_numbers
 from rareclass.ensemble.giveaway import warn_of_giveaways
 from rareclass.ensemble.importances import permutation_importances
 from rareclass.ensemble.leaderboard import leaderboard
+from rareclass.ensemble.majority_part import thinned
 from rareclass.ensemble.members.member import Member
 from rareclass.ensemble.members.registry import make_members
 from rareclass.ensemble.objectives import OBJECTIVES
 from rareclass.ensemble.race import Race, pilot
-from rareclass.ensemble.thinning import affordable_rows, thinned
+from rareclass.ensemble.thinning import affordable_rows
 from rareclass.ensemble.training_views import TrainingViews
 from rareclass.estimators.door import FitsRows
 from rareclass.estimators.rank_scorer import RankScorer

@@ -1,8 +1,6 @@
-"""A part of the majority, where there is no time for all of it."""
+"""How many majority rows there is time for."""
 
 from collections.abc import Sequence
-
-import numpy as np
 
 from rareclass.ensemble.budget import CostModel
 from rareclass.ensemble.members.member import Member, Size
@@ -43,20 +41,3 @@ def affordable_rows(
         middle = (low + high) // 2
         low, high = (middle, high) if foretold(middle) <= _SHARE * seconds else (low, middle)
     return low
-
-
-def thinned(
-    is_rare: np.ndarray, weight: np.ndarray | None, n_majority: int, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers of all rare rows and of `n_majority` others, and the weights that make up.
-
-    The others are drawn alike; what is left of them weighs together what all did.
-    """
-    rng = np.random.default_rng(seed)
-    majority = np.flatnonzero(~is_rare)
-    chosen = rng.choice(majority, n_majority, replace=False)
-    rows = np.sort(np.concatenate([np.flatnonzero(is_rare), chosen]))
-    all_weights = np.ones(len(is_rare)) if weight is None else weight
-    weights = all_weights[rows].copy()
-    weights[~is_rare[rows]] *= all_weights[majority].sum() / all_weights[chosen].sum()
-    return rows, weights

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from rareclass.ensemble.functions.kernel_function import KernelFunction
 from rareclass.ensemble.functions.score_function import ScoreFunction
+from rareclass.ensemble.majority_part import thinned
 from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Size, each_fold
 from rareclass.estimators.folds import Fold
 from rareclass.labels.two_classes import Labels
@@ -26,6 +27,8 @@ _POWERS = ((5_000, (-2, -6, -9, -12, -16)), (20_000, (-6, -9, -12, -16)))
 _POWERS_OF_MANY = (-9, -12, -15)
 # From so many rows on the kernel is of 32 bits.
 _SINGLE_PRECISION_ROWS = 10_000
+# Lams that come into the combination, the best ones by held-out average precision.
+_KEPT = 2
 # Rows at which the slopes of a score are taken.
 _SLOPE_ROWS = 3000
 _SIMILARITY_ROWS = 5000
@@ -43,29 +46,48 @@ class KernelMember:
 
     most_rare: int = 600  # landmarks among the rare rows
     n_majority: int = 500  # and among the others
+    most_majority: int = 20_000  # majority rows that are learned from
     lams: tuple[float, ...] | None = None  # None: by the number of rows
     memory: int = 1 << 30
 
     def cost(self, size: Size) -> float:
         """Kernel entries, times what each costs: features once, and questions of the solvers."""
         landmarks = min(size.n_rare, self.most_rare) + self.n_majority
-        per_entry = 0.02 * size.n_features + 0.6 + 0.35 * 8 * len(self._lams(size.n_rows))
-        return 1e-9 * landmarks * (size.n_rows + landmarks) * per_entry * (1 + self.learns_metric)
+        learned = min(size.n_rows, size.n_rare + self.most_majority)
+        entry = 0.02 * size.n_features + 0.6
+        questions = 0.35 * 8 * len(self._lams(learned))
+        learning = (learned + landmarks) * (entry + questions) * (1 + self.learns_metric)
+        scoring = (size.n_rows - learned) * entry * _KEPT
+        return 1e-9 * landmarks * (learning + scoring)
 
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
-        """Every lam, and where a metric is learned, those near the best in that metric."""
+        """The best lams, and where a metric is learned, the best in that metric.
+
+        Of a large majority a part is learned from, with weights that make up for the others; these
+        are scored by the functions of their folds, which did not see them.
+        """
+        n_majority = len(rows.fold) - int(rows.is_rare.sum())
+        if n_majority <= self.most_majority:
+            return self._cross_fit(rows)
+        learned, weight = thinned(rows.is_rare, rows.weight, self.most_majority, rows.seed)
+        found = self._cross_fit(rows.take(learned, weight))
+        others = np.setdiff1d(np.arange(len(rows.fold)), learned, assume_unique=True)
+        return [_scored_too(each, rows, learned, others) for each in found]
+
+    def _cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
         rows.check()
         target = _target(rows)
         settings = self._settings(rows, target)
         folds = [Fold(tested, tested) for _, tested in each_fold(rows)]
         lams = self._lams(len(rows.fold))
         plain = cross_fit(settings, _source(rows), target, folds, lams, check=rows.check)
+        best = np.argsort([-_merit(rows, column) for column in plain.held_out.T], kind="stable")
         found = [
-            CrossFitted(_setting(lam), plain.held_out[:, k], self._functions(plain, k, rows))
-            for k, lam in enumerate(lams)
+            CrossFitted(_setting(lams[k]), plain.held_out[:, k], self._functions(plain, k, rows))
+            for k in best[:_KEPT]
         ]
         if self.learns_metric:
-            found += self._with_metric(rows, settings, target, folds, lams, plain)
+            found += self._with_metric(rows, settings, target, folds, lams, plain, int(best[0]))
         return found
 
     def _lams(self, n_rows: int) -> tuple[float, ...]:
@@ -110,6 +132,7 @@ class KernelMember:
         folds: Sequence[Fold],
         all_lams: Sequence[float],
         plain: CrossFittedMachines,
+        best: int,
     ) -> list[CrossFitted]:
         """Machines in the metric of the best plain ones.
 
@@ -117,8 +140,6 @@ class KernelMember:
            the rows held out
         2. the function that scores new rows: the folds' machines in the metric of their mean
         """
-        merits = [_merit(rows, column) for column in plain.held_out.T]
-        best = int(np.argmax(merits))
         many = len(rows.fold) >= _SINGLE_PRECISION_ROWS
         lams = all_lams[best : best + 1] if many else all_lams[max(0, best - 1) : best + 2]
         sample = _sample(rows)
@@ -193,9 +214,24 @@ def _target(rows: EncodedFolds) -> TwoClasses:
     return TwoClasses(Labels(classes, 1, rare, majority, rare_weight, majority_weight))
 
 
+def _scored_too(
+    found: CrossFitted, rows: EncodedFolds, learned: np.ndarray, others: np.ndarray
+) -> CrossFitted:
+    """With scores of rows that no function saw, each by that of its fold."""
+    held_out = np.full(len(rows.fold), np.nan)
+    held_out[learned] = found.held_out
+    for number, function in enumerate(found.functions):
+        rows.check()
+        of_fold = others[rows.fold[others] == number]
+        held_out[of_fold] = function.scores(rows.X[of_fold], rows.n_jobs)
+    return found._replace(held_out=held_out)
+
+
 def _merit(rows: EncodedFolds, held_out: np.ndarray) -> float:
-    """Average precision of held-out scores; the order of lams by it is that by most measures."""
+    """Average precision of held-out scores; without rare rows among them 0: all lams are alike."""
     tested = ~np.isnan(held_out)
+    if not rows.is_rare[tested].any():
+        return 0.0
     return average_precision(rows.is_rare[tested], held_out[tested], rows.weights(tested))
 
 

@@ -1,7 +1,7 @@
 """What an ensemble knows of a learner: the view it needs, what it costs, how it learns folds."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -49,6 +49,16 @@ class EncodedFolds:
     def n_folds(self) -> int:
         """Number of folds."""
         return int(self.fold.max()) + 1
+
+    def take(self, rows: np.ndarray, weight: np.ndarray | None) -> "EncodedFolds":
+        """Some of the rows, with other weights."""
+        return replace(
+            self,
+            X=self.X[rows],
+            is_rare=self.is_rare[rows],
+            weight=weight,
+            fold=self.fold[rows],
+        )
 
     def weights(self, rows: np.ndarray) -> np.ndarray | None:
         """Weights of the chosen rows, if there are any."""
