@@ -20,6 +20,9 @@ from rareclass.ensemble.learned_member import merged
 from rareclass.ensemble.members.member import EncodedFolds, Member, Stopped
 from rareclass.ensemble.training_views import TrainingViews
 
+# Of the time left: a member that takes more waits.
+_LARGE_PART = 0.35
+
 Report = Callable[[str], None]
 """Told what is learned next."""
 
@@ -77,8 +80,15 @@ class Race:
     def run(self, members: Sequence[Member], number: int = 0) -> None:
         """Learn members on the folds of a round; those that are not likely to end in time are not.
 
-        The first of the first round is learned whatever it takes.
+        The first of the first round is learned whatever it takes. Who is likely to take a large
+        part of the time that is left waits until the others are done.
         """
+        waiting = self._in_turn(members, number, _LARGE_PART)
+        self._in_turn(waiting, number, 1.0)
+
+    def _in_turn(self, members: Sequence[Member], number: int, share: float) -> list[Member]:
+        """Learn those that are likely to take at most a share of the time left; the others."""
+        waiting = []
         for member in members:
             is_first = not self.candidates
             if not is_first and self.budget.left <= 0.0:
@@ -86,14 +96,17 @@ class Race:
                 continue
             rows = self._rows(member, number, may_stop=not is_first)
             foretold = self.costs.foretell(member, rows.size, rows.n_folds)
-            if not is_first and (foretold or 0.0) > self.budget.left:
-                self.without_time.setdefault(member.name, foretold)
+            if not is_first and (foretold or 0.0) > share * self.budget.left:
+                waiting.append(member)
+                if share == 1.0:
+                    self.without_time.setdefault(member.name, foretold)
                 continue
             self.report(member.name)
             try:
                 self._learn(member, rows, number)
             except Stopped:
                 self.without_time.setdefault(member.name, None)
+        return waiting
 
     def _learn(self, member: Member, rows: EncodedFolds, number: int) -> None:
         start = time.perf_counter()

@@ -24,9 +24,11 @@ from rareclass.rows import RowSource, as_source
 # Powers of two for lam, from smooth to rough, by the most rows that they are for: what was best on
 # some table of that size (docs/decisions/0028).
 _POWERS = ((5_000, (-2, -6, -9, -12, -16)), (20_000, (-6, -9, -12, -16)))
-_POWERS_OF_MANY = (-9, -12, -15)
+_POWERS_OF_MANY = (-10, -14)
 # From so many rows on the kernel is of 32 bits.
 _SINGLE_PRECISION_ROWS = 10_000
+# With so many rare rows the metric of all folds together is no help to held-out rows.
+_MANY_RARE = 300
 # Lams that come into the combination, the best ones by held-out average precision.
 _KEPT = 2
 # Rows at which the slopes of a score are taken.
@@ -44,8 +46,8 @@ class KernelMember:
     kernel: ClassVar[str]
     learns_metric: ClassVar[bool] = False
 
-    most_rare: int = 600  # landmarks among the rare rows
-    n_majority: int = 500  # and among the others
+    most_rare: int = 400  # landmarks among the rare rows
+    n_majority: int = 400  # and among the others
     most_majority: int = 20_000  # majority rows that are learned from
     lams: tuple[float, ...] | None = None  # None: by the number of rows
     memory: int = 1 << 30
@@ -134,33 +136,36 @@ class KernelMember:
         plain: CrossFittedMachines,
         best: int,
     ) -> list[CrossFitted]:
-        """Machines in the metric of the best plain ones.
+        """Machines in the metric of the best plain ones, all in that of their mean.
 
-        1. held-out scores: each fold in the metric of its own plain machine, which knows nothing of
-           the rows held out
-        2. the function that scores new rows: the folds' machines in the metric of their mean
+        With few rare rows, of which the metric knows the labels, held-out scores are those of
+        other machines: each fold in the metric of its own plain one, which knows nothing of the
+        rows held out.
         """
         many = len(rows.fold) >= _SINGLE_PRECISION_ROWS
         lams = all_lams[best : best + 1] if many else all_lams[max(0, best - 1) : best + 2]
         sample = _sample(rows)
-        held_out = np.full((len(rows.fold), len(lams)), np.nan)
-        for (_, tested), coefficients in zip(each_fold(rows), plain.coefficients, strict=True):
-            scales = gradient_scales(plain.expansion, coefficients[:, best], sample)
-            fold = [Fold(tested, tested)]
-            source = _source(rows, scales)
-            own = cross_fit(settings, source, target, fold, lams, check=rows.check)
-            held_out[tested] = own.held_out[tested]
+        is_own = int(rows.is_rare.sum()) < _MANY_RARE
+        own = np.full((len(rows.fold), len(lams)), np.nan)
+        chosen = 0
+        if is_own:
+            for (_, tested), coefficients in zip(each_fold(rows), plain.coefficients, strict=True):
+                scales = gradient_scales(plain.expansion, coefficients[:, best], sample)
+                fold, source = [Fold(tested, tested)], _source(rows, scales)
+                of_fold = cross_fit(settings, source, target, fold, lams, check=rows.check)
+                own[tested] = of_fold.held_out[tested]
+            chosen = int(np.argmax([_merit(rows, column) for column in own.T]))
+            lams = lams[chosen : chosen + 1]
         rows.check()
         mean = np.mean([each[:, best] for each in plain.coefficients], axis=0)
         scales = gradient_scales(plain.expansion, mean, sample)
-        chosen = int(np.argmax([_merit(rows, column) for column in held_out.T]))
-        source = _source(rows, scales)
-        lam = lams[chosen : chosen + 1]
-        final = cross_fit(settings, source, target, folds, lam, check=rows.check)
-        functions = self._functions(final, 0, _in_metric(rows, scales))
+        final = cross_fit(settings, _source(rows, scales), target, folds, lams, check=rows.check)
+        k = int(np.argmax([_merit(rows, column) for column in final.held_out.T]))
+        functions = self._functions(final, k, _in_metric(rows, scales))
         for function in functions:
             function.scales = scales  # type: ignore[attr-defined]
-        return [CrossFitted("learned metric", held_out[:, chosen], functions)]
+        held_out = own[:, chosen] if is_own else final.held_out[:, k]
+        return [CrossFitted("learned metric", held_out, functions)]
 
 
 class LaplaceOnQuantiles(KernelMember):
