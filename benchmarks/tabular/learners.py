@@ -153,10 +153,10 @@ def _svm(settings: Settings, X: Any, y: np.ndarray, seed: int) -> Any:
 def _logistic(settings: Settings, X: Any, y: np.ndarray, seed: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    settings = dict(settings)
+    settings = {"max_iter": 1000, **settings}
     if settings.pop("penalty", "l2") == "l1":
-        settings |= {"solver": "liblinear", "l1_ratio": 1.0}
-    return LogisticRegression(max_iter=1000, random_state=seed, **settings)
+        settings |= {"solver": "liblinear", "l1_ratio": 1.0, "max_iter": 100}
+    return LogisticRegression(random_state=seed, **settings)
 
 
 def _rankrc(settings: Settings, X: Any, y: np.ndarray, seed: int) -> Any:

@@ -24,18 +24,18 @@ LIMIT = 1200.0
 START_SECONDS = 4.0
 # Rough seconds of a fit with defaults: a constant, and for each million of rows x columns.
 COST = {
-    "rankrc": (2.0, 20.0),
-    "lightgbm": (0.2, 1.5),
-    "lightgbm_slow": (0.3, 3.0),
-    "xgboost": (0.1, 1.5),
-    "catboost": (2.0, 30.0),
-    "histogram": (0.3, 1.0),
-    "forest": (0.3, 12.0),
-    "balanced_forest": (0.3, 2.0),
-    "extra_trees": (0.3, 8.0),
-    "easy_ensemble": (1.0, 3.0),
-    "svm": (0.1, 20.0),
-    "logistic": (0.1, 3.0),
+    "rankrc": (1.0, 20.0),
+    "lightgbm": (0.2, 0.6),
+    "lightgbm_slow": (0.3, 1.5),
+    "xgboost": (0.2, 0.8),
+    "catboost": (1.0, 14.0),
+    "histogram": (0.3, 2.5),
+    "forest": (0.4, 4.0),
+    "balanced_forest": (0.4, 0.8),
+    "extra_trees": (0.3, 1.5),
+    "easy_ensemble": (1.3, 8.0),
+    "svm": (0.2, 20.0),
+    "logistic": (0.1, 0.8),
 }
 
 render = page.render

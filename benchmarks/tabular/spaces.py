@@ -102,7 +102,7 @@ SPACES: Mapping[str, Mapping[str, Any]] = {
     },
     "logistic": {
         "C": loguniform(1e-4, 1e4),
-        "penalty": ["l2", "l1"],
+        "penalty": ["l2", "l2", "l1"],
         "class_weight": WEIGHTS,
     },
 }

@@ -212,6 +212,17 @@ def test_search_takes_the_best_candidate_within_the_time(monkeypatch):
     assert (none.settings, none.score, none.candidates) == ({}, None, 0)
 
 
+def test_candidates_behind_on_two_folds_are_given_up():
+    rows, learner = table(), slow_learner()
+    folds = search.prepared(learner, rows.frame, rows.y, 0)
+    good = list(search.judged(learner, {"level": 0.9}, folds, 0, []))
+    assert len(good) == search.FOLDS
+    assert len(list(search.judged(learner, {"level": 0.1}, folds, 0, good))) == 2
+    assert list(search.judged(learner, {"level": 0.9}, folds, 0, good)) == good
+    half = [1.0, 0.0, *good[2:]]
+    assert list(search.judged(learner, {"level": 0.9}, folds, 0, half)) == good
+
+
 def test_first_candidate_is_the_defaults_and_draws_follow_the_seed():
     for space in SPACES.values():
         drawn = [one for one, _ in zip(search.candidates(space, 5), range(4), strict=False)]
