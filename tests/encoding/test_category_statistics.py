@@ -42,15 +42,16 @@ def one_log_odds(rows, level, prior, smoothing, other_than=None):
 def test_the_definition_row_by_row(rows):
     code, y, weight, fold = columns(rows)
     statistics = CategoryStatistics()
-    out_of_fold = statistics.fit_transform(code, 4, y, weight, fold)
+    out_of_fold = statistics.fit_transform(code, 5, y, weight, fold)
     prior, smoothing = (weight @ y) / weight.sum(), statistics.smoothing_
     wanted = [one_log_odds(rows, row[0], prior, smoothing, row[3]) for row in rows]
     np.testing.assert_allclose(out_of_fold, wanted, atol=1e-9)
-    levels = [one_log_odds(rows, level, prior, smoothing) for level in range(4)]
-    new = np.array([3, 0, -1, 2, 1])
-    np.testing.assert_allclose(statistics.transform(new), np.append(levels, 0.0)[new], atol=1e-9)
-    counts = np.log1p([sum(row[2] for row in rows if row[0] == level) for level in range(4)])
-    np.testing.assert_allclose(statistics.log_counts(new), np.append(counts, 0.0)[new])
+    levels = np.array([one_log_odds(rows, level, prior, smoothing) for level in range(5)])
+    assert levels[4] == 0
+    new = np.array([3, 0, 4, 2, 1])
+    np.testing.assert_allclose(statistics.transform(new), levels[new], atol=1e-9)
+    counts = np.log1p([sum(row[2] for row in rows if row[0] == level) for level in range(5)])
+    np.testing.assert_allclose(statistics.log_counts(new), counts[new])
 
 
 @draws(60)
@@ -87,7 +88,7 @@ def test_a_column_that_says_nothing_is_smoothed_most_and_one_that_says_all_least
     certain = CategoryStatistics()
     certain.fit_transform(code, n_levels, code % 10 == 0, np.ones(3000), code % 3)
     assert noise.smoothing_ >= 256
-    assert certain.smoothing_ == 1
+    assert certain.smoothing_ < 1
 
 
 def test_a_level_met_once_says_nothing_of_its_own_row():

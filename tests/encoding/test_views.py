@@ -11,7 +11,7 @@ from rareclass.encoding import category_statistics
 from rareclass.encoding.bounded_numbers import HOWS
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
-from rareclass.encoding.views import DenseView
+from rareclass.encoding.views import VIEWS, DenseView
 
 N = 600
 WAYS = (*HOWS, "raw")
@@ -175,6 +175,14 @@ def test_columns_that_become_constant_in_a_part_of_the_rows():
         X = view.fit_transform(TABLE.take(some), RARE[some], None, FOLD[some])
         assert np.isfinite(X).all() or way == "raw"
         assert view.transform(TABLE).shape == (N, X.shape[1])
+
+
+def test_views_by_name_are_new_each_time():
+    for name, make in VIEWS.items():
+        view = make()
+        assert view is not make()
+        X = view.fit_transform(TABLE, RARE, None, FOLD)
+        assert view.transform(TABLE).shape == X.shape, name
 
 
 def test_what_is_lacking_is_told():

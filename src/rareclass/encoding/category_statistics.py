@@ -1,17 +1,17 @@
 """How rare rows go with the values of a category: smoothed log-odds, out of fold in training."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln
+from scipy.special import betaln, logit
 from sklearn.base import BaseEstimator
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]
 
-# Pseudo-rows that may be best: 1 where values tell the classes apart, many where they hardly do.
-SMOOTHINGS = 2.0 ** np.arange(0, 13)
+# Pseudo-rows that may be best: few where values tell the classes apart, many where hardly.
+SMOOTHINGS = 2.0 ** np.arange(-3, 13)
 
 
 class LevelCounts(NamedTuple):
@@ -22,9 +22,7 @@ class LevelCounts(NamedTuple):
 
 
 def count_levels(codes: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floats) -> LevelCounts:
-    """Count levels; codes outside of 0 .. n_levels - 1 are not counted."""
-    known = (codes >= 0) & (codes < n_levels)
-    codes, weight = np.where(known, codes, 0), np.where(known, weight, 0.0)
+    """Count levels, which are 0 .. n_levels - 1."""
     rows = np.bincount(codes, weight, n_levels).astype(np.float64, copy=False)
     rare = np.bincount(codes, weight * y, n_levels).astype(np.float64, copy=False)
     return LevelCounts(rows, rare)
@@ -37,6 +35,16 @@ def rare_share(y: NDArray[np.bool_], weight: Floats) -> float:
     return min(max(share, 1e-9), 1 - 1e-9)
 
 
+def smoothed_share(counts: LevelCounts, prior: float | Floats, smoothing: float) -> Floats:
+    """``(r + a p) / (n + a)``: the prior share p for a level without rows."""
+    return (counts.rare + smoothing * prior) / (counts.rows + smoothing)
+
+
+def log_loss(share: Floats, y: NDArray[np.bool_]) -> Floats:
+    """Minus the log of the probability that each row's class was given."""
+    return -np.log(np.where(y, share, 1.0 - share))
+
+
 def smoothed_log_odds(counts: LevelCounts, prior: float | Floats, smoothing: float) -> Floats:
     """``log((r + a p) / (n - r + a (1 - p))) - log(p / (1 - p))``: 0 for a level without rows.
 
@@ -46,18 +54,26 @@ def smoothed_log_odds(counts: LevelCounts, prior: float | Floats, smoothing: flo
     return np.log((counts.rare + smoothing * prior) / others) - np.log(prior / (1 - prior))
 
 
-def choose_smoothing(counts: LevelCounts, prior: float) -> float:
+def choose_smoothing(counts: LevelCounts, prior: float | Floats) -> float:
     """The smoothing of SMOOTHINGS under which the counts are likeliest (empirical Bayes).
 
     The share of a level is drawn from Beta(a p, a (1 - p)) and its rare rows are binomial, so that
     ``sum log B(r + a p, n - r + a (1 - p)) - log B(a p, a (1 - p))`` over levels is largest. Levels
-    of one row say nothing of a. Of equal ones, the greatest: a column that says nothing.
+    of one row say nothing of a. Of equal ones, the greatest: a column that says nothing. The prior
+    p may be one of each level.
     """
-    pairs, times = np.unique(counts.rows + 1j * counts.rare, return_counts=True)
-    rows, rare = pairs.real, pairs.imag
-    alpha, beta = SMOOTHINGS * prior, SMOOTHINGS * (1 - prior)
-    terms = betaln(rare[:, None] + alpha, (rows - rare)[:, None] + beta) - betaln(alpha, beta)
-    likelihood = times @ terms
+    rows, rare = counts
+    times: NDArray[Any] = np.ones(len(rows))
+    if np.ndim(prior) == 0:  # equal levels are looked at once
+        pairs, times = np.unique(rows + 1j * rare, return_counts=True)
+        rows, rare = pairs.real, pairs.imag
+    likelihood = np.array(
+        [
+            times @ (betaln(rare + a * prior, rows - rare + a * (1 - prior)))
+            - np.sum(times * betaln(a * prior, a * (1 - prior)))
+            for a in SMOOTHINGS
+        ]
+    )
     near = likelihood >= likelihood.max() - 1e-9 * abs(likelihood.max())
     return float(SMOOTHINGS[near][-1])
 
@@ -81,16 +97,20 @@ def counts_of_other_folds(
 class CategoryStatistics(BaseEstimator):
     """The smoothed log-odds of the rare class for each level of a coded column.
 
-    A level's log-odds are ``log((r + a p) / (n - r + a (1 - p))) - log(p / (1 - p))`` with r of
+    A level's log-odds are ``log((r + a q) / (n - r + a (1 - q))) - log(p / (1 - p))`` with r of
     its n rows rare, p the rare share of all rows, and a the smoothing that makes the counts of
-    this column likeliest. A row of training gets those of its level in the other folds, so that
-    its own label is not in them. A level that training did not have gets 0, no evidence.
+    this column likeliest. What they are smoothed towards, q, is p, or where levels have groups and
+    that has the lower log loss out of fold, the share of the level's group, which is itself
+    smoothed towards p. A row of training gets the log-odds of its level in the other folds, so
+    that its own label is not in them. A level without rows has 0, no evidence, or its group's.
 
     Attributes
     ----------
     prior_, smoothing_ : float
     log_odds_, log_count_ : ndarray of shape (n_levels,)
         Those of all rows; the count c of a level is given as log(1 + c).
+    is_grouped_ : bool
+        Whether levels are smoothed towards their groups.
 
     Notes
     -----
@@ -101,31 +121,67 @@ class CategoryStatistics(BaseEstimator):
     >>> import numpy as np
     >>> codes, rare = np.array([0, 0, 1, 1, 1, 1]), np.array([True, True] + 4 * [False])
     >>> statistics = CategoryStatistics()
-    >>> statistics.fit_transform(codes, 2, rare, np.ones(6), np.array([0, 1, 0, 1, 0, 1]))[:4]
-    array([ 1.38629436,  1.38629436, -1.38629436, -1.38629436])
-    >>> statistics.transform(np.array([0, 1, -1]))
-    array([ 1.94591015, -1.94591015,  0.        ])
+    >>> statistics.fit_transform(codes, 3, rare, np.ones(6), np.array([0, 1, 0, 1, 0, 1]))[:4]
+    array([ 3.21887582,  3.21887582, -3.21887582, -3.21887582])
+    >>> statistics.transform(np.array([0, 1, 2]))
+    array([ 3.8918203, -3.8918203,  0.       ])
     """
 
     def fit_transform(
-        self, codes: Codes, n_levels: int, y: NDArray[np.bool_], weight: Floats, fold: Codes
+        self,
+        codes: Codes,
+        n_levels: int,
+        y: NDArray[np.bool_],
+        weight: Floats,
+        fold: Codes,
+        groups: Codes | None = None,
     ) -> Floats:
         """Learn from all rows, and return each row's log-odds in the other folds: (n_rows,).
 
-        codes: from 0 to n_levels - 1, missing being a level of its own. fold: any whole numbers.
+        codes: from 0 to n_levels - 1, missing and unseen being levels of their own. fold: any
+        whole numbers. groups: that of each level, from 0 on, if levels have any.
         """
         counts = count_levels(codes, n_levels, y, weight)
+        others = counts_of_other_folds(codes, n_levels, y, weight, fold)
         self.prior_ = rare_share(y, weight)
         self.smoothing_ = choose_smoothing(counts, self.prior_)
-        self.log_odds_ = smoothed_log_odds(counts, self.prior_, self.smoothing_)
+        self.is_grouped_ = False
+        of_level: float | Floats = self.prior_
+        of_row: float | Floats = self.prior_
+        if groups is not None:
+            level, row = self._of_groups(groups, codes, y, weight, fold)
+            smoothing = choose_smoothing(counts, level)
+            alone = log_loss(smoothed_share(others, self.prior_, self.smoothing_), y)
+            grouped = log_loss(smoothed_share(others, row, smoothing), y)
+            if weight @ grouped < weight @ alone:
+                self.is_grouped_, self.smoothing_ = True, smoothing
+                of_level, of_row = level, row
+        self.log_odds_ = self._log_odds(counts, of_level)
         self.log_count_ = np.log1p(counts.rows)
-        others = counts_of_other_folds(codes, n_levels, y, weight, fold)
-        return smoothed_log_odds(others, self.prior_, self.smoothing_)
+        return self._log_odds(others, of_row)
 
     def transform(self, codes: Codes) -> Floats:
-        """The log-odds of each row's level, 0 for a code of -1: (n_rows,)."""
-        return np.append(self.log_odds_, 0.0)[codes]
+        """The log-odds of each row's level: (n_rows,)."""
+        return self.log_odds_[codes]
 
     def log_counts(self, codes: Codes) -> Floats:
-        """log(1 + rows of training with the row's level), 0 for a code of -1: (n_rows,)."""
-        return np.append(self.log_count_, 0.0)[codes]
+        """log(1 + rows of training with the row's level): (n_rows,)."""
+        return self.log_count_[codes]
+
+    def _log_odds(self, counts: LevelCounts, share: float | Floats) -> Floats:
+        return smoothed_log_odds(counts, share, self.smoothing_) + (
+            logit(share) - logit(self.prior_)
+        )
+
+    def _of_groups(
+        self, groups: Codes, codes: Codes, y: NDArray[np.bool_], weight: Floats, fold: Codes
+    ) -> tuple[Floats, Floats]:
+        """The rare share of each level's group, and of each row's in the other folds."""
+        own, n_groups = groups[codes], int(groups.max()) + 1
+        counts = count_levels(own, n_groups, y, weight)
+        smoothing = choose_smoothing(counts, self.prior_)
+        others = counts_of_other_folds(own, n_groups, y, weight, fold)
+        return (
+            smoothed_share(counts, self.prior_, smoothing)[groups],
+            smoothed_share(others, self.prior_, smoothing),
+        )

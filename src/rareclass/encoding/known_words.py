@@ -1,4 +1,4 @@
-"""The words of a column that training knew, and where among them a word stands."""
+"""The words of a column that training knew, and which level a word is."""
 
 from collections.abc import Sequence
 
@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator
 class KnownWords(BaseEstimator):
     """Words in an order, held as two arrays so that a model file of many words stays small.
 
+    Their positions are levels 0 to k - 1; level k is missing, level k + 1 every other word.
+
     Attributes
     ----------
     text_ : ndarray of uint8
@@ -23,10 +25,10 @@ class KnownWords(BaseEstimator):
     --------
     >>> import numpy as np
     >>> known = KnownWords().fit(["red", "blue"])
-    >>> known.positions(np.array(["blue", "green"], dtype=object)).tolist()
-    [1, -1]
-    >>> known.word(0), len(known)
-    ('red', 2)
+    >>> known.levels(np.array(["blue", "green"], dtype=object)).tolist()
+    [1, 3]
+    >>> known.name(0), known.n_known, known.n_levels
+    ('red', 2, 4)
     """
 
     def fit(self, words: Sequence[str] | NDArray[np.object_]) -> "KnownWords":
@@ -36,18 +38,26 @@ class KnownWords(BaseEstimator):
         self.ends_ = np.cumsum([0, *map(len, written)], dtype=np.int64)
         return self
 
-    def __len__(self) -> int:
+    @property
+    def n_known(self) -> int:
         """How many words."""
         return len(self.ends_) - 1
 
-    def word(self, position: int) -> str:
-        """The word at a position."""
-        begin, end = self.ends_[position : position + 2]
+    @property
+    def n_levels(self) -> int:
+        """How many levels."""
+        return self.n_known + 2
+
+    def name(self, level: int) -> str:
+        """The word of a level, or what the level is."""
+        if level >= self.n_known:
+            return "missing" if level == self.n_known else "unseen"
+        begin, end = self.ends_[level : level + 2]
         return self.text_[begin:end].tobytes().decode()
 
-    def positions(self, words: NDArray[np.object_]) -> NDArray[np.int32]:
-        """Where each word stands, -1 for one that is not known; time: one hash a word."""
+    def levels(self, words: NDArray[np.object_]) -> NDArray[np.int32]:
+        """The level of each word; time: one hash a word."""
         buffers = [None, pa.py_buffer(self.ends_), pa.py_buffer(self.text_)]
-        known = pa.Array.from_buffers(pa.large_string(), len(self), buffers)
+        known = pa.Array.from_buffers(pa.large_string(), self.n_known, buffers)
         found = pc.index_in(pa.array(words, pa.large_string()), value_set=known)
-        return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+        return found.fill_null(self.n_known + 1).to_numpy(zero_copy_only=False).astype(np.int32)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,15 @@ from sklearn.base import BaseEstimator
 
 from rareclass.encoding.bounded_numbers import NumberSummaries, summarise_numbers
 from rareclass.encoding.category_statistics import CategoryStatistics
+from rareclass.encoding.code_columns import as_codes, could_be_codes
 from rareclass.encoding.known_words import KnownWords
+from rareclass.encoding.pairs_of_columns import find_pairs
 from rareclass.encoding.recurring_dates import RecurringDates
+from rareclass.encoding.text_components import TextComponents
 from rareclass.encoding.typed_table import TypedColumn, TypedTable
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -28,22 +32,30 @@ class EncodedTable:
         The table's numbers, then days of dates; NaN where missing; F order.
     cycles : ndarray of shape (n_rows, n_cycles)
         Sines and cosines of dates; NaN where missing.
-    codes : list of ndarray of int32 of shape (n_rows,)
-        Of each category the level: known ones from the commonest on, then missing; -1 is unseen.
+    levels : list of ndarray of int32 of shape (n_rows,)
+        Of each category: words first, then codes. See `KnownWords` and `KnownCodes`.
     log_odds, log_counts : ndarray of shape (n_rows, n_categories)
-        Of each category; in training those of the other folds.
+        Of each category; in training the log-odds are those of the other folds.
+    pairs : ndarray of shape (n_rows, n_pairs)
+        Log-odds of pairs of categories, likewise.
+    texts : ndarray of shape (n_rows, n_components)
     """
 
     n_rows: int
     numbers: Floats
     cycles: Floats
-    codes: list[NDArray[np.int32]]
+    levels: list[Codes]
     log_odds: Floats
     log_counts: Floats
+    pairs: Floats
+    texts: Floats
 
 
 class TableStatistics(BaseEstimator):
     """Learns of a typed table what its views share.
+
+    Categories are the columns of words, and the columns of whole numbers whose single values tell
+    more of the rare class than where they lie (`as_codes`); these stay numbers, too.
 
     Parameters
     ----------
@@ -56,11 +68,16 @@ class TableStatistics(BaseEstimator):
         The columns of the table that it was fitted on.
     number_names_, number_sources_ : list of str, list of int
         Of each number of an `EncodedTable`: its name and its column in the table.
-    cycle_names_, cycle_sources_ : list of str, list of int
-    category_names_, category_sources_ : list of str, list of int
-        Of each category: its name and its column in the table.
-    level_weights_ : list of ndarray of shape (n_levels,)
+    cycle_names_, cycle_sources_, category_names_, category_sources_, text_names_, text_sources_
+        Of cycles, categories and components of texts, likewise.
+    n_words_ : int
+        So many categories are columns of words; those after them are codes.
+    known_ : list of KnownWords or KnownCodes
+        The levels of each category.
+    level_weights_ : list of ndarray of shape (n_known + 1,)
         Weight of the rows with each level; the last one is that of missing.
+    pairs_ : list of [int, int]
+        The categories of each pair.
     """
 
     def __init__(self, absolute_time: bool = False) -> None:
@@ -75,85 +92,65 @@ class TableStatistics(BaseEstimator):
     ) -> EncodedTable:
         """Learn from all rows and return them encoded, what looks at y out of fold.
 
-        y: which rows are rare; weight: as copies, 0 as absent; fold: the number of each row's fold.
-        Raises `ValueError` where a column needs folds and there are none.
+        y: which rows are rare; weight: as copies, 0 as absent; fold: the number of each row's fold,
+        any whole numbers. Raises `ValueError` where there are no folds.
         """
+        if fold is None:
+            raise ValueError("statistics of categories need the folds of the rows: pass fold.")
         y = np.asarray(y, np.bool_)
         used = None if weight is None else np.asarray(weight, np.float64)
         shares = np.ones(table.n_rows) if used is None else used
         self.columns_ = [[column.name, column.kind] for column in table.columns]
         numbers, cycles = self._fit_numbers(table, used)
-        self.category_sources_ = table.of_kind("category")
-        self.category_names_ = [table.columns[k].name for k in self.category_sources_]
-        self.words_ = [_known_words(table.columns[k], shares) for k in self.category_sources_]
-        codes = self._codes(table)
-        if fold is None:
-            if codes:
-                raise ValueError(
-                    "the table has categories, whose log-odds need the folds of the rows."
-                )
-            fold = np.zeros(table.n_rows, np.int64)
-        self.level_weights_, self.statistics_, log_odds = [], [], []
-        for code, words in zip(codes, self.words_, strict=True):
-            n_levels = len(words) + 1
-            # Levels of rows without weight are unseen.
-            counted = np.where(code < 0, n_levels, code)
-            weights = np.bincount(counted, shares, n_levels + 1)[:n_levels]
-            self.level_weights_.append(weights)
-            statistics = CategoryStatistics()
-            odds = statistics.fit_transform(counted, n_levels + 1, y, shares, fold)
-            statistics.log_odds_ = statistics.log_odds_[:n_levels]
-            statistics.log_count_ = statistics.log_count_[:n_levels]
-            self.statistics_.append(statistics)
-            log_odds.append(odds)
+        levels, log_odds, pairs = self._fit_categories(table, y, shares, np.asarray(fold))
+        self._fit_texts(table, shares)
+        log_counts = self._log_counts(levels, table.n_rows)
+        texts = self._texts(table)
         return EncodedTable(
-            table.n_rows,
-            numbers,
-            cycles,
-            codes,
-            _side_by_side(log_odds, table.n_rows),
-            self._log_counts(codes, table.n_rows),
+            table.n_rows, numbers, cycles, levels, log_odds, log_counts, pairs, texts
         )
 
     def encode(self, table: TypedTable) -> EncodedTable:
         """Encode rows with what all rows of training say."""
         numbers, cycles = self._numbers(table)
-        codes = self._codes(table)
-        log_odds = [
-            statistics.transform(code)
-            for statistics, code in zip(self.statistics_, codes, strict=True)
+        levels = self._levels(table)
+        of_levels = zip(self.statistics_, levels, strict=True)
+        log_odds = side_by_side([known.transform(each) for known, each in of_levels], table.n_rows)
+        of_pairs = zip(self.pair_statistics_, self.pairs_, strict=True)
+        pairs = [
+            known.transform((levels[i], levels[j]), (log_odds[:, i], log_odds[:, j]))
+            for known, (i, j) in of_pairs
         ]
         return EncodedTable(
             table.n_rows,
             numbers,
             cycles,
-            codes,
-            _side_by_side(log_odds, table.n_rows),
-            self._log_counts(codes, table.n_rows),
+            levels,
+            log_odds,
+            self._log_counts(levels, table.n_rows),
+            side_by_side(pairs, table.n_rows),
+            self._texts(table),
         )
 
-    def outside(self, table: TypedTable) -> dict[str, int]:
+    def outside(self, table: TypedTable | EncodedTable) -> dict[str, int]:
         """Cells of each column that are beyond the numbers of training, or words it did not have.
 
         Only columns with such cells are named.
         """
-        encoded = self.encode(table)
-        counts: dict[str, int] = {}
+        encoded = self.encode(table) if isinstance(table, TypedTable) else table
+        counts = dict.fromkeys((name for name, _ in self.columns_), 0)
         with np.errstate(invalid="ignore"):
             beyond = (encoded.numbers < self.low_) | (encoded.numbers > self.high_)
-        for k, count in enumerate(np.count_nonzero(beyond, axis=0)):
-            name = self.columns_[self.number_sources_[k]][0]
-            counts[name] = max(counts.get(name, 0), int(count))
-        for source, code in zip(self.category_sources_, encoded.codes, strict=True):
+        for source, count in zip(
+            self.number_sources_, np.count_nonzero(beyond, axis=0), strict=True
+        ):
             name = self.columns_[source][0]
-            if self.columns_[source][1] == "category":
-                counts[name] = int(np.count_nonzero(code < 0))
+            counts[name] = max(counts[name], int(count))
+        for k, source in enumerate(self.category_sources_):
+            unseen = encoded.levels[k] > self.known_[k].n_known
+            name = self.columns_[source][0]
+            counts[name] = max(counts[name], int(np.count_nonzero(unseen)))
         return {name: count for name, count in counts.items() if count}
-
-    def level_name(self, category: int, level: int) -> str:
-        """The word of a level, "missing" for the last one."""
-        words = self.words_[category]
-        return words.word(level) if level < len(words) else "missing"
 
     @property
     def summaries(self) -> NumberSummaries:
@@ -162,7 +159,7 @@ class TableStatistics(BaseEstimator):
 
     def _fit_numbers(self, table: TypedTable, weight: Floats | None) -> tuple[Floats, Floats]:
         self.date_sources_ = table.of_kind("date")
-        dates = _side_by_side([table.columns[k].values for k in self.date_sources_], table.n_rows)
+        dates = side_by_side([table.columns[k].values for k in self.date_sources_], table.n_rows)
         self.dates_ = RecurringDates(self.absolute_time).fit(dates, weight)
         plain = table.of_kind("number")
         parts = [self._part_name(*feature) for feature in self.dates_.features_]
@@ -175,8 +172,8 @@ class TableStatistics(BaseEstimator):
         numbers, cycles = self._numbers(table)
         self.number_summaries_: list[NDArray[Any]] = list(summarise_numbers(numbers, weight))
         self.low_, self.high_ = self.number_summaries_[:2]
-        missing = np.isnan(numbers if weight is None else numbers[weight > 0]).any(axis=0)
-        self.has_missing_ = missing
+        shares = np.ones(table.n_rows) if weight is None else weight
+        self.missing_share_ = shares @ np.isnan(numbers) / max(shares.sum(), 1e-300)
         return numbers, cycles
 
     def _part_name(self, part: str, first: int, second: int) -> str:
@@ -185,33 +182,134 @@ class TableStatistics(BaseEstimator):
 
     def _numbers(self, table: TypedTable) -> tuple[Floats, Floats]:
         """Numbers with days of dates, and cycles of dates."""
-        dates = _side_by_side([table.columns[k].values for k in self.date_sources_], table.n_rows)
+        dates = side_by_side([table.columns[k].values for k in self.date_sources_], table.n_rows)
         parts, n_cycles = self.dates_.transform(dates), self.dates_.n_cycles_
         plain = [table.columns[k].values for k in self.number_sources_[: self.n_plain_]]
-        numbers = _side_by_side([*plain, *parts.T[n_cycles:]], table.n_rows)
+        numbers = side_by_side([*plain, *parts.T[n_cycles:]], table.n_rows)
         return numbers, parts[:, :n_cycles]
 
-    def _codes(self, table: TypedTable) -> list[NDArray[np.int32]]:
+    def _fit_categories(
+        self, table: TypedTable, y: NDArray[np.bool_], weight: Floats, fold: NDArray[np.integer]
+    ) -> tuple[list[Codes], Floats, Floats]:
+        """Find categories and pairs; levels, and log-odds in the other folds, of both."""
+        words = [_words_as_levels(table, k, y, weight, fold) for k in table.of_kind("category")]
+        codes = [
+            _Category(k, *as_codes(table.columns[k].values, y, weight, fold))
+            for k in table.of_kind("number")
+            if could_be_codes(table.columns[k].values, weight)
+        ]
+        every = words + codes
+        log_odds = side_by_side([each.log_odds for each in every], table.n_rows)
+        found = find_pairs([each.levels for each in every], log_odds, y, weight, fold)
+        # A code may tell something only beside another column.
+        paired = {k for pair in found for k in (pair.first, pair.second)}
+        kept = [k for k, each in enumerate(every) if each.tells_more or k in paired]
+        self.pairs_ = [[kept.index(pair.first), kept.index(pair.second)] for pair in found]
+        self.pair_statistics_ = [pair.statistics for pair in found]
+        chosen = [every[k] for k in kept]
+        self.n_words_ = len(words)
+        self.category_sources_ = [each.source for each in chosen]
+        self.category_names_ = [table.columns[k].name for k in self.category_sources_]
+        self.known_: list[Any] = [each.known for each in chosen]
+        self.statistics_ = [each.statistics for each in chosen]
+        self.level_weights_ = [
+            np.bincount(each.levels, weight, each.known.n_levels)[: each.known.n_known + 1]
+            for each in chosen
+        ]
+        pairs = side_by_side([pair.log_odds for pair in found], table.n_rows)
+        return [each.levels for each in chosen], log_odds[:, kept], pairs
+
+    def _levels(self, table: TypedTable) -> list[Codes]:
         columns = [table.columns[k] for k in self.category_sources_]
-        return [
-            _codes_of_words(column, words)
-            for column, words in zip(columns, self.words_, strict=True)
-        ]
+        known = list(zip(columns, self.known_, strict=True))
+        words = [_levels_of_words(column, each) for column, each in known[: self.n_words_]]
+        return words + [each.levels(column.values) for column, each in known[self.n_words_ :]]
 
-    def _log_counts(self, codes: Sequence[NDArray[np.int32]], n_rows: int) -> Floats:
+    def _log_counts(self, levels: Sequence[Codes], n_rows: int) -> Floats:
         counts = [
-            statistics.log_counts(code)
-            for statistics, code in zip(self.statistics_, codes, strict=True)
+            statistics.log_counts(each)
+            for statistics, each in zip(self.statistics_, levels, strict=True)
         ]
-        return _side_by_side(counts, n_rows)
+        return side_by_side(counts, n_rows)
+
+    def _fit_texts(self, table: TypedTable, weight: Floats) -> None:
+        sources = table.of_kind("text")
+        self.texts_ = []
+        for column in (table.columns[k] for k in sources):
+            assert column.levels is not None
+            present = column.values >= 0
+            counted = np.bincount(column.values[present], weight[present], len(column.levels))
+            weights = counted.astype(np.float64, copy=False)
+            kept = weights > 0
+            self.texts_.append(TextComponents().fit(column.levels[kept], weights[kept]))
+        widths = [len(each.directions_) for each in self.texts_]
+        self.text_sources_ = [k for k, n in zip(sources, widths, strict=True) for _ in range(n)]
+        self.text_names_ = [
+            f"{table.columns[k].name}: letters {part + 1}"
+            for k, n in zip(sources, widths, strict=True)
+            for part in range(n)
+        ]
+
+    def _texts(self, table: TypedTable) -> Floats:
+        columns = [table.columns[k] for k in sorted(set(self.text_sources_))]
+        parts: list[Floats] = []
+        for column, known in zip(columns, self.texts_, strict=True):
+            assert column.levels is not None
+            # Only words that these rows have.
+            used, position = np.unique(column.values, return_inverse=True)
+            texts = column.levels[used[used >= 0]]
+            zeros = np.zeros((int(used[0] < 0), len(known.directions_)))
+            parts.extend(np.vstack([zeros, known.transform(texts)])[position].T)
+        return side_by_side(parts, table.n_rows)
 
 
-def _side_by_side(columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:
+def statistics_of(
+    table: TypedTable | EncodedTable,
+    y: NDArray[np.bool_],
+    weight: Floats | None,
+    fold: NDArray[np.integer] | None,
+    statistics: TableStatistics | None,
+) -> tuple[TableStatistics, EncodedTable]:
+    """The statistics given with the rows that they encoded, or such of a view's own."""
+    if isinstance(table, EncodedTable):
+        if statistics is None:
+            raise ValueError("an encoded table needs the statistics that encoded it.")
+        return statistics, table
+    own = TableStatistics()
+    return own, own.fit_encode(table, y, weight, fold)
+
+
+def side_by_side(columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:
     """Columns as a matrix in F order, (n_rows, n_columns)."""
     joined = np.empty((len(columns), n_rows))
     for row, column in zip(joined, columns, strict=True):
         row[:] = column
     return joined.T
+
+
+class _Category(NamedTuple):
+    """A category of training, and what is known of its rows; as `CodeColumn`."""
+
+    source: int
+    known: Any
+    statistics: CategoryStatistics
+    levels: Codes
+    log_odds: Floats
+    tells_more: bool
+
+
+def _words_as_levels(
+    table: TypedTable,
+    source: int,
+    y: NDArray[np.bool_],
+    weight: Floats,
+    fold: NDArray[np.integer],
+) -> _Category:
+    known = _known_words(table.columns[source], weight)
+    levels = _levels_of_words(table.columns[source], known)
+    statistics = CategoryStatistics()
+    log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, fold)
+    return _Category(source, known, statistics, levels, log_odds, True)
 
 
 def _known_words(column: TypedColumn, weight: Floats) -> KnownWords:
@@ -227,7 +325,6 @@ def _known_words(column: TypedColumn, weight: Floats) -> KnownWords:
     return KnownWords().fit(words[order])
 
 
-def _codes_of_words(column: TypedColumn, words: KnownWords) -> NDArray[np.int32]:
+def _levels_of_words(column: TypedColumn, known: KnownWords) -> Codes:
     assert column.levels is not None
-    positions = words.positions(column.levels)
-    return np.append(positions, np.int32(len(words)))[column.values]
+    return np.append(known.levels(column.levels), np.int32(known.n_known))[column.values]

@@ -1,26 +1,31 @@
 """Views of a typed table: the numbers that each kind of member learns from."""
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rareclass.encoding.bounded_numbers import HOWS, BoundedNumbers
-from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
+from rareclass.encoding.sparse_view import SparseView
+from rareclass.encoding.table_statistics import EncodedTable, TableStatistics, statistics_of
+from rareclass.encoding.text_components import COMPONENTS
 from rareclass.encoding.typed_table import TypedTable
 
 Floats = NDArray[np.float64]
-Numbers = Literal["quantiles", "asinh", "clipped", "raw"]
 
-# Values of a category that get a column each: for distances and linear parts; for trees.
+# Values of a category that get a column each, for distances and linear parts.
 MOST_VALUES_BOUNDED = 20
+# Trees need a column a value only where values are few; else their log-odds say more.
 MOST_VALUES_RAW = 10
 # A category that nearly always has the same value is not stretched to variance 1 altogether: two
 # rows that differ in it are at most as far apart as if every fifth pair of rows differed.
 _LEAST_DIFFERING = 0.2
 # Log-odds that vary less than this say next to nothing and are not stretched.
 _LEAST_DEVIATION = 0.25
+# Trees find pairs of so few values by themselves.
+_FEWEST_PAIRS_RAW = 100
 
 
 class _Block(NamedTuple):
@@ -38,12 +43,15 @@ class DenseView(BaseEstimator):
     linear parts: each column counts about as much as one number of variance 1, whose squared
     distance between two rows is 2 on average. A missing number is the median, with a marker where
     training had missing ones. A category is the indicators of its 20 commonest values, its
-    log-odds, and the log of its count where it has more values. Dates are what recurs in them.
+    log-odds, and the log of its count where it has more values. Dates are what recurs in them, a
+    text 30 numbers of variance 1/30.
 
     Raw numbers ("raw"), for trees: as they are, within the range of training, NaN where missing.
-    Categories are indicators of 10 values, log-odds and log counts.
+    Categories are log-odds and the log of the count, or indicators where they have up to 10 values.
 
-    In both, a number beyond those of training becomes what the nearest of training is.
+    In both, whole numbers that are codes also are categories (log-odds and log count), and pairs of
+    categories that tell more than both alone have log-odds of their own. A number beyond those of
+    training becomes what the nearest of training is.
 
     Parameters
     ----------
@@ -53,7 +61,7 @@ class DenseView(BaseEstimator):
     ----------
     feature_names_ : list of str
     source_column_ : ndarray of int of shape (n_features,)
-        The table's column that each feature comes from.
+        The table's column that each feature comes from; of a pair, the first one.
     """
 
     def __init__(self, numbers: str = "quantiles") -> None:
@@ -70,18 +78,12 @@ class DenseView(BaseEstimator):
         """Learn from the rows and return them: (n_rows, n_features), C order.
 
         What looks at y is that of the other folds. With `statistics`, which views may share,
-        `table` is what their ``fit_encode`` returned.
+        `table` is what their ``fit_encode`` returned for these rows, labels and weights.
         """
         if self.numbers not in (*HOWS, "raw"):
             allowed = ", ".join(map(repr, (*HOWS, "raw")))
             raise ValueError(f"numbers={self.numbers!r} must be one of {allowed}.")
-        if isinstance(table, EncodedTable):
-            if statistics is None:
-                raise ValueError("an encoded table needs the statistics that encoded it.")
-            self.statistics_, encoded = statistics, table
-        else:
-            self.statistics_ = TableStatistics()
-            encoded = self.statistics_.fit_encode(table, y, weight, fold)
+        self.statistics_, encoded = statistics_of(table, y, weight, fold, statistics)
         if self.numbers != "raw":
             self._fit_bounded(encoded, weight)
         blocks = self._blocks(encoded)
@@ -97,19 +99,18 @@ class DenseView(BaseEstimator):
             table = self.statistics_.encode(table)
         return _joined(self._blocks(table), table.n_rows)
 
-    def outside(self, table: TypedTable) -> dict[str, int]:
+    def outside(self, table: TypedTable | EncodedTable) -> dict[str, int]:
         """As `TableStatistics.outside`: cells of each column unlike any of training."""
         return self.statistics_.outside(table)
 
     def _fit_bounded(self, encoded: EncodedTable, weight: Floats | None) -> None:
-        statistics = self.statistics_
         self.bounded_ = BoundedNumbers(self.numbers)
-        self.bounded_.fit(encoded.numbers, weight, statistics.summaries)
+        self.bounded_.fit(encoded.numbers, weight, self.statistics_.summaries)
         self.cycles_ = BoundedNumbers("clipped").fit(encoded.cycles, weight)
+        self.texts_ = BoundedNumbers("clipped").fit(encoded.texts, weight)
         self.log_odds_ = _Columns().fit(encoded.log_odds, weight)
         self.log_counts_ = _Columns().fit(encoded.log_counts, weight)
-        shares = np.ones(encoded.n_rows) if weight is None else weight
-        self.missing_share_ = shares @ np.isnan(encoded.numbers) / shares.sum()
+        self.pairs_ = _Columns().fit(encoded.pairs, weight)
 
     def _blocks(self, encoded: EncodedTable) -> list[_Block]:
         if self.numbers == "raw":
@@ -120,62 +121,89 @@ class DenseView(BaseEstimator):
         known = self.statistics_
         numbers = np.clip(encoded.numbers, known.low_, known.high_)
         return _Block(
-            np.hstack([numbers, encoded.cycles]),
-            known.number_names_ + known.cycle_names_,
-            known.number_sources_ + known.cycle_sources_,
+            np.hstack([numbers, encoded.cycles, encoded.texts]),
+            known.number_names_ + known.cycle_names_ + known.text_names_,
+            known.number_sources_ + known.cycle_sources_ + known.text_sources_,
         )
 
     def _raw_categories(self, encoded: EncodedTable) -> list[_Block]:
-        blocks = [self._indicators(encoded, k, MOST_VALUES_RAW) for k in range(len(encoded.codes))]
+        known = self.statistics_
         many = self._with_many_values(MOST_VALUES_RAW)
+        few = [k for k in range(known.n_words_) if k not in many]
+        pairs = [
+            k
+            for k, statistics in enumerate(known.pair_statistics_)
+            if len(statistics.cells_) > _FEWEST_PAIRS_RAW
+        ]
         return [
-            *blocks,
-            self._named(encoded.log_odds, list(range(len(encoded.codes))), "log-odds"),
-            self._named(encoded.log_counts[:, many], many, "log count"),
+            *(self._indicators(encoded, k, MOST_VALUES_RAW) for k in few),
+            *self._evidence(encoded.log_odds, encoded.log_counts, encoded.pairs, many, pairs),
         ]
 
     def _bounded_numbers(self, encoded: EncodedTable) -> _Block:
         known = self.statistics_
         numbers = self.bounded_.transform(encoded.numbers)
         missing = np.isnan(numbers)
-        marked = np.flatnonzero(known.has_missing_)
+        marked = np.flatnonzero(known.missing_share_ > 0)
         np.copyto(numbers, self.bounded_.typical_, where=missing)
-        share = self.missing_share_[marked]
+        share = known.missing_share_[marked]
         deviation = np.sqrt(np.maximum(share * (1 - share), _LEAST_DIFFERING / 2))
         markers = (missing[:, marked] - share) / deviation
         cycles = np.nan_to_num(self.cycles_.transform(encoded.cycles), copy=False)
+        texts = self.texts_.transform(encoded.texts) / np.sqrt(COMPONENTS)
         return _Block(
-            np.hstack([numbers, markers, cycles]),
+            np.hstack([numbers, markers, cycles, texts]),
             known.number_names_
             + [f"{known.number_names_[k]} is missing" for k in marked]
-            + known.cycle_names_,
+            + known.cycle_names_
+            + known.text_names_,
             known.number_sources_
             + [known.number_sources_[k] for k in marked]
-            + known.cycle_sources_,
+            + known.cycle_sources_
+            + known.text_sources_,
         )
 
     def _bounded_categories(self, encoded: EncodedTable) -> list[_Block]:
-        many = self._with_many_values(MOST_VALUES_BOUNDED)
-        blocks = [self._scaled_indicators(encoded, k) for k in range(len(encoded.codes))]
-        log_odds = self.log_odds_.transform(encoded.log_odds)
-        log_counts = self.log_counts_.transform(encoded.log_counts)
         return [
-            *blocks,
-            self._named(log_odds, list(range(len(encoded.codes))), "log-odds"),
-            self._named(log_counts[:, many], many, "log count"),
+            *(self._scaled_indicators(encoded, k) for k in range(self.statistics_.n_words_)),
+            *self._evidence(
+                self.log_odds_.transform(encoded.log_odds),
+                self.log_counts_.transform(encoded.log_counts),
+                self.pairs_.transform(encoded.pairs),
+                self._with_many_values(MOST_VALUES_BOUNDED),
+                list(range(len(self.statistics_.pairs_))),
+            ),
+        ]
+
+    def _evidence(
+        self,
+        log_odds: Floats,
+        log_counts: Floats,
+        pairs: Floats,
+        counted: list[int],
+        paired: list[int],
+    ) -> list[_Block]:
+        """Log-odds of all categories; log counts of those `counted`; log-odds of these pairs."""
+        known = self.statistics_
+        names, sources = known.category_names_, known.category_sources_
+        chosen = [known.pairs_[k] for k in paired]
+        return [
+            _Block(log_odds, [f"{name}: log-odds" for name in names], sources),
+            _Block(
+                log_counts[:, counted],
+                [f"{names[k]}: log count" for k in counted],
+                [sources[k] for k in counted],
+            ),
+            _Block(
+                pairs[:, paired],
+                [f"{names[i]} & {names[j]}: log-odds" for i, j in chosen],
+                [sources[i] for i, _ in chosen],
+            ),
         ]
 
     def _with_many_values(self, most: int) -> list[int]:
         weights = self.statistics_.level_weights_
         return [k for k, weight in enumerate(weights) if np.count_nonzero(weight) > most]
-
-    def _named(self, values: Floats, categories: list[int], what: str) -> _Block:
-        known = self.statistics_
-        return _Block(
-            values,
-            [f"{known.category_names_[k]}: {what}" for k in categories],
-            [known.category_sources_[k] for k in categories],
-        )
 
     def _shown_levels(self, category: int, most: int) -> NDArray[np.intp]:
         """The commonest levels, which get a column each; of two the rarer one says it all."""
@@ -188,9 +216,9 @@ class DenseView(BaseEstimator):
         """0 and 1 for each of the commonest levels."""
         known = self.statistics_
         shown = self._shown_levels(category, most)
-        values = (encoded.codes[category][:, None] == shown).astype(np.float64)
+        values = (encoded.levels[category][:, None] == shown).astype(np.float64)
         name = known.category_names_[category]
-        names = [f"{name} = {known.level_name(category, level)}" for level in shown]
+        names = [f"{name} = {known.known_[category].name(level)}" for level in shown]
         return _Block(values, names, [known.category_sources_[category]] * len(shown))
 
     def _scaled_indicators(self, encoded: EncodedTable, category: int) -> _Block:
@@ -224,3 +252,13 @@ class _Columns(BaseEstimator):
 def _joined(blocks: list[_Block], n_rows: int) -> Floats:
     """The features of all blocks side by side, C order."""
     return np.hstack([np.empty((n_rows, 0)), *(block.values for block in blocks)])
+
+
+VIEWS: dict[str, Callable[[], DenseView | SparseView]] = {
+    "quantiles": lambda: DenseView("quantiles"),
+    "asinh": lambda: DenseView("asinh"),
+    "clipped": lambda: DenseView("clipped"),
+    "trees": lambda: DenseView("raw"),
+    "sparse": SparseView,
+}
+"""The views by name, each made anew."""

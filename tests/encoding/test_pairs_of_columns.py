@@ -1,0 +1,108 @@
+"""Pairs of categories: against a plain loop, found where they were planted and nowhere else."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draws import draws
+from rareclass.encoding import pairs_of_columns
+from rareclass.encoding.category_statistics import CategoryStatistics
+from rareclass.encoding.pairs_of_columns import PairStatistics, find_pairs
+
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 2), st.integers(0, 1), st.booleans(), st.integers(0, 2), st.integers(0, 2)
+    ),
+    min_size=3,
+    max_size=25,
+).filter(lambda rows: {y for _, _, y, w, _ in rows if w} == {True, False})
+
+
+def arrays(rows):
+    """Codes of both columns, labels, weights and folds."""
+    a, b, y, weight, fold = (np.array(column) for column in zip(*rows, strict=True))
+    return (a, b), y, weight.astype(float), fold
+
+
+def alone(codes, y, weight, fold):
+    """The log-odds of both columns by themselves, in the other folds."""
+    return tuple(CategoryStatistics().fit_transform(c, 4, y, weight, fold) for c in codes)
+
+
+@draws(60)
+@given(ROWS)
+def test_the_definition_row_by_row(rows):
+    codes, y, weight, fold = arrays(rows)
+    both = alone(codes, y, weight, fold)
+    pair = PairStatistics()
+    found = pair.fit_transform(codes, both, y, weight, fold)
+    prior, b = (weight @ y) / weight.sum(), pair.coefficients_
+
+    def log_odds(row, of_both, other_than=None):
+        q = 1 / (1 + np.exp(-(b[0] + b[1] * of_both[0] + b[2] * of_both[1])))
+        rare = others = 0.0
+        for i, j, label, w, f in rows:
+            if (i, j) == row[:2] and f != other_than:
+                rare, others = rare + w * label, others + w * (not label)
+        a = pair.smoothing_
+        return np.log((rare + a * q) / (others + a * (1 - q))) - np.log(prior / (1 - prior))
+
+    for k, row in enumerate(rows):
+        of_both = both[0][k], both[1][k]
+        assert np.isclose(found[k], log_odds(row, of_both, row[4]), atol=1e-8)
+        new = pair.transform((codes[0][[k]], codes[1][[k]]), (both[0][[k]], both[1][[k]]))
+        assert np.isclose(new[0], log_odds(row, of_both), atol=1e-8)
+    unseen = pair.transform((np.array([9]), np.array([9])), (np.array([0.3]), np.array([-0.2])))
+    assert np.isclose(unseen[0], log_odds((9, 9), (0.3, -0.2)), atol=1e-8)
+
+
+@draws(30)
+@given(ROWS)
+def test_a_weight_is_so_many_copies_in_the_same_fold(rows):
+    codes, y, weight, fold = arrays(rows)
+    copies = np.repeat(np.arange(len(y)), weight.astype(int))
+    again = (codes[0][copies], codes[1][copies])
+    ones = np.ones(len(copies))
+    a = PairStatistics().fit_transform(codes, alone(codes, y, weight, fold), y, weight, fold)
+    both = alone(again, y[copies], ones, fold[copies])
+    b = PairStatistics().fit_transform(again, both, y[copies], ones, fold[copies])
+    np.testing.assert_allclose(a[copies], b, atol=1e-6)
+
+
+def planted(n_rows):
+    """Columns 1 and 3 of four say something together only, column 0 alone."""
+    rng = np.random.default_rng(0)
+    codes = [rng.integers(0, n, n_rows) for n in (10, 12, 8, 12)]
+    effect = rng.normal(size=(12, 12)) * 1.5
+    log_odds = effect[codes[1], codes[3]] + rng.normal(size=10)[codes[0]] - 2.5
+    y = rng.random(n_rows) < 1 / (1 + np.exp(-log_odds))
+    fold = rng.integers(0, 5, n_rows)
+    ones = np.ones(n_rows)
+    log_odds = np.column_stack(
+        [CategoryStatistics().fit_transform(c, 12, y, ones, fold) for c in codes]
+    )
+    return codes, log_odds, y, ones, fold
+
+
+def test_the_planted_pair_is_found_and_no_other():
+    found = find_pairs(*planted(4000))
+    assert [(pair.first, pair.second) for pair in found] == [(1, 3)]
+    assert found[0].log_odds.shape == (4000,)
+
+
+def test_a_part_of_many_rows_finds_it_too(monkeypatch):
+    monkeypatch.setattr(pairs_of_columns, "_MOST_ROWS", 3000)
+    found = find_pairs(*planted(8000))
+    assert [(pair.first, pair.second) for pair in found] == [(1, 3)]
+    assert len(found[0].log_odds) == 8000
+
+
+def test_no_more_columns_than_twelve_are_paired_those_that_say_most(monkeypatch):
+    codes, log_odds, *rest = planted(3000)
+    tried = []
+    monkeypatch.setattr(pairs_of_columns, "combinations", lambda few, r: tried.extend(few) or [])
+    order = [*range(11), 0, 1, 2, 3]
+    wide = np.column_stack([np.zeros((3000, 11)), log_odds])
+    assert find_pairs([codes[k % 4] for k in order], wide, *rest) == []
+    assert len(tried) == 12
+    assert 11 in tried  # the one that says something alone
