@@ -41,6 +41,10 @@ def test_a_column_for_each_value_and_pair_that_two_rows_have():
     assert X.shape == (N, sum(column[kept].nunique() for column, kept in columns))
     np.testing.assert_array_equal(np.diff(X.indptr), sum(kept.astype(int) for kept in often))
     assert set(X.data) == {1.0}
+    n_pairs = (view.second_column_ >= 0).sum()
+    assert n_pairs == columns[3][0][columns[3][1]].nunique()
+    assert view.source_column_.tolist()[-n_pairs:] == [0] * n_pairs
+    assert view.second_column_.tolist()[-n_pairs:] == [1] * n_pairs
     # Rows have the same columns where, and only where, they have the same values.
     named = [
         frozenset(f"{k} {column[i]}" for k, (column, kept) in enumerate(columns) if kept[i])

@@ -177,6 +177,46 @@ def test_columns_that_become_constant_in_a_part_of_the_rows():
         assert view.transform(TABLE).shape == (N, X.shape[1])
 
 
+@pytest.fixture(scope="module")
+def paired():
+    """A table of codes, two of which say something together, and what is known of it."""
+    rng = np.random.default_rng(2)
+    n = 4000
+    codes = pd.DataFrame({name: rng.integers(0, 30, n) for name in "abc"})
+    effect = rng.normal(size=(30, 30)) * 2
+    own = rng.normal(size=30) * 1.5
+    odds = effect[codes["a"] // 3, codes["b"] // 3] + own[codes["c"]] - 2
+    y = rng.random(n) < 1 / (1 + np.exp(-odds))
+    table, fold = read_table(codes), rng.integers(0, 5, n)
+    statistics = TableStatistics()
+    return table, y, fold, statistics, statistics.fit_encode(table, y, None, fold)
+
+
+def test_codes_and_pairs_that_tell_something_are_features(paired):
+    table, y, _, statistics, encoded = paired
+    view = DenseView("raw")
+    X = view.fit_transform(encoded, y, statistics=statistics)
+    known = dict(zip(view.feature_names_, view.second_column_.tolist(), strict=True))
+    assert known["a & b: log-odds"] == 1
+    assert known["c: log-odds"] == known["a"] == -1
+    assert view.transform(table).shape == X.shape
+
+
+def test_other_folds_of_the_same_rows_have_the_same_features(paired):
+    table, y, fold, statistics, encoded = paired
+    again = statistics.encode_out_of_fold(table, y, None, fold)
+    np.testing.assert_allclose(again.log_odds, encoded.log_odds, atol=1e-12)
+    np.testing.assert_allclose(again.pairs, encoded.pairs, atol=1e-12)
+    np.testing.assert_array_equal(again.numbers, encoded.numbers)
+    other = statistics.encode_out_of_fold(table, y, None, (fold + table.column("c").values) % 5)
+    assert other.pairs.shape == encoded.pairs.shape
+    assert not np.allclose(other.log_odds, encoded.log_odds)
+    view = DenseView("asinh")
+    assert (
+        view.fit_transform(encoded, y, statistics=statistics).shape == view.transform(other).shape
+    )
+
+
 def test_views_by_name_are_new_each_time():
     for name, make in VIEWS.items():
         view = make()

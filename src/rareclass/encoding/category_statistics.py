@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, logit
+from scipy.special import betaln, expit, logit
 from sklearn.base import BaseEstimator
 
 Floats = NDArray[np.float64]
@@ -109,8 +109,8 @@ class CategoryStatistics(BaseEstimator):
     prior_, smoothing_ : float
     log_odds_, log_count_ : ndarray of shape (n_levels,)
         Those of all rows; the count c of a level is given as log(1 + c).
-    is_grouped_ : bool
-        Whether levels are smoothed towards their groups.
+    group_smoothing_ : float
+        That of the groups; 0 where levels are smoothed towards p.
 
     Notes
     -----
@@ -142,23 +142,38 @@ class CategoryStatistics(BaseEstimator):
         whole numbers. groups: that of each level, from 0 on, if levels have any.
         """
         counts = count_levels(codes, n_levels, y, weight)
-        others = counts_of_other_folds(codes, n_levels, y, weight, fold)
         self.prior_ = rare_share(y, weight)
         self.smoothing_ = choose_smoothing(counts, self.prior_)
-        self.is_grouped_ = False
-        of_level: float | Floats = self.prior_
-        of_row: float | Floats = self.prior_
+        self.group_smoothing_ = 0.0
+        log_odds = self.out_of_fold(codes, y, weight, fold)
+        share: float | Floats = self.prior_
         if groups is not None:
-            level, row = self._of_groups(groups, codes, y, weight, fold)
-            smoothing = choose_smoothing(counts, level)
-            alone = log_loss(smoothed_share(others, self.prior_, self.smoothing_), y)
-            grouped = log_loss(smoothed_share(others, row, smoothing), y)
-            if weight @ grouped < weight @ alone:
-                self.is_grouped_, self.smoothing_ = True, smoothing
-                of_level, of_row = level, row
-        self.log_odds_ = self._log_odds(counts, of_level)
+            share, log_odds = self._try_groups(counts, groups, log_odds, codes, y, weight, fold)
+        self.log_odds_ = self._log_odds(counts, share)
         self.log_count_ = np.log1p(counts.rows)
-        return self._log_odds(others, of_row)
+        return log_odds
+
+    def out_of_fold(
+        self,
+        codes: Codes,
+        y: NDArray[np.bool_],
+        weight: Floats,
+        fold: Codes,
+        groups: Codes | None = None,
+    ) -> Floats:
+        """Each row's log-odds in the other folds, for any folds of the rows learned from."""
+        n_levels = int(codes.max(initial=0)) + 1
+        others = counts_of_other_folds(codes, n_levels, y, weight, fold)
+        if groups is None or not self.is_grouped_:
+            return self._log_odds(others, self.prior_)
+        own, n_groups = groups[codes], int(groups.max()) + 1
+        of_group = counts_of_other_folds(own, n_groups, y, weight, fold)
+        return self._log_odds(others, smoothed_share(of_group, self.prior_, self.group_smoothing_))
+
+    @property
+    def is_grouped_(self) -> bool:
+        """Whether levels are smoothed towards their groups."""
+        return self.group_smoothing_ > 0
 
     def transform(self, codes: Codes) -> Floats:
         """The log-odds of each row's level: (n_rows,)."""
@@ -173,15 +188,27 @@ class CategoryStatistics(BaseEstimator):
             logit(share) - logit(self.prior_)
         )
 
-    def _of_groups(
-        self, groups: Codes, codes: Codes, y: NDArray[np.bool_], weight: Floats, fold: Codes
-    ) -> tuple[Floats, Floats]:
-        """The rare share of each level's group, and of each row's in the other folds."""
-        own, n_groups = groups[codes], int(groups.max()) + 1
-        counts = count_levels(own, n_groups, y, weight)
-        smoothing = choose_smoothing(counts, self.prior_)
-        others = counts_of_other_folds(own, n_groups, y, weight, fold)
-        return (
-            smoothed_share(counts, self.prior_, smoothing)[groups],
-            smoothed_share(others, self.prior_, smoothing),
-        )
+    def _try_groups(
+        self,
+        counts: LevelCounts,
+        groups: Codes,
+        alone: Floats,
+        codes: Codes,
+        y: NDArray[np.bool_],
+        weight: Floats,
+        fold: Codes,
+    ) -> tuple[float | Floats, Floats]:
+        """What levels are smoothed towards, and the log-odds in the other folds then."""
+        of_groups = count_levels(groups[codes], int(groups.max()) + 1, y, weight)
+        smoothing = self.smoothing_
+        self.group_smoothing_ = choose_smoothing(of_groups, self.prior_)
+        share = smoothed_share(of_groups, self.prior_, self.group_smoothing_)[groups]
+        self.smoothing_ = choose_smoothing(counts, share)
+        grouped = self.out_of_fold(codes, y, weight, fold, groups)
+        losses = [
+            weight @ log_loss(expit(each + logit(self.prior_)), y) for each in (alone, grouped)
+        ]
+        if losses[1] < losses[0]:
+            return share, grouped
+        self.smoothing_, self.group_smoothing_ = smoothing, 0.0
+        return self.prior_, alone

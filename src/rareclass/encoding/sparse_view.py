@@ -40,6 +40,8 @@ class SparseView(BaseEstimator):
     Attributes
     ----------
     n_features_ : int
+    source_column_, second_column_ : ndarray of int of shape (n_features_,)
+        The table's column that each feature comes from; of a pair the second one, too, else -1.
     """
 
     def __init__(self, pairs: bool = True) -> None:
@@ -62,14 +64,20 @@ class SparseView(BaseEstimator):
         chosen = sorted(widest.tolist()) if self.pairs else []
         self.paired_ = [list(pair) for pair in combinations(chosen, 2)]
         self.edges_ = [_edges(known, k) for k in range(encoded.numbers.shape[1])]
-        self.columns_ = []
+        of_category, of_number = known.category_sources_, known.number_sources_
+        origins = [(source, -1) for source in of_category + of_number]
+        origins += [(of_category[i], of_category[j]) for i, j in self.paired_]
+        self.columns_, sizes = [], []
         begin = 0
         for buckets, n_buckets in self._buckets(encoded):
             weights = np.bincount(buckets, shares, n_buckets)
             kept = weights >= FEWEST_ROWS
             self.columns_.append(np.where(kept, begin + np.cumsum(kept) - 1, -1).astype(np.int32))
-            begin += int(np.count_nonzero(kept))
+            sizes.append(int(np.count_nonzero(kept)))
+            begin += sizes[-1]
         self.n_features_ = begin
+        pairs = np.repeat(np.array(origins, np.int64).reshape(-1, 2), sizes, axis=0)
+        self.source_column_, self.second_column_ = pairs.T
         return self._matrix(encoded)
 
     def transform(self, table: TypedTable | EncodedTable) -> sparse.csr_matrix:

@@ -1,6 +1,6 @@
 """What all views of a table share: learned once, and encoded once for a set of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from rareclass.encoding.bounded_numbers import NumberSummaries, summarise_number
 from rareclass.encoding.category_statistics import CategoryStatistics
 from rareclass.encoding.code_columns import as_codes, could_be_codes
 from rareclass.encoding.known_words import KnownWords
-from rareclass.encoding.pairs_of_columns import find_pairs
+from rareclass.encoding.pairs_of_columns import PairStatistics, find_pairs
 from rareclass.encoding.recurring_dates import RecurringDates
 from rareclass.encoding.text_components import TextComponents
 from rareclass.encoding.typed_table import TypedColumn, TypedTable
@@ -101,36 +101,45 @@ class TableStatistics(BaseEstimator):
         used = None if weight is None else np.asarray(weight, np.float64)
         shares = np.ones(table.n_rows) if used is None else used
         self.columns_ = [[column.name, column.kind] for column in table.columns]
-        numbers, cycles = self._fit_numbers(table, used)
+        self._fit_numbers(table, used)
         levels, log_odds, pairs = self._fit_categories(table, y, shares, np.asarray(fold))
         self._fit_texts(table, shares)
-        log_counts = self._log_counts(levels, table.n_rows)
-        texts = self._texts(table)
-        return EncodedTable(
-            table.n_rows, numbers, cycles, levels, log_odds, log_counts, pairs, texts
-        )
+        return self._encoded(table, levels, log_odds, pairs)
 
     def encode(self, table: TypedTable) -> EncodedTable:
         """Encode rows with what all rows of training say."""
-        numbers, cycles = self._numbers(table)
         levels = self._levels(table)
         of_levels = zip(self.statistics_, levels, strict=True)
         log_odds = side_by_side([known.transform(each) for known, each in of_levels], table.n_rows)
-        of_pairs = zip(self.pair_statistics_, self.pairs_, strict=True)
-        pairs = [
-            known.transform((levels[i], levels[j]), (log_odds[:, i], log_odds[:, j]))
-            for known, (i, j) in of_pairs
-        ]
-        return EncodedTable(
+        pairs = [known.transform(*both) for known, both in self._each_pair(levels, log_odds)]
+        return self._encoded(table, levels, log_odds, pairs)
+
+    def encode_out_of_fold(
+        self,
+        table: TypedTable,
+        y: NDArray[np.bool_],
+        weight: Floats | None,
+        fold: NDArray[np.integer],
+    ) -> EncodedTable:
+        """Encode the rows of training out of other folds than those of ``fit_encode``.
+
+        The features are the same ones: what was found then, codes and pairs, is not looked for
+        again.
+        """
+        y, fold = np.asarray(y, np.bool_), np.asarray(fold)
+        shares = np.ones(table.n_rows) if weight is None else np.asarray(weight, np.float64)
+        levels = self._levels(table)
+        groups = [None] * self.n_words_ + [known.groups for known in self.known_[self.n_words_ :]]
+        each = zip(self.statistics_, levels, groups, strict=True)
+        log_odds = side_by_side(
+            [known.out_of_fold(level, y, shares, fold, group) for known, level, group in each],
             table.n_rows,
-            numbers,
-            cycles,
-            levels,
-            log_odds,
-            self._log_counts(levels, table.n_rows),
-            side_by_side(pairs, table.n_rows),
-            self._texts(table),
         )
+        pairs = [
+            known.out_of_fold(*both, y, shares, fold)
+            for known, both in self._each_pair(levels, log_odds)
+        ]
+        return self._encoded(table, levels, log_odds, pairs)
 
     def outside(self, table: TypedTable | EncodedTable) -> dict[str, int]:
         """Cells of each column that are beyond the numbers of training, or words it did not have.
@@ -157,7 +166,7 @@ class TableStatistics(BaseEstimator):
         """The summaries of the numbers of training."""
         return NumberSummaries(*self.number_summaries_)
 
-    def _fit_numbers(self, table: TypedTable, weight: Floats | None) -> tuple[Floats, Floats]:
+    def _fit_numbers(self, table: TypedTable, weight: Floats | None) -> None:
         self.date_sources_ = table.of_kind("date")
         dates = side_by_side([table.columns[k].values for k in self.date_sources_], table.n_rows)
         self.dates_ = RecurringDates(self.absolute_time).fit(dates, weight)
@@ -169,12 +178,11 @@ class TableStatistics(BaseEstimator):
         self.number_names_ = [table.columns[k].name for k in plain] + parts[n_cycles:]
         self.number_sources_ = plain + sources[n_cycles:]
         self.n_plain_ = len(plain)
-        numbers, cycles = self._numbers(table)
+        numbers, _ = self._numbers(table)
         self.number_summaries_: list[NDArray[Any]] = list(summarise_numbers(numbers, weight))
         self.low_, self.high_ = self.number_summaries_[:2]
         shares = np.ones(table.n_rows) if weight is None else weight
         self.missing_share_ = shares @ np.isnan(numbers) / max(shares.sum(), 1e-300)
-        return numbers, cycles
 
     def _part_name(self, part: str, first: int, second: int) -> str:
         names = [self.columns_[self.date_sources_[k]][0] for k in (first, second)]
@@ -190,7 +198,7 @@ class TableStatistics(BaseEstimator):
 
     def _fit_categories(
         self, table: TypedTable, y: NDArray[np.bool_], weight: Floats, fold: NDArray[np.integer]
-    ) -> tuple[list[Codes], Floats, Floats]:
+    ) -> tuple[list[Codes], Floats, list[Floats]]:
         """Find categories and pairs; levels, and log-odds in the other folds, of both."""
         words = [_words_as_levels(table, k, y, weight, fold) for k in table.of_kind("category")]
         codes = [
@@ -216,14 +224,36 @@ class TableStatistics(BaseEstimator):
             np.bincount(each.levels, weight, each.known.n_levels)[: each.known.n_known + 1]
             for each in chosen
         ]
-        pairs = side_by_side([pair.log_odds for pair in found], table.n_rows)
-        return [each.levels for each in chosen], log_odds[:, kept], pairs
+        of_pairs = [pair.log_odds for pair in found]
+        return [each.levels for each in chosen], log_odds[:, kept], of_pairs
 
     def _levels(self, table: TypedTable) -> list[Codes]:
         columns = [table.columns[k] for k in self.category_sources_]
         known = list(zip(columns, self.known_, strict=True))
         words = [_levels_of_words(column, each) for column, each in known[: self.n_words_]]
         return words + [each.levels(column.values) for column, each in known[self.n_words_ :]]
+
+    def _each_pair(
+        self, levels: list[Codes], log_odds: Floats
+    ) -> Iterator[tuple[PairStatistics, tuple[Any, Any]]]:
+        """What is known of each pair, with the levels and log-odds of its two categories."""
+        for known, (i, j) in zip(self.pair_statistics_, self.pairs_, strict=True):
+            yield known, ((levels[i], levels[j]), (log_odds[:, i], log_odds[:, j]))
+
+    def _encoded(
+        self, table: TypedTable, levels: list[Codes], log_odds: Floats, pairs: list[Floats]
+    ) -> EncodedTable:
+        numbers, cycles = self._numbers(table)
+        return EncodedTable(
+            table.n_rows,
+            numbers,
+            cycles,
+            levels,
+            log_odds,
+            self._log_counts(levels, table.n_rows),
+            side_by_side(pairs, table.n_rows),
+            self._texts(table),
+        )
 
     def _log_counts(self, levels: Sequence[Codes], n_rows: int) -> Floats:
         counts = [

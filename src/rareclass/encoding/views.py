@@ -34,6 +34,7 @@ class _Block(NamedTuple):
     values: Floats
     names: list[str]
     sources: list[int]
+    seconds: list[int] | None = None  # of features of two columns, the other one
 
 
 class DenseView(BaseEstimator):
@@ -62,6 +63,8 @@ class DenseView(BaseEstimator):
     feature_names_ : list of str
     source_column_ : ndarray of int of shape (n_features,)
         The table's column that each feature comes from; of a pair, the first one.
+    second_column_ : ndarray of int of shape (n_features,)
+        The second column of a pair; -1 elsewhere.
     """
 
     def __init__(self, numbers: str = "quantiles") -> None:
@@ -91,6 +94,8 @@ class DenseView(BaseEstimator):
         self.source_column_ = np.array(
             [source for block in blocks for source in block.sources], np.int64
         )
+        seconds = [block.seconds or [-1] * len(block.sources) for block in blocks]
+        self.second_column_ = np.array([second for each in seconds for second in each], np.int64)
         return _joined(blocks, encoded.n_rows)
 
     def transform(self, table: TypedTable | EncodedTable) -> Floats:
@@ -198,6 +203,7 @@ class DenseView(BaseEstimator):
                 pairs[:, paired],
                 [f"{names[i]} & {names[j]}: log-odds" for i, j in chosen],
                 [sources[i] for i, _ in chosen],
+                [sources[j] for _, j in chosen],
             ),
         ]
 
