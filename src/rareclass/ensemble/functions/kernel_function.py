@@ -59,6 +59,8 @@ class KernelFunction:
     def with_similarity(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
         """The plain expansion and the sum of similarities of every row: shape (n_rows, 2)."""
         X = np.asarray(X, dtype=np.float32)
+        if not len(X):
+            return np.empty((0, 2))
         if self.scales is not None:
             X = X * self.scales.astype(np.float32)
         expansion = KernelExpansion(make_kernel(self.kernel, self.width), self.landmarks)
@@ -73,7 +75,11 @@ class KernelFunction:
         first = functions[0]
         n = len(functions)
         same = all(each.landmarks is first.landmarks for each in functions)
-        if any(each.scales is not first.scales or each.width != first.width for each in functions):
+        metric = first.kernel, first.width
+        if any(
+            each.scales is not first.scales or (each.kernel, each.width) != metric
+            for each in functions
+        ):
             raise ValueError("kernel functions of different metrics have no common expansion.")
         share = [each.coefficients / n for each in functions]
         least = sum(each.least for each in functions)  # of all landmarks together

@@ -1,0 +1,120 @@
+"""Functions of plain arrays: the expansion, the line, their means, and rows that are far."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from draws import draws
+from rareclass.ensemble.functions.kernel_function import KernelFunction
+from rareclass.ensemble.functions.linear_function import LinearFunction
+from rareclass.ensemble.learned_member import merged
+from rareclass.kernels.kernels import make_kernel
+
+
+@st.composite
+def expansions(draw):
+    """A kernel function's parts, with scales or without, and rows to score."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_landmarks, n_features = draw(st.integers(1, 12)), draw(st.integers(1, 5))
+    kernel = draw(st.sampled_from(["gaussian", "laplace"]))
+    width = float(random.uniform(0.5, 3.0))
+    landmarks = random.normal(size=(n_landmarks, n_features))
+    coefficients = random.normal(size=(2, n_landmarks)) * 10.0 ** random.integers(-3, 4)
+    scales = random.uniform(0.1, 2.0, n_features) if draw(st.booleans()) else None
+    X = random.normal(size=(draw(st.integers(0, 300)), n_features))
+    return kernel, width, landmarks, coefficients, scales, X
+
+
+def plain(kernel, width, landmarks, coefficients, scales, X):
+    if scales is not None:
+        X = X * scales
+    return make_kernel(kernel, width).block(X, landmarks.astype(np.float32).astype(float)) @ (
+        coefficients
+    )
+
+
+@given(expansions())
+@draws(60)
+def test_a_kernel_function_is_its_expansion(parts):
+    kernel, width, landmarks, (coefficients, _), scales, X = parts
+    function = KernelFunction(kernel, width, landmarks, coefficients, scales)
+    expected = plain(kernel, width, landmarks, coefficients, scales, X)
+    atol = 1e-5 * np.abs(coefficients).sum()
+    scores = function.scores(X)
+    assert scores.shape == (len(X),)
+    np.testing.assert_allclose(scores, expected, atol=atol)
+
+
+def test_threads_change_no_score():
+    random = np.random.default_rng(0)
+    function = KernelFunction("laplace", 1.0, random.normal(size=(40, 3)), random.normal(size=40))
+    X = random.normal(size=(30_000, 3))
+    np.testing.assert_array_equal(function.scores(X, 1), function.scores(X, 2))
+
+
+@given(expansions(), st.booleans())
+@draws(40)
+def test_the_mean_of_kernel_functions_is_one(parts, same_landmarks):
+    kernel, width, landmarks, coefficients, scales, X = parts
+    first = KernelFunction(kernel, width, landmarks, coefficients[0], scales)
+    second = KernelFunction(kernel, width, landmarks[::-1], coefficients[1], scales)
+    if same_landmarks:
+        second = copy.copy(first)
+        second.coefficients = coefficients[1]
+    mean = merged([first, second])
+    assert isinstance(mean, KernelFunction)
+    assert len(mean.landmarks) == len(landmarks) * (1 if same_landmarks else 2)
+    expected = (first.scores(X) + second.scores(X)) / 2
+    np.testing.assert_allclose(mean.scores(X), expected, atol=1e-5 * np.abs(coefficients).sum())
+    assert merged([first]) is first
+
+
+def test_kernel_functions_of_different_metrics_have_no_mean():
+    one = KernelFunction("gaussian", 1.0, np.eye(2), np.ones(2))
+    for other in (
+        KernelFunction("gaussian", 2.0, np.eye(2), np.ones(2)),
+        KernelFunction("gaussian", 1.0, np.eye(2), np.ones(2), np.ones(2)),
+        KernelFunction("laplace", 1.0, np.eye(2), np.ones(2)),
+    ):
+        with pytest.raises(ValueError, match="no common expansion"):
+            KernelFunction.mean_of([one, other])
+
+
+def test_a_row_that_is_far_from_all_landmarks_scores_no_more_than_the_majority():
+    landmarks = np.array([[0.0], [1.0]])
+    function = KernelFunction("gaussian", 0.5, landmarks, np.array([-1.0, -1.0]))
+    far = np.array([[9.0], [-9.0], [1e30]])
+    np.testing.assert_array_equal(function.scores(far), 0.0)  # more than any row that is near
+    function.least, function.most = 0.5, -0.9
+    np.testing.assert_allclose(function.scores(far), -0.9)
+    np.testing.assert_allclose(function.scores(np.array([[0.0]])), -1.0 - np.exp(-4.0), rtol=1e-6)
+    # A row between the two scores less than that anyway.
+    function.coefficients = np.array([-90.0, -90.0])
+    assert function.scores(np.array([[1.9]]))[0] < -0.9
+    mean = KernelFunction.mean_of([function, copy.copy(function)])
+    np.testing.assert_allclose(mean.scores(far), -0.9)
+    apart = KernelFunction("gaussian", 0.5, landmarks, np.array([-1.0, -1.0]), None, 0.5, -0.7)
+    np.testing.assert_allclose(KernelFunction.mean_of([function, apart]).scores(far), -0.8)
+
+
+def test_a_linear_function_takes_dense_and_sparse_rows():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20, 4)) * (random.random((20, 4)) < 0.5)
+    one, two = LinearFunction(random.normal(size=4), 0.5), LinearFunction(random.normal(size=4))
+    for rows in (X, sparse.csr_array(X), sparse.csr_matrix(X)):
+        np.testing.assert_allclose(one.scores(rows), X @ one.weights + 0.5)
+        mean = LinearFunction.mean_of([one, two])
+        np.testing.assert_allclose(mean.scores(rows), (one.scores(X) + two.scores(X)) / 2)
+    assert isinstance(mean.intercept, float)
+
+
+def test_functions_are_pickled():
+    function = KernelFunction("laplace", 1.0, np.eye(3), np.arange(3.0), np.ones(3), 0.2, -1.0)
+    again = pickle.loads(pickle.dumps(function))
+    X = np.random.default_rng(0).normal(size=(9, 3))
+    np.testing.assert_array_equal(again.scores(X), function.scores(X))

@@ -1,0 +1,95 @@
+"""The majority is thinned to what there is time for; rare rows are kept, weights make up."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draws import draws
+from rareclass.ensemble.budget import Budget, CostModel
+from rareclass.ensemble.members.member import Size, Stopped
+from rareclass.ensemble.thinning import LEAST_PER_RARE, LEAST_ROWS, affordable_rows, thinned
+
+
+class Linear:
+    """A member whose time is that of its cells."""
+
+    name, view, package = "linear", "quantiles", None
+
+    def cost(self, size):
+        return float(size.n_rows * size.n_features)
+
+
+class Square(Linear):
+    name = "square"
+
+    def cost(self, size):
+        return float(size.n_rows) ** 2
+
+
+@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 60), st.booleans())
+@draws(80)
+def test_all_rare_rows_are_kept_and_weights_put_the_rest_back(seed, n_rare, n_rest, weighted):
+    random = np.random.default_rng(seed)
+    is_rare = random.permutation(n_rare + n_rest) < n_rare
+    weight = random.uniform(0.1, 5.0, len(is_rare)) if weighted else None
+    kept = int(random.integers(1, n_rest + 1))
+    rows, weights = thinned(is_rare, weight, kept, seed)
+    before = np.ones(len(is_rare)) if weight is None else weight
+    assert (np.diff(rows) > 0).all()
+    assert set(np.flatnonzero(is_rare)) <= set(rows)
+    assert len(rows) == n_rare + kept
+    np.testing.assert_array_equal(weights[is_rare[rows]], before[is_rare])
+    assert weights[~is_rare[rows]].sum() == pytest.approx(before[~is_rare].sum())
+    # Of equal weights before, equal weights after; the same seed draws the same rows.
+    np.testing.assert_allclose(
+        weights[~is_rare[rows]] / before[rows[~is_rare[rows]]],
+        weights[~is_rare[rows]][0] / before[rows[~is_rare[rows]]][0],
+    )
+    np.testing.assert_array_equal(thinned(is_rare, weight, kept, seed)[0], rows)
+    if weight is not None:
+        np.testing.assert_array_equal(weight, before)  # that of the caller is left alone
+
+
+@given(st.floats(1e-3, 1e6), st.integers(1, 10**5), st.integers(1, 10**7), st.sampled_from([1, 2]))
+@draws(100)
+def test_as_many_rows_as_fit_in_a_part_of_the_time(seconds, n_rare, n_majority, n_members):
+    costs = CostModel()
+    members = [Linear(), Square()][:n_members]
+    for member in members:
+        costs.learn(member, Size(2_000, 100, 10), 5, 0.2)
+    found = affordable_rows(costs, members, [10] * n_members, n_rare, n_majority, 5, seconds)
+
+    def foretold(n):
+        size = Size(n_rare + n, n_rare, 10)
+        return sum(costs.foretell(member, size, 5) for member in members)
+
+    least = min(n_majority, max(LEAST_ROWS, LEAST_PER_RARE * n_rare))
+    assert least <= found <= n_majority
+    assert found == least or foretold(found) <= 0.6 * seconds
+    assert found == n_majority or foretold(1.03 * found + 2) > 0.6 * seconds
+
+
+def test_time_is_foretold_from_what_a_member_took():
+    costs, member = CostModel(), Linear()
+    assert costs.foretell(member, Size(100, 10, 5), 5) is None
+    costs.learn(member, Size(100, 10, 5), 5, 2.0)
+    assert costs.foretell(member, Size(1000, 10, 10), 5) == pytest.approx(40.0)
+    assert costs.foretell(member, Size(100, 10, 5), 10) == pytest.approx(4.0)
+    costs.learn(member, Size(200, 10, 5), 5, 2.0)  # the last word counts
+    assert costs.foretell(member, Size(100, 10, 5), 5) == pytest.approx(1.0)
+
+
+def test_a_member_is_stopped_somewhat_after_the_end(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("rareclass.ensemble.budget.time.perf_counter", lambda: now[0])
+    budget = Budget(10.0, started=100.0)
+    now[0] = 108.0
+    assert budget.left == pytest.approx(2.0)
+    budget.check()
+    now[0] = 111.0
+    budget.check()
+    assert budget.left == pytest.approx(-1.0)
+    now[0] = 112.0
+    with pytest.raises(Stopped):
+        budget.check()
