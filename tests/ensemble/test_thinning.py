@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 
 from draws import draws
 from rareclass.ensemble.budget import Budget, CostModel
+from rareclass.ensemble.majority_part import thinned
+from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
+from rareclass.ensemble.members.logistic import LogisticOnQuantiles
 from rareclass.ensemble.members.member import Size, Stopped
-from rareclass.ensemble.thinning import LEAST_PER_RARE, LEAST_ROWS, affordable_rows, thinned
+from rareclass.ensemble.thinning import LEAST_PER_RARE, LEAST_ROWS, affordable_rows
 
 
 class Linear:
@@ -78,6 +81,19 @@ def test_time_is_foretold_from_what_a_member_took():
     assert costs.foretell(member, Size(100, 10, 5), 10) == pytest.approx(4.0)
     costs.learn(member, Size(200, 10, 5), 5, 2.0)  # the last word counts
     assert costs.foretell(member, Size(100, 10, 5), 5) == pytest.approx(1.0)
+
+
+def test_a_member_that_is_known_is_slower_as_others_were():
+    size = Size(5000, 100, 10)
+    costs, trees, linear = CostModel(), HistogramBoosting(), LogisticOnQuantiles()
+    usual = costs.foretell(linear, size, 5)
+    assert usual > 0.0
+    costs.learn(trees, size, 5, 3.0 * costs.foretell(trees, size, 5))
+    assert costs.foretell(linear, size, 5) == pytest.approx(3.0 * usual)
+    costs.learn(Linear(), size, 5, 1e9)  # of a unit of its own: says nothing of others
+    assert costs.foretell(linear, size, 5) == pytest.approx(3.0 * usual)
+    costs.learn(linear, size, 5, 0.5 * usual)
+    assert costs.foretell(linear, size, 5) == pytest.approx(0.5 * usual)
 
 
 def test_a_member_is_stopped_somewhat_after_the_end(monkeypatch):
