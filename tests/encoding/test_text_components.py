@@ -7,23 +7,6 @@ from rareclass.encoding.text_components import TextComponents
 
 RNG = np.random.default_rng(0)
 WORDS = ["the", "card", "was", "lost", "at", "night", "and", "paid", "online", "by", "someone"]
-    [
-        "the",
-        "card",
-        "was",
-        "lost",
-        "at",
-        "night",
-        "and",
-        "paid",
-        "online",
-        "by",
-        "someone",
-        "else",
-        "in",
-        "town",
-    ]
-)
 TEXTS = np.array([" ".join(RNG.choice(WORDS, 6)) for _ in range(80)], dtype=object)
 
 
