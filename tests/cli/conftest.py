@@ -11,6 +11,8 @@ from typer.testing import CliRunner, Result
 from rareclass.cli.app import app
 
 Run = Callable[..., Result]
+# For tests of what every training does: the quickest member, and fewest folds.
+QUICK = ("--members", "logistic regression", "--folds", "2")
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +62,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     purchases().write_csv(folder / "train.csv")
     purchases(seed=1).write_csv(folder / "new.csv")
     result = rareclass(
-        "fit", folder / "train.csv", "--target", "fraud", "--lam", "2^-4",
+        "fit", folder / "train.csv", "--target", "fraud", "--method", "rankrc", "--lam", "2^-4",
         "--out", folder / "model.skops",
     )  # fmt: skip
     assert result.exit_code == 0, result.output

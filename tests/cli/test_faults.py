@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 import skops.io
 
-from cli.conftest import Run, message, purchases
+from cli.conftest import QUICK, Run, message, purchases
 from rareclass.errors import InputError
 from rareclass.verbs.demo import write_digits
 from rareclass.verbs.model_file import load_model, save_model
@@ -253,7 +253,9 @@ def test_skops_file_of_something_else(fitted: Path, tmp_path: Path, rareclass: R
 
 @pytest.mark.parametrize("lam", ["none", "-1", "0", "nan", "inf", "2^5000"])
 def test_lam_that_is_no_strength(train_csv: Path, rareclass: Run, lam: str) -> None:
-    assert "not a number above zero" in fit(rareclass, train_csv, f"--lam={lam}")
+    assert "not a number above zero" in fit(
+        rareclass, train_csv, "--method", "rankrc", f"--lam={lam}"
+    )
 
 
 def test_wrong_words(train_csv: Path, rareclass: Run) -> None:
@@ -275,7 +277,7 @@ def test_too_many_rare_rows_for_the_memory(
     monkeypatch.setattr("rareclass.verbs.fit.memory_plan._LEAST_KERNEL_MEMORY", 1000)
     monkeypatch.setattr("rareclass.verbs.fit.memory_plan._MOST_KERNEL_MEMORY", 1000)
     train = write(tmp_path / "t.csv", purchases())
-    said = fit(rareclass, train, "--lam", 1)
+    said = fit(rareclass, train, "--method", "rankrc", "--lam", 1)
     assert "18 distinct rare rows" in said
     assert "Raise --memory" in said
 
@@ -294,7 +296,7 @@ def test_stopping_leaves_nothing_behind(
     monkeypatch.setattr("rareclass.verbs.model_file.skops.io.dump", stopped)
     before = set(train_csv.parent.iterdir())
     out = train_csv.parent / "m.skops"
-    result = rareclass("fit", train_csv, "--target", "fraud", "--lam", 1, "--out", out)
+    result = rareclass("fit", train_csv, "--target", "fraud", *QUICK, "--out", out)
     assert result.exit_code == 130
     assert "Stopped" in result.stderr
     assert set(train_csv.parent.iterdir()) == before
@@ -305,6 +307,7 @@ def test_interrupt_of_the_real_process(tmp_path: Path) -> None:
     purchases(60_000).write_csv(path)
     command = [sys.executable, "-c", "from rareclass.cli.main import main; main()"]
     command += ["fit", str(path), "--target", "fraud", "--out", str(tmp_path / "m.skops")]
+    command += ["--method", "rankrc"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -392,7 +395,7 @@ def test_outputs_never_replace_inputs(fitted: Path, tmp_path: Path, rareclass: R
 def test_a_full_disk(fitted: Path, tmp_path: Path, verb: str) -> None:
     model, new = copied(fitted, tmp_path)
     words = {
-        "fit": ["fit", new, "--target", "fraud", "--lam", "1", "--out", tmp_path / "m.skops"],
+        "fit": ["fit", new, "--target", "fraud", *QUICK, "--out", tmp_path / "m.skops"],
         "score": ["score", model, new, "--out", tmp_path / "s.csv"],
         "evaluate": ["evaluate", model, new, "--json", tmp_path / "e.json"],
     }[verb]

@@ -6,14 +6,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message, purchases
+from cli.conftest import QUICK, Run, message, purchases
 from rareclass.verbs.demo import FILES
 from rareclass.verbs.model_file import load_model
 
 
 def test_a_model_is_replaced_only_where_said(train_csv: Path, rareclass: Run) -> None:
     out = train_csv.parent / "m.skops"
-    words = ("fit", train_csv, "-t", "fraud", "--lam", "1", "--holdout", "0", "--out", out)
+    words = ("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0", "--out", out)
     assert rareclass(*words).exit_code == 0
     before = out.read_bytes()
     said = message(rareclass(*words))

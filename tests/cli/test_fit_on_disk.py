@@ -29,7 +29,7 @@ def test_same_model_and_messages_and_a_note(
 
     monkeypatch.setattr(Scratch, "__init__", watched)
     (tmp_path / "scratch").mkdir()
-    words = ("--target", "fraud", "--lam", "2^-4", "--out", tmp_path / "m.skops")
+    words = ("-t", "fraud", "--method", "rankrc", "--lam", "2^-4", "--out", tmp_path / "m.skops")
     result = rareclass("fit", fitted / "train.csv", *words, "--scratch", tmp_path / "scratch")
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())

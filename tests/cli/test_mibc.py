@@ -90,7 +90,7 @@ def refused(rareclass: Run, path: Path, *more: object) -> str:
 def test_options_of_the_other_method(train_csv: Path, rareclass: Run) -> None:
     said = refused(rareclass, train_csv, "--method", "mibc", "--lam", "0.1")
     assert "--lam 0.1 belongs to --method rankrc; the parameter of mibc is --cost" in said
-    said = refused(rareclass, train_csv, "--cost", "inf")
+    said = refused(rareclass, train_csv, "--method", "rankrc", "--cost", "inf")
     assert "--cost inf belongs to --method mibc; the parameter of rankrc is --lam" in said
     assert "Leave --cost out, or give --method mibc" in said
     said = refused(rareclass, train_csv, "--covariance", "full", "--method", "rankrc")
@@ -182,7 +182,7 @@ def test_rankrc_suggests_it_when_it_will_take_long(
     mibc: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = ("--out", tmp_path / "m.skops", "--overwrite")
-    words = ("--target", "fraud", "--lam", "1", *out)
+    words = ("--target", "fraud", "--method", "rankrc", "--lam", "1", *out)
     monkeypatch.setattr("rareclass.verbs.fit.kernel_methods._QUESTION", 1e7)
     result = rareclass("fit", mibc / "train.csv", *words)
     assert result.exit_code == 0, result.output
@@ -198,6 +198,6 @@ def test_rankrc_suggests_it_when_the_kernel_does_not_fit(
 ) -> None:
     monkeypatch.setattr("rareclass.verbs.fit.memory_plan._LEAST_KERNEL_MEMORY", 1000)
     monkeypatch.setattr("rareclass.verbs.fit.memory_plan._MOST_KERNEL_MEMORY", 1000)
-    said = refused(rareclass, mibc / "train.csv")
+    said = refused(rareclass, mibc / "train.csv", "--method", "rankrc")
     assert "18 distinct rare rows" in said
     assert "--method mibc" in said

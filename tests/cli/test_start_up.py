@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rareclass
-from cli.conftest import Run, purchases
+from cli.conftest import QUICK, Run, purchases
 
 HEAVY = [
     "numpy",
@@ -184,7 +184,7 @@ def test_nothing_can_be_cached_and_home_is_no_folder(
     where = command("import rareclass; print(rareclass.__file__)", env=read_only)
     assert where.stdout.startswith(str(tmp_path))
     for words in (
-        ["fit", tmp_path / "t.csv", "-t", "fraud", "--lam", "0.1", "--folds", "2", "-o", model],
+        ["fit", tmp_path / "t.csv", "-t", "fraud", *QUICK, "-o", model],
         ["score", model, tmp_path / "t.csv", "-o", scores],
     ):
         done = command(RUN, *words, env=read_only)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message, purchases
+from cli.conftest import QUICK, Run, message, purchases
 
 COMMAND = "from rareclass.cli.main import main; main()"
 
@@ -75,7 +75,7 @@ finally:
 
 def test_a_fit_opens_its_file_once(train_csv: Path) -> None:
     out = train_csv.parent / "m.skops"
-    done = in_a_process("fit", train_csv, "-t", "fraud", "--lam", "1", "-o", out, code=OPENED)
+    done = in_a_process("fit", train_csv, "-t", "fraud", *QUICK, "-o", out, code=OPENED)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "opened 1"
 
@@ -85,7 +85,7 @@ def test_a_long_cell_is_read(tmp_path: Path, table: pl.DataFrame, rareclass: Run
     path = tmp_path / "t.csv"
     table.with_columns(word=pl.Series(words)).write_csv(path)
     # Left out, as a model would keep it as a category.
-    model, fast = tmp_path / "m.skops", ("--lam", "1", "--drop", "word")
+    model, fast = tmp_path / "m.skops", (*QUICK, "--drop", "word")
     done = rareclass("fit", path, "-t", "fraud", "-o", model, *fast)
     assert done.exit_code == 0, done.output
     path.write_text('a,fraud\n1,0\n"2,0\n' + (60 * "3" + ",1\n") * 280_000)
@@ -102,7 +102,7 @@ def test_what_is_odd_in_a_table_is_noted_once(
     mixed = table.with_columns(late=pl.Series(cells))
     path.write_text(mixed.write_csv().replace("order,amount,items", "order,amount,amount", 1))
     model = tmp_path / "m.skops"
-    done = rareclass("fit", path, "-t", "fraud", "--lam", "1", "-o", model)
+    done = rareclass("fit", path, "-t", "fraud", *QUICK, "-o", model)
     said = " ".join(done.output.split())
     assert done.exit_code == 0, said
     note = "Note: column 'late' is taken as categories: 90.0% of its cells are numbers, but not "
@@ -136,7 +136,7 @@ def test_every_verb_reads_every_format(
         table[100:].write_csv(path / "b" / "c" / "0.csv", separator="\t")
     assert rows_scored(rareclass, fitted, path, tmp_path) == pytest.approx(wanted)
     model = tmp_path / "m.skops"
-    done = rareclass("fit", path, "-t", "fraud", "--lam", "2^-4", "-o", model)
+    done = rareclass("fit", path, "-t", "fraud", *QUICK, "-o", model)
     assert done.exit_code == 0, done.output
     read = ("240 rows", "Rare class: fraud = yes, 24 rows")
     assert all(words in done.output for words in read)

@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, purchases
+from cli.conftest import QUICK, Run, purchases
 from rareclass.verbs.model_file import load_model
 
 
 def test_fit_says_what_it_understood_and_saves(fitted: Path, rareclass: Run) -> None:
     result = rareclass(
-        "fit", fitted / "train.csv", "--target", "fraud", "--folds", "3",
+        "fit", fitted / "train.csv", "--target", "fraud", "--method", "rankrc", "--folds", "3",
         "--out", fitted / "auto.skops",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -99,7 +99,7 @@ def test_types_of_parquet_and_words_of_csv_read_alike(tmp_path: Path, rareclass:
     scores = []
     for source, new in (("t.parquet", "t2.csv"), ("t2.csv", "t.parquet"), ("t.csv", "t2.csv")):
         model, out = tmp_path / "m.skops", tmp_path / "s.parquet"
-        words = ("-t", "fraud", "--lam", 1, "-o", model, "--overwrite")
+        words = ("-t", "fraud", *QUICK, "-o", model, "--overwrite")
         fitted = rareclass("fit", tmp_path / source, *words)
         assert fitted.exit_code == 0, fitted.output
         result = rareclass("score", model, tmp_path / new, "-o", out, "--overwrite")
@@ -139,7 +139,7 @@ def test_any_separator_and_compression(
     ):
         path = tmp_path / name
         path.write_bytes(content)
-        words = ("-t", "fraud", "--lam", 1, "-o", tmp_path / "m.skops", "--overwrite")
+        words = ("-t", "fraud", *QUICK, "-o", tmp_path / "m.skops", "--overwrite")
         result = rareclass("fit", path, *words)
         assert result.exit_code == 0, result.output
         assert "240 rows, 4 columns" in result.stdout
@@ -155,7 +155,7 @@ def test_svmlight_stays_sparse_and_scores(tmp_path: Path, rareclass: Run) -> Non
     path = tmp_path / "t.svmlight.gz"
     path.write_bytes(gzip.compress("".join(lines).encode()))
     model, out = tmp_path / "m.skops", tmp_path / "s.parquet"
-    result = rareclass("fit", path, "--lam", "0.1", "--out", model)
+    result = rareclass("fit", path, "--method", "rankrc", "--lam", "0.1", "--out", model)
     assert result.exit_code == 0, result.output
     new = tmp_path / "new.svmlight"
     # Feature 40 is not known from training.
@@ -171,7 +171,7 @@ def test_svmlight_stays_sparse_and_scores(tmp_path: Path, rareclass: Run) -> Non
 def test_copies_become_weights(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
     path, model = tmp_path / "twice.csv", tmp_path / "m.skops"
     pl.concat([table, table]).write_csv(path)
-    result = rareclass("fit", path, "-t", "fraud", "--drop", "order", "--lam", 1, "-o", model)
+    result = rareclass("fit", path, "-t", "fraud", "--drop", "order", *QUICK, "-o", model)
     assert result.exit_code == 0, result.output
     assert "240 rows are exact copies" in " ".join(result.stdout.split())
     assert load_model(model).metadata["n_rare"] == 48
@@ -180,7 +180,7 @@ def test_copies_become_weights(tmp_path: Path, table: pl.DataFrame, rareclass: R
 def test_copies_can_count_once(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
     path, model = tmp_path / "twice.parquet", tmp_path / "m.skops"
     pl.concat([table, table]).write_parquet(path)
-    fit = ("fit", path, "-t", "fraud", "--lam", 0.01, "--drop", "order", "-o", model)
+    fit = ("fit", path, "-t", "fraud", *QUICK, "--drop", "order", "-o", model)
     fit = (*fit, "--overwrite")
     once = rareclass(*fit, "--copies", "drop")
     assert "counts once (--copies drop)" in " ".join(once.stdout.split())
@@ -208,7 +208,7 @@ def test_single_rare_row_works_with_a_warning(tmp_path: Path, rareclass: Run) ->
     )
     path, model = tmp_path / "one.csv", tmp_path / "m.skops"
     table.write_csv(path)
-    result = rareclass("fit", path, "--target", "fraud", "--out", model)
+    result = rareclass("fit", path, "--target", "fraud", *QUICK, "--out", model)
     assert result.exit_code == 0, result.output
     shown = " ".join(result.stdout.split())
     assert "nothing can be held out" in shown
@@ -220,7 +220,7 @@ def test_two_rare_rows_give_an_estimate_called_rough(tmp_path: Path, rareclass: 
     table = purchases().with_columns(fraud=pl.int_range(pl.len()).is_in([3, 13]))
     path = tmp_path / "two.csv"
     table.write_csv(path)
-    result = rareclass("fit", path, "--target", "fraud", "--out", tmp_path / "m.skops")
+    result = rareclass("fit", path, "--target", "fraud", *QUICK, "--out", tmp_path / "m.skops")
     assert result.exit_code == 0, result.output
     assert "Rare rows held out: only 1" in result.stdout
 
@@ -228,7 +228,7 @@ def test_two_rare_rows_give_an_estimate_called_rough(tmp_path: Path, rareclass: 
 def test_positive_picks_one_of_many_labels(tmp_path: Path, rareclass: Run) -> None:
     path, model = tmp_path / "t.csv", tmp_path / "m.skops"
     purchases().with_columns(grade=pl.int_range(pl.len()) % 10 % 4).write_csv(path)
-    result = rareclass("fit", path, "-t", "grade", "--positive", "3.0", "--lam", 1, "-o", model)
+    result = rareclass("fit", path, "-t", "grade", "--positive", "3.0", *QUICK, "-o", model)
     assert result.exit_code == 0, result.output
     assert load_model(model).metadata["rare_label"] == "3"
     assert rareclass("evaluate", model, path).exit_code == 0
@@ -240,14 +240,17 @@ def test_rows_without_target_are_counted(tmp_path: Path, rareclass: Run) -> None
     )
     path = tmp_path / "t.csv"
     table.write_csv(path)
-    result = rareclass("fit", path, "-t", "fraud", "--lam", 1, "-o", tmp_path / "m.skops")
+    result = rareclass("fit", path, "-t", "fraud", *QUICK, "-o", tmp_path / "m.skops")
     assert result.exit_code == 0, result.output
     assert "5 rows have no fraud" in result.stdout
 
 
 def test_same_seed_same_scores(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     again = tmp_path / "again.skops"
-    rareclass("fit", fitted / "train.csv", "-t", "fraud", "--lam", "2^-4", "-o", again)
+    rareclass(
+        "fit", fitted / "train.csv", "-t", "fraud", "--method", "rankrc", "--lam", "2^-4",
+        "-o", again,
+    )  # fmt: skip
     first, second = load_model(fitted / "model.skops"), load_model(again)
     np.testing.assert_array_equal(first.model.coef_, second.model.coef_)
 
@@ -258,7 +261,7 @@ def test_screens_fit_the_width(
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
     shown = rareclass(
-        "fit", fitted / "train.csv", "-t", "fraud", "--lam", 1, "-o", tmp_path / "m.skops"
+        "fit", fitted / "train.csv", "-t", "fraud", *QUICK, "-o", tmp_path / "m.skops"
     ).stdout
     too_wide = [line for line in shown.splitlines() if len(line.rstrip()) > int(width)]
     assert all(line.startswith("  rareclass ") for line in too_wide)
@@ -269,18 +272,21 @@ def test_many_columns_are_summed_up(tmp_path: Path, rareclass: Run) -> None:
     wide = pl.DataFrame(generator.normal(size=(100, 60)), schema=[f"x{k}" for k in range(60)])
     path = tmp_path / "wide.parquet"
     wide.with_columns(y=pl.int_range(100) % 10 == 0).write_parquet(path)
-    result = rareclass("fit", path, "-t", "y", "--lam", 1, "-o", tmp_path / "m.skops")
+    result = rareclass("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "m.skops")
     assert "and 20 more like these (20 number)" in result.stdout
 
 
-def test_demo_runs_all_of_it(tmp_path: Path, rareclass: Run) -> None:
+def test_demo_runs_all_of_it(
+    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.verbs.demo.SECONDS", 1)
     folder = tmp_path / "demo"
     result = rareclass("demo", "--out", folder)
     assert result.exit_code == 0, result.output
     for name in ("train.csv", "test.csv", "model.skops", "scores.csv"):
         assert (folder / name).is_file()
         assert name in result.stdout
-    for rival in ("logistic regression", "SVC", "histogram boosting", "RankRC"):
+    for rival in ("logistic regression", "SVC", "histogram boosting", "RareClassifier"):
         assert rival in result.stdout
 
 
@@ -299,7 +305,7 @@ def test_decimal_commas_and_any_separator(
     new = with_decimal_commas(purchases(seed=1), tmp_path / "new.csv", separator)
     model, plain = tmp_path / "m.skops", tmp_path / "plain.csv"
     done = rareclass(
-        "fit", train, "--target", "fraud", "--lam", "2^-4", "--out", model, *option
+        "fit", train, "-t", "fraud", "--method", "rankrc", "--lam", "2^-4", "-o", model, *option
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     rareclass("score", fitted / "model.skops", fitted / "new.csv", "--out", plain)
@@ -318,7 +324,7 @@ def test_keep_learns_from_what_looks_like_an_identifier(
     path, model = tmp_path / "t.csv", tmp_path / "m.skops"
     table.with_columns(day=pl.int_range(pl.len())).write_csv(path)
     done = rareclass(
-        "fit", path, "--target", "fraud", "--lam", "1", "--out", model,
+        "fit", path, "--target", "fraud", *QUICK, "--out", model,
         "--keep", "day", "--keep", "order",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -333,6 +339,6 @@ def test_svmlight_without_a_suffix(tmp_path: Path, rareclass: Run) -> None:
     for name in ("a9a", "a9a.tr"):
         path, model = tmp_path / name, tmp_path / "m.skops"
         path.write_text("# from somewhere\n" + "".join(lines))
-        done = rareclass("fit", path, "--lam", "1", "--out", model, "--overwrite")
+        done = rareclass("fit", path, "--out", model, "--overwrite")
         assert done.exit_code == 0, done.output
         assert load_model(model).metadata["format"] == "svmlight"

@@ -87,7 +87,7 @@ def test_parquet_categories_keep_the_label_none(tmp_path: Path) -> None:
 def test_too_little_kernel_memory_is_refused(tmp_path: Path) -> None:
     data = read(noise(tmp_path / "t.csv", 1))
     with pytest.raises(InputError, match="Raise --memory"):
-        train(data, FitSettings(target="y", kernel_memory=1 << 20))
+        train(data, FitSettings(target="y", method=RankRCMethod(), kernel_memory=1 << 20))
 
 
 def test_a_mistake_of_the_program_is_not_called_memory(
@@ -99,4 +99,4 @@ def test_a_mistake_of_the_program_is_not_called_memory(
     data = read(noise(tmp_path / "t.csv", 1))
     monkeypatch.setattr("rareclass.verbs.fit.kernel_methods.RankRCCV.fit", fail)
     with pytest.raises(ValueError, match="a bug"):
-        train(data, FitSettings(target="y"))
+        train(data, FitSettings(target="y", method=RankRCMethod()))

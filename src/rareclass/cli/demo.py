@@ -72,13 +72,16 @@ def _run(
     from time import perf_counter
 
     from rareclass.tables.table_file import open_table
-    from rareclass.verbs.demo import TARGET, Rival
+    from rareclass.verbs.demo import SECONDS, TARGET, Rival
+    from rareclass.verbs.fit.auto_method import AutoMethod
     from rareclass.verbs.fit.training_set import FitSettings
     from rareclass.verbs.model_file import load_model
 
-    _print_step(console, f"1. rareclass fit {train} --target {TARGET} --out {model}")
+    words = f"--target {TARGET} --time-budget {SECONDS} --out {model}"
+    _print_step(console, f"1. rareclass fit {train} {words}")
     started = perf_counter()
-    fit_and_save(console, open_table(train), model, FitSettings(target=TARGET, seed=seed))
+    settings = FitSettings(target=TARGET, method=AutoMethod(seconds=SECONDS), seed=seed)
+    fit_and_save(console, open_table(train), model, settings)
     seconds = perf_counter() - started
     content = load_model(model)
     _print_step(console, f"2. rareclass score {model} {test} --out {scores}")
@@ -87,7 +90,7 @@ def _run(
     estimate = evaluate_and_report(console, content, test).estimate
     values = {measure.name: measure.value for measure in estimate.measures}
     return Rival(
-        "RankRC (lam chosen)",
+        "RareClassifier",
         values["AUC"],
         values["average precision"],
         seconds,

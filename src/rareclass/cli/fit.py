@@ -1,5 +1,6 @@
 """``rareclass fit``: from a training file to a model file."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,14 +16,19 @@ from rareclass.cli.door import (
     parse_separator,
 )
 from rareclass.cli.method import (
+    COMPACT_OPTION,
     COST_OPTION,
     COVARIANCE_OPTION,
     LAM_OPTION,
     LEVELS_OPTION,
+    MEMBERS_OPTION,
     METHOD_OPTION,
+    OBJECTIVE_OPTION,
+    TIME_BUDGET_OPTION,
     Covariance,
     Given,
     MethodName,
+    Objective,
     method_from,
 )
 from rareclass.cli.screen import (
@@ -31,6 +37,7 @@ from rareclass.cli.screen import (
     print_columns,
     print_command,
     print_estimate,
+    print_leaderboard,
     print_notes,
 )
 from rareclass.errors import InputError, counted
@@ -74,7 +81,11 @@ def fit(
         list[str] | None,
         typer.Option(help="Column to take as categories whatever it holds. Many times."),
     ] = None,
-    method: Annotated[MethodName, METHOD_OPTION] = MethodName.rankrc,
+    method: Annotated[MethodName, METHOD_OPTION] = MethodName.auto,
+    time_budget: Annotated[str | None, TIME_BUDGET_OPTION] = None,
+    objective: Annotated[Objective | None, OBJECTIVE_OPTION] = None,
+    members: Annotated[str | None, MEMBERS_OPTION] = None,
+    compact: Annotated[bool | None, COMPACT_OPTION] = None,
     lam: Annotated[str | None, LAM_OPTION] = None,
     cost: Annotated[str | None, COST_OPTION] = None,
     covariance: Annotated[Covariance | None, COVARIANCE_OPTION] = None,
@@ -110,7 +121,8 @@ def fit(
 
     Rows are held out to say how good the ranking is; the saved model learns from all of them.
     """
-    learner = method_from(method, Given(lam, cost, covariance, levels, positive))
+    of_auto = (time_budget, objective, members, compact)
+    learner = method_from(method, Given(lam, cost, covariance, levels, positive, *of_auto))
     character = parse_separator(separator)
     from rareclass.atomic_file import check_not_input, check_writable
     from rareclass.rows.scratch import scratch_folder
@@ -153,11 +165,16 @@ def fit_and_save(
 ) -> "Trained":
     """Train on a file, print what is learned on the way, and save the model."""
     from rareclass.progress import track
+    from rareclass.verbs.fit.auto_method import method_for
     from rareclass.verbs.fit.training import terms_of
     from rareclass.verbs.fit.training import train as train_model
     from rareclass.verbs.fit.training_set import read_training_set
     from rareclass.verbs.model_file import save_model
 
+    method = method_for(file, settings.method)
+    if method is not settings.method:
+        print_notes(console, [f"an svmlight file is learned by {method.name}."])
+        settings = replace(settings, method=method)
     with track(f"Reading {file.path.name}"):
         data = read_training_set(file, settings)
     _print_data(console, file.path, data, settings)
@@ -194,11 +211,16 @@ def _print_data(console: Console, path: Path, data: "TrainingSet", settings: "Fi
         print_columns(console, data.columns)
     notes = []
     if settings.on_disk:
-        fitted_on = min(len(data.y), settings.most_sampled)
+        fitted_on = counted(min(len(data.y), settings.most_sampled), "row")
+        sampled = f"Its encoder is fitted on {fitted_on} at most, all rare ones first"
+        if settings.method.reads_types:
+            sampled = (
+                f"It is learned from {fitted_on} at most, all rare ones first; the others are "
+                "drawn, and weighted to stand for all"
+            )
         notes.append(
             "the table is larger than a quarter of the memory that may be used: it was read from "
-            f"disk in pieces. Its encoder is fitted on {counted(fitted_on, 'row')} at most, all "
-            "rare ones first; counts of distinct values above 16,384 are estimates."
+            f"disk in pieces. {sampled}; counts of distinct values above 16,384 are estimates."
         )
     if data.n_unlabelled:
         rows = counted(data.n_unlabelled, "row has", "rows have")
@@ -227,12 +249,21 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
         for line in trained.decided:
             console.print(line)
         console.print()
+    metadata = trained.content.metadata
+    if "leaderboard" in metadata:
+        print_leaderboard(console, metadata["leaderboard"], metadata["also_tried"])
+        untried = list(dict.fromkeys([*metadata["not_tried"], *metadata["without_time"]]))
+        if untried:
+            console.print(
+                f"No time for: {', '.join(untried)} (--time-budget gives more)", markup=False
+            )
+        console.print()
     for line in trained.summary:
         console.print(line, markup=False)
     if estimate is not None:
         console.print(
             f"Saved model: trained again on all rows with this {settings.method.parameter}."
-            if settings.refit
+            if metadata["trained_on_all_rows"]
             else "Saved model: trained without the held-out rows."
         )
     print_notes(console, trained.notes)

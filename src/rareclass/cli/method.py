@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -18,9 +18,18 @@ if TYPE_CHECKING:
 class MethodName(StrEnum):
     """Ways to learn a ranking."""
 
+    auto = "auto"
     rankrc = "rankrc"
     mibc = "mibc"
     ordinal_rankrc = "ordinal-rankrc"
+
+
+class Objective(StrEnum):
+    """What auto is best at on held-out rows."""
+
+    average_precision = "average-precision"
+    roc_auc = "roc-auc"
+    precision_at_k = "precision-at-k"
 
 
 class Covariance(StrEnum):
@@ -34,9 +43,30 @@ class Covariance(StrEnum):
 
 
 METHOD_OPTION = typer.Option(
-    help="How to learn: rankrc, a kernel machine on the rare rows; mibc, a linear model of the "
+    help="How to learn: auto, kernel machines, trees and linear models, combined; rankrc, a kernel "
+    "machine on the rare rows; mibc, a linear model of the "
     "rare rows and the mean and covariance of the rest, for tables that are wide or huge; "
     "ordinal-rankrc, a kernel machine for ordered levels, such as grades, of which one is frequent."
+)
+TIME_BUDGET_OPTION = typer.Option(
+    "--time-budget",
+    help="Time that auto may take to learn: seconds, or one such as 5m or 1h. Ctrl-C ends it "
+    "earlier, with what was learned by then.",
+    show_default="60",
+)
+OBJECTIVE_OPTION = typer.Option(
+    help="What auto is best at on held-out rows; precision-at-k counts as many rows as are rare.",
+    show_default="average-precision",
+)
+MEMBERS_OPTION = typer.Option(
+    help="What auto learns with: kernel, trees, members as fit lists them, with commas between; "
+    "auto,catboost adds one.",
+    show_default="auto",
+)
+COMPACT_OPTION = typer.Option(
+    "--compact",
+    help="Let auto keep its best single member where that loses at most 0.01: a smaller file.",
+    show_default=False,
 )
 LAM_OPTION = typer.Option(
     help="Regulariser of rankrc and ordinal-rankrc: a number such as 0.01 or 2^-8; auto "
@@ -67,20 +97,42 @@ class Given(NamedTuple):
     covariance: Covariance | None = None
     levels: str | None = None
     positive: str | None = None
+    time_budget: str | None = None
+    objective: Objective | None = None
+    members: str | None = None
+    compact: bool | None = None
+
+
+def _of_auto(method: str) -> dict[str, tuple[str, str]]:
+    return {
+        "time_budget": ("auto", f"{method} takes what it takes"),
+        "objective": ("auto", f"{method} has its own"),
+        "members": ("auto", f"{method} is one by itself"),
+        "compact": ("auto", f"{method} is one model in any case"),
+    }
 
 
 # For each method the options of others: whose they are, and what there is instead.
 _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
+    MethodName.auto: {
+        "lam": ("rankrc", "auto tries several"),
+        "cost": ("mibc", "auto has no use for it"),
+        "covariance": ("mibc", "auto has no use for it"),
+        "levels": ("ordinal-rankrc", "auto ranks one rare class, which --positive names"),
+    },
     MethodName.rankrc: {
+        **_of_auto("rankrc"),
         "cost": ("mibc", "the parameter of rankrc is --lam"),
         "covariance": ("mibc", "rankrc has none"),
         "levels": ("ordinal-rankrc", "rankrc ranks one rare class, which --positive names"),
     },
     MethodName.mibc: {
+        **_of_auto("mibc"),
         "lam": ("rankrc", "the parameter of mibc is --cost"),
         "levels": ("ordinal-rankrc", "mibc ranks one rare class, which --positive names"),
     },
     MethodName.ordinal_rankrc: {
+        **_of_auto("ordinal-rankrc"),
         "cost": ("mibc", "the parameter of ordinal-rankrc is --lam"),
         "covariance": ("mibc", "ordinal-rankrc has none"),
         "positive": ("rankrc", "ordinal-rankrc ranks all levels, in the order of --levels"),
@@ -97,11 +149,27 @@ def method_from(method: MethodName, given: Given) -> "Method":
     for name, (owner, instead) in _FOREIGN[method].items():
         value = getattr(given, name)
         if value is not None:
+            option = f"--{name.replace('_', '-')}"
+            shown = option if value is True else f"{option} {value}"
             raise InputError(
-                f"--{name} {value} belongs to --method {owner}; {instead}.",
-                f"Leave --{name} out, or give --method {owner}.",
+                f"{shown} belongs to --method {owner}; {instead}.",
+                f"Leave {option} out, or give --method {owner}.",
             )
     return _MAKERS[method](given)
+
+
+def _auto(given: Given) -> "Method":
+    from rareclass.verbs.fit.auto_method import AutoMethod, check_members
+
+    asked: dict[str, Any] = {}
+    if given.time_budget is not None:
+        asked["seconds"] = parse_seconds("--time-budget", given.time_budget)
+    if given.objective is not None:
+        asked["objective"] = given.objective.value.replace("-", "_")
+    if given.members is not None:
+        names = (name.strip() for name in given.members.split(","))
+        asked["members"] = check_members(tuple(name for name in names if name))
+    return AutoMethod(compact=bool(given.compact), **asked)
 
 
 def _rankrc(given: Given) -> "Method":
@@ -124,6 +192,7 @@ def _ordinal_rankrc(given: Given) -> "Method":
 
 
 _MAKERS: dict[MethodName, Callable[[Given], "Method"]] = {
+    MethodName.auto: _auto,
     MethodName.rankrc: _rankrc,
     MethodName.mibc: _mibc,
     MethodName.ordinal_rankrc: _ordinal_rankrc,
@@ -151,6 +220,23 @@ def parse_levels(text: str | None) -> tuple[str, ...] | None:
             "between them: --levels low,medium,high.",
         )
     return levels
+
+
+def parse_seconds(option: str, text: str) -> float:
+    """Return the seconds that an option stands for.
+
+    >>> [parse_seconds("--time-budget", text) for text in ("90", "2.5m", "1 h", "30s")]
+    [90.0, 150.0, 3600.0, 30.0]
+    """
+    units = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([smh]?)\s*", text.lower())
+    seconds = float(match[1]) * units[match[2]] if match else 0.0
+    if not seconds > 0:
+        raise InputError(
+            f"{option} {text} is not a time above zero.",
+            "Give seconds, such as 60, or one such as 5m or 1h.",
+        )
+    return seconds
 
 
 def parse_strength(option: str, text: str | None, may_be_infinite: bool = False) -> float | None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -93,6 +93,46 @@ def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
     console.print(table)
 
 
+def print_leaderboard(
+    console: Console, rows: Sequence[dict[str, Any]], also_tried: Sequence[dict[str, Any]]
+) -> None:
+    """Print what members reach on rows that their folds held out, those in the model first.
+
+    A line a setting that has weight; of a member without, its best setting.
+    """
+    in_use = sorted((row for row in rows if row["weight"]), key=lambda row: -row["weight"])
+    names = {row["member"] for row in in_use}
+    others: dict[str, dict[str, Any]] = {}
+    for row in (*rows, *also_tried):
+        if row["member"] not in names:
+            others.setdefault(row["member"], row)
+    wide = console.width >= _NARROW
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Member", overflow="fold")
+    if wide:
+        table.add_column("Setting", overflow="fold")
+    table.add_column("Weight", justify="right", no_wrap=True)
+    table.add_column("AUC", justify="right", no_wrap=True)
+    table.add_column("AP, 95 % interval" if wide else "AP", no_wrap=True)
+    if wide:
+        table.add_column("Seconds", justify="right", no_wrap=True)
+    for row in (*in_use, *others.values()):
+        weight = f"{row['weight']:.2f}" if row in in_use else "-"
+        precision = f"{row['average_precision']:.3f}"
+        low, high = row["average_precision_low"], row["average_precision_high"]
+        cells = [
+            row["member"],
+            *([row["setting"]] if wide else []),
+            weight,
+            f"{row['roc_auc']:.3f}",
+            f"{precision}, {low:.3f} to {high:.3f}" if wide else precision,
+            *([f"{row['seconds']:.1f}"] if wide else []),
+        ]
+        style = "" if row in in_use else "dim"
+        table.add_row(*(Text(cell, style=style) for cell in cells))
+    console.print(table)
+
+
 def print_confusion(console: Console, confusion: "Confusion") -> None:
     """Print rows by what they are and what they are called; where there is no room, the gist."""
     console.print(confusion.title, style="bold")
@@ -124,6 +164,9 @@ def print_seen(console: Console, seen: "Seen") -> None:
     for name, count in seen.unseen_values.most_common(10):
         cells = "cell holds" if count == 1 else "cells hold"
         notes.append(f"column {name!r}: {count:,} {cells} values not seen in training.")
+    for name, count in seen.outside.most_common(10):
+        cells = "cell is" if count == 1 else "cells are"
+        notes.append(f"column {name!r}: {count:,} {cells} outside the range of training.")
     if seen.extra_columns:
         listed = ", ".join(seen.extra_columns[:8])
         more = ", ..." if len(seen.extra_columns) > 8 else ""

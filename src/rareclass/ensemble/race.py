@@ -9,6 +9,7 @@ it took.
 """
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -17,7 +18,7 @@ import numpy as np
 from rareclass.ensemble.budget import Budget, CostModel
 from rareclass.ensemble.functions.score_function import ScoreFunction
 from rareclass.ensemble.learned_member import merged
-from rareclass.ensemble.members.member import EncodedFolds, Member, Stopped
+from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Stopped
 from rareclass.ensemble.training_views import TrainingViews
 
 # Of the time left: a member that takes more waits.
@@ -110,7 +111,7 @@ class Race:
 
     def _learn(self, member: Member, rows: EncodedFolds, number: int) -> None:
         start = time.perf_counter()
-        found = member.cross_fit(rows)
+        found = quietly(member, rows)
         seconds = time.perf_counter() - start
         self.costs.learn(member, rows.size, rows.n_folds, seconds)
         for each in found:
@@ -141,6 +142,13 @@ class Race:
         )
 
 
+def quietly(member: Member, rows: EncodedFolds) -> list[CrossFitted]:
+    """Learn without the warnings of a member: whether it is any good, held-out rows say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return member.cross_fit(rows)
+
+
 def pilot(
     members: Sequence[Member], views: TrainingViews, costs: CostModel, seed: int, n_jobs: int
 ) -> None:
@@ -155,5 +163,5 @@ def pilot(
             n_jobs,
         )
         start = time.perf_counter()
-        member.cross_fit(rows)
+        quietly(member, rows)
         costs.learn(member, rows.size, rows.n_folds, time.perf_counter() - start)

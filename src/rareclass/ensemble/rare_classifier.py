@@ -114,6 +114,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         where it could not be measured.
     without_time_ : dict
         Members that were not learned for want of time, with the seconds foretold.
+    interrupted_ : bool
+        Whether Ctrl-C ended `fit` before all members that there was time for were learned.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Loss of the objective when a column is shuffled among held-out rows; 0 for columns that are
         not learned from, NaN where time ran out.
@@ -366,6 +368,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     def _run(self, race: Race, members: Sequence[Member], objective: Scoring) -> None:
         """Members in turn, then further rounds for those that count; Ctrl-C ends it."""
+        self.interrupted_ = False
         try:
             race.run(members)
             for number in range(1, len(race.views.folds)):
@@ -377,6 +380,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         except KeyboardInterrupt:
             if not race.candidates:
                 raise
+            self.interrupted_ = True
             learned = list(dict.fromkeys(name for name, _ in race.candidates))
             warn(
                 f"interrupted: the model is made of what was learned, {', '.join(learned)}.",
@@ -397,9 +401,11 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         self.statistics_ = views.statistics
         self.views_ = {each.view: views.views[each.view] for each in self.members_}
         self.held_out_score_ = combined.merit
-        self.without_time_ = race.without_time
         learned = {name for name, _ in race.candidates}
-        if race.without_time and len(learned) == 1:
+        # A further round of a member that was learned is no loss worth telling.
+        missing = {name: took for name, took in race.without_time.items() if name not in learned}
+        self.without_time_ = missing
+        if missing and len(learned) == 1:
             left_out = [member.name for member in members if member.name not in learned]
             warn(
                 f"time_budget={self.time_budget:g} was enough for {next(iter(learned))} alone, "

@@ -32,6 +32,7 @@ class EvaluatedFile:
             **self.confusion.numbers,
             "n_rows_without_target": self.n_unlabelled,
             "unseen_values": dict(self.seen.unseen_values),
+            "outside_the_range": dict(self.seen.outside),
         }
 
 

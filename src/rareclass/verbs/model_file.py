@@ -27,8 +27,22 @@ TRUSTED_TYPES = (
     "numpy.dtype",
     "polars.datatypes.classes.Datetime",
     "rareclass.tables.columns.Column",
+    "rareclass.encoding.bounded_numbers.BoundedNumbers",
+    "rareclass.encoding.category_statistics.CategoryStatistics",
+    "rareclass.encoding.known_words.KnownWords",
+    "rareclass.encoding.recurring_dates.RecurringDates",
+    "rareclass.encoding.table_statistics.TableStatistics",
     "rareclass.encoding.tables.SparseEncoder",
     "rareclass.encoding.tables.TableEncoder",
+    "rareclass.encoding.typed_columns.TypedColumns",
+    "rareclass.encoding.views.DenseView",
+    "rareclass.encoding.views._Columns",
+    "rareclass.ensemble.false_positive_rate.FalsePositiveRate",
+    "rareclass.ensemble.functions.kernel_function.KernelFunction",
+    "rareclass.ensemble.functions.linear_function.LinearFunction",
+    "rareclass.ensemble.functions.tree_sum.TreeSum",
+    "rareclass.ensemble.learned_member.LearnedMember",
+    "rareclass.ensemble.rare_classifier.RareClassifier",
     "rareclass.moments.mibc.MIBC",
     "rareclass.moments.solution.Solved",
     "rareclass.ranking.solvers.newton.Step",
@@ -73,8 +87,13 @@ _MOVED_MODULES = {
 }
 _SCHEMA = "schema.json"
 # By name: opening a file imports the one encoder and the one model that it holds, no others.
-_ENCODERS = ("rareclass.encoding.tables.SparseEncoder", "rareclass.encoding.tables.TableEncoder")
+_ENCODERS = (
+    "rareclass.encoding.tables.SparseEncoder",
+    "rareclass.encoding.tables.TableEncoder",
+    "rareclass.encoding.typed_columns.TypedColumns",
+)
 _MODELS = (
+    "rareclass.ensemble.rare_classifier.RareClassifier",
     "rareclass.moments.mibc.MIBC",
     "rareclass.ranking.ordinal_rankrc.OrdinalRankRC",
     "rareclass.ranking.rankrc.RankRC",
@@ -85,8 +104,8 @@ _MODELS = (
 class ModelFile:
     """What a model file holds."""
 
-    encoder: Any  # TableEncoder, SparseEncoder or that of a stream
-    model: Any  # RankRC, OrdinalRankRC, MIBC or an online learner
+    encoder: Any  # TableEncoder, SparseEncoder, TypedColumns or that of a stream
+    model: Any  # RareClassifier, RankRC, OrdinalRankRC, MIBC or an online learner
     metadata: dict[str, Any]  # plain data on target, training and measures
     notices: tuple[str, ...] = ()  # what is odd but kept nothing from opening
 

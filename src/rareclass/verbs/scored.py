@@ -32,6 +32,7 @@ class Seen:
 
     n_rows: int = 0
     unseen_values: Counter[str] = field(default_factory=Counter)  # cells by column
+    outside: Counter[str] = field(default_factory=Counter)  # cells beyond those of training
     extra_columns: list[str] = field(default_factory=list)  # those the model does not use
 
 
@@ -55,11 +56,22 @@ def scored(
     with track("Scoring", total=file.estimate_rows()) as advance:
         for batch in file.batches(names, batch_rows_for(len(names))):
             typed = read_as_trained(batch, columns, seen.n_rows + 1)
-            seen.unseen_values.update(encoder.count_unseen(typed))
             seen.n_rows += batch.height
-            scores = content.model.score_samples(encoder.transform(typed))
+            rows = encoder.transform(typed)
+            _note_unlike(content, encoder.count_unseen(typed), rows, seen)
+            scores = content.model.score_samples(rows)
             yield ScoredBatch(scores, batch[keep] if keep else None)
             advance(batch.height)
+
+
+def _note_unlike(content: ModelFile, unseen: dict[str, int], rows: Any, seen: Seen) -> None:
+    """Count cells that are unlike training, whether the encoder knows them or the model."""
+    seen.unseen_values.update(unseen)
+    if hasattr(content.model, "outside"):
+        words = {each.name for each in content.encoder.columns if each.reads_as == "string"}
+        for name, count in content.model.outside(rows).items():
+            counts = seen.unseen_values if name in words else seen.outside
+            counts[name] += count
 
 
 def _scored_sparse(

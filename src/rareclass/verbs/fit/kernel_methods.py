@@ -12,7 +12,7 @@ from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.preparation import held_whole_bytes
 from rareclass.ranking.rankrc_cv import PAPER_LAMS
-from rareclass.verbs.fit.method import EncodedRows, TableSize, Terms, how_chosen
+from rareclass.verbs.fit.method import AllEncoded, EncodedRows, TableSize, Terms, how_chosen
 from rareclass.verbs.targets.levels import LevelTarget, level_target
 from rareclass.verbs.targets.rare_class import RareTarget, rare_target
 from rareclass.verbs.targets.target import FoundLabels
@@ -39,7 +39,7 @@ _ENTRY_BYTES = 4
 
 
 @dataclass(frozen=True)
-class KernelMethod:
+class KernelMethod(AllEncoded):
     """What the kernel machines have in common; ``lam`` None chooses it by cross-validation.
 
     See `rareclass.verbs.fit.method.Method`.

@@ -46,6 +46,7 @@ class Terms(NamedTuple):
     folds: int  # below 2 there are too few rows for a cross-validation
     seed: int
     memory: int  # bytes to use beside the rows
+    share: float = 1.0  # of the time allowed, for methods that are given a time
 
 
 def how_chosen(given: Any, terms: Terms) -> str:
@@ -64,6 +65,17 @@ class TableSize(NamedTuple):
     is_sparse: bool
 
 
+class AllEncoded:
+    """What methods of encoded rows have in common that learn until they are done."""
+
+    reads_types: ClassVar[bool] = False
+    may_be_stopped: ClassVar[bool] = False
+
+    def of_choice(self) -> dict[str, Any]:
+        """Return nothing: the facts say it all."""
+        return {}
+
+
 class Method(Protocol[Model]):
     """A way to learn a ranking, with what the user said about its parameters.
 
@@ -74,6 +86,8 @@ class Method(Protocol[Model]):
 
     name: ClassVar[str]  # what ``--method`` calls it
     parameter: ClassVar[str]  # what it chooses, in words
+    reads_types: ClassVar[bool]  # learns from typed columns and encodes them itself
+    may_be_stopped: ClassVar[bool]  # Ctrl-C leaves a model of what was learned by then
 
     def read_target(self, found: FoundLabels, positive: str | None) -> Target:
         """Return what the labels of a file mean to this method.
@@ -97,6 +111,10 @@ class Method(Protocol[Model]):
 
     def as_chosen(self, model: Model) -> "Method[Model]":
         """Return this method with the parameter that `model` was fitted with."""
+        ...
+
+    def of_choice(self) -> dict[str, Any]:
+        """Return what a model file says of how this parameter was chosen, as plain data."""
         ...
 
     def facts(self, model: Model, terms: Terms) -> dict[str, Any]:

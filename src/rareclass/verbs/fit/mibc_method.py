@@ -12,7 +12,7 @@ from rareclass.memory import size_text
 from rareclass.moments import MIBC, MIBCCV
 from rareclass.moments.dual_problem import NotSeparableError
 from rareclass.moments.mibc_cv import PAPER_CS
-from rareclass.verbs.fit.method import EncodedRows, TableSize, Terms, how_chosen
+from rareclass.verbs.fit.method import AllEncoded, EncodedRows, TableSize, Terms, how_chosen
 from rareclass.verbs.targets.rare_class import RareTarget, rare_target
 from rareclass.verbs.targets.target import FoundLabels
 from rareclass.verbs.warning_notes import warnings_as
@@ -30,7 +30,7 @@ _COPIES = 4
 
 
 @dataclass(frozen=True)
-class MIBCMethod:
+class MIBCMethod(AllEncoded):
     """A linear model on moments of the majority; see `rareclass.verbs.fit.method.Method`.
 
     With no covariance given, all of it is kept for tables of up to 1,000 columns once encoded, and

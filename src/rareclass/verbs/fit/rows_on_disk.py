@@ -89,10 +89,7 @@ def encode_on_disk(
     the sample are written as the encoder's fit gives them (means of codes out of fold), so that a
     sample of everything gives what encoding in memory gives. `weight` counts copies.
     """
-    sample, stands_for = _sample(rare, rows.most_sampled, seed)
-    share = None if weight is None else weight[sample]
-    if stands_for is not None:
-        share = stands_for if share is None else stands_for * share
+    sample, share = sample_of(rows, rare, weight, seed)
     sampled = encoder.fit_transform(rows[sample].frame(), y[sample], share, len(rare))
     encoded = ScratchRows(sampled.shape[1], sampled.dtype, rows.scratch, len(rare))
     if len(sample) == len(rare):
@@ -104,6 +101,21 @@ def encode_on_disk(
         X[sample[first:last] - place.start] = sampled[first:last]
         encoded.append(X)
     return encoded.source()
+
+
+def sample_of(
+    rows: RowsOnDisk, rare: NDArray[np.bool_], weight: NDArray[np.float64] | None, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return row numbers of a sample and what each stands for, its copies included.
+
+    All rare rows, or half of the sample, and random others, so many that all rows are stood for;
+    `weight` counts copies. No weights where every row is in and counts once.
+    """
+    sample, stands_for = _sample(rare, rows.most_sampled, seed)
+    share = None if weight is None else weight[sample]
+    if stands_for is None:
+        return sample, share
+    return sample, stands_for if share is None else stands_for * share
 
 
 def scores_of(encoder: Any, model: Any, rows: Any) -> NDArray[np.float64]:

@@ -4,14 +4,14 @@ import platform
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.verbs.fit.method import EncodedRows, Method, Terms
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
-from rareclass.verbs.fit.training_set import FitSettings, TrainingSet
+from rareclass.verbs.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.targets import decision_of
 from rareclass.verbs.targets.target import RankingEstimate
@@ -39,27 +39,28 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     notes: list[str] = []
     method, target = settings.method, data.target
     kept, held_out = _split(data, settings, notes)
+    will_refit = settings.refit and len(held_out) > 0
     with warnings_as(notes):
-        encoder, model = _fit(data.take(kept), settings, method, notes)
-        chosen = method.as_chosen(model)
+        fitted = _fit(data.take(kept), settings, method, notes, 0.5 if will_refit else 1.0)
+        chosen = method.as_chosen(fitted.model)
         estimate, decided = None, []
         if len(held_out):
             tested = data.take(held_out)
-            decision = decision_of(model, target.metadata())
-            scores = scores_of(encoder, model, tested.rows)
+            decision = decision_of(fitted.model, target.metadata())
+            scores = scores_of(fitted.encoder, fitted.model, tested.rows)
             estimate = decision.estimate(tested.y, scores, tested.weight)
             decided = decision.confusion(tested.y, scores, tested.weight).in_brief
-        refitted = settings.refit and estimate is not None
-        if refitted:
-            del encoder
-            encoder, model = _fit(data, settings, chosen, notes)
+        again = _refit(data, settings, chosen, fitted, notes) if will_refit else None
     if estimate is not None:
         notes += target.notes_on_held_out(data.y[held_out], estimate)
-    trained_on = data if refitted else data.take(kept)
+    encoder, model = fitted if again is None else again
+    trained_on = data.take(kept) if again is None else data
     chosen_on = terms_of(data.y[kept], settings)
-    metadata = method.facts(model, chosen_on) | _metadata(data, settings, estimate, refitted)
+    metadata = method.facts(model, chosen_on) | chosen.of_choice()
+    metadata |= _metadata(data, settings, estimate, again is not None)
     final = decision_of(model, metadata)
-    metadata[final.quantiles] = _quantiles(encoder, model, trained_on, settings.seed)
+    if final.quantiles not in metadata:
+        metadata[final.quantiles] = _quantiles(encoder, model, trained_on, settings.seed)
     summary = method.summary(model, chosen_on) + final.rules()
     method.lighten(model)
     content = ModelFile(encoder, model, metadata)
@@ -90,23 +91,47 @@ def _split(
     return everything[~held_out], everything[held_out]
 
 
+class _Fitted(NamedTuple):
+    """An encoder and a model, fitted on the same rows."""
+
+    encoder: Any
+    model: Any
+
+
 def _fit(
-    data: TrainingSet, settings: FitSettings, method: Method, notes: list[str]
-) -> tuple[Any, Any]:
-    """Return an encoder and a model, both fitted on `data`."""
-    encoder = data.new_encoder(settings.seed)
+    data: TrainingSet, settings: FitSettings, method: Method, notes: list[str], share: float
+) -> _Fitted:
+    """Return an encoder and a model, fitted on `data` in a share of the time."""
+    encoder = data.new_encoder(settings.seed, method.reads_types)
+    if method.reads_types and isinstance(data.rows, RowsOnDisk):
+        data = in_memory(data, settings.seed)
     X = _encoded(encoder, data, settings.seed)
     rows = EncodedRows(X, data.y, data.weight, data.target.n_codes)
-    return encoder, method.fit(rows, terms_of(data.y, settings), notes)
+    return _Fitted(encoder, method.fit(rows, terms_of(data.y, settings, share), notes))
 
 
-def terms_of(y: NDArray[np.int16], settings: FitSettings) -> Terms:
+def _refit(
+    data: TrainingSet, settings: FitSettings, chosen: Method, fitted: _Fitted, notes: list[str]
+) -> _Fitted | None:
+    """Train on all rows as chosen; None where Ctrl-C says that there has been enough training."""
+    if getattr(fitted.model, "interrupted_", False):
+        return None
+    if not chosen.may_be_stopped:
+        return _fit(data, settings, chosen, notes, 0.5)
+    try:
+        return _fit(data, settings, chosen, notes, 0.5)
+    except KeyboardInterrupt:
+        notes.append("stopped by Ctrl-C before the training on all rows had learned anything.")
+        return None
+
+
+def terms_of(y: NDArray[np.int16], settings: FitSettings, share: float = 1.0) -> Terms:
     """Return the terms on which a method learns from rows with these codes.
 
     Every fold holds rows of two codes at least: a ranking of one cannot be measured.
     """
     folds = min(settings.folds, int(np.sort(np.bincount(y, minlength=2))[-2]))
-    return Terms(folds, settings.seed, settings.kernel_memory)
+    return Terms(folds, settings.seed, settings.kernel_memory, share)
 
 
 def _encoded(encoder: Any, data: TrainingSet, seed: int) -> Any:

@@ -13,14 +13,15 @@ from rareclass.encoding.streamed_table import stream_training_table
 from rareclass.encoding.tables import SparseEncoder, TableEncoder, encoded_width
 from rareclass.encoding.target import label_counts, labels_as_text
 from rareclass.encoding.training_table import read_training_table
+from rareclass.encoding.typed_columns import TypedColumns, treated_by_model
 from rareclass.errors import InputError, name_hint
 from rareclass.rows.equal_rows import equal_rows
 from rareclass.tables.columns import Column, mean_of_target_named
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
-from rareclass.verbs.fit.kernel_methods import RankRCMethod
+from rareclass.verbs.fit.auto_method import AutoMethod
 from rareclass.verbs.fit.method import Method, TableSize
-from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, distinct_on_disk
+from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, distinct_on_disk, sample_of
 from rareclass.verbs.targets.target import FoundLabels, Target
 
 Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
@@ -35,7 +36,7 @@ class FitSettings:
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()  # even if they look like identifiers
     categories: tuple[str, ...] = ()  # whatever they hold
-    method: Method = field(default_factory=RankRCMethod)
+    method: Method = field(default_factory=AutoMethod)
     weigh_copies: bool = True  # a row that stands for copies counts as many, or once
     holdout: float = 0.25  # share of the rows kept for the estimate, in [0, 1)
     folds: int = 5
@@ -79,11 +80,16 @@ class TrainingSet:
             n_columns = self.rows.nnz / max(1, n_rows)  # type: ignore[union-attr]
         return TableSize(n_rows, int(self.rare.sum()), n_columns, is_sparse)
 
-    def new_encoder(self, seed: int) -> TableEncoder | SparseEncoder:
-        """Return an encoder for these rows, not fitted yet."""
+    def new_encoder(
+        self, seed: int, reads_types: bool = False
+    ) -> TableEncoder | SparseEncoder | TypedColumns:
+        """Return an encoder for these rows, not fitted yet; one that hands types on if asked."""
         if sparse.issparse(self.rows):
             return SparseEncoder(self.zero_based)
-        return TableEncoder([c for c in self.columns if c.is_used], random_state=seed)
+        used = [column for column in self.columns if column.is_used]
+        if reads_types:
+            return TypedColumns(used)
+        return TableEncoder(used, random_state=seed)
 
     def take(self, chosen: NDArray[np.int64]) -> "TrainingSet":
         """Return the chosen rows."""
@@ -96,6 +102,15 @@ class TrainingSet:
             n_unlabelled=0,
             n_copies=0,
         )
+
+
+def in_memory(data: TrainingSet, seed: int) -> TrainingSet:
+    """Return rows on disk as a table in memory: a sample, weighted to stand for all of them."""
+    assert isinstance(data.rows, RowsOnDisk)
+    sample, weight = sample_of(data.rows, data.rare, data.weight, seed)
+    return replace(
+        data, rows=data.rows[sample].frame(), y=data.y[sample], weight=weight, n_copies=0
+    )
 
 
 def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> TrainingSet:
@@ -122,7 +137,7 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         y[distinct],
         copies if settings.weigh_copies else None,
         target,
-        _named_by(target, table.columns),
+        _treated(target, table.columns, settings.method),
         table.n_unlabelled,
         len(y) - len(distinct),
     )
@@ -158,8 +173,10 @@ def _codes(labels: pl.Series, target: Target) -> NDArray[np.int16]:
     return codes
 
 
-def _named_by(target: Target, columns: list[Column]) -> list[Column]:
-    """Return columns whose treatment says what the mean of this target is."""
+def _treated(target: Target, columns: list[Column], method: Method) -> list[Column]:
+    """Return columns whose treatment says what this method makes of them, and the target's mean."""
+    if method.reads_types:
+        return [treated_by_model(column) for column in columns]
     return [mean_of_target_named(column, target.share) for column in columns]
 
 
@@ -180,7 +197,7 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
         y[distinct],
         copies if settings.weigh_copies else None,
         meaning,
-        _named_by(meaning, table.columns),
+        _treated(meaning, table.columns, settings.method),
         len(table.codes) - len(labelled),
         len(y) - len(distinct),
     )

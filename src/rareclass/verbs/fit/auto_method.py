@@ -1,0 +1,226 @@
+"""RareClassifier as the command line runs it: its time, its members, and what is said of it."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rareclass.ensemble import RareClassifier
+from rareclass.errors import InputError, counted, nearest_name
+from rareclass.findings import Finding
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile
+from rareclass.verbs.fit.kernel_methods import RankRCMethod
+from rareclass.verbs.fit.method import EncodedRows, Method, TableSize, Terms
+from rareclass.verbs.targets.rare_class import RareTarget, rare_target
+from rareclass.verbs.targets.target import FoundLabels
+from rareclass.verbs.warning_notes import warnings_as
+
+DEFAULT_SECONDS = 60.0
+# Fewer seconds than this are not worth a training.
+_LEAST_SECONDS = 1.0
+# Quantiles of the scores of the majority, in steps of 0.1 percent.
+_PERCENTS = np.linspace(0.0, 100.0, 1001)
+_MOST_NAMED = 5
+_BOARD = (
+    "member",
+    "setting",
+    "roc_auc",
+    "average_precision",
+    "average_precision_low",
+    "average_precision_high",
+    "seconds",
+    "weight",
+)
+
+
+@dataclass(frozen=True)
+class AutoMethod:
+    """Kernels, trees and linear models, combined; see `rareclass.verbs.fit.method.Method`.
+
+    What is chosen are members: a training after the first learns only those that had weight.
+    """
+
+    name: ClassVar[str] = "auto"
+    parameter: ClassVar[str] = "combination"
+    reads_types: ClassVar[bool] = True
+    may_be_stopped: ClassVar[bool] = True
+
+    seconds: float = DEFAULT_SECONDS  # for all trainings together
+    objective: str = "average_precision"
+    members: tuple[str, ...] = ("auto",)
+    compact: bool = False
+    # Of a training before this one: members without weight, as its leaderboard has them, and those
+    # that there was no time for.
+    also_tried: tuple[dict[str, Any], ...] = ()
+    not_tried: tuple[str, ...] = ()
+
+    def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
+        """One label against the rest."""
+        return rare_target(found, positive)
+
+    def outlook(self, size: TableSize, terms: Terms) -> str:
+        """How long it may take: the user has said so, or should know who has."""
+        return ""
+
+    def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> RareClassifier:
+        """Fit within its share of the time."""
+        model = RareClassifier(
+            time_budget=max(terms.share * self.seconds, _LEAST_SECONDS),
+            objective=self.objective,
+            members=list(self.members),
+            cv=max(terms.folds, 2),
+            compact=self.compact,
+            random_state=terms.seed,
+            pos_label=1,
+        )
+        with warnings_as(notes, _say):
+            return rows.fit(model)
+
+    def as_chosen(self, model: RareClassifier) -> "AutoMethod":
+        """The method with the members that have weight."""
+        chosen = tuple(dict.fromkeys(member.name for member in model.members_))
+        others = (row for row in _board(model) if row["member"] not in chosen)
+        return replace(
+            self,
+            members=chosen,
+            also_tried=tuple(_best_of_each(others)),
+            not_tried=tuple(model.without_time_),
+        )
+
+    def of_choice(self) -> dict[str, Any]:
+        """The members that were left out, with what they reached on fewer rows."""
+        return {"also_tried": list(self.also_tried), "not_tried": list(self.not_tried)}
+
+    def facts(self, model: RareClassifier, terms: Terms) -> dict[str, Any]:
+        """Leaderboard, columns that count, threshold and time, and quantiles of held-out scores."""
+        columns = zip(model.columns_, model.feature_importances_, strict=True)
+        return {
+            "objective": self.objective,
+            "time_budget": self.seconds,
+            "leaderboard": _board(model),
+            "without_time": list(model.without_time_),
+            "interrupted": model.interrupted_,
+            "importances": {
+                column["name"]: float(loss)
+                for column, loss in columns
+                if not column["why"] and np.isfinite(loss)
+            },
+            "threshold": float(model.offset_),
+            "majority_quantiles": _majority_quantiles(model),
+        }
+
+    def summary(self, model: RareClassifier, terms: Terms) -> list[str]:
+        """The lines on columns, and on what a score means."""
+        lines = []
+        counting = _columns_that_count(model)
+        if counting:
+            lines.append(f"Columns that count most: {', '.join(counting)}")
+        lines += [
+            "Scores: 3 means that about 1 row in 1,000 of the rest ranks as high, 2 that 1 in 100",
+            f"Threshold: rows above {model.offset_:.2f} are called rare, as about "
+            f"{10.0**-model.offset_:.2%} of the rest would be",
+        ]
+        return lines
+
+    def lighten(self, model: RareClassifier) -> None:
+        """Drop what the metadata hold as well."""
+        del model.leaderboard_
+
+
+def method_for(file: TableFile | SvmlightFile, method: Method) -> Method:
+    """Return the method that learns from this file: auto stands for rankrc where rows are sparse.
+
+    Raises `InputError` where auto was told more, which rankrc has no use for.
+    """
+    if not isinstance(file, SvmlightFile) or not isinstance(method, AutoMethod):
+        return method
+    if method != AutoMethod():
+        raise InputError(
+            f"{file.path} is an svmlight file, which --method auto does not learn from: "
+            f"{RankRCMethod.name} does, and has no --time-budget, --objective, --members and "
+            "--compact.",
+            "Leave them out, or give a table with named columns.",
+        )
+    return RankRCMethod()
+
+
+def check_members(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return members by their own names: a hyphen may stand for a space.
+
+    Raises `InputError` where there is no such member, or its package is not installed.
+    """
+    from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
+
+    known = [*PORTFOLIOS, *MEMBERS]
+    named = []
+    for name in names:
+        plain = name if name in known else name.replace("-", " ").lower()
+        if plain not in known:
+            near = nearest_name(plain, known)
+            raise InputError(
+                f"--members: there is no member {name!r}.",
+                f"Did you mean {near!r}?" if near else f"There are: {', '.join(known)}.",
+            )
+        named.append(plain)
+    try:
+        make_members(named)
+    except ImportError as error:
+        raise InputError(f"--{error}", "") from error
+    return tuple(named)
+
+
+def _board(model: RareClassifier) -> list[dict[str, Any]]:
+    """The leaderboard as plain data, a dictionary a member and setting."""
+    columns = [model.leaderboard_[name].tolist() for name in _BOARD]
+    return [dict(zip(_BOARD, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _best_of_each(rows: Any) -> list[dict[str, Any]]:
+    """The first of the rows of each member."""
+    best: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        best.setdefault(row["member"], row)
+    return list(best.values())
+
+
+def _columns_that_count(model: RareClassifier) -> list[str]:
+    """Columns that held-out rows are ranked worse without, the worst first, with the loss."""
+    losses = np.nan_to_num(model.feature_importances_)
+    order = np.argsort(-losses, kind="stable")[:_MOST_NAMED]
+    names = [column["name"] for column in model.columns_]
+    return [f"{names[k]} ({losses[k]:.3f})" for k in order if losses[k] >= 0.0005]
+
+
+def _majority_quantiles(model: RareClassifier) -> list[float]:
+    """Scores that 0 to 100 percent of held-out majority rows are below.
+
+    They are what the scores say themselves, between the lowest and the highest.
+    """
+    rates = -model.scale_.log_rates / np.log(10.0)
+    with np.errstate(divide="ignore"):
+        scores = -np.log10(1.0 - _PERCENTS / 100.0)
+    return np.clip(scores, rates[0], rates[-1]).tolist()
+
+
+def _say(finding: Finding) -> str | None:
+    """The findings of the training in the words of the command line."""
+    values = finding.values
+    if finding.kind == "gives the label away":
+        return (
+            f"column {values['column']!r} alone ranks the rows almost without a fault: was it "
+            f"known before the label was? If not, --drop {values['column']}."
+        )
+    if finding.kind == "one member":
+        n_others = len(values["left out"])
+        return (
+            "there was time for one member alone, and none for "
+            f"{counted(n_others, 'other')}: allow more with --time-budget."
+        )
+    if finding.kind == "interrupted":
+        return f"stopped by Ctrl-C: the model is what was learned by then, {_listed(values)}."
+    return None
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(values["learned"])

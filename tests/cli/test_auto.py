@@ -1,0 +1,274 @@
+"""``rareclass fit`` as it is by default: many members, combined within a time."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import rareclass as package
+from cli.conftest import QUICK, Run, message, purchases
+from rareclass.ensemble.members.logistic import LogisticOnQuantiles
+from rareclass.verbs.model_file import load_model
+
+# One member of each kind of function.
+KINDS = ("--members", "smooth-kernel-on-numbers,Extra trees,logistic regression", "--folds", "2")
+
+
+@pytest.fixture(scope="module")
+def auto(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
+    """A folder with train.csv, model.skops made from it, and what was said: screen.txt."""
+    folder = tmp_path_factory.mktemp("auto")
+    purchases(300).write_csv(folder / "train.csv")
+    purchases(seed=1).write_csv(folder / "new.csv")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "100")
+        done = rareclass(
+            "fit", folder / "train.csv", "-t", "fraud", *KINDS, "-o", folder / "model.skops"
+        )
+    assert done.exit_code == 0, done.output
+    (folder / "screen.txt").write_text(done.stdout)
+    return folder
+
+
+def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
+    said = (auto / "screen.txt").read_text()
+    words = " ".join(said.split())
+    for each in (
+        "amount number 2",
+        "as it is, by rank, by logarithm",
+        "commonest values; log-odds out of fold",
+        "On 75 held-out rows, 8 of them rare",
+        "Member Setting Weight AUC AP, 95 % interval Seconds",
+        "Columns that count most: amount (",
+        "3 means that about 1 row in 1,000 of the rest",
+        "trained again on all rows with this combination",
+    ):
+        assert each in words, each
+    threshold = load_model(auto / "model.skops").model.offset_
+    assert f"rows above {threshold:.2f} are called rare" in words
+    assert f"{10**-threshold:.2%} of the rest" in words
+    assert all(name in words for name in ("extra trees", "smooth kernel on numbers"))
+    assert "Warning" not in said
+    assert "inverse" not in said
+
+
+def test_the_leaderboard_is_plain_data(auto: Path) -> None:
+    metadata = load_model(auto / "model.skops").metadata
+    assert json.loads(json.dumps(metadata)) == metadata
+    assert metadata["method"] == "auto"
+    board = metadata["leaderboard"]
+    assert sum(row["weight"] for row in board) == pytest.approx(1.0)
+    known = {"extra trees", "smooth kernel on numbers", "logistic regression"}
+    named = [row["member"] for row in board] + [row["member"] for row in metadata["also_tried"]]
+    assert set(named) == known
+    for row in board:
+        assert 0.5 < row["roc_auc"] <= 1.0
+        assert row["average_precision_low"] <= row["average_precision"]
+    assert metadata["importances"]["amount"] > 0.05
+    assert "order" not in metadata["importances"]
+
+
+def test_a_second_training_keeps_to_members_that_had_weight(auto: Path) -> None:
+    metadata = load_model(auto / "model.skops").metadata
+    learned = {row["member"] for row in metadata["leaderboard"]}
+    assert learned.isdisjoint(row["member"] for row in metadata["also_tried"])
+
+
+def test_scores_are_the_same_in_every_way_in(auto: Path, tmp_path: Path, rareclass: Run) -> None:
+    out = tmp_path / "s.parquet"
+    done = rareclass("score", auto / "model.skops", auto / "new.csv", "-o", out)
+    assert done.exit_code == 0, done.output
+    scores = pl.read_parquet(out)
+    model = package.load(auto / "model.skops")
+    table = pl.read_csv(auto / "new.csv")
+    for given in (table, table.to_pandas(), table.to_arrow(), auto / "new.csv"):
+        np.testing.assert_allclose(model.score_samples(given), scores["score"], rtol=1e-12)
+    rare = (table["fraud"] == "yes").to_numpy()
+    values = scores["score"].to_numpy()
+    assert (values[rare][:, None] > values[~rare]).mean() > 0.9
+    assert rareclass("evaluate", auto / "model.skops", auto / "new.csv").exit_code == 0
+
+
+def test_a_percentile_is_the_share_that_the_score_says(
+    auto: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    rareclass("score", auto / "model.skops", auto / "new.csv", "-o", tmp_path / "s.parquet")
+    scores = pl.read_parquet(tmp_path / "s.parquet")
+    inside = scores.filter(pl.col("percentile").is_between(1, 99))
+    assert inside.height > 150
+    expected = 100 * (1 - 10 ** -inside["score"].to_numpy())
+    np.testing.assert_allclose(inside["percentile"], expected, atol=0.01)
+
+
+def test_the_time_and_the_objective_are_taken(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+    fit = package.RareClassifier.fit
+
+    def watched(self: package.RareClassifier, *given: Any, **named: Any) -> Any:
+        seen.append((self.time_budget, self.objective, self.compact, self.cv))
+        return fit(self, *given, **named)
+
+    monkeypatch.setattr(package.RareClassifier, "fit", watched)
+    words = (train_csv, "-t", "fraud", *QUICK, "-o", train_csv.parent / "m.skops", "--overwrite")
+    done = rareclass(
+        "fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc", "--compact"
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert seen == [(45.0, "roc_auc", True, 2)] * 2
+    seen.clear()
+    done = rareclass("fit", *words, "--holdout", "0")
+    assert done.exit_code == 0, done.output
+    assert seen == [(60.0, "average_precision", False, 2)]
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (("--time-budget", "soon"), "--time-budget soon is not a time above zero. Give seconds"),
+        (("--time-budget", "0"), "--time-budget 0 is not a time above zero"),
+        (("--members", "extra tree"), "no member 'extra tree'. Did you mean 'extra trees'?"),
+        (("--members", "q"), "There are: auto, kernel, trees, histogram boosting"),
+        (("--lam", "1"), "--lam 1 belongs to --method rankrc; auto tries several"),
+        (("--cost", "1"), "--cost 1 belongs to --method mibc"),
+        (("--levels", "a,b"), "--levels a,b belongs to --method ordinal-rankrc"),
+        (("--compact", "--method", "mibc"), "--compact belongs to --method auto"),
+        (
+            ("--time-budget", "5", "--method", "rankrc"),
+            "--time-budget 5 belongs to --method auto; rankrc takes what it takes. Leave "
+            "--time-budget out, or give --method auto.",
+        ),
+    ],
+)
+def test_wrong_words(train_csv: Path, rareclass: Run, words: tuple[str, ...], answer: str) -> None:
+    out = train_csv.parent / "m.skops"
+    assert answer in message(rareclass("fit", train_csv, "-t", "fraud", "-o", out, *words))
+    assert not out.exists()
+
+
+def test_a_member_whose_package_is_absent(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.ensemble.members.registry.find_spec", lambda name: None)
+    out = train_csv.parent / "m.skops"
+    words = ("-t", "fraud", "-o", out, "--members", "auto,catboost")
+    said = message(rareclass("fit", train_csv, *words))
+    assert "--members names 'catboost', which needs the package catboost: pip install" in said
+
+
+def test_sparse_rows_are_left_to_rankrc(tmp_path: Path, rareclass: Run) -> None:
+    path, model = tmp_path / "t.svmlight", tmp_path / "m.skops"
+    path.write_text(
+        "".join(f"{int(k % 10 == 3)} 1:{k % 7} 4:{k % 10 == 3:d}.5\n" for k in range(200))
+    )
+    done = rareclass("fit", path, "--folds", "2", "-o", model)
+    assert done.exit_code == 0, done.output
+    assert "Note: an svmlight file is learned by rankrc." in done.stdout
+    assert load_model(model).metadata["method"] == "rankrc"
+    said = message(rareclass("fit", path, "--members", "kernel", "-o", model, "--overwrite"))
+    assert "rankrc does, and has no --time-budget" in said
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+    """Press Ctrl-C when the linear member is about to learn for the n-th time."""
+    learn, calls = LogisticOnQuantiles.cross_fit, []
+
+    def watched(self: LogisticOnQuantiles, rows: Any) -> Any:
+        calls.append(rows)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return learn(self, rows)
+
+    monkeypatch.setattr(LogisticOnQuantiles, "cross_fit", watched)
+
+
+TWO = ("--members", "smooth kernel on numbers,logistic regression", "--folds", "2")
+
+
+def test_one_ctrl_c_saves_what_was_learned(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt(monkeypatch, 1)
+    out = train_csv.parent / "m.skops"
+    done = rareclass("fit", train_csv, "-t", "fraud", *TWO, "-o", out)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stdout.split())
+    assert (
+        "Note: stopped by Ctrl-C: the model is what was learned by then, smooth kernel on" in said
+    )
+    assert "Saved model: trained without the held-out rows." in said
+    metadata = load_model(out).metadata
+    assert metadata["interrupted"] is True
+    assert metadata["trained_on_all_rows"] is False
+    assert {row["member"] for row in metadata["leaderboard"]} == {"smooth kernel on numbers"}
+
+
+def test_ctrl_c_in_the_training_on_all_rows_keeps_the_first(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def chosen(self: Any, model: Any) -> Any:
+        from dataclasses import replace
+
+        return replace(self, members=("logistic regression",))
+
+    monkeypatch.setattr("rareclass.verbs.fit.auto_method.AutoMethod.as_chosen", chosen)
+    interrupt(monkeypatch, 4)  # after the three rounds of the first training
+    out = train_csv.parent / "m.skops"
+    done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stdout.split())
+    assert "stopped by Ctrl-C before the training on all rows had learned anything" in said
+    assert "Saved model: trained without the held-out rows." in said
+    assert load_model(out).metadata["trained_on_all_rows"] is False
+
+
+def test_ctrl_c_before_anything_is_learned_saves_nothing(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt(monkeypatch, 1)
+    out = train_csv.parent / "m.skops"
+    done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
+    assert done.exit_code == 130
+    assert "Stopped; nothing was left half-written." in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("width", ["50", "80"])
+def test_the_leaderboard_fits_the_width(
+    auto: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    done = rareclass("fit", auto / "train.csv", "-t", "fraud", *TWO, "-o", tmp_path / "m.skops")
+    assert done.exit_code == 0, done.output
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    assert [line for line in lines if len(line) > int(width) and not line.startswith("  ")] == []
+    board = next(k for k, line in enumerate(lines) if line.startswith("Member"))
+    assert re.search(r"\d\.\d\d\d", lines[board + 1])
+
+
+def test_words_that_look_like_numbers_stay_words(tmp_path: Path, rareclass: Run) -> None:
+    """A column of codes that the user calls a category is one to the model, also when scored."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 5, 300)
+    rare = (codes == 2) & (rng.random(300) < 0.6)
+    path, model = tmp_path / "t.csv", tmp_path / "m.skops"
+    pl.DataFrame({"code": codes, "x": rng.normal(size=300), "y": rare.astype(int)}).write_csv(path)
+    done = rareclass("fit", path, "-t", "y", "--category", "code", *QUICK, "-o", model)
+    assert done.exit_code == 0, done.output
+    kinds = {each["name"]: each["kind"] for each in load_model(model).model.columns_}
+    assert kinds == {"code": "category", "x": "number"}
+    out = tmp_path / "s.csv"
+    new = tmp_path / "new.parquet"
+    pl.DataFrame({"code": [2.0, 1.0, 9.0], "x": [0.0, 0.0, 99.0]}).write_parquet(new)
+    done = rareclass("score", model, new, "-o", out)
+    assert done.exit_code == 0, done.output
+    scores = pl.read_csv(out)["score"]
+    assert scores[0] > scores[1]
+    said = " ".join(done.stdout.split())
+    assert "column 'code': 1 cell holds values not seen in training" in said
+    assert "column 'x': 1 cell is outside the range of training" in said
