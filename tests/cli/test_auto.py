@@ -1,5 +1,6 @@
 """``rareclass fit`` as it is by default: many members, combined within a time."""
 
+import datetime as dt
 import json
 import re
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import rareclass as package
 from cli.conftest import QUICK, Run, message, purchases
+from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.members.logistic import LogisticOnQuantiles
 from rareclass.verbs.model_file import load_model
 
@@ -272,3 +274,55 @@ def test_words_that_look_like_numbers_stay_words(tmp_path: Path, rareclass: Run)
     said = " ".join(done.stdout.split())
     assert "column 'code': 1 cell holds values not seen in training" in said
     assert "column 'x': 1 cell is outside the range of training" in said
+
+
+def messy(n_rows: int) -> pl.DataFrame:
+    """Every kind of column, with codes and pairs of columns that tell the class."""
+    rng = np.random.default_rng(0)
+    shop, town = rng.integers(0, 6, n_rows), rng.integers(0, 6, n_rows)
+    code = rng.integers(0, 90, n_rows)
+    rare = rng.random(n_rows) < np.where((shop + town) % 6 == 0, 0.3, 0.01) + 0.6 * (code % 7 == 3)
+    start = dt.datetime(2024, 1, 1)
+    stamps = [start + dt.timedelta(hours=int(k)) for k in rng.integers(0, 9000, n_rows)]
+    return pl.DataFrame(
+        {
+            "shop": [f"s{k}" for k in shop],
+            "town": [f"t{k}" for k in town],
+            "code": code,
+            "amount": np.where(rng.random(n_rows) < 0.1, np.nan, rng.normal(size=n_rows)),
+            "at": pl.Series(stamps).dt.replace_time_zone("Asia/Tokyo"),
+            "paid": pl.Series([at + dt.timedelta(days=int(k) % 9) for k, at in enumerate(stamps)]),
+            "member": rng.random(n_rows) < 0.5,
+            "note": [f"the {k * 31 % 97} lamps of room {k}" for k in range(n_rows)],
+            "always": "x",
+            "y": np.where(rare, "bad", "good"),
+        }
+    ).with_columns(
+        town=pl.when(pl.int_range(n_rows) % 11 == 5).then(None).otherwise(pl.col("town"))
+    )
+
+
+def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path: Path, rareclass: Run) -> None:
+    table = messy(1500)
+    table.write_parquet(tmp_path / "t.parquet")
+    model = tmp_path / "m.skops"
+    words = ("-t", "y", *KINDS, "--holdout", "0", "-o", model)
+    done = rareclass("fit", tmp_path / "t.parquet", *words)
+    assert done.exit_code == 0, done.output
+    content = load_model(model)
+    kinds = [each["kind"] for each in content.model.columns_]
+    assert kinds == ["category"] * 2 + ["number"] * 2 + ["date"] * 2 + ["category", "text"]
+    statistics = content.model.statistics_
+    assert statistics.pair_statistics_
+    assert len(statistics.known_) > statistics.n_words_  # a column of codes
+    again = package.load(model).score_samples(table)
+    np.testing.assert_allclose(
+        again, content.model.score_samples(content.encoder.transform(typed(content, table)))
+    )
+    # Times of another zone are the same moments.
+    moved = table.with_columns(pl.col("at").dt.convert_time_zone("UTC"))
+    np.testing.assert_allclose(package.load(model).score_samples(moved), again, rtol=1e-12)
+
+
+def typed(content: Any, table: pl.DataFrame) -> pl.DataFrame:
+    return read_as_trained(table, content.encoder.columns, 1)

@@ -14,7 +14,6 @@ _TREATMENTS: dict[Kind, str] = {
     "category": "commonest values; log-odds out of fold",
     "high-cardinality category": "commonest values; log-odds out of fold",
     "date": "hour, weekday, month, days between dates",
-    "text": "left out: --method rankrc learns from text",
 }
 
 
