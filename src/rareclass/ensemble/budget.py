@@ -16,7 +16,7 @@ class Budget:
     """Seconds for a fit, counted from when it is made."""
 
     seconds: float
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=lambda: time.perf_counter())
 
     @property
     def spent(self) -> float:

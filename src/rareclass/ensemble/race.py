@@ -93,21 +93,25 @@ class Race:
         for member in members:
             is_first = not self.candidates
             if not is_first and self.budget.left <= 0.0:
-                self.without_time.setdefault(member.name, None)
+                self._left_out(member, None)
                 continue
             rows = self._rows(member, number, may_stop=not is_first)
             foretold = self.costs.foretell(member, rows.size, rows.n_folds)
             if not is_first and (foretold or 0.0) > share * self.budget.left:
                 waiting.append(member)
                 if share == 1.0:
-                    self.without_time.setdefault(member.name, foretold)
+                    self._left_out(member, foretold)
                 continue
             self.report(member.name)
             try:
                 self._learn(member, rows, number)
             except Stopped:
-                self.without_time.setdefault(member.name, None)
+                self._left_out(member, None)
         return waiting
+
+    def _left_out(self, member: Member, foretold: float | None) -> None:
+        if member.name not in {name for name, _ in self.candidates}:  # in no round before
+            self.without_time.setdefault(member.name, foretold)
 
     def _learn(self, member: Member, rows: EncodedFolds, number: int) -> None:
         start = time.perf_counter()

@@ -1,0 +1,121 @@
+"""Time: who is begun, who is stopped, and what is said. The clock is not a real one."""
+
+import numpy as np
+import pytest
+
+from ensemble.quick_members import Clock, MeanDifference, Slow
+from made_tables import rare_mixture
+from rareclass import RareClassifier
+from rareclass.ensemble import budget, race
+from rareclass.findings import finding_of
+
+X, Y = rare_mixture(120, 20)
+ONE_ROUND = [(np.flatnonzero(np.arange(120) % 3 != k), np.arange(k, 120, 3)) for k in range(3)]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    one = Clock()
+    monkeypatch.setattr(budget, "time", one)
+    monkeypatch.setattr(race, "time", one)
+    return one
+
+
+def fitted(members, seconds=60.0, cv=ONE_ROUND, **more):
+    return RareClassifier(seconds, members=members, cv=cv, n_jobs=1, **more).fit(X, Y)
+
+
+def learned(model):
+    return set(model.leaderboard_["member"])
+
+
+def test_a_member_that_is_not_likely_to_end_is_not_begun(clock):
+    # What "xgboost" takes a unit is known; this one claims to have ten thousand million of them.
+    never = Slow("xgboost", clock, interrupted_in=0, units=1e10)
+    last = Slow("last", clock, 1.0)
+    model = fitted([Slow("first", clock, 1.0), never, last])
+    assert learned(model) == {"first", "last"}
+    assert model.without_time_.keys() == {"xgboost"}
+    assert model.without_time_["xgboost"] > 60.0
+
+
+def test_who_takes_a_large_part_of_the_time_waits_for_the_others(clock):
+    # 30 s are foretold: more than a third of what is left, less than all.
+    large = Slow("xgboost", clock, 10.0, units=10.0 / 1.1e-6)
+    model = fitted([Slow("first", clock, 1.0), large, Slow("last", clock, 1.0)])
+    assert learned(model) == {"first", "xgboost", "last"}
+    assert model.without_time_ == {}
+    # The others leave too little of it.
+    model = fitted([Slow("first", clock, 1.0), large, Slow("last", clock, 10.0)], 55.0)
+    assert learned(model) == {"first", "last"}
+    assert model.without_time_["xgboost"] == pytest.approx(30.0, rel=0.1)
+
+
+def test_a_member_is_stopped_between_folds_when_the_time_is_over(clock):
+    quick = [Slow("first", clock, 1.0), MeanDifference("second")]
+    model = fitted([*quick, Slow("late", clock, 31.0), Slow("last", clock)])
+    assert learned(model) == {"first", "second"}
+    assert model.without_time_ == {"late": None, "last": None}
+    assert clock.now < 1000.0 + 1.2 * 60.0
+
+
+def test_one_member_is_learned_whatever_it_takes(clock):
+    members = [Slow("first", clock, 100.0), MeanDifference("second")]
+    with pytest.warns(UserWarning, match="first alone, not for second: allow more sec") as told:
+        model = fitted(members, 1.0)
+    assert learned(model) == {"first"}
+    finding = finding_of(told[0].message)
+    assert finding.kind == "one member"
+    assert finding.values == {"left out": ["second"]}
+    assert finding.remedy == {"time_budget": "larger"}
+    assert model.score_samples(X).shape == (120,)
+
+
+def test_a_member_alone_is_nothing_to_be_told(clock):
+    model = fitted([Slow("only", clock, 100.0)], 1.0)
+    assert model.without_time_ == {}
+
+
+def test_importances_are_unknown_where_no_time_was_left(clock):
+    with pytest.warns(UserWarning, match="first alone"):
+        model = fitted([Slow("first", clock, 100.0), MeanDifference("second")], 1.0)
+    assert np.isnan(model.feature_importances_).all()
+    assert np.isfinite(fitted([Slow("first", clock, 1.0)]).feature_importances_).all()
+
+
+def test_further_rounds_are_for_members_that_count_and_only_with_much_time_left(clock):
+    quick = fitted([Slow("first", clock, 0.1)], cv=3)
+    assert [len(member.functions) for member in quick.members_] == [3]
+    slow = fitted([Slow("first", clock, 4.0)], cv=3)
+    assert [len(member.functions) for member in slow.members_] == [1]
+    # A round that is cut short leaves what was learned before, and nobody without time.
+    cut = fitted([Slow("first", clock, 2.0), Slow("other", clock, 0.1)], cv=3)
+    assert learned(cut) == {"first", "other"}
+    assert cut.without_time_ == {}
+
+
+def test_an_interrupted_fit_ends_with_what_is_there(clock):
+    members = [
+        MeanDifference("first"),
+        Slow("second", clock, interrupted_in=1),
+        Slow("third", clock),
+    ]
+    with pytest.warns(UserWarning, match="interrupted: the model is made of .* first") as told:
+        model = fitted(members)
+    assert finding_of(told[0].message).kind == "interrupted"
+    assert finding_of(told[0].message).values == {"learned": ["first"]}
+    assert learned(model) == {"first"}
+    np.testing.assert_array_equal(
+        model.score_samples(X), fitted([MeanDifference("first")]).score_samples(X)
+    )
+
+
+def test_an_interruption_before_anything_was_learned_is_one(clock):
+    with pytest.raises(KeyboardInterrupt):
+        fitted([Slow("first", clock, interrupted_in=1), MeanDifference("second")])
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, np.nan, np.inf, "60", True, None])
+def test_the_time_is_a_number_of_seconds(seconds):
+    with pytest.raises(ValueError, match="time_budget=.* must be a number above 0"):
+        fitted([MeanDifference()], seconds)
