@@ -117,5 +117,5 @@ def test_an_interruption_before_anything_was_learned_is_one(clock):
 
 @pytest.mark.parametrize("seconds", [0, -1.0, np.nan, np.inf, "60", True, None])
 def test_the_time_is_a_number_of_seconds(seconds):
-    with pytest.raises(ValueError, match="time_budget=.* must be a number above 0"):
+    with pytest.raises(ValueError, match=r"time_budget=.* must be a number above 0"):
         fitted([MeanDifference()], seconds)

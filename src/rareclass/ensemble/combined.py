@@ -115,8 +115,8 @@ def _judged(candidate: Candidate, held_out: HeldOut, objective: Scoring) -> Judg
     rest = ~held_out.is_rare[tested]
     weight = None if held_out.weight is None else held_out.weight[tested][rest]
     scale = FalsePositiveRate.of(scores[rest], weight)
-    merit = held_out.measure(objective, scores, tested)
-    return Judged(candidate, scale, -scale(scores), merit)
+    rarity = -scale(scores)
+    return Judged(candidate, scale, rarity, held_out.measure(objective, rarity, tested))
 
 
 def _chosen_weights(
@@ -147,7 +147,8 @@ def _chosen_weights(
     )
     weights = np.zeros(len(judged))
     weights[chosen] = of_chosen
-    loss = COMPACT_LOSS if compact is True else float(compact)
+    is_switch = isinstance(compact, (bool, np.bool_))
+    loss = COMPACT_LOSS * compact if is_switch else float(compact)
     if loss and merit(scores[:, 0]) >= merit(scores @ of_chosen) - loss:
         weights[:] = 0.0
         weights[0] = 1.0

@@ -26,7 +26,7 @@ from rareclass.estimators.door import FitsRows
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.estimators.search import Scoring, as_scoring
 from rareclass.findings import Finding, warn
-from rareclass.labels.two_classes import read_labels
+from rareclass.labels.two_classes import read_labels, row_weights
 from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
 from rareclass.rows import LabelledRows, RowSource
@@ -43,6 +43,8 @@ _FEW_RARE, _MOST_ROUNDS = 300, 3
 _ROUNDS_SHARE = 0.15
 # The part of the time kept for what comes after the members.
 _AFTERWARDS = 0.12
+# Larger weights are no numbers of copies, whole or not.
+_MOST_COPIES = 1e9
 _LN_10 = float(np.log(10.0))
 
 
@@ -207,7 +209,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         y : array-like of shape (n_rows,)
             Two labels of any type.
         sample_weight : array-like of shape (n_rows,) or None
-            Weights at or above 0: k counts a row k times, 0 leaves it out.
+            Weights at or above 0: whole numbers count a row so many times, 0 leaves it out. Of
+            weights that are not all whole only the ratios count.
         groups : array-like of shape (n_rows,) or None
             Rows of one group, such as a customer, are in the same fold.
         time : array-like of shape (n_rows,) or None
@@ -219,6 +222,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             This one.
         """
         check_number("time_budget", self.time_budget)
+        if not isinstance(self.compact, (bool, np.bool_)):
+            check_number("compact", self.compact, "True, False or a loss of at least 0", ends="[)")
         budget = Budget(self.time_budget)
         objective = as_scoring(self.objective, OBJECTIVES)
         members = make_members(self.members)
@@ -303,14 +308,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         is_rare = np.zeros(table.n_rows, dtype=bool)
         is_rare[labels.rare] = True
         kept = np.sort(np.concatenate([labels.rare, labels.majority]))
-        weight = None
-        if labels.majority_weight is not None:
-            weight = np.zeros(table.n_rows)
-            weight[labels.rare], weight[labels.majority] = (
-                labels.rare_weight,
-                labels.majority_weight,
-            )
-            weight = weight[kept]
+        weight = row_weights(sample_weight, table.n_rows)
+        if weight is not None:
+            weight = _as_copies(weight[kept])
         folds = [number]
         if isinstance(self.cv, (int, np.integer)) and groups is None and time is None:
             more = range(1, _MOST_ROUNDS if 1 < len(labels.rare) <= _FEW_RARE else 1)
@@ -461,6 +461,14 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 def _can_see(member: Member, table: TypedTable) -> bool:
     """Whether a member's view holds anything: indicators are of categories."""
     return member.view != "indicators"
+
+
+def _as_copies(weight: np.ndarray) -> np.ndarray:
+    """Whole numbers are numbers of copies; of other weights only ratios count: mean 1."""
+    if weight.max() <= _MOST_COPIES and (weight == np.round(weight)).all():
+        return weight
+    weight = weight / weight.max()  # sums of very large ones do not fit
+    return weight / weight.mean()
 
 
 def _piece(rows: _Rows, seed: int) -> tuple[np.ndarray, np.ndarray | None]:

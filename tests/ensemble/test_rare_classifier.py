@@ -1,0 +1,342 @@
+"""RareClassifier as people use it: any table, hard tables, weights, seeds, threads, pickles."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from ensemble.quick_members import MeanDifference
+from made_tables import rare_mixture
+from rareclass import RareClassifier
+from rareclass.ensemble.members.forests import ExtraTrees
+from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers, LaplaceOnQuantiles
+from rareclass.errors import InputError
+from rareclass.findings import finding_of
+from rareclass.metrics import average_precision
+from rareclass.rows import from_arrays, from_parquet
+
+N = 120
+SPLITS = [(np.flatnonzero(np.arange(N) % 3 != k), np.arange(k, N, 3)) for k in range(3)]
+KERNEL = GaussianOnNumbers(lams=(2.0**-4,))
+TREES = ExtraTrees(trees=10)
+
+
+def messy(n=N, seed=0):
+    """Numbers with gaps, words, a date; the rare rows differ in the first three."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 5 == 0
+    frame = pd.DataFrame(
+        {
+            "amount": np.exp(rng.normal(size=n) + 1.5 * y),
+            "age": rng.normal(50, 10, n).round(),
+            "kind": np.where(y & (rng.random(n) < 0.6), "c", rng.choice(list("ab"), n)),
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 400, n), unit="D"),
+        }
+    )
+    frame.loc[::9, "age"] = np.nan
+    return frame, np.where(y, "fraud", "fine")
+
+
+X, Y = messy()
+
+
+def quick(members=None, **more):
+    members = [MeanDifference()] if members is None else members
+    return RareClassifier(members=members, **{"cv": SPLITS, "n_jobs": 1} | more)
+
+
+def test_what_is_learned_is_told():
+    model = quick([MeanDifference(), KERNEL, TREES]).fit(X, Y)
+    assert model.classes_.tolist() == ["fine", "fraud"]
+    assert model.pos_label_ == "fraud"
+    assert model.feature_names_in_.tolist() == list(X.columns)
+    assert model.n_features_in_ == 4
+    kinds = {each["name"]: each["kind"] for each in model.columns_}
+    assert kinds == {"amount": "number", "age": "number", "kind": "category", "day": "date"}
+    scores = model.score_samples(X)
+    assert average_precision(Y == "fraud", scores) > 0.5
+    np.testing.assert_array_equal(model.predict(X) == "fraud", scores > model.offset_)
+    assert sum(member.weight for member in model.members_) == pytest.approx(1.0)
+    assert set(model.views_) == {member.view for member in model.members_}
+    board = pd.DataFrame(model.leaderboard_)
+    assert set(board["member"]) == {"mean difference", "smooth kernel on numbers", "extra trees"}
+    assert board["objective"].is_monotonic_decreasing
+    assert (board["average_precision_low"] <= board["average_precision"]).all()
+    assert (board["average_precision"] <= board["average_precision_high"]).all()
+    assert (board["objective"] == board["average_precision"]).all()
+    assert board["weight"].sum() == pytest.approx(1.0)
+    assert (board["seconds"] > 0.0).all()
+    assert model.held_out_score_ > 0.3
+
+
+def test_scores_are_the_logarithm_of_the_share_of_the_majority_that_scores_as_high():
+    rng = np.random.default_rng(0)
+    n = 4000
+    y = np.arange(n) % 20 == 0
+    table = rng.normal(size=(n, 3)) + y[:, None]
+    model = quick([MeanDifference()], cv=3).fit(table, y)
+    new = rng.normal(size=(20_000, 3))
+    scores = model.score_samples(new)
+    for decades in (0.3, 1.0, 2.0):
+        assert (scores >= decades).mean() == pytest.approx(10.0**-decades, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pl.from_pandas, lambda frame: pa.Table.from_pandas(frame, preserve_index=False)],
+    ids=["polars", "pyarrow"],
+)
+def test_tables_of_all_kinds_are_the_same(kind):
+    expected = quick().fit(X, Y)
+    model = quick().fit(kind(X), Y)
+    np.testing.assert_allclose(model.score_samples(X), expected.score_samples(kind(X)), rtol=1e-12)
+    assert model.feature_names_in_.tolist() == list(X.columns)
+    objects = quick().fit(X.assign(day=X["day"].astype(str)).to_numpy(dtype=object), Y)
+    assert not hasattr(objects, "feature_names_in_")
+    as_objects = X.assign(day=X["day"].astype(str)).to_numpy(dtype=object)
+    np.testing.assert_allclose(objects.score_samples(as_objects), model.score_samples(X))
+
+
+def test_columns_are_found_by_name_in_any_order_and_missing_ones_told():
+    model = quick().fit(X, Y)
+    shuffled = X[["day", "kind", "age", "amount"]].assign(more=1)
+    np.testing.assert_array_equal(model.score_samples(shuffled), model.score_samples(X))
+    with pytest.raises(InputError, match="X lacks 1 column of training: 'age'"):
+        model.score_samples(X.drop(columns="age"))
+    with pytest.raises(InputError, match=r"'age' \(is it 'Age'\?\)"):
+        model.predict(X.rename(columns={"age": "Age"}))
+    with pytest.raises(InputError, match="Column 'amount' holds 'much' at row 3"):
+        model.score_samples(X.assign(amount=X["amount"].astype(object).where(X.index != 3, "much")))
+    assert model.score_samples(X.iloc[:0]).shape == (0,)
+    one = np.concatenate([model.score_samples(X.iloc[[k]]) for k in range(9)])
+    np.testing.assert_allclose(one, model.score_samples(X)[:9], rtol=1e-12)
+
+
+def test_models_are_cloned_and_pickled():
+    model = quick([MeanDifference(), KERNEL, TREES]).fit(X, Y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
+    fresh = clone(model)
+    assert not hasattr(fresh, "members_")
+    np.testing.assert_array_equal(fresh.fit(X, Y).score_samples(X), model.score_samples(X))
+
+
+@pytest.mark.parametrize(
+    ("cv", "kernel"),
+    [(2, KERNEL), (SPLITS, LaplaceOnQuantiles(lams=(0.25,)))],
+    ids=["rounds", "metric"],
+)
+def test_the_same_seed_gives_the_same_model_in_any_number_of_threads(cv, kernel):
+    members = [kernel, ExtraTrees(trees=4)]
+    first = quick(members, cv=cv, random_state=3).fit(X, Y)
+    for n_jobs in (1, 2):
+        again = quick(members, cv=cv, random_state=3, n_jobs=n_jobs).fit(X, Y)
+        np.testing.assert_allclose(again.score_samples(X), first.score_samples(X), rtol=1e-9)
+        assert again.offset_ == pytest.approx(first.offset_)
+    other = quick(members, cv=cv, random_state=4).fit(X, Y)
+    assert not np.allclose(other.score_samples(X), first.score_samples(X))
+
+
+def test_a_weight_is_so_many_copies_and_none_is_absence():
+    members = [MeanDifference(), GaussianOnNumbers(lams=(2.0**-4,), n_majority=N)]
+    weight = np.random.default_rng(0).integers(0, 4, N).astype(float)
+    weight[:12] = 1.0
+    copies = np.repeat(np.arange(N), weight.astype(int))
+    fold = np.arange(N) % 3
+    splits = [
+        (np.flatnonzero(fold[copies] != k), np.flatnonzero(fold[copies] == k)) for k in range(3)
+    ]
+    repeated = quick(members[:1], cv=splits).fit(X.iloc[copies], Y[copies])
+    weighted = quick(members[:1]).fit(X, Y, sample_weight=weight)
+    np.testing.assert_allclose(weighted.score_samples(X), repeated.score_samples(X), atol=1e-9)
+    assert weighted.held_out_score_ == pytest.approx(repeated.held_out_score_)
+    np.testing.assert_allclose(weighted.feature_importances_.shape, (4,))
+    kept = weight > 0
+    splits = [(np.flatnonzero(fold[kept] != k), np.flatnonzero(fold[kept] == k)) for k in range(3)]
+    without = quick(members, cv=splits).fit(X[kept], Y[kept])
+    absent = quick(members).fit(X, Y, sample_weight=kept)
+    np.testing.assert_allclose(absent.score_samples(X), without.score_samples(X), atol=1e-9)
+
+
+def test_only_ratios_count_of_weights_that_are_no_whole_numbers():
+    weight = np.random.default_rng(0).uniform(0.1, 4.0, N)
+    first = quick([MeanDifference(), KERNEL]).fit(X, Y, sample_weight=weight)
+    for scale in (1e-6, 7.3, 1e160):
+        again = quick([MeanDifference(), KERNEL]).fit(X, Y, sample_weight=scale * weight)
+        np.testing.assert_allclose(again.score_samples(X), first.score_samples(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_rare", [1, 2])
+def test_one_or_two_rare_rows(n_rare):
+    y = np.zeros(N, dtype=int)
+    y[5 : 5 * (n_rare + 1) : 5] = 1
+    table = X.assign(amount=np.where(y, 1e3 + X["amount"], X["amount"]))
+    model = quick([MeanDifference(), KERNEL, TREES], cv=5).fit(table, y)
+    assert np.isnan(model.held_out_score_) == (n_rare == 1)
+    scores = model.score_samples(table)
+    assert np.isfinite(scores).all()
+    assert np.median(scores[y == 1]) > np.quantile(scores[y == 0], 0.7)
+    assert {member.weight for member in model.members_} == {1 / 3} or n_rare == 2
+    assert np.isnan(model.leaderboard_["roc_auc"]).all() == (n_rare == 1)
+    assert model.predict(table).sum() <= N // 4
+
+
+def test_hard_tables():
+    constant = pd.DataFrame({"a": np.ones(N), "b": ["x"] * N})
+    with pytest.raises(InputError, match="'a' is always the same; 'b' is always the same"):
+        quick().fit(constant, Y)
+    empty = X.assign(empty=np.nan, blank=None, same=3.0)
+    members = [MeanDifference(), KERNEL, TREES]
+    model = quick(members).fit(empty, Y)
+    assert {each["name"]: each["why"] for each in model.columns_ if each["why"]} == {
+        "empty": "always empty",
+        "blank": "always empty",
+        "same": "always the same",
+    }
+    assert model.n_features_in_ == 7
+    assert (model.feature_importances_[4:] == 0.0).all()
+    np.testing.assert_array_equal(model.score_samples(X), quick(members).fit(X, Y).score_samples(X))
+    # All cells missing at scoring.
+    scores = model.score_samples(X.assign(amount=np.nan, age=np.nan, kind=None, day=pd.NaT))
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"members": "kernel on quantile"}, ValueError, "did you mean 'kernel on quantiles'"),
+        ({"members": "q"}, ValueError, "there are 'auto', 'kernel', 'trees'"),
+        ({"members": []}, ValueError, "is not a name, or a list of at least one"),
+        ({"members": 7}, ValueError, "is not a name, or a list of at least one"),
+        ({"members": ["auto", 3]}, ValueError, "holds 3, which is neither"),
+        ({"objective": "auc"}, ValueError, r"'auc' is not one of \['average_precision'"),
+        ({"random_state": -1}, ValueError, "random_state=-1 must be a whole number or None"),
+        ({"pos_label": "thief"}, ValueError, "pos_label='thief' is not among the labels"),
+        ({"cv": 1}, ValueError, "cv=1 must be at least 2"),
+        ({"compact": -0.1}, ValueError, "compact=-0.1 must be True, False or a loss of at least 0"),
+        ({"compact": "yes"}, ValueError, "compact='yes' must be True, False or a loss"),
+    ],
+)
+def test_parameters_are_checked(given, error, said):
+    with pytest.raises(error, match=said):
+        quick(**given).fit(X, Y)
+
+
+def test_a_member_whose_package_is_not_there_is_told(monkeypatch):
+    monkeypatch.setattr("rareclass.ensemble.members.registry.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="'catboost', which needs the package catboost: pip inst"):
+        quick("catboost").fit(X, Y)
+
+
+def test_a_column_that_gives_the_label_away_is_told():
+    told = X.assign(refund=np.where(Y == "fraud", 1.0, 0.0) + np.arange(N) / 1e4)
+    with pytest.warns(UserWarning, match="column 'refund' alone ranks the rows with an A") as found:
+        model = quick([MeanDifference(), TREES]).fit(told, Y)
+    finding = finding_of(found[0].message)
+    assert finding.kind == "gives the label away"
+    assert finding.values["column"] == "refund"
+    assert finding.values["roc_auc"] > 0.999
+    assert int(np.argmax(model.feature_importances_)) == 4
+    words = X.assign(refund=np.where(Y == "fraud", "yes", "no"))
+    with pytest.warns(UserWarning, match="column 'refund' alone"):
+        quick().fit(words, Y)
+    # Turned round, and cells that are missing in rare rows alone.
+    for column in (-told["refund"], told["refund"].where(Y != "fraud")):
+        with pytest.warns(UserWarning, match="column 'refund' alone"):
+            quick().fit(X.assign(refund=column), Y)
+
+
+def test_compact_keeps_the_best_member_where_little_is_lost():
+    members = [MeanDifference(), KERNEL, TREES]
+    whole = quick(members).fit(X, Y)
+    assert len(whole.members_) > 1
+    one = quick(members, compact=1.0).fit(X, Y)
+    (kept,) = one.members_
+    assert kept.weight == 1.0
+    assert kept.name == whole.leaderboard_["member"][0]
+    # What True allows is a hundredth.
+    for compact in (True, np.True_):
+        model = quick(members, compact=compact).fit(X, Y)
+        best = whole.leaderboard_["objective"][0]
+        assert (len(model.members_) == 1) == (best >= whole.held_out_score_ - 0.01)
+
+
+def test_the_objective_is_what_is_maximised():
+    members = [MeanDifference(), KERNEL]
+    for objective in ("roc_auc", "precision_at_k"):
+        model = quick(members, objective=objective).fit(X, Y)
+        assert 0.0 < model.held_out_score_ <= 1.0
+
+    def of_my_own(y, scores, sample_weight):
+        assert sample_weight is None
+        return float(scores[y].mean() - scores[~y].mean())
+
+    model = quick(members, objective=of_my_own).fit(X, Y)
+    assert (np.diff(model.leaderboard_["objective"]) <= 0.0).all()
+
+
+def test_groups_and_time_make_the_folds():
+    groups = np.arange(N) // 4
+    by_group = quick(cv=3).fit(X, Y, groups=groups)
+    same = quick(cv=GroupKFold(3)).fit(X, Y, groups=groups)
+    assert by_group.score_samples(X).shape == same.score_samples(X).shape
+    by_time = quick(cv=3).fit(X, Y, time=X["day"])
+    assert len(by_time.members_[0].functions) == 1  # one round: these folds alone are right
+    with pytest.raises(InputError, match="groups has the shape"):
+        quick(cv=3).fit(X, Y, groups=groups[:9])
+
+
+def test_rows_of_files_and_arrays(tmp_path):
+    numbers = X[["amount", "age"]].fillna(0.0).assign(label=(Y == "fraud").astype(int))
+    numbers.to_parquet(tmp_path / "rows.parquet")
+    expected = quick().fit(numbers[["amount", "age"]], numbers["label"])
+    model = quick().fit_rows(from_parquet(tmp_path / "rows.parquet", "label"))
+    np.testing.assert_allclose(
+        model.score_samples(numbers[["amount", "age"]].to_numpy()),
+        expected.score_samples(numbers[["amount", "age"]]),
+        rtol=1e-6,
+    )
+    rows = from_arrays(numbers[["amount", "age"]].to_numpy(), numbers["label"].to_numpy())
+    held = quick().fit_rows(rows)
+    np.testing.assert_allclose(
+        held.score_samples(rows), expected.score_samples(numbers[["amount", "age"]])
+    )
+
+
+def test_scikit_learn_s_tools_take_it():
+    model = quick(cv=3)
+    assert cross_val_score(model, X, Y, cv=2, scoring="roc_auc").shape == (2,)
+    search = GridSearchCV(model, {"objective": ["roc_auc", "average_precision"]}, cv=2)
+    assert search.fit(X, Y).best_score_ > 0.5
+    pipeline = make_pipeline(FunctionTransformer(), model).fit(X, Y)
+    np.testing.assert_array_equal(pipeline.predict(X), clone(model).fit(X, Y).predict(X))
+    assert model.fit(X, Y).score(X, Y) > 0.5
+
+
+def test_dates_later_than_those_of_training_count_by_what_recurs():
+    model = quick([MeanDifference(), TREES]).fit(X, Y)
+    later = X.assign(day=X["day"] + pd.Timedelta(days=364 * 2))
+    assert "day" not in model.outside(later)
+    absolute = quick([MeanDifference()], absolute_time=True).fit(X, Y)
+    assert absolute.outside(later)["day"] > N / 2
+
+
+def test_what_is_outside_of_training_is_counted():
+    model = quick().fit(X, Y)
+    assert model.outside(X) == {}
+    new = X.assign(amount=X["amount"] * 1e6, kind=["z"] * 5 + X["kind"].tolist()[5:])
+    assert model.outside(new) == {"amount": N, "kind": 5}
+
+
+def test_simple_tables_of_numbers_are_ranked():
+    table, y = rare_mixture(N, 24)
+    model = quick([KERNEL, TREES]).fit(table, y)
+    assert model.feature_importances_.shape == (4,)
+    assert (model.classes_ == [0, 1]).all()
