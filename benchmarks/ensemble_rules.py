@@ -52,7 +52,7 @@ def measured(name: str, number: int, members: Any) -> dict[str, Any]:
     typed = model._read(frame, y, None, None, None)
     views = TrainingViews(typed.table, typed.is_rare, None, typed.folds[:1])
     race = Race(views, Budget(1e9), CostModel(), 0, 1)
-    race.run([member for member in make_members(members) if _can_see(member, typed.table)])
+    race.run([member for member in make_members(members) if _can_see(member, views)])
     held_out = HeldOut(views.is_rare, None, np.flatnonzero(views.folds[0] >= 0))
     judged = [_judged(each, held_out, average_precision) for each in race.candidates.values()]
     judged = sorted(judged, key=lambda each: -each.merit)

@@ -36,7 +36,7 @@ def main() -> int:
     rows = []
     for name in PORTFOLIOS["auto"]:
         (member,) = make_members([name])
-        if member.view == "indicators":
+        if member.view == "sparse":
             continue
         unit_seconds(member, *SIZES[0])
         cells = [unit_seconds(member, *size) for size in SIZES]

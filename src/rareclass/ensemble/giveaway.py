@@ -17,7 +17,7 @@ def warn_of_giveaways(views: TrainingViews) -> None:
     if views.is_rare.sum() < _FEWEST_RARE:
         return
     X = views.encoded("trees")
-    sources = views.views["trees"].source_column_  # type: ignore[attr-defined]
+    sources = views.views["trees"].source_column_
     rows = _some_rows(views.is_rare)
     y = views.is_rare[rows]
     best: dict[int, float] = {}

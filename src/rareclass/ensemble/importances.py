@@ -39,7 +39,7 @@ def permutation_importances(
     order = rng.permutation(len(rows))
     names = dict.fromkeys(candidate.member.view for candidate, _, _ in members)
     encoded = {name: views.encoded(name)[rows] for name in names}
-    sources = {name: np.asarray(views.views[name].source_column_) for name in names}  # type: ignore[attr-defined]
+    sources = {name: np.asarray(views.views[name].source_column_) for name in names}
 
     def merit_of(X: dict[str, Any]) -> float:
         total = np.zeros(len(rows))

@@ -229,7 +229,6 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         members = make_members(self.members)
         seed, n_jobs = self._seed(), count_threads(self.n_jobs)
         rows = self._read(X, y, sample_weight, groups, time)
-        members = [member for member in members if _can_see(member, rows.table)]
         costs = CostModel()
         with track("RareClassifier", len(members), self.verbose) as advance:
             rows = self._thinned(rows, members, costs, budget, n_jobs)
@@ -239,6 +238,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             def report(name: str) -> None:
                 advance(1, f"{name}, {max(within.left, 0.0):.0f} s left")
 
+            members = [member for member in members if _can_see(member, views)]
             race = Race(views, within, costs, seed, n_jobs, report)
             self._run(race, members, objective)
         combined = self._combined(race, objective)
@@ -458,9 +458,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         return total
 
 
-def _can_see(member: Member, table: TypedTable) -> bool:
-    """Whether a member's view holds anything: indicators are of categories."""
-    return member.view != "indicators"
+def _can_see(member: Member, views: TrainingViews) -> bool:
+    """Whether a member's view holds anything of its own: indicators are of categories."""
+    return member.view != "sparse" or bool(views.statistics.category_names_)
 
 
 def _as_copies(weight: np.ndarray) -> np.ndarray:

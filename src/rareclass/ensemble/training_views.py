@@ -1,31 +1,12 @@
 """A training table in the encodings that members ask for, each made once."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import TypedTable
-from rareclass.encoding.views import DenseView
-
-
-class View(Protocol):
-    """An encoding: see `rareclass.encoding.views`."""
-
-    def fit_transform(self, table: Any, y: Any, weight: Any, fold: Any, statistics: Any) -> Any:
-        """Learn from the rows and return them encoded."""
-        ...
-
-    def transform(self, table: Any) -> Any:
-        """Rows encoded as those of training."""
-        ...
-
-
-def make_view(name: str) -> View:
-    """The encoding that a member calls by this name."""
-    if name == "indicators":
-        raise NotImplementedError
-    return DenseView("raw" if name == "trees" else name)
+from rareclass.encoding.views import VIEWS
 
 
 class TrainingViews:
@@ -46,7 +27,7 @@ class TrainingViews:
     ) -> None:
         self.table, self.is_rare, self.weight, self.folds = table, is_rare, weight, folds
         self.absolute_time = absolute_time
-        self.views: dict[str, View] = {}
+        self.views: dict[str, Any] = {}
         self._statistics: list[tuple[TableStatistics, Any] | None] = [None] * len(folds)
         self._encoded: dict[tuple[str, int], Any] = {}
 
@@ -61,7 +42,7 @@ class TrainingViews:
         if not statistics.category_names_:
             number = 0  # nothing in it depends on the folds
         if (name, number) not in self._encoded:
-            view = make_view(name)
+            view = VIEWS[name]()
             fold = self.folds[number]
             statistics, table = self._statistics_of(number)
             rows = view.fit_transform(table, self.is_rare, self.weight, fold, statistics)
