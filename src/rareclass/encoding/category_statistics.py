@@ -183,6 +183,23 @@ class CategoryStatistics(BaseEstimator):
         """log(1 + rows of training with the row's level): (n_rows,)."""
         return self.log_count_[codes]
 
+    @staticmethod
+    def log_counts_out_of_fold(codes: Codes, weight: Floats, fold: Codes) -> Floats:
+        """log(1 + rows of the other folds with the row's level), at the size of all folds.
+
+        A row's own weight is not in it: where the majority was thinned, the weight of a level of
+        one row would tell its label.
+        """
+        n_levels = int(codes.max(initial=0)) + 1
+        others = counts_of_other_folds(
+            codes, n_levels, np.zeros(len(codes), np.bool_), weight, fold
+        )
+        numbers, place = np.unique(fold, return_inverse=True)
+        of_fold = np.bincount(place, weight, len(numbers))
+        left = of_fold.sum() - of_fold[place]
+        scale = np.divide(of_fold.sum(), left, out=np.ones(len(left)), where=left > 0)
+        return np.log1p(others.rows * scale)
+
     def _log_odds(self, counts: LevelCounts, share: float | Floats) -> Floats:
         return smoothed_log_odds(counts, share, self.smoothing_) + (
             logit(share) - logit(self.prior_)

@@ -104,7 +104,8 @@ class TableStatistics(BaseEstimator):
         self._fit_numbers(table, used)
         levels, log_odds, pairs = self._fit_categories(table, y, shares, np.asarray(fold))
         self._fit_texts(table, shares)
-        return self._encoded(table, levels, log_odds, pairs)
+        counts = self._counts_out_of_fold(levels, shares, np.asarray(fold))
+        return self._encoded(table, levels, log_odds, pairs, counts)
 
     def encode(self, table: TypedTable) -> EncodedTable:
         """Encode rows with what all rows of training say."""
@@ -112,7 +113,7 @@ class TableStatistics(BaseEstimator):
         of_levels = zip(self.statistics_, levels, strict=True)
         log_odds = side_by_side([known.transform(each) for known, each in of_levels], table.n_rows)
         pairs = [known.transform(*both) for known, both in self._each_pair(levels, log_odds)]
-        return self._encoded(table, levels, log_odds, pairs)
+        return self._encoded(table, levels, log_odds, pairs, self._log_counts(levels, table.n_rows))
 
     def encode_out_of_fold(
         self,
@@ -139,7 +140,8 @@ class TableStatistics(BaseEstimator):
             known.out_of_fold(*both, y, shares, fold)
             for known, both in self._each_pair(levels, log_odds)
         ]
-        return self._encoded(table, levels, log_odds, pairs)
+        counts = self._counts_out_of_fold(levels, shares, fold)
+        return self._encoded(table, levels, log_odds, pairs, counts)
 
     def outside(self, table: TypedTable | EncodedTable) -> dict[str, int]:
         """Cells of each column that are beyond the numbers of training, or words it did not have.
@@ -241,7 +243,12 @@ class TableStatistics(BaseEstimator):
             yield known, ((levels[i], levels[j]), (log_odds[:, i], log_odds[:, j]))
 
     def _encoded(
-        self, table: TypedTable, levels: list[Codes], log_odds: Floats, pairs: list[Floats]
+        self,
+        table: TypedTable,
+        levels: list[Codes],
+        log_odds: Floats,
+        pairs: list[Floats],
+        log_counts: Floats,
     ) -> EncodedTable:
         numbers, cycles = self._numbers(table)
         return EncodedTable(
@@ -250,7 +257,7 @@ class TableStatistics(BaseEstimator):
             cycles,
             levels,
             log_odds,
-            self._log_counts(levels, table.n_rows),
+            log_counts,
             side_by_side(pairs, table.n_rows),
             self._texts(table),
         )
@@ -261,6 +268,10 @@ class TableStatistics(BaseEstimator):
             for statistics, each in zip(self.statistics_, levels, strict=True)
         ]
         return side_by_side(counts, n_rows)
+
+    def _counts_out_of_fold(self, levels: Sequence[Codes], weight: Floats, fold: Any) -> Floats:
+        counts = [CategoryStatistics.log_counts_out_of_fold(each, weight, fold) for each in levels]
+        return side_by_side(counts, len(fold))
 
     def _fit_texts(self, table: TypedTable, weight: Floats) -> None:
         sources = table.of_kind("text")

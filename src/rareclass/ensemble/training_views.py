@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
 from rareclass.encoding.typed_table import TypedTable
 from rareclass.encoding.views import VIEWS
 
@@ -26,41 +26,43 @@ class TrainingViews:
         absolute_time: bool = False,
     ) -> None:
         self.table, self.is_rare, self.weight, self.folds = table, is_rare, weight, folds
-        self.absolute_time = absolute_time
         self.views: dict[str, Any] = {}
-        self._statistics: list[tuple[TableStatistics, Any] | None] = [None] * len(folds)
+        self._statistics = TableStatistics(absolute_time)
+        self._tables: dict[int, EncodedTable] = {}
         self._encoded: dict[tuple[str, int], Any] = {}
+
+    def encoded(self, name: str, number: int = 0) -> Any:
+        """The training rows for a view, out of the folds of a round."""
+        if number and not self.statistics.category_names_:
+            number = 0  # nothing in it depends on the folds
+        if (name, number) not in self._encoded:
+            self._encoded[name, number] = self._encode(name, number)
+        return self._encoded[name, number]
+
+    def _encode(self, name: str, number: int) -> Any:
+        statistics = self.statistics
+        if name not in self.views:
+            self.views[name] = VIEWS[name]()
+            first = self.views[name].fit_transform(
+                self._rows_of(0), self.is_rare, self.weight, self.folds[0], statistics
+            )
+            self._encoded[name, 0] = first
+        if number == 0:
+            return self._encoded[name, 0]
+        return self.views[name].transform(self._rows_of(number))
 
     @property
     def statistics(self) -> TableStatistics:
         """What all views know of the table."""
-        return self._statistics_of(0)[0]
+        self._rows_of(0)
+        return self._statistics
 
-    def encoded(self, name: str, number: int = 0) -> Any:
-        """The training rows for a view, out of the folds of a round."""
-        statistics, table = self._statistics_of(number)
-        if not statistics.category_names_:
-            number = 0  # nothing in it depends on the folds
-        if (name, number) not in self._encoded:
-            view = VIEWS[name]()
+    def _rows_of(self, number: int) -> EncodedTable:
+        """The training rows as the statistics encode them, out of the folds of a round."""
+        if number not in self._tables:
             fold = self.folds[number]
-            statistics, table = self._statistics_of(number)
-            rows = view.fit_transform(table, self.is_rare, self.weight, fold, statistics)
-            self._encoded[name, number] = rows
-            if number == 0:
-                self.views[name] = view
-        return self._encoded[name, number]
-
-    def forget(self, number: int) -> None:
-        """Let go of the encoded rows of a round."""
-        for key in [key for key in self._encoded if key[1] == number]:
-            del self._encoded[key]
-
-    def _statistics_of(self, number: int) -> tuple[TableStatistics, Any]:
-        known = self._statistics[number]
-        if known is None:
-            statistics = TableStatistics(self.absolute_time)
-            fold = self.folds[number]
-            rows = statistics.fit_encode(self.table, self.is_rare, self.weight, fold)
-            known = self._statistics[number] = statistics, rows
-        return known
+            encode = (
+                self._statistics.fit_encode if number == 0 else self._statistics.encode_out_of_fold
+            )
+            self._tables[number] = encode(self.table, self.is_rare, self.weight, fold)
+        return self._tables[number]
