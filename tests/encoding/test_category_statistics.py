@@ -99,7 +99,7 @@ def test_a_level_met_once_says_nothing_of_its_own_row():
 
 
 def test_counts_out_of_fold_do_not_know_the_row_itself():
-    """Against a loop; the weight of a level's only row, which thinning sets by label, is not told."""
+    """Against a loop; the weight of a level's only row, which thinning may set, is not told."""
     codes, fold = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 1, 1, 0, 0, 1])
     weight = np.array([1.0, 2.0, 2.0, 7.0, 1.0, 1.0])
     found = CategoryStatistics.log_counts_out_of_fold(codes, weight, fold)
