@@ -4,7 +4,9 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from rareclass import RACH, RACHCV, OrdinalRankRC, OrdinalRankRCCV, RankRC
+from rareclass import RACH, RACHCV, OrdinalRankRC, OrdinalRankRCCV, RankRC, RareClassifier
+from rareclass.ensemble.members.forests import ExtraTrees
+from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers
 from rareclass.online import OnlineRanker
 
 REPEATED_DRAW = "landmarks drawn by number: among repeated rows the draw is another one"
@@ -19,6 +21,9 @@ COPIES_IN_TURN = (
     "each copy of a row moves w in turn, and random orders differ with the number of rows"
 )
 TWO_WEIGHTS = "class_weight is None or 'balanced'; sample_weight takes any"
+IN_WORDS_OF_TABLES = "tables have columns, not features: errors of them name those, and the remedy"
+ROWS_BY_NUMBER = "landmarks and bootstraps are drawn by number, as are splits: copies draw others"
+DRAWN_BY_NUMBER = [GaussianOnNumbers(lams=(2.0**-4,)), ExtraTrees(trees=5)]
 
 COPIES = (
     "check_sample_weight_equivalence_on_dense_data",
@@ -33,6 +38,13 @@ TABLE: list[tuple[type, dict[str, Any], tuple[str, ...], str]] = [
     (OrdinalRankRCCV, {}, ("check_classifiers_train",), ONE_RANK),
     (RACH, {"kernel": "gaussian"}, ("check_classifiers_one_label",), FAR_AWAY),
     (RACHCV, {}, ("check_classifiers_classes",), MINUS_ONE),
+    (
+        RareClassifier,
+        {},
+        ("check_n_features_in_after_fitting", "check_estimators_empty_data_messages"),
+        IN_WORDS_OF_TABLES,
+    ),
+    (RareClassifier, {"members": DRAWN_BY_NUMBER}, COPIES, ROWS_BY_NUMBER),
     (OnlineRanker, {}, COPIES, COPIES_IN_TURN),
     (OnlineRanker, {}, ("check_class_weight_classifiers",), TWO_WEIGHTS),
 ]

@@ -3,6 +3,7 @@
 `tests/test_registered.py` fails where the package has a name that is missing here.
 """
 
+from expected_failures import DRAWN_BY_NUMBER
 from rareclass import (
     MIBC,
     MIBCCV,
@@ -13,8 +14,10 @@ from rareclass import (
     RankRC,
     RankRCCV,
     RankSVM,
+    RareClassifier,
     StochasticRankRC,
 )
+from rareclass.ensemble.members.logistic import LogisticOnQuantiles
 from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp
 
 ONLINE = {
@@ -47,6 +50,7 @@ ESTIMATORS = [
     RACH(tol=1e-10),
     RACH(kernel="gaussian", tol=1e-10),
     RACHCV(C1s=[3.0], cv=2, tol=1e-10),
+    RareClassifier(members=[LogisticOnQuantiles(strengths=(0.1,))], cv=2),
     *(ONLINE[name] for name in ("cbr", "cbr diagonal", "oam", "opauc", "opauc low rank")),
     *(ONLINE[name] for name in ("adaoam", "uniexp")),
 ]
@@ -60,5 +64,6 @@ MORE_ESTIMATORS = [
     MIBC(ridge=0.1, C=100.0),
     MIBCCV(Cs=[0.1, 1.0], ridges=["auto", 0.1], covariance="diagonal", cv=3, tol=1e-10),
     RACHCV(kernel="gaussian", C1s=[3.0], widths=[1.0], margins=[0.5], cv=2, tol=1e-10),
+    RareClassifier(members=DRAWN_BY_NUMBER, cv=2),
     *(ONLINE[name] for name in ("cbr reservoir", "cbr balanced", "oam gradient")),
 ]

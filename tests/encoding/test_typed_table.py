@@ -190,6 +190,7 @@ NO_TABLES = [
     (np.eye(2) * 1j, "Complex data not supported"),
     (pd.DataFrame([[1, 2]], columns=["a", "a"]), "two columns named 'a'"),
     (pa.table([[1], [2]], names=["a", "a"]), "two columns named 'a'"),
+    (np.ones((1, 2)), r"X has one row \(n_samples=1\)"),
     (np.ones((3, 2)), "no column to learn from: 'x0' is always the same; 'x1'"),
     (np.array([[1.0], [-np.inf]]), "'x0' holds -inf at row 1"),
     (np.array([[(1, 2)], [3]], dtype=object), "'x0' holds cells of type lists"),

@@ -305,6 +305,12 @@ def test_rows_of_files_and_arrays(tmp_path):
     )
     rows = from_arrays(numbers[["amount", "age"]].to_numpy(), numbers["label"].to_numpy())
     held = quick().fit_rows(rows)
+    named = quick().fit_rows(from_arrays(numbers[["amount", "age"]], numbers["label"]))
+    assert named.feature_names_in_.tolist() == ["amount", "age"]
+    np.testing.assert_array_equal(named.score_samples(rows), held.score_samples(rows))
+    np.testing.assert_array_equal(
+        named.score_samples(X[["age", "amount"]].fillna(0.0)), held.score_samples(rows)
+    )
     np.testing.assert_allclose(
         held.score_samples(rows), expected.score_samples(numbers[["amount", "age"]])
     )

@@ -185,6 +185,8 @@ def read_table(X: Any, like: Sequence[RememberedColumn] | None = None) -> TypedT
         remembered.append({"name": name, "kind": kind, "why": why})
         if not why:
             columns.append(TypedColumn(name, _kind_of(raw), raw.values, raw.levels))
+    if not columns and n_rows == 1:
+        raise InputError("X has one row (n_samples=1).", "Give rows of two classes.")
     if not columns:
         whys = "; ".join(f"{each['name']!r} is {each['why']}" for each in remembered[:6])
         raise InputError(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -321,10 +322,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         return _Rows(table, is_rare, weight, folds)
 
     def _typed(self, X: Any, reset: bool = False) -> TypedTable:
-        if isinstance(X, LabelledRows):
-            X = X.source
-        if isinstance(X, RowSource):
-            X = X.take(slice(None))
+        X = _in_memory(X)
         if not reset:
             return read_table(X, self.columns_)
         table = read_table(X)
@@ -461,6 +459,16 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 def _can_see(member: Member, views: TrainingViews) -> bool:
     """Whether a member's view holds anything of its own: indicators are of categories."""
     return member.view != "sparse" or bool(views.statistics.category_names_)
+
+
+def _in_memory(X: Any) -> Any:
+    """Rows of a file with the names of their columns; anything else as it is."""
+    names = X.feature_names if isinstance(X, LabelledRows) else None
+    source = X.source if isinstance(X, LabelledRows) else X
+    if not isinstance(source, RowSource):
+        return X
+    rows = source.take(slice(None))
+    return rows if names is None else pa.table(dict(zip(names, rows.T, strict=True)))
 
 
 def _as_copies(weight: np.ndarray) -> np.ndarray:
