@@ -21,10 +21,10 @@ COLUMN = st.lists(
 )
 
 
-def standardised(values):
-    """Mean 0 and variance 1 of what is not missing."""
-    mean, deviation = np.nanmean(values), np.nanstd(values)
-    return (values - mean) / deviation
+def standardised(values, farthest=np.inf):
+    """Mean 0 and variance 1 of what is not missing, or less where that is too far."""
+    centred = values - np.nanmean(values)
+    return centred / max(np.nanstd(values), np.nanmax(np.abs(centred)) / farthest)
 
 
 def oracle(how, x):
@@ -35,13 +35,13 @@ def oracle(how, x):
     if how == "quantiles":
         ranks = np.full(len(x), np.nan)
         ranks[~np.isnan(x)] = (rankdata(given_cells) - 0.5) / len(given_cells)
-        return standardised(norm.ppf(0.005 + 0.99 * ranks))
+        return standardised(norm.ppf(0.005 + 0.99 * ranks), 5)
     median = np.median(given_cells)
     low, high = np.quantile(given_cells, [0.25, 0.75], method="averaged_inverted_cdf")
     apart = np.abs(given_cells - median)
     spread = (high - low) / (norm.ppf(0.75) - norm.ppf(0.25))
     spread = spread or np.quantile(apart[apart > 0], 0.5, method="averaged_inverted_cdf")
-    return standardised(np.arcsinh((x - median) / spread))
+    return standardised(np.arcsinh((x - median) / spread), 5)
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -95,6 +95,15 @@ def test_many_values_keep_their_order_and_come_near_to_normal():
     assert np.isclose(z.mean(), 0, atol=1e-12)
     assert np.isclose(z.std(), 1)
     np.testing.assert_array_equal(bounded.fit_transform(x[:, None])[:, 0], z)
+
+
+@pytest.mark.parametrize("how", ["quantiles", "asinh"])
+def test_a_value_that_few_rows_have_is_not_far_from_all_others(how):
+    x = (np.arange(1000) % 500 == 0).astype(float)
+    z = BoundedNumbers(how).fit_transform(x[:, None])[:, 0]
+    assert z.max() == pytest.approx(5)
+    assert z.mean() == pytest.approx(0)
+    np.testing.assert_allclose(z, oracle(how, x))
 
 
 def test_every_cell_of_the_grid_is_searched_right():

@@ -45,12 +45,13 @@ def test_what_could_be_codes():
 
 
 def test_levels_of_values_known_missing_and_unseen():
-    known = KnownCodes().fit(np.array([5.0, np.nan, 2.0, 5.0]), np.arange(4) == 0, np.ones(4))
+    codes = np.array([5.0, np.nan, 2.0, 5.0, *range(10, 20)])
+    known = KnownCodes().fit(codes, np.arange(14) == 0, np.ones(14))
     levels = known.levels(np.array([2.0, 5.0, np.nan, 3.0, -7.0, 1e300]))
-    assert levels[:3].tolist() == [0, 1, 2]
+    assert levels[:3].tolist() == [0, 1, 12]
     assert (levels[3:] > known.n_known).all()
     assert levels[4] < levels[5] < known.n_levels  # in the bins of the lowest and the highest
-    assert [known.name(level) for level in (0, 2, 3)] == ["2", "missing", "unseen"]
+    assert [known.name(level) for level in (0, 12, 13)] == ["2", "missing", "unseen"]
     assert known.groups[levels[4]] == known.groups[0]
     assert KnownCodes().fit(np.array([np.nan]), np.array([True]), np.ones(1)).levels(
         np.array([1.0, np.nan])

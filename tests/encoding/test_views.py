@@ -186,7 +186,7 @@ def paired():
     n = 4000
     codes = pd.DataFrame({name: rng.integers(0, 30, n) for name in "abc"})
     effect = rng.normal(size=(30, 30)) * 2
-    own = rng.normal(size=30) * 1.5
+    own = 1.5 * (-1.0) ** np.arange(30)
     odds = effect[codes["a"] // 3, codes["b"] // 3] + own[codes["c"]] - 2
     y = rng.random(n) < 1 / (1 + np.exp(-odds))
     table, fold = read_table(codes), rng.integers(0, 5, n)
@@ -202,6 +202,11 @@ def test_codes_and_pairs_that_tell_something_are_features(paired):
     assert known["a & b: log-odds"] == 1
     assert known["c: log-odds"] == known["a"] == -1
     assert view.transform(table).shape == X.shape
+    bounded = DenseView("asinh")
+    bounded.fit_transform(encoded, y, statistics=statistics)
+    # As a number such a code says nothing.
+    assert "c" not in bounded.feature_names_
+    assert "c: log-odds" in bounded.feature_names_
 
 
 def test_other_folds_of_the_same_rows_have_the_same_features(paired):

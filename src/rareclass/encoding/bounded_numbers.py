@@ -19,6 +19,8 @@ MOST_KNOTS = 512
 _RANK_MARGIN = 0.005
 _IQR_OF_NORMAL = 1.3489795003921634
 _BLOCK_ROWS = 4096
+# Deviations: a number of which few rows have another value does not outweigh all others.
+_FARTHEST = 5.0
 
 Floats = NDArray[np.float64]
 
@@ -144,7 +146,7 @@ def _quantile_of_normal(ranks: Floats) -> Floats:
 class BoundedNumbers(BaseEstimator):
     """Brings numbers to mean 0 and variance 1, in one of three ways, and bounds them.
 
-    A column x of training becomes, then standardised on the rows that are not missing:
+    A column x of training becomes this, then standardised on the rows that are not missing:
 
     - "quantiles": the normal quantile of its rank, from -2.58 to 2.58, linear between at most 512
       values; equal numbers share the middle one of their ranks;
@@ -152,6 +154,9 @@ class BoundedNumbers(BaseEstimator):
       logarithmic beyond; the spread is the interquartile range in a normal's deviations or,
       where that is 0, the median of the distances from the median that are not 0;
     - "clipped": x.
+
+    Where a quantile or asinh would then lie farther than 5 from 0, as in a column that nearly
+    always has the same value, the column is shrunk so that it lies at 5.
 
     A number beyond those of training becomes exactly what the nearest of training is. NaN stays
     NaN. A column that is always the same, or always missing, becomes 0.
@@ -237,9 +242,12 @@ class BoundedNumbers(BaseEstimator):
 
     def _standardise(self, bounded: Floats, weight: Floats | None) -> None:
         """Find mean and deviation of the bounded rows, and bring the rows to 0 and 1."""
-        self.mean_, deviation = _moments(bounded, weight)
+        mean, deviation = _moments(bounded, weight)
+        if self.how != "clipped":
+            ends = self.transform(np.stack([self.low_, self.high_])) - mean
+            deviation = np.maximum(deviation, np.abs(ends).max(axis=0) / _FARTHEST)
         constant = (self.low_ == self.high_) | (deviation <= 0)
-        self.scale_ = np.where(constant, 1.0, deviation)
+        self.mean_, self.scale_ = mean, np.where(constant, 1.0, deviation)
         bounded -= self.mean_
         bounded /= self.scale_
 

@@ -15,13 +15,15 @@ Codes = NDArray[np.integer]
 FEWEST_CODES = 20
 # Of codes that are met fewer times than this on average, too little is known.
 ROWS_A_CODE = 3
-_BINS = 32
+_MOST_BINS = 32
+# Bins are to be wider than a code, or they say as much as codes do.
+_CODES_A_BIN = 4
 _STANDARD_ERRORS = 2.0
 _LEAST_GAIN = 0.005
 
 
 class KnownCodes(BaseEstimator):
-    """The whole numbers of a column in increasing order, in 32 bins of about equal weight.
+    """The whole numbers of a column in increasing order, in up to 32 bins of about equal weight.
 
     Rare rows and others weigh as much together when bins are laid: rare rows often lie where few
     others do, and a bin must not hold most of them.
@@ -31,6 +33,8 @@ class KnownCodes(BaseEstimator):
 
     Attributes
     ----------
+    n_bins_ : int
+        32, or a fourth of the number of codes.
     values_ : ndarray of shape (k,)
     bins_ : ndarray of int of shape (k,)
         The bin of each of them.
@@ -40,7 +44,7 @@ class KnownCodes(BaseEstimator):
     >>> import numpy as np
     >>> known = KnownCodes().fit(np.array([7.0, 3.0]), np.array([True, False]), np.ones(2))
     >>> known.levels(np.array([7.0, 5.0, np.nan])).tolist(), known.bins_.tolist(), known.name(1)
-    ([1, 27, 2], [8, 24], '7')
+    ([1, 3, 2], [0, 0], '7')
     """
 
     def fit(self, values: Floats, y: NDArray[np.bool_], weight: Floats) -> "KnownCodes":
@@ -51,7 +55,8 @@ class KnownCodes(BaseEstimator):
         evened = weight[present] * np.where(y[present], 1.0 / share, 1.0 / (1.0 - share))
         weights = np.bincount(position, evened, len(self.values_))
         ranks = (np.cumsum(weights) - weights / 2) / max(weights.sum(), 1e-300)
-        self.bins_ = np.minimum(_BINS * ranks, _BINS - 1).astype(np.int32)
+        self.n_bins_ = max(1, min(_MOST_BINS, self.n_known // _CODES_A_BIN))
+        self.bins_ = np.minimum(self.n_bins_ * ranks, self.n_bins_ - 1).astype(np.int32)
         return self
 
     @property
@@ -62,12 +67,13 @@ class KnownCodes(BaseEstimator):
     @property
     def n_levels(self) -> int:
         """How many levels."""
-        return self.n_known + 1 + _BINS
+        return self.n_known + 1 + self.n_bins_
 
     @property
     def groups(self) -> NDArray[np.int32]:
         """The bin of each level; missing is a bin of its own."""
-        return np.concatenate([self.bins_, [_BINS], np.arange(_BINS)]).astype(np.int32)
+        every = np.arange(self.n_bins_)
+        return np.concatenate([self.bins_, [self.n_bins_], every]).astype(np.int32)
 
     def name(self, level: int) -> str:
         """The code of a level, or what the level is."""
@@ -86,13 +92,17 @@ class KnownCodes(BaseEstimator):
 
 
 class CodeColumn(NamedTuple):
-    """A column of numbers looked at as codes: `levels` and `log_odds` are those of each row."""
+    """A column of numbers looked at as codes: `levels` and `log_odds` are those of each row.
+
+    `tells_more`: single values say more than where they lie. `has_order`: that says something, too.
+    """
 
     known: KnownCodes
     statistics: CategoryStatistics
     levels: NDArray[np.int32]
     log_odds: Floats
     tells_more: bool
+    has_order: bool
 
 
 def could_be_codes(values: Floats, weight: Floats) -> bool:
@@ -110,20 +120,22 @@ def could_be_codes(values: Floats, weight: Floats) -> bool:
 def as_codes(values: Floats, y: NDArray[np.bool_], weight: Floats, fold: Codes) -> CodeColumn:
     """A column as codes, and whether they tell the rare class better than where they lie.
 
-    The log loss, out of fold, of the rare share of each value is compared with that of each of 32
-    bins; it must be lower by two standard errors of the paired difference, and by half a percent of
-    what the rare share of all rows loses. Time: that of a sort.
+    The log loss, out of fold, of the rare share of each value is compared with that of each bin; it
+    must be lower by two standard errors of the paired difference, and by half a percent of what the
+    rare share of all rows loses. Time: that of a sort.
     """
     known = KnownCodes().fit(values, y, weight)
     levels, groups = known.levels(values), known.groups
     statistics, of_bins = CategoryStatistics(), CategoryStatistics()
     log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, fold, groups)
-    by_bin = of_bins.fit_transform(groups[levels], _BINS + 1, y, weight, fold)
+    by_bin = of_bins.fit_transform(groups[levels], known.n_bins_ + 1, y, weight, fold)
     prior = logit(statistics.prior_)
-    gain = log_loss(expit(by_bin + prior), y) - log_loss(expit(log_odds + prior), y)
     of_prior = log_loss(np.full(len(y), statistics.prior_), y)
-    tells_more = is_clear_gain(gain, of_prior, weight, _STANDARD_ERRORS, _LEAST_GAIN)
-    return CodeColumn(known, statistics, levels, log_odds, tells_more)
+    binned = log_loss(expit(by_bin + prior), y)
+    gain = binned - log_loss(expit(log_odds + prior), y)
+    clear = (of_prior, weight, _STANDARD_ERRORS, _LEAST_GAIN)
+    tells_more, has_order = is_clear_gain(gain, *clear), is_clear_gain(of_prior - binned, *clear)
+    return CodeColumn(known, statistics, levels, log_odds, tells_more, has_order)
 
 
 def is_clear_gain(

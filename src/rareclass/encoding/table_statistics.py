@@ -76,6 +76,8 @@ class TableStatistics(BaseEstimator):
         The levels of each category.
     level_weights_ : list of ndarray of shape (n_known + 1,)
         Weight of the rows with each level; the last one is that of missing.
+    is_ordered_ : ndarray of bool of shape (n_numbers,)
+        Of each number, whether it is more than a code.
     pairs_ : list of [int, int]
         The categories of each pair.
     """
@@ -218,6 +220,8 @@ class TableStatistics(BaseEstimator):
         self.pair_statistics_ = [pair.statistics for pair in found]
         chosen = [every[k] for k in kept]
         self.n_words_ = len(words)
+        unordered = {each.source for each in chosen[len(words) :] if not each.has_order}
+        self.is_ordered_ = np.array([k not in unordered for k in self.number_sources_], np.bool_)
         self.category_sources_ = [each.source for each in chosen]
         self.category_names_ = [table.columns[k].name for k in self.category_sources_]
         self.known_: list[Any] = [each.known for each in chosen]
@@ -337,6 +341,7 @@ class _Category(NamedTuple):
     levels: Codes
     log_odds: Floats
     tells_more: bool
+    has_order: bool
 
 
 def _words_as_levels(
@@ -350,7 +355,7 @@ def _words_as_levels(
     levels = _levels_of_words(table.columns[source], known)
     statistics = CategoryStatistics()
     log_odds = statistics.fit_transform(levels, known.n_levels, y, weight, fold)
-    return _Category(source, known, statistics, levels, log_odds, True)
+    return _Category(source, known, statistics, levels, log_odds, True, False)
 
 
 def _known_words(column: TypedColumn, weight: Floats) -> KnownWords:

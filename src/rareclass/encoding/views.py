@@ -1,6 +1,6 @@
 """Views of a typed table: the numbers that each kind of member learns from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -43,15 +43,16 @@ class DenseView(BaseEstimator):
     Bounded numbers ("quantiles", "asinh", "clipped"; see `BoundedNumbers`), for distances and
     linear parts: each column counts about as much as one number of variance 1, whose squared
     distance between two rows is 2 on average. A missing number is the median, with a marker where
-    training had missing ones. A category is the indicators of its 20 commonest values, its
-    log-odds, and the log of its count where it has more values. Dates are what recurs in them, a
+    training had missing ones. A category is the indicators of its 20 commonest values; where it has
+    more, also its log-odds and the log of its count. A code is these two only, unless where it
+    lies says something, too. Dates are what recurs in them, a
     text 30 numbers of variance 1/30.
 
     Raw numbers ("raw"), for trees: as they are, within the range of training, NaN where missing.
     Categories are log-odds and the log of the count, or indicators where they have up to 10 values.
 
-    In both, whole numbers that are codes also are categories (log-odds and log count), and pairs of
-    categories that tell more than both alone have log-odds of their own. A number beyond those of
+    In both, whole numbers that are codes are categories (see `as_codes`), and pairs of categories
+    that tell more than both alone have log-odds of their own. A number beyond those of
     training becomes what the nearest of training is.
 
     Parameters
@@ -142,7 +143,9 @@ class DenseView(BaseEstimator):
         ]
         return [
             *(self._indicators(encoded, k, MOST_VALUES_RAW) for k in few),
-            *self._evidence(encoded.log_odds, encoded.log_counts, encoded.pairs, many, pairs),
+            self._of_categories(encoded.log_odds, range(len(encoded.levels)), "log-odds"),
+            self._of_categories(encoded.log_counts, many, "log count"),
+            self._of_pairs(encoded.pairs, pairs),
         ]
 
     def _bounded_numbers(self, encoded: EncodedTable) -> _Block:
@@ -156,56 +159,49 @@ class DenseView(BaseEstimator):
         markers = (missing[:, marked] - share) / deviation
         cycles = np.nan_to_num(self.cycles_.transform(encoded.cycles), copy=False)
         texts = self.texts_.transform(encoded.texts) / np.sqrt(COMPONENTS)
+        shown = np.flatnonzero(known.is_ordered_)
+        numbers = numbers if len(shown) == numbers.shape[1] else numbers[:, shown]
+        names, sources = known.number_names_, known.number_sources_
         return _Block(
             np.hstack([numbers, markers, cycles, texts]),
-            known.number_names_
-            + [f"{known.number_names_[k]} is missing" for k in marked]
+            [names[k] for k in shown]
+            + [f"{names[k]} is missing" for k in marked]
             + known.cycle_names_
             + known.text_names_,
-            known.number_sources_
-            + [known.number_sources_[k] for k in marked]
-            + known.cycle_sources_
-            + known.text_sources_,
+            [sources[k] for k in [*shown, *marked]] + known.cycle_sources_ + known.text_sources_,
         )
 
     def _bounded_categories(self, encoded: EncodedTable) -> list[_Block]:
+        # The indicators of all values say what log-odds would.
+        many = self._with_many_values(MOST_VALUES_BOUNDED)
+        log_odds = self.log_odds_.transform(encoded.log_odds)
+        log_counts = self.log_counts_.transform(encoded.log_counts)
+        pairs = self.pairs_.transform(encoded.pairs)
         return [
             *(self._scaled_indicators(encoded, k) for k in range(self.statistics_.n_words_)),
-            *self._evidence(
-                self.log_odds_.transform(encoded.log_odds),
-                self.log_counts_.transform(encoded.log_counts),
-                self.pairs_.transform(encoded.pairs),
-                self._with_many_values(MOST_VALUES_BOUNDED),
-                list(range(len(self.statistics_.pairs_))),
-            ),
+            self._of_categories(log_odds, many, "log-odds"),
+            self._of_categories(log_counts, many, "log count"),
+            self._of_pairs(pairs, range(pairs.shape[1])),
         ]
 
-    def _evidence(
-        self,
-        log_odds: Floats,
-        log_counts: Floats,
-        pairs: Floats,
-        counted: list[int],
-        paired: list[int],
-    ) -> list[_Block]:
-        """Log-odds of all categories; log counts of those `counted`; log-odds of these pairs."""
+    def _of_categories(self, values: Floats, categories: Sequence[int], what: str) -> _Block:
+        known, chosen = self.statistics_, list(categories)
+        return _Block(
+            values[:, chosen],
+            [f"{known.category_names_[k]}: {what}" for k in chosen],
+            [known.category_sources_[k] for k in chosen],
+        )
+
+    def _of_pairs(self, log_odds: Floats, pairs: Sequence[int]) -> _Block:
         known = self.statistics_
         names, sources = known.category_names_, known.category_sources_
-        chosen = [known.pairs_[k] for k in paired]
-        return [
-            _Block(log_odds, [f"{name}: log-odds" for name in names], sources),
-            _Block(
-                log_counts[:, counted],
-                [f"{names[k]}: log count" for k in counted],
-                [sources[k] for k in counted],
-            ),
-            _Block(
-                pairs[:, paired],
-                [f"{names[i]} & {names[j]}: log-odds" for i, j in chosen],
-                [sources[i] for i, _ in chosen],
-                [sources[j] for _, j in chosen],
-            ),
-        ]
+        chosen = [known.pairs_[k] for k in pairs]
+        return _Block(
+            log_odds[:, list(pairs)],
+            [f"{names[i]} & {names[j]}: log-odds" for i, j in chosen],
+            [sources[i] for i, _ in chosen],
+            [sources[j] for _, j in chosen],
+        )
 
     def _with_many_values(self, most: int) -> list[int]:
         weights = self.statistics_.level_weights_
