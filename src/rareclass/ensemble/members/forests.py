@@ -52,13 +52,14 @@ class ExtraTrees(_Forest):
     """Trees of all rows whose splits are the best of random ones, by scikit-learn."""
 
     features_a_split: float = 0.5  # share of the features that each split may choose from
+    most_features_a_split: int = 24
 
     name: ClassVar[str] = "extra trees"
 
     def cost(self, size: Size) -> float:
         """About the microseconds of one thread: rows above the last rare ones are split on."""
         levels = np.log2(2 + size.n_rare) ** 2
-        tried = self.features_a_split * size.n_features
+        tried = min(self.features_a_split * size.n_features, self.most_features_a_split)
         return self.trees * (960 + size.n_rows * (0.15 + 0.0013 * levels * tried))
 
     def learn(
@@ -67,8 +68,8 @@ class ExtraTrees(_Forest):
         """The mean share as trees; 0 where there is one class."""
         from sklearn.ensemble import ExtraTreesClassifier
 
-        kind = ExtraTreesClassifier
-        return self._learned(kind, self.features_a_split, X, is_rare, weight, seed, n_jobs)
+        share = min(self.features_a_split, self.most_features_a_split / X.shape[1])
+        return self._learned(ExtraTreesClassifier, share, X, is_rare, weight, seed, n_jobs)
 
 
 @dataclass(frozen=True)
