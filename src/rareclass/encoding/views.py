@@ -261,6 +261,6 @@ VIEWS: dict[str, Callable[[], DenseView | SparseView]] = {
     "asinh": lambda: DenseView("asinh"),
     "clipped": lambda: DenseView("clipped"),
     "trees": lambda: DenseView("raw"),
-    "sparse": SparseView,
+    "indicators": SparseView,
 }
 """The views by name, each made anew."""
