@@ -239,7 +239,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             def report(name: str) -> None:
                 advance(1, f"{name}, {max(within.left, 0.0):.0f} s left")
 
-            members = [member for member in members if _can_see(member, views)]
+            members = [member for member in members if _can_see(member, views)] or members
             race = Race(views, within, costs, seed, n_jobs, report)
             self._run(race, members, objective)
         combined = self._combined(race, objective)

@@ -1,9 +1,11 @@
 """Logistic regression as a member: on quantiles, and on indicators of every value."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from rareclass.ensemble.functions.linear_function import LinearFunction
@@ -24,7 +26,7 @@ class LogisticMember:
 
     def cost(self, size: Size) -> float:
         """Products with the rows, a number of times."""
-        return float(size.n_rows) * size.n_features * len(self.strengths)
+        return float(size.n_rows) * (1 + size.n_features) * len(self.strengths)
 
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
         """Every strength on every fold, from the strongest ridge to the weakest."""
@@ -42,10 +44,15 @@ class LogisticMember:
         ]
 
     def _path(self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None) -> list[LinearFunction]:
+        if not X.shape[1]:  # a view may hold nothing of a small table
+            return [LinearFunction(np.zeros(0))] * len(self.strengths)
         model = LogisticRegression(max_iter=self.max_iter, warm_start=True, tol=1e-3)
         path = []
         for C in self.strengths:
-            model.set_params(C=C).fit(X, is_rare, sample_weight=weight)
+            with warnings.catch_warnings():
+                # A path that stopped short is one more to be judged by held-out rows.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.set_params(C=C).fit(X, is_rare, sample_weight=weight)
             path.append(LinearFunction(model.coef_[0].copy(), float(model.intercept_[0])))
         return path
 

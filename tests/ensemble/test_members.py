@@ -1,0 +1,180 @@
+"""Every registered member on hard tables: few rare rows, constants, duplicates, gaps, weights."""
+
+import warnings
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from draws import draws
+from rareclass import RareClassifier
+from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
+from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
+from rareclass.ensemble.objectives import precision_at_rare
+
+# As much of each as takes no time; whoever has no entry is tried as it is.
+QUICK = {
+    "histogram boosting": {"rounds": 4},
+    "extra trees": {"trees": 4},
+    "random forest": {"trees": 4},
+    "balanced forest": {"trees": 4},
+    "lightgbm": {"rounds": 4},
+    "xgboost": {"rounds": 4},
+    "catboost": {"rounds": 4},
+    "kernel on quantiles": {"lams": (0.1,), "n_majority": 20},
+    "kernel on logarithms": {"lams": (0.1, 0.01), "n_majority": 20, "most_rare": 3},
+    "smooth kernel on logarithms": {"lams": (0.1,), "most_majority": 25},
+    "smooth kernel on numbers": {"lams": (0.1,), "n_majority": 5},
+    "logistic regression": {"strengths": (0.1,)},
+    "logistic regression on indicators": {"strengths": (0.1,)},
+}
+BY_NAME = pytest.mark.parametrize(
+    "member",
+    [
+        pytest.param(
+            kind(**QUICK.get(name, {})),
+            id=name,
+            marks=pytest.mark.skipif(
+                kind.package is not None and find_spec(kind.package) is None,
+                reason=f"{kind.package} is not installed",
+            ),
+        )
+        for name, kind in MEMBERS.items()
+    ],
+)
+
+
+@st.composite
+def hard_tables(draw):
+    """A table with columns of every kind, some of them without a use, and its labels."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(12, 60))
+    n_rare = draw(st.integers(1, 4))
+    y = random.permutation(n) < n_rare
+    numbers = random.normal(size=n) + 3.0 * y
+    frame = pd.DataFrame(
+        {
+            "numbers": numbers,
+            "rounded": numbers.round(),
+            "nearly constant": (random.permutation(n) < 1).astype(float),
+            "of the majority": np.where(y, np.nan, random.normal(size=n)),
+            "gaps": np.where(random.random(n) < 0.5, np.nan, random.integers(0, 3, n)),
+            "word": random.choice(["a", "b", None], n),
+            "word of rare rows": np.where(y, "c", random.choice(["a", "b"], n)),
+            "huge": random.choice([1e-30, 1.0, 1e30], n),
+        }
+    )
+    frame.loc[0, "word"], frame.loc[1, "word"] = "a", "b"
+    frame.loc[~y, "word of rare rows"] = np.resize(["a", "b"], (~y).sum())
+    chosen = draw(st.lists(st.sampled_from(list(frame)), min_size=1, unique=True))
+    frame = frame[["numbers", *(name for name in chosen if name != "numbers")]]
+    if draw(st.booleans()):  # each majority row twice
+        copies = np.concatenate([np.arange(n), np.flatnonzero(~y)])
+        frame, y = frame.iloc[copies].reset_index(drop=True), y[copies]
+    weight = 1.0 + random.integers(0, 30, len(y)) if draw(st.booleans()) else None
+    return frame, y, weight
+
+
+@BY_NAME
+@given(table=hard_tables())
+@draws(12)
+def test_hard_tables(member, table):
+    frame, y, weight = table
+    model = RareClassifier(members=[member], cv=2, n_jobs=1)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "column .* alone ranks the rows", UserWarning)
+        model.fit(frame, y, weight)
+    scores = model.score_samples(frame)
+    assert np.isfinite(scores).all()
+    assert np.isnan(model.held_out_score_) == (y.sum() == 1)
+    assert model.predict(frame).shape == y.shape
+    assert model.without_time_ == {}
+    nowhere = frame.assign(**{name: np.nan for name in frame.columns if "word" not in name})
+    assert np.isfinite(model.score_samples(nowhere)).all()
+    for each in model.members_:
+        assert np.isfinite(each.scale.excess)
+        assert each.scale.excess > 0.0
+
+
+def encoded():
+    is_rare = np.arange(80) < 12
+    X = np.random.default_rng(0).normal(size=(80, 3)) + 1.5 * is_rare[:, None]
+    return EncodedFolds(X, is_rare, None, np.arange(80) % 3, seed=0, n_jobs=1)
+
+
+@BY_NAME
+def test_the_contract_of_a_member(member):
+    rows = encoded()
+    X, y = rows.X.copy(), rows.is_rare.copy()
+    found = member.cross_fit(rows)
+    np.testing.assert_array_equal(rows.X, X)  # what others learn from is left alone
+    np.testing.assert_array_equal(rows.is_rare, y)
+    assert len({each.setting for each in found}) == len(found)
+    for each in found:
+        assert np.isfinite(each.held_out).all()
+        assert len(each.functions) == 3
+        if each.setting == "learned metric":
+            continue  # the held-out scores are those of other machines
+        for number, function in enumerate(each.functions):
+            tested = np.equal(rows.fold, number)
+            np.testing.assert_allclose(
+                function.scores(X[tested]), each.held_out[tested], rtol=1e-4, atol=1e-4
+            )
+    # Rows of no fold are learned from and scored by nobody.
+    fold = rows.fold.copy()
+    fold[-5:] = -1
+    for each in member.cross_fit(replace(rows, fold=fold)):
+        assert np.isnan(each.held_out[-5:]).all()
+        assert np.isfinite(each.held_out[:-5]).all()
+    small, large = (member.cost(Size(n, 20, 5)) for n in (1_000, 10_000))
+    assert 0.0 < small < large
+
+
+@BY_NAME
+def test_a_member_ends_where_there_is_no_time(member):
+    def check():
+        raise Stopped
+
+    rows = encoded()
+    with pytest.raises(Stopped):
+        member.cross_fit(replace(rows, check=check))
+
+
+def test_what_no_user_chose_is_no_user_s_to_be_told():
+    rows = encoded()
+    X = np.column_stack([rows.X, rows.X[:, 0], rows.is_rare, 1e3 * rows.X[:, 1]])
+    singular = replace(rows, X=X)
+    for member in (MEMBERS["mibc"](), MEMBERS["logistic regression"](max_iter=1)):
+        for each in member.cross_fit(singular):  # a warning would be an error
+            assert np.isfinite(each.held_out).all()
+
+
+def test_a_view_that_holds_nothing_ranks_nothing():
+    rows = encoded()
+    for each in MEMBERS["logistic regression on indicators"]().cross_fit(
+        replace(rows, X=sparse.csr_matrix((80, 0)))
+    ):
+        np.testing.assert_array_equal(each.held_out, 0.0)
+
+
+def test_portfolios_are_made_of_members():
+    for names in PORTFOLIOS.values():
+        assert set(names) <= set(MEMBERS)
+    assert [each.name for each in make_members("auto")] == list(PORTFOLIOS["auto"])
+    twice = make_members(["trees", "kernel", "extra trees", MEMBERS["mibc"](C=3.0)])
+    assert len({each.name for each in twice}) == len(twice)
+    mine = MEMBERS["mibc"](C=3.0)
+    assert make_members([mine]) == [mine]
+
+
+def test_precision_among_as_many_as_are_rare():
+    y = np.array([1, 0, 1, 0, 0], bool)
+    assert precision_at_rare(y, np.array([5.0, 4.0, 3.0, 2.0, 1.0])) == 0.5
+    # With weights: three copies of the second rare row reach to the third.
+    weight = np.array([1.0, 1.0, 3.0, 1.0, 1.0])
+    assert precision_at_rare(y, np.array([5.0, 4.0, 3.0, 2.0, 1.0]), weight) == 0.75
