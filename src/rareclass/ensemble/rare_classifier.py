@@ -458,7 +458,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
 def _can_see(member: Member, views: TrainingViews) -> bool:
     """Whether a member's view holds anything of its own: indicators are of categories."""
-    return member.view != "sparse" or bool(views.statistics.category_names_)
+    return member.view != "indicators" or bool(views.statistics.category_names_)
 
 
 def _in_memory(X: Any) -> Any:

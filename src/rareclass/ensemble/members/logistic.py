@@ -68,4 +68,4 @@ class LogisticOnIndicators(LogisticMember):
     """Logistic regression on an indicator of every value and of pairs of values."""
 
     name = "logistic regression on indicators"
-    view = "sparse"
+    view = "indicators"
