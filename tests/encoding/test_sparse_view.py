@@ -40,7 +40,8 @@ def test_a_column_for_each_value_and_pair_that_two_rows_have():
     columns = list(zip(words, often, strict=True))
     assert X.shape == (N, sum(column[kept].nunique() for column, kept in columns))
     np.testing.assert_array_equal(np.diff(X.indptr), sum(kept.astype(int) for kept in often))
-    assert set(X.data) == {1.0}
+    assert set(X[:, view.second_column_ < 0].data) == {1.0}
+    assert set(X[:, view.second_column_ >= 0].data) == {0.5}
     n_pairs = (view.second_column_ >= 0).sum()
     assert n_pairs == columns[3][0][columns[3][1]].nunique()
     assert view.source_column_.tolist()[-n_pairs:] == [0] * n_pairs

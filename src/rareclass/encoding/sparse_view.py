@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 FEWEST_ROWS = 2.0
 _BINS = 16
 _MOST_PAIRED = 12
+_PAIR_VALUE = 0.5
 _BUCKETS = 1 << 18
 # Odd multipliers of Knuth's and Steele's hashes: nearby levels land far from each other.
 _FIRST, _SECOND, _PAIR = (
@@ -24,12 +25,13 @@ _FIRST, _SECOND, _PAIR = (
 
 
 class SparseView(BaseEstimator):
-    """A table as a CSR matrix of 0 and 1, for linear models with a penalty.
+    """A table as a CSR matrix of indicators, for linear models with a penalty.
 
     A column stands for each value of a category that at least two rows have, of words and of codes
     alike; for each of 16 bins of a number; and for each pair of values of two categories that at
-    least two rows have, hashed into 262,144 buckets. A value that training did not have is in no
-    column.
+    least two rows have, hashed into 262,144 buckets. Indicators are 1, those of pairs 0.5: a ridge
+    penalty weighs four times on these, which are many and rest on few rows. A value that training
+    did not have is in no column.
 
     Parameters
     ----------
@@ -92,10 +94,10 @@ class SparseView(BaseEstimator):
         joined = np.stack(columns, axis=1) if columns else np.empty((encoded.n_rows, 0), np.int32)
         kept = joined >= 0
         starts = np.append(0, np.cumsum(kept.sum(axis=1)))
-        ones = np.ones(int(starts[-1]))
-        return sparse.csr_matrix(
-            (ones, joined[kept], starts), shape=(encoded.n_rows, self.n_features_)
-        )
+        indices = joined[kept]
+        values = np.where(self.second_column_ < 0, 1.0, _PAIR_VALUE)[indices]
+        shape = (encoded.n_rows, self.n_features_)
+        return sparse.csr_matrix((values, indices, starts), shape=shape)
 
     def _buckets(self, encoded: EncodedTable) -> Iterator[tuple[NDArray[np.integer], int]]:
         """The bucket of each row among so many: of each category, number and pair in turn."""
