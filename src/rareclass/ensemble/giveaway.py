@@ -23,8 +23,8 @@ def warn_of_giveaways(views: TrainingViews) -> None:
     best: dict[int, float] = {}
     for feature, source in enumerate(sources):
         values = X[rows, feature]
-        lowest = np.nanmin(values, initial=np.inf)
-        filled = np.where(np.isnan(values), lowest - 1.0 if np.isfinite(lowest) else 0.0, values)
+        below = np.nextafter(np.nanmin(values, initial=np.finfo(np.float64).max), -np.inf)
+        filled = np.where(np.isnan(values), below, values)
         auc = roc_auc(y, filled)
         best[source] = max(best.get(source, 0.0), auc, 1.0 - auc)
     for source, auc in best.items():

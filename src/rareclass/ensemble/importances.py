@@ -39,7 +39,10 @@ def permutation_importances(
     order = rng.permutation(len(rows))
     names = dict.fromkeys(candidate.member.view for candidate, _, _ in members)
     encoded = {name: views.encoded(name)[rows] for name in names}
-    sources = {name: np.asarray(views.views[name].source_column_) for name in names}
+    sources = {
+        name: np.stack([views.views[name].source_column_, views.views[name].second_column_])
+        for name in names
+    }
 
     def merit_of(X: dict[str, Any]) -> float:
         total = np.zeros(len(rows))
@@ -55,7 +58,8 @@ def permutation_importances(
         if not has_time():
             break
         shuffled = {
-            name: _shuffled(X, sources[name] == column, order) for name, X in encoded.items()
+            name: _shuffled(X, (sources[name] == column).any(axis=0), order)
+            for name, X in encoded.items()
         }
         losses[column] = whole - merit_of(shuffled)
     return losses

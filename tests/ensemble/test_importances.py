@@ -1,0 +1,170 @@
+"""What columns are worth, and which give the label away: by held-out rows, in any view."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from ensemble.quick_members import MeanDifference
+from made_tables import rare_mixture
+from rareclass import RareClassifier
+from rareclass.encoding.typed_table import read_table
+from rareclass.ensemble.combined import HeldOut, combine
+from rareclass.ensemble.giveaway import warn_of_giveaways
+from rareclass.ensemble.importances import _shuffled, permutation_importances
+from rareclass.ensemble.leaderboard import leaderboard
+from rareclass.ensemble.members.logistic import LogisticOnIndicators
+from rareclass.ensemble.race import Candidate
+from rareclass.ensemble.training_views import TrainingViews
+from rareclass.findings import finding_of
+from rareclass.metrics import average_precision, average_precision_interval, roc_auc
+
+N = 300
+RNG = np.random.default_rng(0)
+Y = np.arange(N) % 6 == 0
+SPLITS = [(np.flatnonzero(np.arange(N) % 5 != k), np.arange(k, N, 5)) for k in range(5)]
+FRAME = pd.DataFrame(
+    {
+        "noise": RNG.normal(size=N),
+        "decides": RNG.normal(size=N) + 3.0 * Y,
+        "word": np.where(RNG.random(N) < 0.8, np.where(Y, "x", "y"), RNG.choice(["x", "y"], N)),
+        "same": 1.0,
+        "of the day": RNG.choice(list("pqrs"), N),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [[MeanDifference()], [LogisticOnIndicators(strengths=(1.0,))]],
+    ids=["dense", "sparse"],
+)
+def test_the_column_that_decides_is_worth_most_and_noise_nothing(members):
+    model = RareClassifier(members=members, cv=SPLITS, n_jobs=1).fit(FRAME, Y)
+    noise, decides, word, same, day = model.feature_importances_
+    assert decides > 0.1
+    assert word > 0.05
+    assert same == 0.0
+    assert max(abs(noise), abs(day)) < 0.05
+    again = RareClassifier(members=members, cv=SPLITS, n_jobs=1).fit(FRAME, Y)
+    np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
+
+
+def test_shuffled_features_are_those_of_other_rows():
+    X = RNG.normal(size=(9, 4)) * (RNG.random((9, 4)) < 0.5)
+    features, order = np.array([False, True, False, True]), RNG.permutation(9)
+    expected = X.copy()
+    expected[:, 1], expected[:, 3] = X[order, 1], X[order, 3]
+    before = X.copy()
+    np.testing.assert_array_equal(_shuffled(X, features, order), expected)
+    for kind in (sparse.csr_array, sparse.csr_matrix):
+        np.testing.assert_array_equal(_shuffled(kind(X), features, order).toarray(), expected)
+    np.testing.assert_array_equal(X, before)
+    assert _shuffled(X, np.zeros(4, bool), order) is X
+
+
+def views_of(frame, y=Y, weight=None):
+    return TrainingViews(read_table(frame), y, weight, [np.arange(len(y)) % 5])
+
+
+def learned(views, name="mean difference"):
+    from rareclass.ensemble.members.member import EncodedFolds
+
+    rows = EncodedFolds(
+        views.encoded("quantiles"), views.is_rare, views.weight, views.folds[0], 0, 1
+    )
+    (found,) = MeanDifference(name).cross_fit(rows)
+    return Candidate(
+        MeanDifference(name), "", found.held_out, found.functions, found.functions, 1.5
+    )
+
+
+def test_importances_are_losses_of_the_merit_by_hand():
+    views = views_of(FRAME[["noise", "decides"]])
+    candidate = learned(views)
+    combined = combine(
+        [candidate], HeldOut(Y, None, np.arange(N)), average_precision, compact=False, seed=0
+    )
+    (judged,) = combined.judged
+
+    def merit(rows, scores):
+        return average_precision(Y[rows], scores)
+
+    found = permutation_importances(
+        views, [(candidate, judged.scale, 1.0)], merit, 3, 1, lambda: True
+    )
+    whole = average_precision(Y, judged.rarity)
+    assert combined.merit == pytest.approx(whole)
+    assert found[1] == pytest.approx(whole - Y.mean(), abs=0.1)  # what is left is chance
+    assert abs(found[0]) < 0.05
+    none = permutation_importances(
+        views, [(candidate, judged.scale, 1.0)], merit, 3, 1, lambda: False
+    )
+    assert np.isnan(none).all()
+
+
+def test_features_of_two_columns_belong_to_both():
+    rng = np.random.default_rng(2)
+    first, second = rng.integers(0, 6, (2, 600))
+    codes = pd.DataFrame({"a": [f"a{k}" for k in first], "b": [f"b{k}" for k in second]})
+    y = ((first + second) % 6 == 0) & (rng.random(600) < 0.9)  # neither alone says anything
+    views = views_of(codes, y)
+    member = LogisticOnIndicators(strengths=(1.0,))
+    views.encoded("indicators")
+    assert (views.views["indicators"].second_column_ >= 0).any()
+    model = RareClassifier(members=[member], cv=3, n_jobs=1).fit(codes, y)
+    assert (model.feature_importances_ > 0.05).all()
+
+
+def test_the_leaderboard_measures_held_out_rows_with_their_weights():
+    weight = RNG.integers(1, 4, N).astype(float)
+    views = views_of(FRAME, weight=weight)
+    good, bad = learned(views), learned(views, "worse")
+    bad = Candidate(bad.member, "", -bad.held_out, bad.by_fold, bad.functions, 2.5)
+    combined = combine(
+        [bad, good], HeldOut(Y, weight, np.arange(N)), roc_auc, compact=False, seed=0
+    )
+    board = leaderboard(combined, Y, weight)
+    assert board["member"].tolist() == ["mean difference", "worse"]
+    assert board["seconds"].tolist() == [1.5, 2.5]
+    assert board["weight"].tolist() == [1.0, 0.0]
+    assert board["roc_auc"][0] == pytest.approx(roc_auc(Y, good.held_out, weight), abs=1e-3)
+    assert board["objective"].tolist() == board["roc_auc"].tolist()
+    interval = average_precision_interval(Y, combined.judged[0].rarity, weight)
+    assert board["average_precision"][0] == interval.value
+    assert board["average_precision_low"][0] == interval.low
+    assert board["average_precision_high"][0] == interval.high
+    nobody = leaderboard(combined, np.zeros(N, bool), weight)
+    assert np.isnan(nobody["roc_auc"]).all()
+    assert np.isnan(nobody["average_precision_high"]).all()
+
+
+def giveaways(frame, y=Y, recwarn=None):
+    with pytest.warns(UserWarning, match="alone ranks the rows") as told:
+        warn_of_giveaways(views_of(frame, y))
+    return {finding_of(each.message).values["column"] for each in told}
+
+
+def test_columns_that_give_the_label_away():
+    told = FRAME.assign(
+        up=Y + 0.5 * RNG.random(N),
+        down=-1.0 * Y,
+        gap=np.where(Y, np.nan, 1e30),
+        word=np.where(Y, "x", "y"),
+        nearly=np.where(np.arange(N) < 60, 0.5, Y),
+    )
+    assert giveaways(told) == {"up", "down", "gap", "word"}
+    warn_of_giveaways(views_of(FRAME))  # says nothing
+    few = np.arange(N) < 4
+    warn_of_giveaways(views_of(FRAME.assign(up=few + 0.0), few))  # of four rows many columns would
+
+
+def test_the_label_of_a_row_is_not_among_its_words():
+    """Each row a word of its own: log-odds that knew the label would give it away."""
+    words = pd.DataFrame({"word": [f"w{k // 2}" for k in range(N)], "noise": FRAME["noise"]})
+    warn_of_giveaways(views_of(words))
+
+
+def test_a_mixture_is_not_given_away_by_any_column():
+    X, y = rare_mixture(N, 50)
+    warn_of_giveaways(views_of(X, y == 1))
