@@ -52,7 +52,7 @@ _REFERENCE_SECONDS = {
     "logistic regression": 5e-8,
     "mibc": 2e-9,
 }
-_FOLD_SECONDS = 0.01  # for a fold of a few rows
+_FOLD_SECONDS = 0.05  # for a fold of a few rows
 
 
 @dataclass

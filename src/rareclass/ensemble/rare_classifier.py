@@ -34,8 +34,8 @@ from rareclass.rows import LabelledRows, RowSource
 from rareclass.rows.memory import count_threads
 
 # Tables of fewer rows are learned without a look at a piece of them first.
-_SMALL_ROWS = 4_000
-_PILOT_ROWS, _PILOT_RARE, _PILOT_MEMBERS = 1_500, 200, 2
+_SMALL_ROWS = 10_000
+_PILOT_ROWS, _PILOT_RARE, _PILOT_MEMBERS = 3_000, 300, 2
 # The first members, which thinning makes room for.
 _N_FIRST = 5
 # With few rare rows other folds say much: so many rounds, while there is time.

@@ -6,7 +6,7 @@ from rareclass.ensemble.budget import CostModel
 from rareclass.ensemble.members.member import Member, Size
 
 # Fewer majority rows than this, or than so many a rare row, are not thinned further.
-LEAST_ROWS = 10_000
+LEAST_ROWS = 20_000
 LEAST_PER_RARE = 5
 # The part of the time that the first members may be likely to take.
 _SHARE = 0.6
