@@ -18,6 +18,9 @@ _MOST_JUDGED = 20_000
 _SETTINGS_A_MEMBER = 2
 # Level of the interval that says which members are in the running.
 _ODDS = 0.5
+# AUC from which on held-out rows do not tell members apart: those within as little of the best count
+# alike, as their differences say nothing of rows that have drifted.
+_FAULTLESS = 0.999
 # What `compact=True` may lose.
 COMPACT_LOSS = 0.01
 
@@ -136,15 +139,24 @@ def _chosen_weights(
             chosen.append(k)
     places = _judging_rows(held_out, seed)
     rows = held_out.tested[places]
-    chosen = [chosen[k] for k in _near_the_best(judged, chosen, places, held_out)]
-    scores = np.column_stack([judged[k].rarity[places] for k in chosen])
 
     def merit(combined: np.ndarray) -> float:
         return held_out.measure(objective, combined, rows)
 
-    of_chosen = mean_of_greedy(
-        scores, [merit, lambda combined: held_out.measure(roc_auc, combined, rows)]
-    )
+    def auc(combined: np.ndarray) -> float:
+        return held_out.measure(roc_auc, combined, rows)
+
+    aucs = np.array([auc(judged[k].rarity[places]) for k in chosen])
+    if aucs.max() >= _FAULTLESS:
+        chosen = _one_each(
+            judged, [k for k, a in zip(chosen, aucs, strict=True) if _is_near(a, aucs)]
+        )
+        scores = np.column_stack([judged[k].rarity[places] for k in chosen])
+        of_chosen = np.full(len(chosen), 1.0 / len(chosen))
+    else:
+        chosen = [chosen[k] for k in _near_the_best(judged, chosen, places, held_out)]
+        scores = np.column_stack([judged[k].rarity[places] for k in chosen])
+        of_chosen = 0.5 * mean_of_greedy(scores, [merit, auc]) + 0.5 / len(chosen)
     weights = np.zeros(len(judged))
     weights[chosen] = of_chosen
     is_switch = isinstance(compact, (bool, np.bool_))
@@ -153,6 +165,18 @@ def _chosen_weights(
         weights[:] = 0.0
         weights[0] = 1.0
     return weights
+
+
+def _is_near(auc: float, aucs: np.ndarray) -> bool:
+    return bool(auc >= aucs.max() - (1.0 - _FAULTLESS))
+
+
+def _one_each(judged: Sequence[Judged], chosen: Sequence[int]) -> list[int]:
+    """The first setting of each member."""
+    first: dict[str, int] = {}
+    for k in chosen:
+        first.setdefault(judged[k].candidate.member.name, k)
+    return list(first.values())
 
 
 def _near_the_best(
