@@ -18,7 +18,7 @@ _MOST_JUDGED = 20_000
 _SETTINGS_A_MEMBER = 2
 # Level of the interval that says which members are in the running.
 _ODDS = 0.5
-# AUC from which on held-out rows do not tell members apart: those within as little of the best count
+# AUC from which on held-out rows do not tell members apart: those as near to the best count
 # alike, as their differences say nothing of rows that have drifted.
 _FAULTLESS = 0.999
 # What `compact=True` may lose.
