@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from draws import draws
-from rareclass.encoding import typed_table
+from rareclass.encoding import raw_columns, typed_table
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import InputError
 from rareclass.findings import finding_of
@@ -242,7 +242,7 @@ def test_the_rules_are_those_of_the_command_line():
     assert typed_table.TEXT_WORDS == columns.TEXT_WORDS
     assert typed_table.ID_SHARE == columns.ID_SHARE
     assert typed_table.ID_LEAST_ROWS == columns.ID_LEAST_ROWS
-    assert typed_table.LARGEST_NUMBER == cells.LARGEST_NUMBER
+    assert raw_columns.LARGEST_NUMBER == cells.LARGEST_NUMBER
     assert columns._ID_NAME.pattern == typed_table.ID_NAME
 
 

@@ -1,18 +1,26 @@
 """A table as columns of four kinds: what every view of a table starts from."""
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, TypedDict
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rareclass.encoding.raw_columns import (
+    RawColumn,
+    as_arrow,
+    as_plain_as_can_be,
+    checked_numbers,
+    dates_in,
+    numbers_in,
+    read_cells,
+    spread,
+    words_of_numbers,
+)
 from rareclass.errors import InputError, counted, nearest_name
 from rareclass.findings import Finding, warn
 
@@ -23,13 +31,9 @@ FEWEST_MANY_VALUES = 40  # strings of fewer distinct values are categories, what
 TEXT_WORDS = 3.0
 ID_SHARE = 0.95
 ID_LEAST_ROWS = 20
-LARGEST_NUMBER = 3.0e38
 ID_NAME = r"(^|[\s_.-])(id|uid|uuid|guid|key|pk|index|idx|rowid|row|row_?(no|num|number)|serial)$"
 _ID_NAMES = re.compile(ID_NAME, re.IGNORECASE)
 _CAMEL_ID_NAME = re.compile(r"[a-z](Id|ID|Key)$")
-_WHOLE = re.compile(r"[+-]?\d+")
-_LEADING_ZERO = re.compile(r"[+-]?0\d")
-_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?")
 _EXPECTED = {"number": "numbers", "date": "dates", "category": "words", "text": "words"}
 _SHOWN = 60  # characters of a cell in a message
 
@@ -123,21 +127,6 @@ class TypedTable:
         return TypedTable(n_rows, columns, self.remembered)
 
 
-class _Raw(NamedTuple):
-    """A column as its cells say: not yet decided what it is to be learned as.
-
-    Words are `values` of int32 and `levels` as those of a TypedColumn. `source` is what the cells
-    are in the words of whoever made them; `chosen`: a type that was chosen to mean categories.
-    """
-
-    kind: Literal["number", "date", "word", "empty"]
-    values: NDArray[Any]
-    levels: NDArray[np.object_] | None = None
-    source: str = ""
-    integer: bool = False
-    chosen: bool = False
-
-
 def read_table(X: Any, like: Sequence[RememberedColumn] | None = None) -> TypedTable:
     """Read a table's columns as numbers, categories, dates and texts.
 
@@ -179,7 +168,7 @@ def read_table(X: Any, like: Sequence[RememberedColumn] | None = None) -> TypedT
     columns: list[TypedColumn] = []
     remembered: list[RememberedColumn] = []
     for name, array in zip(names, arrays, strict=True):
-        raw = _as_plain_as_can_be(name, _raw(name, array))
+        raw = as_plain_as_can_be(name, read_cells(name, array))
         why = _reason_to_leave_out(name, raw, n_rows)
         kind = "left out" if why else _kind_of(raw)
         remembered.append({"name": name, "kind": kind, "why": why})
@@ -214,7 +203,7 @@ def _columns_of(X: Any) -> tuple[list[str], Iterator[Any], int, bool]:
     if isinstance(frame, nw.DataFrame):
         names = [str(name) for name in frame.columns]
         _refuse_twice(names)  # 1 and "1" are two names to pandas
-        columns = (_as_arrow(frame[:, k]) for k in range(len(names)))
+        columns = (as_arrow(frame[:, k]) for k in range(len(names)))
         return names, columns, len(frame), False
     array = np.asarray(X)
     if array.ndim != 2:
@@ -236,187 +225,14 @@ def _refuse_twice(names: list[str]) -> None:
         )
 
 
-def _as_arrow(series: Any) -> Any:
-    """A column as an Arrow array, or as an array of objects where its cells have several types."""
-    try:
-        return series.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return np.asarray(series.to_list(), dtype=object)
-
-
-def _raw(name: str, array: Any) -> _Raw:
-    """Read a column by what its cells are."""
-    if isinstance(array, np.ndarray):
-        if array.dtype.kind in "fiub":
-            integer = array.dtype.kind in "iu"
-            return _number(name, array.astype(np.float64), str(array.dtype), integer)
-        if array.dtype.kind == "O":
-            return _of_objects(name, array)
-        array = _arrow(array.astype(str) if array.dtype.kind in "SU" else array)
-    return _of_arrow(name, array)
-
-
-def _arrow(array: NDArray[Any]) -> Any:
-    return pa.array(array, from_pandas=True)
-
-
-def _of_objects(name: str, cells: NDArray[np.object_]) -> _Raw:
-    """Read a column of Python objects: one type as that type, several as words."""
-    try:
-        return _of_arrow(name, _arrow(cells))
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        pass
-    if any(isinstance(cell, list | tuple | dict | set | bytes | np.ndarray) for cell in cells):
-        raise _unusable(name, "lists, bytes or other objects")
-    if all(_is_number_or_nothing(cell) for cell in cells):
-        numbers = [math.nan if cell is None else float(cell) for cell in cells]
-        return _number(name, np.array(numbers), "object")
-    words = [_word(cell) for cell in cells]
-    return _of_arrow(name, pa.array(words, pa.large_string()))
-
-
-def _is_number_or_nothing(cell: Any) -> bool:
-    return cell is None or isinstance(cell, int | float | np.number | np.bool_)
-
-
-def _word(cell: Any) -> str | None:
-    """A cell as a word: whole numbers without decimals, None where missing."""
-    if isinstance(cell, np.generic):
-        cell = cell.item()
-    if cell is None or cell != cell:
-        return None
-    if isinstance(cell, float) and cell.is_integer():
-        cell = int(cell)
-    # Half of a surrogate pair cannot be written in UTF-8.
-    return str(cell).encode("utf-8", "backslashreplace").decode()
-
-
-def _of_arrow(name: str, array: Any) -> _Raw:
-    """Read an Arrow array or chunked array."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    kind = array.type
-    source = str(kind)
-    if pa.types.is_null(kind):
-        return _Raw("empty", np.full(len(array), np.nan), source=source)
-    if pa.types.is_dictionary(kind):
-        return _of_dictionary(array)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
-        return _of_dictionary(array.cast(pa.large_string()).dictionary_encode(), source)
-    if pa.types.is_boolean(kind):
-        return _number(name, _floats(array.cast(pa.uint8())), source)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _number(name, _floats(array), source, pa.types.is_integer(kind))
-    if pa.types.is_duration(kind) or pa.types.is_time(kind):
-        seconds = _floats(array.cast(pa.int32() if kind.bit_width == 32 else pa.int64()))
-        return _number(name, seconds / _PER_SECOND[kind.unit], source)
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        if pa.types.is_date(kind):
-            array = array.cast(pa.timestamp("ms"))
-        seconds = _floats(array.cast(pa.int64())) / _PER_SECOND[array.type.unit]
-        return _Raw("date", seconds, source=source)
-    raise _unusable(name, source)
-
-
-_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-
-
-def _floats(array: Any) -> NDArray[np.float64]:
-    """An Arrow array as float64, NaN where null."""
-    floats = array.cast(pa.float64(), safe=False)
-    return floats.to_numpy(zero_copy_only=False)
-
-
-def _of_dictionary(array: Any, source: str = "") -> _Raw:
-    """Words of a dictionary-encoded array; of strings unless `source` is empty: then chosen."""
-    words = np.empty(len(array.dictionary), dtype=object)
-    words[:] = [_word(level) or "" for level in array.dictionary.to_pylist()]
-    codes = array.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
-    kept = np.array([bool(word.strip()) for word in words], dtype=np.bool_)
-    position = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1).astype(np.int32)
-    levels, codes = words[kept], position[codes]
-    return _Raw("word", codes, levels, source or str(array.type), chosen=not source)
-
-
-def _unusable(name: str, source: str) -> InputError:
-    return InputError(
-        f"Column {name!r} holds cells of type {source}, which are neither numbers, words nor "
-        "dates.",
-        "Leave the column out, or turn it into columns of numbers or words.",
-    )
-
-
-def _number(name: str, values: NDArray[np.float64], source: str, integer: bool = False) -> _Raw:
-    with np.errstate(invalid="ignore"):
-        wrong = np.abs(values) > LARGEST_NUMBER
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InputError(
-            f"Column {name!r} holds {values[row]} at row {row}: infinite, or too large to compute "
-            "with.",
-            "Correct that cell, or leave it empty (NaN) if the value is not known.",
-        )
-    return _Raw("number", values, source=source, integer=integer)
-
-
-def _as_plain_as_can_be(name: str, raw: _Raw) -> _Raw:
-    """Strings that all are numbers or dates, read as such."""
-    if raw.kind != "word" or raw.chosen:
-        return raw
-    assert raw.levels is not None
-    numbers = _numbers_in(raw.levels, strict=True)
-    if numbers is not None:
-        whole = all(map(_WHOLE.fullmatch, raw.levels))
-        return _number(name, _spread(numbers, raw), raw.source, whole)
-    dates = _dates_in(raw.levels)
-    return raw if dates is None else _Raw("date", _spread(dates, raw), source=raw.source)
-
-
-def _kind_of(raw: _Raw) -> Kind:
+def _kind_of(raw: RawColumn) -> Kind:
     """What a column is learned from as."""
     if raw.kind == "word":
         return "text" if _is_text(raw) else "category"
     return "date" if raw.kind == "date" else "number"
 
 
-def _spread(of_levels: NDArray[np.float64], raw: _Raw) -> NDArray[np.float64]:
-    """A number for each cell from one for each level; NaN where missing."""
-    return np.append(of_levels, np.nan)[raw.values]
-
-
-def _numbers_in(words: NDArray[np.object_], strict: bool) -> NDArray[np.float64] | None:
-    """Words as numbers; None if one is none. `strict`: 007 is a code, not the number 7."""
-    try:
-        numbers = pc.cast(pa.array(words, pa.large_string()), pa.float64())
-    except pa.ArrowInvalid:
-        return None
-    if len(words) == 0 or (strict and any(map(_LEADING_ZERO.match, words))):
-        return None
-    return numbers.to_numpy(zero_copy_only=False)
-
-
-def _dates_in(words: NDArray[np.object_]) -> NDArray[np.float64] | None:
-    """ISO dates as seconds since 1970, UTC; None if one word is none."""
-    if len(words) == 0 or not all(map(_ISO_DATE.fullmatch, words)):
-        return None
-    stamps = pa.array([_with_time(word) for word in words], pa.large_string())
-    try:
-        dates = pc.cast(stamps, pa.timestamp("us", tz="UTC"))
-    except pa.ArrowInvalid:
-        return None
-    return dates.cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
-
-
-def _with_time(word: str) -> str:
-    """An ISO date with time of day and zone, as Arrow reads it."""
-    word = word.replace(" ", "T") if "T" in word or " " in word else f"{word}T00:00"
-    day, time = word.split("T")
-    if not re.search(r"(Z|[+-]\d\d:?\d\d)$", time):
-        time += "Z"
-    return f"{day}T{time}"
-
-
-def _is_text(raw: _Raw) -> bool:
+def _is_text(raw: RawColumn) -> bool:
     n_distinct, n_present, counts = _distinct_words(raw)
     if raw.chosen or n_distinct < max(FEWEST_MANY_VALUES, 0.5 * n_present):
         return False
@@ -425,14 +241,14 @@ def _is_text(raw: _Raw) -> bool:
     return bool(n_words @ counts >= TEXT_WORDS * n_present)
 
 
-def _distinct_words(raw: _Raw) -> tuple[int, int, NDArray[np.int64]]:
+def _distinct_words(raw: RawColumn) -> tuple[int, int, NDArray[np.int64]]:
     """Distinct words that occur, cells that are not missing, and cells of each level."""
     assert raw.levels is not None
     counts = np.bincount(raw.values[raw.values >= 0], minlength=len(raw.levels))
     return int(np.count_nonzero(counts)), int(counts.sum()), counts
 
 
-def _reason_to_leave_out(name: str, raw: _Raw, n_rows: int) -> str:
+def _reason_to_leave_out(name: str, raw: RawColumn, n_rows: int) -> str:
     """Why a column is not learned from; warns of one that names the row. Empty: it is."""
     if raw.kind == "word":
         n_distinct, n_present, _ = _distinct_words(raw)
@@ -457,13 +273,13 @@ def _reason_to_leave_out(name: str, raw: _Raw, n_rows: int) -> str:
     return why
 
 
-def _reason_for_id_of_words(raw: _Raw) -> str:
+def _reason_for_id_of_words(raw: RawColumn) -> str:
     n_distinct, n_present, _ = _distinct_words(raw)
     few = n_distinct < max(FEWEST_MANY_VALUES, ID_SHARE * n_present)
     return "" if few or raw.chosen or _is_text(raw) else "different in (nearly) every row"
 
 
-def _reason_for_id(name: str, raw: _Raw) -> str:
+def _reason_for_id(name: str, raw: RawColumn) -> str:
     values = raw.values
     if not raw.integer or len(values) < ID_LEAST_ROWS or np.isnan(values).any():
         return ""
@@ -521,12 +337,12 @@ def _absent_columns(absent: list[str], others: list[str]) -> InputError:
 
 def _read_as(name: str, kind: str, array: Any) -> TypedColumn:
     """Read a column as the kind that it had in training."""
-    raw = _raw(name, array)
+    raw = read_cells(name, array)
     if kind in ("category", "text"):
         if raw.kind == "date":
             raise _wrong_type(name, raw, kind)
         if raw.kind != "word":
-            raw = _words_of_numbers(raw)
+            raw = words_of_numbers(raw)
         return TypedColumn(name, "text" if kind == "text" else "category", raw.values, raw.levels)
     wanted: Kind = "date" if kind == "date" else "number"
     if raw.kind == "word":
@@ -536,7 +352,7 @@ def _read_as(name: str, kind: str, array: Any) -> TypedColumn:
     return TypedColumn(name, wanted, raw.values)
 
 
-def _wrong_type(name: str, raw: _Raw, kind: str) -> InputError:
+def _wrong_type(name: str, raw: RawColumn, kind: str) -> InputError:
     return InputError(
         f"Column {name!r} holds cells of type {raw.source}, where the model was trained on "
         f"{_EXPECTED[kind]}.",
@@ -544,20 +360,10 @@ def _wrong_type(name: str, raw: _Raw, kind: str) -> InputError:
     )
 
 
-def _words_of_numbers(raw: _Raw) -> _Raw:
-    """Numbers written as training would have written them."""
-    numbers, codes = np.unique(raw.values, return_inverse=True)
-    words = np.empty(len(numbers), dtype=object)
-    truth = raw.source in ("bool", "boolean")
-    words[:] = [_word(bool(number) if truth else number) for number in numbers]
-    codes = np.where(np.isnan(raw.values), -1, codes).astype(np.int32)
-    return _Raw("word", codes, words[~np.isnan(numbers)])
-
-
-def _read_words_as(name: str, kind: Kind, raw: _Raw) -> NDArray[np.float64]:
+def _read_words_as(name: str, kind: Kind, raw: RawColumn) -> NDArray[np.float64]:
     """Words as numbers or dates; the first that is none is named."""
     assert raw.levels is not None
-    read = _numbers_of_words if kind == "number" else _dates_in
+    read = numbers_in if kind == "number" else dates_in
     levels = read(raw.levels)
     if levels is None and len(raw.levels):
         wrong = [k for k, level in enumerate(raw.levels) if read(raw.levels[k : k + 1]) is None]
@@ -570,9 +376,5 @@ def _read_words_as(name: str, kind: Kind, raw: _Raw) -> NDArray[np.float64]:
             f"{_EXPECTED[kind]}.",
             "Correct that cell, or leave it empty if the value is not known.",
         )
-    spread = np.full(len(raw.values), np.nan) if levels is None else _spread(levels, raw)
-    return _number(name, spread, "").values if kind == "number" else spread
-
-
-def _numbers_of_words(words: NDArray[np.object_]) -> NDArray[np.float64] | None:
-    return _numbers_in(words, strict=False)
+    cells = np.full(len(raw.values), np.nan) if levels is None else spread(levels, raw)
+    return checked_numbers(name, cells, "").values if kind == "number" else cells
