@@ -17,17 +17,18 @@ _FEWEST_MAJORITY = 20
 
 @dataclass(frozen=True)
 class BalancedForest(FoldByFold):
-    """Trees of balanced bootstraps (Chen, Liaw and Breiman, 2004).
+    """Trees of balanced bootstraps (Chen, Liaw and Breiman, 2004), with splits at random.
 
     Each tree is learned from a bootstrap of the rare rows and from `ratio` times as many majority
-    rows, all drawn by their weights. The score is the mean share of rare rows in x's leaves.
+    rows, all drawn by their weights; its splits are the best of random ones, as those of extra
+    trees. The score is the mean share of rare rows in x's leaves.
     """
 
     trees: int = 60
-    ratio: float = 1.0
-    least_in_leaf: int = 1
-    features_a_split: float | str = "sqrt"
-    at_random: bool = False  # extra trees, whose splits are the best of random ones
+    ratio: float = 3.0
+    least_in_leaf: int = 2
+    features_a_split: float = 0.5  # share of the features that each split may choose from
+    most_features_a_split: int = 24
     most_rows: int = 50_000  # that one tree is learned from
     most_leaves: int = 4000  # bounds the model of a large table: a leaf takes 29 bytes
 
@@ -36,10 +37,11 @@ class BalancedForest(FoldByFold):
     package: ClassVar[str | None] = None
 
     def cost(self, size: Size) -> float:
-        """About the microseconds of one thread: rows of a bootstrap are sorted at each level."""
-        n_rows = sum(self._bootstrap(size.n_rare, size.n_rows - size.n_rare))
-        sorting = n_rows * np.log2(1 + n_rows) ** 2 * np.sqrt(size.n_features)
-        return self.trees * (960 + 0.0076 * sorting) + 0.03 * size.n_rows * size.n_features
+        """About the microseconds of one thread: a bootstrap is looked at in each level."""
+        n_rare, n_majority = self._bootstrap(size.n_rare, size.n_rows - size.n_rare)
+        tried = min(self.features_a_split * size.n_features, self.most_features_a_split)
+        looking = (n_rare + n_majority) * np.log2(2 + n_rare) * (0.039 + 0.0076 * tried)
+        return self.trees * (980 + looking) + 0.08 * size.n_rows * size.n_features
 
     def learn(
         self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
@@ -61,7 +63,8 @@ class BalancedForest(FoldByFold):
                     for (among, steps), n in zip(classes, sizes, strict=True)
                 ]
             )
-            return self._tree(int(random.integers(2**31))).fit(X[rows], is_rare[rows])
+            learner = self._tree(int(random.integers(2**31)), X.shape[1])
+            return learner.fit(X[rows], is_rare[rows])
 
         with ThreadPoolExecutor(count_threads(n_jobs)) as pool:
             return from_forest(list(pool.map(tree, np.random.SeedSequence(seed).spawn(self.trees))))
@@ -71,12 +74,11 @@ class BalancedForest(FoldByFold):
         n_rare = min(n_rare, max(1, int(self.most_rows / (1 + self.ratio))))
         return n_rare, min(n_majority, max(int(self.ratio * n_rare), _FEWEST_MAJORITY))
 
-    def _tree(self, seed: int) -> Any:
-        from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+    def _tree(self, seed: int, n_features: int) -> Any:
+        from sklearn.tree import ExtraTreeClassifier
 
-        kind = ExtraTreeClassifier if self.at_random else DecisionTreeClassifier
-        return kind(
-            max_features=self.features_a_split,
+        return ExtraTreeClassifier(
+            max_features=min(self.features_a_split, self.most_features_a_split / n_features),
             min_samples_leaf=self.least_in_leaf,
             max_leaf_nodes=self.most_leaves,
             random_state=seed,

@@ -20,8 +20,8 @@ class CatBoost(FoldByFold):
     up for much where rare rows are few. The score is the log odds.
     """
 
-    rounds: int = 300
-    learning_rate: float = 0.05
+    rounds: int = 200
+    learning_rate: float = 0.07
     depth: int = 6
     l2: float = 3.0
 

@@ -51,6 +51,7 @@ class _Forest(FoldByFold):
 class ExtraTrees(_Forest):
     """Trees of all rows whose splits are the best of random ones, by scikit-learn."""
 
+    least_in_leaf: int = 3
     features_a_split: float = 0.5  # share of the features that each split may choose from
     most_features_a_split: int = 24
 

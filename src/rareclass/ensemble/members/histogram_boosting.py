@@ -24,9 +24,9 @@ class HistogramBoosting(FoldsAtOnce):
     rounds: int = 150
     learning_rate: float = 0.05
     leaves: int = 15
-    least_in_leaf: int = 20
-    l2: float = 0.0
-    features_a_split: float = 1.0  # share of the features that each split may choose from
+    least_in_leaf: int = 10
+    l2: float = 5.0
+    features_a_split: float = 0.5  # share of the features that each split may choose from
 
     name: ClassVar[str] = "histogram boosting"
     view: ClassVar[str] = "trees"

@@ -16,11 +16,11 @@ from rareclass.rows.memory import count_threads
 class LightGBM(FoldsAtOnce):
     """Trees that each correct the sum of those before, by LightGBM; the score is the log odds."""
 
-    rounds: int = 300
-    learning_rate: float = 0.04
+    rounds: int = 200
+    learning_rate: float = 0.05
     leaves: int = 15
-    least_in_leaf: int = 20
-    l2: float = 1.0
+    least_in_leaf: int = 5
+    l2: float = 5.0
     features_a_tree: float = 0.7  # share of the features that each tree may choose from
 
     name: ClassVar[str] = "lightgbm"

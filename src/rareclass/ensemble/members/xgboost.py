@@ -17,13 +17,13 @@ from rareclass.rows.memory import count_threads
 class XGBoost(FoldsAtOnce):
     """Trees that each correct the sum of those before, by XGBoost; the score is the log odds."""
 
-    rounds: int = 300
-    learning_rate: float = 0.04
+    rounds: int = 200
+    learning_rate: float = 0.05
     leaves: int = 15
     # Sum of p (1 - p) over the rows of a leaf; 1 would ask for hundreds of rows where rare rows
     # are one in some hundred.
     least_weight: float = 0.1
-    l2: float = 1.0
+    l2: float = 5.0
     features_a_tree: float = 0.7  # share of the features that each tree may choose from
 
     name: ClassVar[str] = "xgboost"
