@@ -1,11 +1,13 @@
 """``rareclass fit`` on a table that it leaves on disk."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message, purchases
+from cli.conftest import QUICK, Run, message, purchases
+from rareclass import RareClassifier
 from rareclass.rows.scratch import Scratch
 from rareclass.verbs.model_file import load_model
 
@@ -45,6 +47,33 @@ def test_same_model_and_messages_and_a_note(
     assert other.metadata["label_counts"] == one.metadata["label_counts"]
     held = [content.metadata["held_out"]["measures"]["AUC"]["value"] for content in (one, other)]
     assert held[0] == pytest.approx(held[1], rel=1e-9)
+
+
+@pytest.mark.usefixtures("on_disk")
+def test_a_combination_learns_from_a_sample_that_stands_for_all(
+    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All rare rows and some others, whose weights add up to all."""
+    seen: list[tuple[int, int, float]] = []
+    fit = RareClassifier.fit
+
+    def watched(self: RareClassifier, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        rare = y == 1
+        seen.append((X.height, int(rare.sum()), float(sample_weight[~rare].sum())))
+        assert (sample_weight[rare] == 1.0).all()
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(RareClassifier, "fit", watched)
+    monkeypatch.setattr("rareclass.verbs.fit.memory_plan.LEAST_SAMPLED", 300)
+    monkeypatch.setattr("rareclass.verbs.fit.memory_plan.MOST_SAMPLED", 300)
+    purchases(1000).write_parquet(tmp_path / "t.parquet")
+    model, words = tmp_path / "m.skops", ("--target", "fraud", *QUICK)
+    result = rareclass("fit", tmp_path / "t.parquet", *words, "--out", model)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "It is learned from 300 rows at most, all rare ones first; the others are drawn" in said
+    assert seen == [(300, 75, pytest.approx(675, abs=3)), (300, 100, pytest.approx(900, abs=3))]
+    assert rareclass("evaluate", model, tmp_path / "t.parquet").exit_code == 0
 
 
 @pytest.mark.usefixtures("on_disk")

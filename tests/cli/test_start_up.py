@@ -47,6 +47,20 @@ sys.meta_path.insert(0, Absent())
 from rareclass.cli.main import main
 main()
 """
+WITHOUT_THE_EXTRA = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {extra!r}:
+            raise ModuleNotFoundError("No module named " + repr(name), name=name)
+sys.meta_path.insert(0, Absent())
+import pandas
+from rareclass import RareClassifier
+rows = pandas.DataFrame({{"x": [k % 13 for k in range(120)], "c": list("abbb") * 30}})
+rare = (rows["x"] > 9) & (rows["c"] == "a")
+model = RareClassifier(members=["logistic regression", "extra trees"], cv=2).fit(rows, rare)
+print(len(model.score_samples(rows.head(7))), model.outside(rows.assign(x=99)))
+"""
 
 
 def command(
@@ -106,6 +120,19 @@ NOT_TO_SCORE = [
 ]
 
 
+def test_a_combination_is_scored_without_skrub_and_what_it_was_learned_by(
+    tmp_path: Path, rareclass: Run
+) -> None:
+    table = purchases()
+    table.write_csv(tmp_path / "t.csv")
+    model, scores = tmp_path / "m.skops", tmp_path / "s.csv"
+    words = ("--members", "logistic regression,lightgbm", "--folds", "2", "--holdout", "0")
+    done = rareclass("fit", tmp_path / "t.csv", "-t", "fraud", "-o", model, *words)
+    assert done.exit_code == 0, done.output
+    found = imported("score", model, tmp_path / "t.csv", "--out", scores)
+    assert found & {*NOT_TO_SCORE, "catboost"} == set()
+
+
 @pytest.mark.parametrize(
     ("method", "other"),
     [("rankrc", "moments"), pytest.param("mibc", "ranking", marks=pytest.mark.thorough)],
@@ -146,6 +173,13 @@ def test_a_package_of_the_extra_that_is_absent(fitted: Path, tmp_path: Path, pac
         'pip install "rareclass[cli]"\n'
     )
     assert not any(tmp_path.iterdir())
+
+
+def test_the_library_learns_and_scores_without_the_extra() -> None:
+    extra = ("polars", "skrub", "skops", "typer", "rich", "matplotlib", "jinja2", "fsspec")
+    done = command(WITHOUT_THE_EXTRA.format(extra=extra))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "7 {'x': 120}\n"
 
 
 def test_a_package_of_ours_that_is_absent_is_no_matter_of_extras() -> None:

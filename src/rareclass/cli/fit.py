@@ -127,14 +127,16 @@ def fit(
     from rareclass.atomic_file import check_not_input, check_writable
     from rareclass.rows.scratch import scratch_folder
     from rareclass.tables.table_file import open_table
-    from rareclass.verbs.fit.memory_plan import plan_memory
+    from rareclass.verbs.fit.memory_plan import ENCODED_COPIES, VIEW_COPIES, plan_memory
     from rareclass.verbs.fit.training_set import FitSettings
 
     check_not_input(out, "--out", {"the training file": train})
     check_new(out, "--out", overwrite)
     check_writable(out)
     file = open_table(train, character)
-    plan = plan_memory(file, _memory_limit(memory))
+    plan = plan_memory(
+        file, _memory_limit(memory), VIEW_COPIES if learner.reads_types else ENCODED_COPIES
+    )
     settings = FitSettings(
         target=target,
         positive=positive,

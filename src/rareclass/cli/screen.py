@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rareclass.errors import counted
+
 if TYPE_CHECKING:
     from rareclass.tables.columns import Column
     from rareclass.verbs.scored import Seen
@@ -164,9 +166,11 @@ def print_seen(console: Console, seen: "Seen") -> None:
     for name, count in seen.unseen_values.most_common(10):
         cells = "cell holds" if count == 1 else "cells hold"
         notes.append(f"column {name!r}: {count:,} {cells} values not seen in training.")
-    for name, count in seen.outside.most_common(10):
-        cells = "cell is" if count == 1 else "cells are"
-        notes.append(f"column {name!r}: {count:,} {cells} outside the range of training.")
+    if seen.outside:
+        listed = ", ".join(f"{name} ({count:,})" for name, count in seen.outside.most_common(5))
+        n_more = len(seen.outside) - 5
+        more = f" and {counted(n_more, 'more column')}" if n_more > 0 else ""
+        notes.append(f"cells outside the range of training, taken as its nearest: {listed}{more}.")
     if seen.extra_columns:
         listed = ", ".join(seen.extra_columns[:8])
         more = ", ..." if len(seen.extra_columns) > 8 else ""

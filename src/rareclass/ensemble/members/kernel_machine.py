@@ -246,9 +246,16 @@ def _typical(held_out: np.ndarray, rows: EncodedFolds) -> float:
 
 
 def _least_similarity(function: KernelFunction, rows: EncodedFolds) -> float:
-    """The least sum of similarities among training rows, or among some thousands of them."""
+    """A tenth of the least sum of similarities among training rows, or some thousands of them.
+
+    A landmark's likeness to itself, which no new row has, is left out: rare rows lie where there
+    are few others, and new ones must not be taken for rows that are like nothing.
+    """
     step = max(1, len(rows.fold) // _SIMILARITY_ROWS)
-    return float(function.with_similarity(rows.X[::step], rows.n_jobs)[:, 1].min())
+    X = np.asarray(rows.X[::step], dtype=np.float32)
+    landmarks = {landmark.tobytes() for landmark in function.landmarks}
+    itself = np.array([row.tobytes() in landmarks for row in X])
+    return 0.1 * float((function.with_similarity(X, rows.n_jobs)[:, 1] - itself).min())
 
 
 def _sample(rows: EncodedFolds) -> np.ndarray:

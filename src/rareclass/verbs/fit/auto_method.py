@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rareclass.ensemble import RareClassifier
+from rareclass.ensemble.members.member import Member
+from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.errors import InputError, counted, nearest_name
 from rareclass.findings import Finding
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -65,17 +67,19 @@ class AutoMethod:
 
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> RareClassifier:
         """Fit within its share of the time."""
+        members = [_within(member, terms.memory) for member in make_members(self.members)]
         model = RareClassifier(
             time_budget=max(terms.share * self.seconds, _LEAST_SECONDS),
             objective=self.objective,
-            members=list(self.members),
+            members=members,
             cv=max(terms.folds, 2),
             compact=self.compact,
             random_state=terms.seed,
             pos_label=1,
         )
         with warnings_as(notes, _say):
-            return rows.fit(model)
+            # The file names members, and holds what they learned.
+            return rows.fit(model).set_params(members=list(self.members))
 
     def as_chosen(self, model: RareClassifier) -> "AutoMethod":
         """The method with the members that have weight."""
@@ -150,8 +154,6 @@ def check_members(names: tuple[str, ...]) -> tuple[str, ...]:
 
     Raises `InputError` where there is no such member, or its package is not installed.
     """
-    from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
-
     known = [*PORTFOLIOS, *MEMBERS]
     named = []
     for name in names:
@@ -168,6 +170,12 @@ def check_members(names: tuple[str, ...]) -> tuple[str, ...]:
     except ImportError as error:
         raise InputError(f"--{error}", "") from error
     return tuple(named)
+
+
+def _within(member: Member, memory: int) -> Member:
+    """The member with at most so many bytes for what it may work out again, a kernel."""
+    allowed = getattr(member, "memory", None)
+    return member if allowed is None else replace(member, memory=min(allowed, memory))  # type: ignore[type-var]
 
 
 def _board(model: RareClassifier) -> list[dict[str, Any]]:

@@ -13,6 +13,8 @@ from rareclass.tables.table_file import TableFile, batch_rows_for
 
 # The encoded table lives three times at the peak: from the encoders, imputed, and split in two.
 ENCODED_COPIES = 3
+# A model that encodes tables itself keeps some views of it, and parts of them for its folds.
+VIEW_COPIES = 8
 # The table as read lives twice while its batches are joined.
 READ_COPIES = 2
 # A table larger than this part of the memory stays on disk.
@@ -44,18 +46,21 @@ class MemoryPlan:
         return min(max(left, _LEAST_KERNEL_MEMORY), _MOST_KERNEL_MEMORY)
 
 
-def plan_memory(file: TableFile | SvmlightFile, limit: int) -> MemoryPlan:
+def plan_memory(
+    file: TableFile | SvmlightFile, limit: int, copies: int = ENCODED_COPIES
+) -> MemoryPlan:
     """Estimate what a fit on `file` needs, and choose whether its rows stay on disk.
 
-    They do when the file, or the table that it holds, is larger than a quarter of `limit`, or a
-    fit in memory would take more than `limit`.
+    `copies` of the encoded table are held at the peak. Rows stay on disk when the file, or the
+    table that it holds, is larger than a quarter of `limit`, or a fit in memory would take more
+    than `limit`.
 
     Raises `InputError` when more is needed than `limit`, saying what is needed and what to do.
     """
     if isinstance(file, SvmlightFile):
         plan = MemoryPlan(3 * file.estimate_memory(), limit, 0, 0)
     else:
-        plan = _plan_table(file, limit)
+        plan = _plan_table(file, limit, copies)
     if plan.needed + _LEAST_KERNEL_MEMORY > limit:
         size = ""
         if plan.n_rows:
@@ -71,19 +76,19 @@ def plan_memory(file: TableFile | SvmlightFile, limit: int) -> MemoryPlan:
     return plan
 
 
-def _plan_table(file: TableFile, limit: int) -> MemoryPlan:
+def _plan_table(file: TableFile, limit: int, copies: int) -> MemoryPlan:
     n_rows = file.estimate_rows()
     sample = next(iter(file.batches(batch_rows=_SAMPLE_ROWS)), pl.DataFrame())
     n_encoded = max(1, sum(_encoded_width(cells) for cells in sample))
     read_row = sum(_bytes_of_a_cell(cells) for cells in sample)
     item = 8 if n_rows < DOUBLE_PRECISION_ROWS else 4
-    needed = (ENCODED_COPIES * item * n_encoded + READ_COPIES * read_row) * n_rows
+    needed = (copies * item * n_encoded + READ_COPIES * read_row) * n_rows
     in_memory = MemoryPlan(int(needed), limit, n_rows, n_encoded)
     is_large = max(file.n_bytes, read_row * n_rows) > limit / LARGE_SHARE
     if not is_large and needed + _LEAST_KERNEL_MEMORY <= limit:
         return in_memory
     # On disk: numbers about every row, a sample for the encoder, and batches on their way.
-    sampled_row = 8 * (ENCODED_COPIES + 1) * n_encoded + READ_COPIES * read_row
+    sampled_row = 8 * (copies + 1) * n_encoded + READ_COPIES * read_row
     batch = 4 * batch_rows_for(n_encoded) * 8 * n_encoded
     rows = ROW_BYTES * n_rows + batch
     room = (limit - rows - _LEAST_KERNEL_MEMORY) / 2
