@@ -24,7 +24,7 @@ def test_new_rare_rows_are_not_taken_for_rows_like_nothing():
     function = found[0].functions[0]
     new, new_is_rare = rows(3000, 1)
     far = function.with_similarity(new)[:, 1] < function.least
-    assert far[new_is_rare].mean() < 0.02
+    assert far[new_is_rare].mean() < 0.05
     assert not far[~new_is_rare].any()
     # What is far from everything is.
     nothing = np.full((1, 4), 100.0)
