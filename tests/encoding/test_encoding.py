@@ -110,6 +110,17 @@ def test_values_far_from_those_of_training_stay_finite() -> None:
     assert far[0, 0] > 0 > far[1, 0]
 
 
+def test_rows_beyond_those_of_training_are_at_their_end(encoder: TableEncoder) -> None:
+    """No alert because a row is far: other units, or days that training never saw."""
+    frame = rows()
+    far = frame.with_columns(pl.col("number") * 1e6, pl.col("day") + pl.duration(days=5000))
+    X = encoder.transform(far)
+    assert (encoder.low_ <= X).all()
+    assert (encoder.high_ >= X).all()
+    inside = encoder.transform(frame)
+    assert np.abs(inside).max() >= np.abs(X).max()
+
+
 def test_target_encoding_is_out_of_fold() -> None:
     """A category met once says nothing about its own row."""
     frame = pl.DataFrame({"many": [f"once{k}" for k in range(N)]})

@@ -53,7 +53,8 @@ class TableEncoder(BaseEstimator):
     means of the target and letter groups are those of the rows given, each taken once.
 
     `centre_` and `spread_` are median and root mean square distance from it of the numbers and
-    total seconds; `vectorizer_` encodes all other columns, `imputer_` and `scaler_` follow.
+    total seconds; `vectorizer_` encodes all other columns, `imputer_` and `scaler_` follow; `low_`
+    and `high_` are the ends of each encoded number and part of a date in training.
     `dtype_` is float64 when fitted on fewer than 100,000 rows, else float32: numbers and total
     seconds are centred and scaled in float64 before they become that; what skrub makes of the other
     columns has been through float32 in any case. The seed is that of the folds of the target
@@ -96,15 +97,24 @@ class TableEncoder(BaseEstimator):
             X = self.scaler_.fit_transform(X, sample_weight=sample_weight)
         names = self.imputer_.get_feature_names_out([*numbers.columns, *others.columns])
         self.feature_names_ = [str(name) for name in names]
+        bounded = self._are_numbers(numbers.width)
+        self.low_ = np.where(bounded, X.min(axis=0), -np.inf)
+        self.high_ = np.where(bounded, X.max(axis=0), np.inf)
         return np.ascontiguousarray(X, dtype=self.dtype_)
 
     def transform(self, frame: pl.DataFrame) -> NDArray[Any]:
-        """Return typed rows encoded; a value never seen in training is all zeros or the mean."""
+        """Return typed rows encoded; a value never seen in training is all zeros or the mean.
+
+        A number beyond those of training is the nearest of them, as is a date: a row that is far
+        from all of training would have the score of no row, which may be above the majority's.
+        """
         numbers, others = self._split(frame)
         with _expected_warnings_silenced():
             if self.vectorizer_ is not None:
                 others = self.vectorizer_.transform(others)
             X = self.scaler_.transform(self.imputer_.transform(self._join(numbers, others)))
+        if hasattr(self, "low_"):  # models of 0.1.0 have none
+            np.clip(X, self.low_, self.high_, out=X)
         return np.ascontiguousarray(X, dtype=self.dtype_)
 
     def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
@@ -122,6 +132,16 @@ class TableEncoder(BaseEstimator):
             if unseen:
                 counts[column.name] = unseen
         return counts
+
+    def _are_numbers(self, n_numbers: int) -> NDArray[np.bool_]:
+        """Which encoded columns are numbers or parts of dates: what may lie beyond training."""
+        dates = tuple(f"{column.name}_" for column in self.columns if column.kind == "date")
+        return np.array(
+            [
+                place < n_numbers or bool(dates and name.startswith(dates))
+                for place, name in enumerate(self.feature_names_)
+            ]
+        )
 
     def _split(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return the numbers, total seconds of dates among them, and what skrub encodes."""
