@@ -44,15 +44,16 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
         "as it is, by rank, by logarithm",
         "commonest values; log-odds out of fold",
         "On 75 held-out rows, 8 of them rare",
-        "Member Setting Weight AUC AP, 95 % interval Seconds",
+        "Members, by cross-validation",
+        "Member Weight AUC AP 95 % interval Seconds Settings",
         "Columns that count most: amount (",
-        "3 means that about 1 row in 1,000 of the rest",
+        "A score of 3: about 1 row in 1,000 of the rest",
         "trained again on all rows with this combination",
     ):
         assert each in words, each
     threshold = load_model(auto / "model.skops").model.offset_
-    assert f"rows above {threshold:.2f} are called rare" in words
-    assert f"{10**-threshold:.2%} of the rest" in words
+    assert f"Threshold {threshold:.2f}: rows above it are called rare" in words
+    assert f"{10**-threshold:.1%} of the rest" in words
     assert all(name in words for name in ("extra trees", "smooth kernel on numbers"))
     assert "Warning" not in said
     assert "inverse" not in said
@@ -229,6 +230,21 @@ def test_ctrl_c_in_the_training_on_all_rows_keeps_the_first(
     assert load_model(out).metadata["trained_on_all_rows"] is False
 
 
+def test_ctrl_c_when_all_members_are_learned_keeps_them(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    name = "rareclass.ensemble.rare_classifier.permutation_importances"
+    monkeypatch.setattr(name, interrupted)
+    out = train_csv.parent / "m.skops"
+    done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
+    assert done.exit_code == 0, done.output
+    metadata = load_model(out).metadata
+    assert (metadata["interrupted"], metadata["importances"]) == (True, {})
+
+
 def test_ctrl_c_before_anything_is_learned_saves_nothing(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,7 +265,7 @@ def test_the_leaderboard_fits_the_width(
     assert done.exit_code == 0, done.output
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     assert [line for line in lines if len(line) > int(width) and not line.startswith("  ")] == []
-    board = next(k for k, line in enumerate(lines) if line.startswith("Member"))
+    board = next(k for k, line in enumerate(lines) if line.startswith("Member "))
     assert re.search(r"\d\.\d\d\d", lines[board + 1])
 
 

@@ -253,6 +253,7 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
         console.print()
     metadata = trained.content.metadata
     if "leaderboard" in metadata:
+        console.print("Members, by cross-validation", style="bold")
         print_leaderboard(console, metadata["leaderboard"], metadata["also_tried"])
         untried = list(dict.fromkeys([*metadata["not_tried"], *metadata["without_time"]]))
         if untried:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rareclass.verbs.targets.target import Confusion, RankingEstimate
 
 MOST_COLUMNS_SHOWN = 40
-_NARROW = 72
+_NARROW, _WIDE = 72, 100
 # Least width for the names of rows, which may be folded.
 _LEAST_CORNER = 14
 
@@ -100,39 +100,45 @@ def print_leaderboard(
 ) -> None:
     """Print what members reach on rows that their folds held out, those in the model first.
 
-    A line a setting that has weight; of a member without, its best setting.
+    A line a member: the weight and the seconds of all its settings, the measures of the best.
     """
-    in_use = sorted((row for row in rows if row["weight"]), key=lambda row: -row["weight"])
-    names = {row["member"] for row in in_use}
-    others: dict[str, dict[str, Any]] = {}
+    members: dict[str, list[dict[str, Any]]] = {}
     for row in (*rows, *also_tried):
-        if row["member"] not in names:
-            others.setdefault(row["member"], row)
-    wide = console.width >= _NARROW
+        members.setdefault(row["member"], []).append(row)
+    weights = {name: sum(row["weight"] for row in own) for name, own in members.items()}
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("Member", overflow="fold")
-    if wide:
-        table.add_column("Setting", overflow="fold")
-    table.add_column("Weight", justify="right", no_wrap=True)
-    table.add_column("AUC", justify="right", no_wrap=True)
-    table.add_column("AP, 95 % interval" if wide else "AP", no_wrap=True)
-    if wide:
+    for name in ("Weight", "AUC", "AP"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if console.width >= _NARROW:
+        table.add_column("95 % interval", no_wrap=True)
         table.add_column("Seconds", justify="right", no_wrap=True)
-    for row in (*in_use, *others.values()):
-        weight = f"{row['weight']:.2f}" if row in in_use else "-"
-        precision = f"{row['average_precision']:.3f}"
-        low, high = row["average_precision_low"], row["average_precision_high"]
-        cells = [
-            row["member"],
-            *([row["setting"]] if wide else []),
-            weight,
-            f"{row['roc_auc']:.3f}",
-            f"{precision}, {low:.3f} to {high:.3f}" if wide else precision,
-            *([f"{row['seconds']:.1f}"] if wide else []),
-        ]
-        style = "" if row in in_use else "dim"
-        table.add_row(*(Text(cell, style=style) for cell in cells))
+    if console.width >= _WIDE:
+        table.add_column("Settings", overflow="fold")
+    for name in sorted(members, key=lambda name: -weights[name]):
+        own, weight = members[name], weights[name]
+        table.add_row(*_leaderboard_cells(console, own, weight), style="" if weight else "dim")
     console.print(table)
+
+
+def _leaderboard_cells(
+    console: Console, own: Sequence[dict[str, Any]], weight: float
+) -> list[Text | str]:
+    """The cells of a member, whose settings are in order of merit."""
+    best = own[0]
+    cells: list[Text | str] = [
+        Text(best["member"]),
+        f"{weight:.2f}" if weight else "-",
+        f"{best['roc_auc']:.3f}",
+        f"{best['average_precision']:.3f}",
+    ]
+    if console.width >= _NARROW:
+        low, high = best["average_precision_low"], best["average_precision_high"]
+        cells += [f"{low:.3f} to {high:.3f}", f"{sum(row['seconds'] for row in own):.1f}"]
+    if console.width >= _WIDE:
+        used = [row["setting"] for row in own if row["weight"]] or [best["setting"]]
+        cells.append(Text(", ".join(used)))
+    return cells
 
 
 def print_confusion(console: Console, confusion: "Confusion") -> None:

@@ -236,8 +236,11 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             views = TrainingViews(*rows, self.absolute_time)
             within = Budget((1.0 - _AFTERWARDS) * budget.seconds, budget.started)
 
+            begun: set[str] = set()
+
             def report(name: str) -> None:
-                advance(1, f"{name}, {max(within.left, 0.0):.0f} s left")
+                advance(name not in begun, f"{name}, {max(within.left, 0.0):.0f} s left")
+                begun.add(name)
 
             members = [member for member in members if _can_see(member, views)] or members
             race = Race(views, within, costs, seed, n_jobs, report)
@@ -432,14 +435,17 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         ]
         losses = np.full(len(views.table.columns), np.nan)
         if y.any():
-            losses = permutation_importances(
-                views,
-                in_use,
-                lambda rows, scores: held_out.measure(objective, scores, rows),
-                self._seed(),
-                race.n_jobs,
-                lambda: budget.left > 0.0,
-            )
+            try:
+                losses = permutation_importances(
+                    views,
+                    in_use,
+                    lambda rows, scores: held_out.measure(objective, scores, rows),
+                    self._seed(),
+                    race.n_jobs,
+                    lambda: budget.left > 0.0,
+                )
+            except KeyboardInterrupt:  # a model is there: it is kept
+                self.interrupted_ = True
         self.feature_importances_ = np.zeros(self.n_features_in_)
         used = [k for k, column in enumerate(self.columns_) if not column["why"]]
         self.feature_importances_[used] = losses

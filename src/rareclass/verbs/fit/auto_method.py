@@ -62,8 +62,8 @@ class AutoMethod:
         return rare_target(found, positive)
 
     def outlook(self, size: TableSize, terms: Terms) -> str:
-        """How long it may take: the user has said so, or should know who has."""
-        return ""
+        """How long it may take, and that it need not."""
+        return f"learning takes up to {self.seconds:g} s. Ctrl-C ends it with the best so far."
 
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> RareClassifier:
         """Fit within its share of the time."""
@@ -121,9 +121,9 @@ class AutoMethod:
         if counting:
             lines.append(f"Columns that count most: {', '.join(counting)}")
         lines += [
-            "Scores: 3 means that about 1 row in 1,000 of the rest ranks as high, 2 that 1 in 100",
-            f"Threshold: rows above {model.offset_:.2f} are called rare, as about "
-            f"{10.0**-model.offset_:.2%} of the rest would be",
+            "A score of 3: about 1 row in 1,000 of the rest ranks as high; of 2, 1 in 100",
+            f"Threshold {model.offset_:.2f}: rows above it are called rare, as about "
+            f"{10.0**-model.offset_:.1%} of the rest are",
         ]
         return lines
 
