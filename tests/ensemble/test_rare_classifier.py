@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -15,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from ensemble.quick_members import MeanDifference
 from made_tables import rare_mixture
 from rareclass import RareClassifier
+from rareclass.ensemble import rare_classifier
 from rareclass.ensemble.members.forests import ExtraTrees
 from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers, LaplaceOnQuantiles
 from rareclass.errors import InputError
@@ -346,3 +348,16 @@ def test_simple_tables_of_numbers_are_ranked():
     model = quick([KERNEL, TREES]).fit(table, y)
     assert model.feature_importances_.shape == (4,)
     assert (model.classes_ == [0, 1]).all()
+
+
+def test_of_a_file_too_long_to_be_read_all_rare_rows_and_some_others_are(monkeypatch):
+    X, y = make_classification(900, 4, weights=[0.95], random_state=0)
+    monkeypatch.setattr(rare_classifier, "_MOST_READ", 200)
+    seen = []
+    read = rare_classifier.read_table
+    monkeypatch.setattr(
+        rare_classifier, "read_table", lambda X, *like: seen.append(X.shape) or read(X, *like)
+    )
+    model = quick().fit_rows(from_arrays(X, y))
+    assert seen[0] == (200, 4)
+    assert model.score(X, y) > 0.8

@@ -46,6 +46,10 @@ _ROUNDS_SHARE = 0.15
 _AFTERWARDS = 0.12
 # Larger weights are no numbers of copies, whole or not.
 _MOST_COPIES = 1e9
+# Rows that are scored at a time: what bounds the memory of their views.
+_SCORED_ROWS = 50_000
+# Rows elsewhere of which more than these are not read: of the majority a part is learned from.
+_MOST_READ = 500_000
 _LN_10 = float(np.log(10.0))
 
 
@@ -269,7 +273,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         """
         check_is_fitted(self)
         table = self._typed(X)
-        return -self.scale_(self._rarity(table)) / _LN_10
+        parts = range(0, table.n_rows, _SCORED_ROWS)
+        rarity = [self._rarity(table.take(slice(k, k + _SCORED_ROWS))) for k in parts]
+        return -self.scale_(np.concatenate([np.empty(0), *rarity])) / _LN_10
 
     def outside(self, X: Any) -> dict[str, int]:
         """Cells of each column that are unlike any of training: beyond its numbers, unseen words.
@@ -305,6 +311,12 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any, time: Any) -> _Rows:
         """Typed rows of weight above zero, which of them are rare, and the first folds."""
+        chosen, sample_weight = self._part_of_file(X, y, sample_weight)
+        if chosen is not None:
+            X = _in_memory(X, chosen)
+            y, groups, time = (
+                None if a is None else np.asarray(a)[chosen] for a in (y, groups, time)
+            )
         table = self._typed(X, reset=True)
         labels = read_labels(y, sample_weight, self.pos_label, table.n_rows)
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
@@ -323,6 +335,20 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             table, is_rare = table.take(kept), is_rare[kept]
             folds = [each[kept] for each in folds]
         return _Rows(table, is_rare, weight, folds)
+
+    def _part_of_file(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray | None, Any]:
+        """Row numbers of a file too long to be read: all rare ones, some others; their weights."""
+        source = X.source if isinstance(X, LabelledRows) else X
+        if not isinstance(source, RowSource) or source.n_rows <= _MOST_READ:
+            return None, sample_weight
+        labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
+        n_majority = max(_MOST_READ - len(labels.rare), _MOST_READ // 2)
+        if n_majority >= len(labels.majority):
+            return None, sample_weight
+        is_rare = np.zeros(source.n_rows, dtype=bool)
+        is_rare[labels.rare] = True
+        weight = row_weights(sample_weight, source.n_rows)
+        return thinned(is_rare, weight, n_majority, self._seed())
 
     def _typed(self, X: Any, reset: bool = False) -> TypedTable:
         X = _in_memory(X)
@@ -467,13 +493,13 @@ def _can_see(member: Member, views: TrainingViews) -> bool:
     return member.view != "indicators" or bool(views.statistics.category_names_)
 
 
-def _in_memory(X: Any) -> Any:
-    """Rows of a file with the names of their columns; anything else as it is."""
+def _in_memory(X: Any, chosen: Any = slice(None)) -> Any:
+    """Rows of a file, or those chosen, with the names of their columns; others as they are."""
     names = X.feature_names if isinstance(X, LabelledRows) else None
     source = X.source if isinstance(X, LabelledRows) else X
     if not isinstance(source, RowSource):
         return X
-    rows = source.take(slice(None))
+    rows = source.take(chosen)
     return rows if names is None else pa.table(dict(zip(names, rows.T, strict=True)))
 
 
