@@ -337,8 +337,13 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         return _Rows(table, is_rare, weight, folds)
 
     def _part_of_file(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray | None, Any]:
-        """Row numbers of a file too long to be read: all rare ones, some others; their weights."""
+        """Row numbers of a file too long to be read: all rare ones, some others; their weights.
+
+        None where all rows are read, as for folds that are given by number of row.
+        """
         source = X.source if isinstance(X, LabelledRows) else X
+        if not isinstance(self.cv, (int, np.integer)):
+            return None, sample_weight
         if not isinstance(source, RowSource) or source.n_rows <= _MOST_READ:
             return None, sample_weight
         labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
