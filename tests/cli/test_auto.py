@@ -41,8 +41,8 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
     words = " ".join(said.split())
     for each in (
         "amount number 2",
-        "as it is, by rank, by logarithm",
-        "commonest values; log-odds out of fold",
+        "value, rank, logarithm",
+        "commonest values, log-odds",
         "On 75 held-out rows, 8 of them rare",
         "Members, by cross-validation",
         "Member Weight AUC AP 95 % interval Seconds Settings",
@@ -338,6 +338,25 @@ def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path: Path, rarecl
     # Times of another zone are the same moments.
     moved = table.with_columns(pl.col("at").dt.convert_time_zone("UTC"))
     np.testing.assert_allclose(package.load(model).score_samples(moved), again, rtol=1e-12)
+
+
+def test_a_pair_of_columns_gives_no_column_away(tmp_path: Path, rareclass: Run) -> None:
+    """Only together they tell the class."""
+    rng = np.random.default_rng(0)
+    shop, town = rng.integers(0, 12, 2000), rng.integers(0, 12, 2000)
+    path = tmp_path / "t.csv"
+    rare = ((shop + town) % 12 == 0).astype(int)
+    told = pl.DataFrame({"shop": shop, "town": town, "x": rng.normal(size=2000), "y": rare})
+    told.with_columns(pl.col("shop", "town").cast(pl.String) + "x").write_csv(path)
+    done = rareclass("fit", path, "-t", "y", *KINDS, "--holdout", "0", "-o", tmp_path / "m.skops")
+    assert done.exit_code == 0, done.output
+    assert load_model(tmp_path / "m.skops").model.statistics_.pair_statistics_
+    assert "without a fault" not in done.stdout
+    told.with_columns(shop=pl.col("y") * 3.5).write_csv(path)
+    done = rareclass("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "n.skops")
+    said = " ".join(done.stdout.split())
+    assert said.count("column 'shop' alone ranks the rows almost without a fault") == 1
+    assert "--drop shop" in said
 
 
 def typed(content: Any, table: pl.DataFrame) -> pl.DataFrame:

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from rareclass.tables.columns import Column, Kind
 
 _TREATMENTS: dict[Kind, str] = {
-    "number": "as it is, by rank, by logarithm",
-    "category": "commonest values; log-odds out of fold",
-    "high-cardinality category": "commonest values; log-odds out of fold",
-    "date": "hour, weekday, month, days between dates",
+    "number": "value, rank, logarithm",
+    "category": "commonest values, log-odds",
+    "high-cardinality category": "commonest values, log-odds",
+    "date": "hour, weekday, month, day",
 }
 
 
@@ -54,7 +54,7 @@ def treated_by_model(column: Column) -> Column:
     """Return the column with what a model that encodes tables itself does with it.
 
     >>> treated_by_model(Column("a", "number", "standardised", "number", n_missing=3)).treatment
-    'as it is, by rank, by logarithm; empty: marked'
+    'value, rank, logarithm; empty: marked'
     """
     if column.kind not in _TREATMENTS:
         return column

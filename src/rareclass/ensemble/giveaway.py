@@ -17,11 +17,15 @@ def warn_of_giveaways(views: TrainingViews) -> None:
     if views.is_rare.sum() < _FEWEST_RARE:
         return
     X = views.encoded("trees")
-    sources = views.views["trees"].source_column_
+    view = views.views["trees"]
     rows = _some_rows(views.is_rare)
     y = views.is_rare[rows]
     best: dict[int, float] = {}
-    for feature, source in enumerate(sources):
+    for feature, (source, second) in enumerate(
+        zip(view.source_column_, view.second_column_, strict=True)
+    ):
+        if second >= 0:
+            continue  # no column alone
         values = X[rows, feature]
         below = np.nextafter(np.nanmin(values, initial=np.finfo(np.float64).max), -np.inf)
         filled = np.where(np.isnan(values), below, values)
