@@ -55,7 +55,7 @@ def test_a_column_for_each_value_and_pair_that_two_rows_have():
     assert len(both) == len(set(groups(X))) == len(set(named))
 
 
-def test_new_rows_are_as_those_of_training_and_unseen_values_are_nowhere():
+def test_new_rows_are_as_those_of_training_and_unseen_values_nowhere_or_typical():
     view = SparseView()
     X = view.fit_transform(TABLE, RARE, None, FOLD)
     assert (view.transform(TABLE) != X).nnz == 0
@@ -65,7 +65,11 @@ def test_new_rows_are_as_those_of_training_and_unseen_values_are_nowhere():
         read_table(odd.assign(number=FRAME["number"].max()), like=TABLE.remembered)
     )
     assert (found != end).nnz == 0
-    np.testing.assert_array_equal(np.diff(found.indptr), 1)
+    # Of b training had values of single rows; what new ones of a are like it never saw.
+    typical = view.statistics_.known_[0].name(view.statistics_.stand_ins_[0])
+    known = odd.assign(a=None if typical == "missing" else typical)
+    assert (found != view.transform(read_table(known, like=TABLE.remembered))).nnz == 0
+    np.testing.assert_array_equal(np.diff(found.indptr), 2)
 
 
 @pytest.mark.parametrize("pairs", [True, False])

@@ -257,3 +257,32 @@ def test_what_is_lacking_is_told():
     encoded = TableStatistics().fit_encode(TABLE, RARE, None, FOLD)
     with pytest.raises(ValueError, match="needs the statistics that encoded it"):
         DenseView().fit_transform(encoded, RARE)
+
+
+def test_a_word_never_seen_is_a_typical_one_where_training_knew_all_words():
+    rng = np.random.default_rng(0)
+    y = np.arange(N) % 10 == 0
+    # Nearly all rare rows have a word of their own; the others have three, one of them often.
+    words = np.where(y & (rng.random(N) < 0.9), "c", rng.choice(list("aaab"), N))
+    table = read_table(pd.DataFrame({"word": words, "number": rng.normal(size=N)}))
+    new = pd.DataFrame({"word": ["new", None, "a", "b", "c"], "number": np.zeros(5)})
+    for way in WAYS:
+        view = DenseView(way)
+        view.fit_transform(table, y, None, FOLD)
+        unseen, missing, a, b, c = view.transform(read_table(new, like=table.remembered))
+        assert any((unseen == typical).all() for typical in (a, b))
+        np.testing.assert_array_equal(unseen, missing)
+        assert not (unseen == c).all()
+        assert view.outside(read_table(new, like=table.remembered)) == {"word": 1}
+
+
+def test_a_word_never_seen_is_one_of_no_row_where_training_had_such():
+    words = [f"w{min(k, 90)}" for k in range(N)]
+    table = read_table(pd.DataFrame({"word": pd.Categorical(words), "number": np.arange(N) / 7}))
+    statistics = TableStatistics()
+    statistics.fit_encode(table, RARE, None, FOLD)
+    assert statistics.stand_ins_ == [None]
+    new = read_table(pd.DataFrame({"word": ["new"], "number": [0.0]}), like=table.remembered)
+    encoded = statistics.encode(new)
+    assert encoded.levels[0][0] == statistics.known_[0].n_known + 1
+    assert encoded.log_odds[0, 0] == encoded.log_counts[0, 0] == 0.0

@@ -20,6 +20,9 @@ from rareclass.encoding.typed_table import TypedColumn, TypedTable
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
+# Of this share of the rows no other fold may have the word, for members to know what that means.
+_KNOWN_UNSEEN = 0.01
+
 
 @dataclass(frozen=True)
 class EncodedTable:
@@ -78,6 +81,9 @@ class TableStatistics(BaseEstimator):
         Weight of the rows with each level; the last one is that of missing.
     is_ordered_ : ndarray of bool of shape (n_numbers,)
         Of each number, whether it is more than a code.
+    stand_ins_ : list of int or None
+        Of each category of words the level that words count as which training did not have; None
+        where they are a level of their own.
     pairs_ : list of [int, int]
         The categories of each pair.
     """
@@ -107,11 +113,21 @@ class TableStatistics(BaseEstimator):
         levels, log_odds, pairs = self._fit_categories(table, y, shares, np.asarray(fold))
         self._fit_texts(table, shares)
         counts = self._counts_out_of_fold(levels, shares, np.asarray(fold))
+        self.stand_ins_ = [self._stand_in(k, counts[:, k], shares) for k in range(self.n_words_)]
         return self._encoded(table, levels, log_odds, pairs, counts)
 
     def encode(self, table: TypedTable) -> EncodedTable:
-        """Encode rows with what all rows of training say."""
+        """Encode rows with what all rows of training say.
+
+        A word that training did not have is a level of its own where some rows of training have
+        words that no other fold has, so that members know such rows. Else it counts as the word of
+        a typical row: nothing is known that tells it from the rare rows.
+        """
         levels = self._levels(table)
+        for k, stand_in in enumerate(self.stand_ins_):
+            if stand_in is not None:
+                unknown = np.append(self.level_weights_[k] <= 0, True)[levels[k]]
+                levels[k] = np.where(unknown, np.int32(stand_in), levels[k])
         of_levels = zip(self.statistics_, levels, strict=True)
         log_odds = side_by_side([known.transform(each) for known, each in of_levels], table.n_rows)
         pairs = [known.transform(*both) for known, both in self._each_pair(levels, log_odds)]
@@ -145,22 +161,22 @@ class TableStatistics(BaseEstimator):
         counts = self._counts_out_of_fold(levels, shares, fold)
         return self._encoded(table, levels, log_odds, pairs, counts)
 
-    def outside(self, table: TypedTable | EncodedTable) -> dict[str, int]:
+    def outside(self, table: TypedTable) -> dict[str, int]:
         """Cells of each column that are beyond the numbers of training, or words it did not have.
 
         Only columns with such cells are named.
         """
-        encoded = self.encode(table) if isinstance(table, TypedTable) else table
+        levels, (numbers, _) = self._levels(table), self._numbers(table)
         counts = dict.fromkeys((name for name, _ in self.columns_), 0)
         with np.errstate(invalid="ignore"):
-            beyond = (encoded.numbers < self.low_) | (encoded.numbers > self.high_)
+            beyond = (numbers < self.low_) | (numbers > self.high_)
         for source, count in zip(
             self.number_sources_, np.count_nonzero(beyond, axis=0), strict=True
         ):
             name = self.columns_[source][0]
             counts[name] = max(counts[name], int(count))
         for k, source in enumerate(self.category_sources_):
-            unseen = encoded.levels[k] > self.known_[k].n_known
+            unseen = levels[k] > self.known_[k].n_known
             name = self.columns_[source][0]
             counts[name] = max(counts[name], int(np.count_nonzero(unseen)))
         return {name: count for name, count in counts.items() if count}
@@ -238,6 +254,15 @@ class TableStatistics(BaseEstimator):
         known = list(zip(columns, self.known_, strict=True))
         words = [_levels_of_words(column, each) for column, each in known[: self.n_words_]]
         return words + [each.levels(column.values) for column, each in known[self.n_words_ :]]
+
+    def _stand_in(self, category: int, log_counts: Floats, weight: Floats) -> int | None:
+        """The level whose log-odds half of the rows do not exceed; None: unseen is a level too."""
+        if weight @ (log_counts == 0) >= _KNOWN_UNSEEN * weight.sum():
+            return None
+        weights = self.level_weights_[category]
+        order = np.argsort(self.statistics_[category].log_odds_[: len(weights)], kind="stable")
+        below = np.cumsum(weights[order])
+        return int(order[np.searchsorted(below, 0.5 * below[-1])])
 
     def _each_pair(
         self, levels: list[Codes], log_odds: Floats

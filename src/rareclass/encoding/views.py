@@ -105,7 +105,7 @@ class DenseView(BaseEstimator):
             table = self.statistics_.encode(table)
         return _joined(self._blocks(table), table.n_rows)
 
-    def outside(self, table: TypedTable | EncodedTable) -> dict[str, int]:
+    def outside(self, table: TypedTable) -> dict[str, int]:
         """As `TableStatistics.outside`: cells of each column unlike any of training."""
         return self.statistics_.outside(table)
 

@@ -165,7 +165,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     GiB of kernel.
 
     Encodings end where the training rows end: a number beyond them counts as the nearest of
-    training, a word never seen as no known one, so that no row is ranked first for being far.
+    training, a word never seen as that of a typical row (or as a word of a single row, where
+    training had such), so that no row is ranked first for being far.
 
     Examples
     --------
@@ -288,7 +289,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         -------
         dict of str to int
             Only of columns that have some. Such cells count as the nearest number of training, or
-            as no known word.
+            as a typical word.
         """
         check_is_fitted(self)
         return self.statistics_.outside(self._typed(X))

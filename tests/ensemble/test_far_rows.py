@@ -1,0 +1,113 @@
+"""No alert because a row is far: other units, later dates, words never seen; for every member."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rareclass import RareClassifier
+from rareclass.ensemble.members.registry import MEMBERS
+
+N = 360
+NUMBERS = ["core", "amount", "age", "noise"]
+# Enough of each to learn the table.
+QUICK = {
+    "histogram boosting": {"rounds": 30},
+    "extra trees": {"trees": 20},
+    "random forest": {"trees": 20},
+    "balanced forest": {"trees": 20},
+    "lightgbm": {"rounds": 40},
+    "xgboost": {"rounds": 40},
+    "catboost": {"rounds": 40},
+    "kernel on quantiles": {"lams": (2.0**-2, 2.0**-6), "n_majority": 80},
+    "kernel on logarithms": {"lams": (2.0**-2, 2.0**-6), "n_majority": 80},
+    "smooth kernel on logarithms": {"lams": (2.0**-2, 2.0**-6), "n_majority": 80},
+    "smooth kernel on numbers": {"lams": (2.0**-2, 2.0**-6), "n_majority": 80},
+    "logistic regression": {"strengths": (0.1,)},
+    "logistic regression on indicators": {"strengths": (0.1,)},
+}
+ALONE = [
+    pytest.param(
+        [kind(**QUICK.get(name, {}))],
+        id=name,
+        marks=pytest.mark.skipif(
+            kind.package is not None and find_spec(kind.package) is None,
+            reason=f"{kind.package} is not installed",
+        ),
+    )
+    for name, kind in MEMBERS.items()
+]
+TOGETHER = [kind(**QUICK.get(name, {})) for name, kind in MEMBERS.items() if not kind.package]
+
+
+def table(seed):
+    """Rare rows lie in the middle of three numbers, high in one, and have words of their own."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(N) % 9 == 0
+    numbers = rng.normal(size=(N, 5))
+    numbers[y, :3] *= 0.25
+    when = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 365 * 86400, N), unit="s")
+    frame = pd.DataFrame(
+        {
+            "signal": numbers[:, 3] + 3.0 * y,
+            "core": numbers[:, 0],
+            "amount": np.exp(numbers[:, 1]),
+            "age": 50 + 12 * numbers[:, 2],
+            "noise": numbers[:, 4],
+            "kind": np.where(y & (rng.random(N) < 0.7), "c", rng.choice(list("aab"), N)),
+            "shop": [f"s{k}" for k in rng.integers(0, 25, N)],
+            "when": when,
+            "due": when + pd.to_timedelta(rng.integers(1, 40, N), unit="D"),
+        }
+    )
+    return frame, y
+
+
+def moved(frame):
+    """The same rows elsewhere: by name of what was done, with what `outside` has to say."""
+    later = {name: frame[name] + pd.Timedelta(days=728) for name in ("when", "due")}
+    units = {
+        f"{name} times {factor:g}": (frame.assign(**{name: factor * frame[name]}), [name])
+        for name in NUMBERS
+        for factor in (1e3, -1e3)
+    }
+    everywhere = frame.assign(**{name: 1e3 * frame[name] for name in NUMBERS})
+    return units | {
+        "signal low": (frame.assign(signal=-1e6), ["signal"]),
+        "all numbers": (everywhere, NUMBERS),
+        "all negative": (frame.assign(**{name: -1e6 for name in NUMBERS}), NUMBERS),
+        "dates later": (frame.assign(**later), []),
+        "kind": (frame.assign(kind="z"), ["kind"]),
+        "shop": (frame.assign(shop="z"), ["shop"]),
+        "everything": (
+            everywhere.assign(kind="z", shop="z", **later),
+            [*NUMBERS, "kind", "shop"],
+        ),
+    }
+
+
+X, Y = table(0)
+NEW = table(1)[0][~table(1)[1]]
+SPLITS = [(np.flatnonzero(np.arange(N) % 4 != k), np.arange(k, N, 4)) for k in range(4)]
+
+
+@pytest.mark.parametrize("members", [*ALONE, pytest.param(TOGETHER, id="together")])
+def test_majority_rows_that_are_far_are_no_more_often_called_rare(members):
+    model = RareClassifier(members=members, cv=SPLITS, n_jobs=1).fit(X, Y)
+    assert model.held_out_score_ > 0.6
+    usual = model.score_samples(NEW)
+    called = (usual > model.offset_).mean()
+    rarest = max(usual.max(), model.score_samples(X).max())
+    for what, (rows, columns) in moved(NEW).items():
+        scores = model.score_samples(rows)
+        assert (scores > model.offset_).mean() <= 3.0 * called + 0.03, what
+        assert scores.max() <= rarest, what
+        assert set(model.outside(rows)) >= set(columns)
+
+
+def test_what_is_outside_is_counted_by_column():
+    model = RareClassifier(members=[MEMBERS["mibc"]()], cv=SPLITS, n_jobs=1).fit(X, Y)
+    assert model.outside(X) == {}
+    rows = X.assign(core=1e6, kind=["z"] * 7 + X["kind"].tolist()[7:], shop=None)
+    assert model.outside(rows) == {"core": N, "kind": 7}
