@@ -39,11 +39,18 @@ def _commands(folder: Path) -> dict[str, tuple[list[str], float | None]]:
             [*score, "--out", str(folder / "scores.csv"), "--overwrite"],
             1.2,
         ),
+        "rareclass score, the same by rankrc": (
+            [
+                *[SCRIPT, "score", str(folder / "rankrc.skops"), str(folder / "row.csv")],
+                *["--out", str(folder / "scores.csv"), "--overwrite"],
+            ],
+            1.2,
+        ),
     }
 
 
 def _make_model(folder: Path) -> None:
-    """A model of a few numbers, and a row to score."""
+    """Models of a few numbers, and a row to score."""
     rng = np.random.default_rng(0)
     y = np.arange(600) < 50
     table = np.column_stack([rng.normal(size=(600, 3)) + y[:, None], y])
@@ -51,8 +58,9 @@ def _make_model(folder: Path) -> None:
     np.savetxt(folder / "table.csv", table, "%.3f,%.3f,%.3f,%d", header=names, comments="")
     np.savetxt(folder / "row.csv", table[:1], "%.3f,%.3f,%.3f,%d", header=names, comments="")
     fit = [SCRIPT, "fit", str(folder / "table.csv"), "--target", "y"]
-    out = ["--out", str(folder / "model.skops")]
-    subprocess.run([*fit, *out], check=True, capture_output=True)
+    for name, method in (("model", "auto"), ("rankrc", "rankrc")):
+        out = ["--method", method, "--out", str(folder / f"{name}.skops")]
+        subprocess.run([*fit, *out], check=True, capture_output=True)
 
 
 def _measure(command: list[str], repeats: int) -> list[float]:

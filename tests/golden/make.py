@@ -75,22 +75,33 @@ def _only(*columns: str) -> tuple[str, ...]:
 
 
 _MIBC = ("--method", "mibc")
+_RANKRC = ("--method", "rankrc")
+# One of each kind of function, and of each kind of view.
+_KINDS = (
+    "--members",
+    "smooth kernel on numbers,kernel on quantiles,extra trees,logistic regression",
+)
 _FOLDS = ("--folds", "3")
 _WORDS = ("--positive", "1", *_FOLDS)
 MODELS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "rankrc": ("train.csv", "orders.csv", (*_FRAUD, "--drop", "note")),
+    "auto": ("train.csv", "orders.csv", (*_FRAUD, *_KINDS, *_FOLDS)),
+    "rankrc": ("train.csv", "orders.csv", (*_RANKRC, *_FRAUD, "--drop", "note")),
     "rankrc-parquet": (
         "train.parquet", "orders.parquet",
-        (*_FRAUD, *_only("placed", "day"), "--lam", "2^-4", "--no-refit", *_FOLDS),
+        (*_RANKRC, *_FRAUD, *_only("placed", "day"), "--lam", "2^-4", "--no-refit", *_FOLDS),
     ),
-    "rankrc-one-rare": ("one-rare.csv", "orders.csv", (*_FRAUD, *_only("note"))),
+    "rankrc-one-rare": ("one-rare.csv", "orders.csv", (*_RANKRC, *_FRAUD, *_only("note"))),
     "rankrc-numbers": (
         "copies.csv", "orders.csv",
-        (*_FRAUD, *_only(), "--lam", "0.01", "--holdout", "0", "--copies", "drop", *_FOLDS),
+        (*_RANKRC, *_FRAUD, *_only(), "--lam", "0.01", "--holdout", "0", "--copies", "drop", *_FOLDS),
     ),
-    "rankrc-float32": ("many.parquet", "many.csv", ("--target", "y", "--lam", "2^-4", *_FOLDS)),
+    "rankrc-float32": (
+        "many.parquet", "many.csv", (*_RANKRC, "--target", "y", "--lam", "2^-4", *_FOLDS),
+    ),
     "rankrc-sparse": ("words.svmlight", "words-new.svmlight", _WORDS),
-    "rankrc-sparse-dense": ("cells.svmlight", "cells-new.svmlight", (*_WORDS, "--lam", "0.1")),
+    "rankrc-sparse-dense": (
+        "cells.svmlight", "cells-new.svmlight", (*_RANKRC, *_WORDS, "--lam", "0.1"),
+    ),
     "mibc": ("train.csv", "orders.csv", (*_MIBC, *_FRAUD, *_only())),
     "mibc-float32": ("many.parquet", "many.csv", (*_MIBC, "--target", "y", *_FOLDS)),
     "mibc-hard": (
