@@ -93,7 +93,10 @@ MODELS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "rankrc-one-rare": ("one-rare.csv", "orders.csv", (*_RANKRC, *_FRAUD, *_only("note"))),
     "rankrc-numbers": (
         "copies.csv", "orders.csv",
-        (*_RANKRC, *_FRAUD, *_only(), "--lam", "0.01", "--holdout", "0", "--copies", "drop", *_FOLDS),
+        (
+            *_RANKRC, *_FRAUD, *_only(), *_FOLDS,
+            "--lam", "0.01", "--holdout", "0", "--copies", "drop",
+        ),
     ),
     "rankrc-float32": (
         "many.parquet", "many.csv", (*_RANKRC, "--target", "y", "--lam", "2^-4", *_FOLDS),
