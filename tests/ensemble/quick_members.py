@@ -34,6 +34,7 @@ class Clock:
 
     def __init__(self):
         self.now = 1000.0
+        self.rows = []  # of each call of a slow member: rows, rare rows and folds
 
     def perf_counter(self):
         return self.now
@@ -41,18 +42,21 @@ class Clock:
 
 @dataclass(frozen=True)
 class Slow(MeanDifference):
-    """Takes so many seconds of a clock for a fold, and may be interrupted in one."""
+    """Takes so many seconds of a clock for a fold and a row, and may be interrupted in one."""
 
     clock: Clock | None = None
     seconds: float = 0.0
     interrupted_in: int | None = None
     units: float = 1.0
+    seconds_a_row: float = 0.0
 
     def cost(self, size):
-        return self.units
+        return self.units * (size.n_rows if self.seconds_a_row else 1)
 
     def cross_fit(self, rows):
         scores, functions = np.full(len(rows.fold), np.nan), []
+        self.clock.now += self.seconds_a_row * len(rows.fold) * rows.n_folds
+        self.clock.rows.append((len(rows.fold), int(rows.is_rare.sum()), rows.n_folds))
         for number, tested in each_fold(rows):
             if number == self.interrupted_in:
                 raise KeyboardInterrupt

@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 
 from draws import draws
-from rareclass import RareClassifier
+from rareclass import MIBC, RareClassifier
+from rareclass.ensemble.learned_member import merged
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.objectives import precision_at_rare
+from rareclass.metrics import average_precision
 
 # As much of each as takes no time; whoever has no entry is tried as it is.
 QUICK = {
@@ -146,12 +149,58 @@ def test_a_member_ends_where_there_is_no_time(member):
 
 
 def test_what_no_user_chose_is_no_user_s_to_be_told():
+    random = np.random.default_rng(0)
+    y = np.arange(80) < 12
+    word = np.where(y, "c", random.choice(["a", "b"], 80))  # constant in the majority
+    frame = pd.DataFrame({"x": random.normal(size=80) + y, "word": word})
+    members = [MEMBERS["mibc"](), MEMBERS["logistic regression"](max_iter=1)]
+    with pytest.warns(UserWarning, match="alone ranks the rows") as told:
+        RareClassifier(members=members, cv=2, n_jobs=1).fit(frame, y)
+    assert len(told) == 1
+
+
+def test_linear_members_are_their_machines():
+    rows = replace(encoded(), weight=np.random.default_rng(1).integers(1, 4, 80).astype(float))
+    found = MEMBERS["logistic regression"](strengths=(0.1, 1.0)).cross_fit(rows)
+    (moments,) = MEMBERS["mibc"]().cross_fit(rows)
+    for k in range(3):
+        train = np.not_equal(rows.fold, k)
+        given = rows.X[train], rows.is_rare[train].astype(int)
+        for C, each in zip((0.1, 1.0), found, strict=True):
+            alone = LogisticRegression(C=C, tol=1e-8, max_iter=1000)
+            alone.fit(*given, sample_weight=rows.weight[train])
+            np.testing.assert_allclose(each.functions[k].weights, alone.coef_[0], atol=0.03)
+        alone = MIBC(C=0.1).fit(*given, sample_weight=rows.weight[train])
+        np.testing.assert_allclose(moments.functions[k].weights, np.ravel(alone.coef_), rtol=1e-6)
+
+
+def test_a_learned_metric_follows_what_decides():
+    random = np.random.default_rng(0)
+    is_rare = np.arange(240) % 8 == 0
+    X = random.normal(size=(240, 6))
+    X[is_rare, 2] *= 0.1  # in the middle of one feature: no mean tells
+    rows = EncodedFolds(X, is_rare, None, np.arange(240) // 8 % 3, seed=0, n_jobs=1)
+    member = MEMBERS["kernel on quantiles"](lams=(2.0**-4, 2.0**-7), n_majority=100)
+    *plain, learned = member.cross_fit(rows)
+    assert learned.setting == "learned metric"
+    scales = learned.functions[0].scales
+    assert int(np.argmax(scales)) == 2
+    assert scales[2] > 1.2 * np.delete(scales, 2).max()
+    best = max(average_precision(is_rare, each.held_out) for each in plain)
+    assert average_precision(is_rare, learned.held_out) > best
+    # What new rows are scored by is one function in one metric.
+    assert all(each.scales is scales for each in learned.functions)
+    assert merged(learned.functions).scores(X).shape == (240,)
+
+
+def test_a_large_majority_is_learned_from_in_part_and_scored_whole():
     rows = encoded()
-    X = np.column_stack([rows.X, rows.X[:, 0], rows.is_rare, 1e3 * rows.X[:, 1]])
-    singular = replace(rows, X=X)
-    for member in (MEMBERS["mibc"](), MEMBERS["logistic regression"](max_iter=1)):
-        for each in member.cross_fit(singular):  # a warning would be an error
-            assert np.isfinite(each.held_out).all()
+    whole = MEMBERS["smooth kernel on numbers"](lams=(0.1,), n_majority=10)
+    part = MEMBERS["smooth kernel on numbers"](lams=(0.1,), n_majority=10, most_majority=40)
+    (of_all,), (of_part,) = whole.cross_fit(rows), part.cross_fit(rows)
+    assert np.isfinite(of_part.held_out).all()
+    for scores in (of_all.held_out, of_part.held_out):
+        assert average_precision(rows.is_rare, scores) > 0.5
 
 
 def test_a_view_that_holds_nothing_ranks_nothing():

@@ -16,9 +16,15 @@ from sklearn.preprocessing import FunctionTransformer
 from ensemble.quick_members import MeanDifference
 from made_tables import rare_mixture
 from rareclass import RareClassifier
+from rareclass.encoding.typed_table import read_table
 from rareclass.ensemble import rare_classifier
+from rareclass.ensemble.budget import Budget, CostModel
+from rareclass.ensemble.functions.linear_function import LinearFunction
 from rareclass.ensemble.members.forests import ExtraTrees
 from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers, LaplaceOnQuantiles
+from rareclass.ensemble.members.member import EncodedFolds
+from rareclass.ensemble.race import Candidate, Race
+from rareclass.ensemble.training_views import TrainingViews
 from rareclass.errors import InputError
 from rareclass.findings import finding_of
 from rareclass.metrics import average_precision
@@ -316,6 +322,60 @@ def test_rows_of_files_and_arrays(tmp_path):
     np.testing.assert_allclose(
         held.score_samples(rows), expected.score_samples(numbers[["amount", "age"]])
     )
+
+
+def test_of_a_long_file_all_rare_rows_are_read_and_a_part_of_the_others(monkeypatch):
+    monkeypatch.setattr(rare_classifier, "_MOST_READ", 400)
+    rng = np.random.default_rng(0)
+    y = np.arange(3000) % 30 == 0
+    rows = from_arrays(rng.normal(size=(3000, 2)) + y[:, None], y)
+    model = quick(cv=3).fit_rows(rows)
+    new = rng.normal(size=(9000, 2))
+    assert (model.score_samples(new) >= 1.0).mean() == pytest.approx(0.1, rel=0.3)
+    assert model.pos_label_
+    whole = quick(cv=3).fit(rows.source.take(slice(None)), y)
+    assert np.corrcoef(whole.score_samples(new), model.score_samples(new))[0, 1] > 0.98
+    # Folds by number of row read all of them.
+    half = np.arange(3000) // 30 % 2
+    splits = [(np.flatnonzero(half != k), np.flatnonzero(half == k)) for k in (0, 1)]
+    by_number = quick(cv=splits).fit_rows(rows)
+    in_memory = quick(cv=splits).fit(rows.source.take(slice(None)), y)
+    np.testing.assert_array_equal(by_number.score_samples(new), in_memory.score_samples(new))
+
+
+def test_rows_are_scored_in_parts(monkeypatch):
+    model = quick([MeanDifference(), KERNEL, TREES]).fit(X, Y)
+    expected = model.score_samples(X)
+    monkeypatch.setattr(rare_classifier, "_SCORED_ROWS", 7)
+    # The kernel is of 32 bits, and its products are rounded by the number of rows.
+    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-5)
+
+
+def test_further_rounds_are_means_of_held_out_scores():
+    views = TrainingViews(read_table(X), Y == "fraud", None, [np.arange(N) % 3, np.arange(N) // 40])
+    race = Race(views, Budget(60.0), CostModel(), 0, 1)
+    race.run([MeanDifference()])
+    (first,) = race.candidates.values()
+    race.run([MeanDifference()], 1)
+    (both,) = race.candidates.values()
+    rows = EncodedFolds(views.encoded("quantiles", 1), Y == "fraud", None, np.arange(N) // 40, 0, 1)
+    (second,) = MeanDifference().cross_fit(rows)
+    np.testing.assert_allclose(both.held_out, (first.held_out + second.held_out) / 2)
+    assert len(both.functions) == 2
+    assert both.by_fold is first.by_fold
+    np.testing.assert_array_equal(
+        both.functions[1].weights, LinearFunction.mean_of(second.functions).weights
+    )
+    model = quick(cv=3).fit(X, Y)
+    (member,) = model.members_
+    assert len(member.functions) == 3
+    assert both.joined(second_candidate(second)).held_out == pytest.approx(
+        (2 * both.held_out + second.held_out) / 3
+    )
+
+
+def second_candidate(found):
+    return Candidate(MeanDifference(), "", found.held_out, [], [found.functions[0]], 1.0)
 
 
 def test_scikit_learn_s_tools_take_it():

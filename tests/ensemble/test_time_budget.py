@@ -6,7 +6,7 @@ import pytest
 from ensemble.quick_members import Clock, MeanDifference, Slow
 from made_tables import rare_mixture
 from rareclass import RareClassifier
-from rareclass.ensemble import budget, race
+from rareclass.ensemble import budget, race, rare_classifier, thinning
 from rareclass.findings import finding_of
 
 X, Y = rare_mixture(120, 20)
@@ -113,6 +113,43 @@ def test_an_interrupted_fit_ends_with_what_is_there(clock):
 def test_an_interruption_before_anything_was_learned_is_one(clock):
     with pytest.raises(KeyboardInterrupt):
         fitted([Slow("first", clock, interrupted_in=1), MeanDifference("second")])
+
+
+def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypatch):
+    for module, name, value in (
+        (rare_classifier, "_SMALL_ROWS", 500),
+        (rare_classifier, "_PILOT_ROWS", 200),
+        (rare_classifier, "_PILOT_RARE", 20),
+        (thinning, "LEAST_ROWS", 100),
+    ):
+        monkeypatch.setattr(module, name, value)
+    rng = np.random.default_rng(0)
+    y = np.arange(6000) % 50 == 0
+    table = rng.normal(size=(6000, 2)) + y[:, None]
+    weight = np.where(y, 1.0, rng.integers(1, 3, 6000))
+    slow = Slow("slow", clock, seconds_a_row=1.0)
+
+    def learned_rows(seconds, weight=None):
+        clock.rows.clear()
+        model = RareClassifier(seconds, members=[slow], cv=3, n_jobs=1)
+        return model.fit(table, y, weight), clock.rows[:]
+
+    model, (piece, whole) = learned_rows(1e6)[0], clock.rows[:2]
+    assert piece == (200, 20, 2)  # what it takes is tried on two folds of a small piece
+    assert whole == (6000, 120, 3)
+    model, calls = learned_rows(10_000.0)
+    n_rows = calls[1][0]
+    # The piece took 400 s; three fifths of what is left are for three folds of so many rows.
+    assert n_rows == pytest.approx(0.6 * (10_000 - 400) / 3, rel=0.03)
+    assert calls[1][1] == 120
+    # Scores are those of all of the majority.
+    for weights in (None, weight):
+        model, _ = learned_rows(10_000.0, weights)
+        scores = model.score_samples(rng.normal(size=(20_000, 2)))
+        assert (scores >= 1.0).mean() == pytest.approx(0.1, rel=0.25)
+    few, calls = learned_rows(700.0)
+    assert calls[1][0] == 120 + 5 * 120  # not less
+    assert few.score_samples(table).shape == (6000,)
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, np.nan, np.inf, "60", True, None])

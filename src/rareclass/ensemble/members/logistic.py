@@ -1,11 +1,9 @@
 """Logistic regression as a member: on quantiles, and on indicators of every value."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from rareclass.ensemble.functions.linear_function import LinearFunction
@@ -49,10 +47,7 @@ class LogisticMember:
         model = LogisticRegression(max_iter=self.max_iter, warm_start=True, tol=1e-3)
         path = []
         for C in self.strengths:
-            with warnings.catch_warnings():
-                # A path that stopped short is one more to be judged by held-out rows.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                model.set_params(C=C).fit(X, is_rare, sample_weight=weight)
+            model.set_params(C=C).fit(X, is_rare, sample_weight=weight)
             path.append(LinearFunction(model.coef_[0].copy(), float(model.intercept_[0])))
         return path
 

@@ -1,6 +1,5 @@
 """MIBC as a member: the majority as two moments."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,8 +29,5 @@ class MomentMember(FoldByFold):
     ) -> LinearFunction:
         """MIBC's weights on the rows of a training part."""
         model = MIBC(C=self.C, pos_label=1, n_jobs=n_jobs, random_state=seed)
-        with warnings.catch_warnings():
-            # Of ridges and gaps: nobody chose them here, and held-out rows say what it is worth.
-            warnings.simplefilter("ignore")
-            model.fit(X, is_rare.astype(int), sample_weight=weight)
+        model.fit(X, is_rare.astype(int), sample_weight=weight)
         return LinearFunction(np.asarray(model.coef_, dtype=np.float64).ravel())
