@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks import goals, mibc_page, rach_page, record
 from benchmarks.results_page import table
 from benchmarks.run import BENCHMARKS, DISTURBED
+from benchmarks.tabular import page as tabular_page
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 TITLES = {
@@ -23,7 +24,11 @@ TITLES = {
     "disk": "From Parquet",
 }
 # Benchmarks that are no part of `benchmarks.run`.
-OTHERS = {"mibc_speed": mibc_page.SPEED, "rach_speed": rach_page.SPEED}
+OTHERS = {
+    **tabular_page.SECTIONS,
+    "mibc_speed": mibc_page.SPEED,
+    "rach_speed": rach_page.SPEED,
+}
 INTRODUCTION = """# Performance
 
 Made by `python -m benchmarks.performance_page` from the JSON files in `benchmarks/results`, which

@@ -17,7 +17,6 @@ from benchmarks.ordinal import page as ordinal_page
 from benchmarks.paper_tables.fig3 import fig3_page
 from benchmarks.sparse_landmarks import sparse_landmarks_page
 from benchmarks.stochastic import stochastic_page
-from benchmarks.tabular import page as tabular_page
 from benchmarks.top_losses import top_losses_page
 
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
@@ -257,7 +256,6 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     **online_page.SECTIONS,
     **mibc_page.SECTIONS,
     **rach_page.SECTIONS,
-    **tabular_page.SECTIONS,
     "startup": ("Start", "startup", startup),
 }
 
