@@ -39,7 +39,7 @@ _PILOT_ROWS, _PILOT_RARE, _PILOT_MEMBERS = 3_000, 300, 2
 # The first members, which thinning makes room for.
 _N_FIRST = 5
 # With few rare rows other folds say much: so many rounds, while there is time.
-_FEW_RARE, _MOST_ROUNDS = 300, 3
+_FEW_RARE, _MOST_ROUNDS = 300, 2
 # The part of the time after which no further round is begun.
 _ROUNDS_SHARE = 0.15
 # The part of the time kept for what comes after the members.
