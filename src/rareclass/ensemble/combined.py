@@ -10,7 +10,12 @@ from rareclass.ensemble.false_positive_rate import FalsePositiveRate
 from rareclass.ensemble.learned_member import LearnedMember
 from rareclass.ensemble.race import Candidate
 from rareclass.estimators.search import Scoring
-from rareclass.metrics import average_precision_interval, roc_auc, roc_auc_interval
+from rareclass.metrics import (
+    average_precision,
+    average_precision_interval,
+    roc_auc,
+    roc_auc_interval,
+)
 
 # Majority rows that weights are chosen on, at most.
 _MOST_JUDGED = 20_000
@@ -21,6 +26,8 @@ _ODDS = 0.5
 # AUC from which on held-out rows do not tell members apart: those as near to the best count
 # alike, as their differences say nothing of rows that have drifted.
 _FAULTLESS = 0.999
+# And in average precision: what a member behind by more misses is plain to see.
+_CLOSE = 0.05
 # What `compact=True` may lose.
 COMPACT_LOSS = 0.01
 
@@ -148,8 +155,14 @@ def _chosen_weights(
 
     aucs = np.array([auc(judged[k].rarity[places]) for k in chosen])
     if aucs.max() >= _FAULTLESS:
+        precisions = np.array(
+            [held_out.measure(average_precision, judged[k].rarity[places], rows) for k in chosen]
+        )
+        alike = (aucs >= aucs.max() - (1.0 - _FAULTLESS)) & (
+            precisions >= precisions.max() - _CLOSE
+        )
         chosen = _one_each(
-            judged, [k for k, a in zip(chosen, aucs, strict=True) if _is_near(a, aucs)]
+            judged, [k for k, is_alike in zip(chosen, alike, strict=True) if is_alike]
         )
         scores = np.column_stack([judged[k].rarity[places] for k in chosen])
         of_chosen = np.full(len(chosen), 1.0 / len(chosen))
@@ -165,10 +178,6 @@ def _chosen_weights(
         weights[:] = 0.0
         weights[0] = 1.0
     return weights
-
-
-def _is_near(auc: float, aucs: np.ndarray) -> bool:
-    return bool(auc >= aucs.max() - (1.0 - _FAULTLESS))
 
 
 def _one_each(judged: Sequence[Judged], chosen: Sequence[int]) -> list[int]:
