@@ -9,17 +9,17 @@ import pytest
 from rareclass import RareClassifier
 from rareclass.ensemble.members.registry import MEMBERS
 
-N = 360
+N = 300
 NUMBERS = ["core", "amount", "age", "noise"]
 # Enough of each to learn the table.
 QUICK = {
-    "histogram boosting": {"rounds": 30},
+    "histogram boosting": {"rounds": 25},
     "extra trees": {"trees": 20},
     "random forest": {"trees": 20},
     "balanced forest": {"trees": 20},
-    "lightgbm": {"rounds": 40},
-    "xgboost": {"rounds": 40},
-    "catboost": {"rounds": 40},
+    "lightgbm": {"rounds": 25},
+    "xgboost": {"rounds": 25},
+    "catboost": {"rounds": 25},
     "kernel on quantiles": {"lams": (2.0**-2, 2.0**-6), "n_majority": 80},
     "kernel on logarithms": {"lams": (2.0**-2, 2.0**-6), "n_majority": 80},
     "smooth kernel on logarithms": {"lams": (2.0**-2, 2.0**-6), "n_majority": 80},
@@ -44,7 +44,7 @@ TOGETHER = [kind(**QUICK.get(name, {})) for name, kind in MEMBERS.items() if not
 def table(seed):
     """Rare rows lie in the middle of three numbers, high in one, and have words of their own."""
     rng = np.random.default_rng(seed)
-    y = np.arange(N) % 9 == 0
+    y = np.arange(N) % 7 == 0
     numbers = rng.normal(size=(N, 5))
     numbers[y, :3] *= 0.25
     when = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 365 * 86400, N), unit="s")
@@ -89,7 +89,7 @@ def moved(frame):
 
 X, Y = table(0)
 NEW = table(1)[0][~table(1)[1]]
-SPLITS = [(np.flatnonzero(np.arange(N) % 4 != k), np.arange(k, N, 4)) for k in range(4)]
+SPLITS = [(np.flatnonzero(np.arange(N) % 3 != k), np.arange(k, N, 3)) for k in range(3)]
 
 
 @pytest.mark.parametrize("members", [*ALONE, pytest.param(TOGETHER, id="together")])

@@ -368,7 +368,7 @@ def test_further_rounds_are_means_of_held_out_scores():
     )
     model = quick(cv=3).fit(X, Y)
     (member,) = model.members_
-    assert len(member.functions) == 3
+    assert len(member.functions) == rare_classifier._MOST_ROUNDS
     assert both.joined(second_candidate(second)).held_out == pytest.approx(
         (2 * both.held_out + second.held_out) / 3
     )

@@ -111,7 +111,8 @@ class Race:
 
     def _left_out(self, member: Member, foretold: float | None) -> None:
         if member.name not in {name for name, _ in self.candidates}:  # in no round before
-            self.without_time.setdefault(member.name, foretold)
+            seconds = None if foretold is None else float(foretold)
+            self.without_time.setdefault(member.name, seconds)
 
     def _learn(self, member: Member, rows: EncodedFolds, number: int) -> None:
         start = time.perf_counter()
