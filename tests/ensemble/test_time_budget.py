@@ -71,6 +71,17 @@ def test_one_member_is_learned_whatever_it_takes(clock):
     assert model.score_samples(X).shape == (120,)
 
 
+def test_the_one_that_is_learned_whatever_it_takes_is_likely_to_end_in_time(clock):
+    never = Slow("xgboost", clock, 100.0, units=1e10)
+    later = Slow("catboost", clock, 100.0, units=2e10)
+    with pytest.warns(UserWarning, match="quick alone"):
+        model = fitted([never, Slow("quick", clock, 1.0), later])
+    assert learned(model) == {"quick"}
+    with pytest.warns(UserWarning, match="xgboost alone"):  # none is: the quickest
+        model = fitted([later, never])
+    assert learned(model) == {"xgboost"}
+
+
 def test_a_member_alone_is_nothing_to_be_told(clock):
     model = fitted([Slow("only", clock, 100.0)], 1.0)
     assert model.without_time_ == {}

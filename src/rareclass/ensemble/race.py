@@ -81,11 +81,24 @@ class Race:
     def run(self, members: Sequence[Member], number: int = 0) -> None:
         """Learn members on the folds of a round; those that are not likely to end in time are not.
 
-        The first of the first round is learned whatever it takes. Who is likely to take a large
-        part of the time that is left waits until the others are done.
+        One is learned whatever it takes: the first that is likely to end in time, or else the
+        quickest. Who is likely to take a large part of the time that is left waits until the others
+        are done.
         """
+        if not self.candidates:
+            members = self._one_in_time_first(members, number)
         waiting = self._in_turn(members, number, _LARGE_PART)
         self._in_turn(waiting, number, 1.0)
+
+    def _one_in_time_first(self, members: Sequence[Member], number: int) -> Sequence[Member]:
+        every = [self._rows(member, number, may_stop=False) for member in members]
+        seconds = [
+            self.costs.foretell(member, rows.size, rows.n_folds) or 0.0
+            for member, rows in zip(members, every, strict=True)
+        ]
+        in_time = np.flatnonzero(np.array(seconds) <= self.budget.left)
+        first = int(in_time[0] if len(in_time) else np.argmin(seconds))
+        return [members[first], *members[:first], *members[first + 1 :]]
 
     def _in_turn(self, members: Sequence[Member], number: int, share: float) -> list[Member]:
         """Learn those that are likely to take at most a share of the time left; the others."""
