@@ -177,13 +177,12 @@ def test_sparse_rows_are_left_to_rankrc(tmp_path: Path, rareclass: Run) -> None:
     assert "rankrc does, and has no --time-budget" in said
 
 
-def interrupt(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
-    """Press Ctrl-C when the linear member is about to learn for the n-th time."""
-    learn, calls = LogisticOnQuantiles.cross_fit, []
+def interrupt(monkeypatch: pytest.MonkeyPatch, least_rows: int = 0) -> None:
+    """Press Ctrl-C when the linear member is about to learn from so many rows."""
+    learn = LogisticOnQuantiles.cross_fit
 
     def watched(self: LogisticOnQuantiles, rows: Any) -> Any:
-        calls.append(rows)
-        if len(calls) == call:
+        if len(rows.fold) >= least_rows:
             raise KeyboardInterrupt
         return learn(self, rows)
 
@@ -196,7 +195,7 @@ TWO = ("--members", "smooth kernel on numbers,logistic regression", "--folds", "
 def test_one_ctrl_c_saves_what_was_learned(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interrupt(monkeypatch, 1)
+    interrupt(monkeypatch)
     out = train_csv.parent / "m.skops"
     done = rareclass("fit", train_csv, "-t", "fraud", *TWO, "-o", out)
     assert done.exit_code == 0, done.output
@@ -214,13 +213,7 @@ def test_one_ctrl_c_saves_what_was_learned(
 def test_ctrl_c_in_the_training_on_all_rows_keeps_the_first(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def chosen(self: Any, model: Any) -> Any:
-        from dataclasses import replace
-
-        return replace(self, members=("logistic regression",))
-
-    monkeypatch.setattr("rareclass.verbs.fit.auto_method.AutoMethod.as_chosen", chosen)
-    interrupt(monkeypatch, 4)  # after the three rounds of the first training
+    interrupt(monkeypatch, least_rows=240)
     out = train_csv.parent / "m.skops"
     done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
     assert done.exit_code == 0, done.output
@@ -248,7 +241,7 @@ def test_ctrl_c_when_all_members_are_learned_keeps_them(
 def test_ctrl_c_before_anything_is_learned_saves_nothing(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interrupt(monkeypatch, 1)
+    interrupt(monkeypatch)
     out = train_csv.parent / "m.skops"
     done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
     assert done.exit_code == 130
