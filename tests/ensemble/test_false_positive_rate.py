@@ -98,6 +98,16 @@ def test_scores_that_are_equal_but_for_rounding_have_no_tail_of_their_own():
     assert FalsePositiveRate.of(scores).excess == pytest.approx(scores.std())
 
 
+def test_equal_rows_that_score_differently_in_the_last_digit_are_equal():
+    random = np.random.default_rng(0)
+    scores = np.repeat(random.normal(size=100), 3)
+    rounded = scores * (1.0 + random.choice([-1e-16, 0.0, 1e-16], 300))
+    assert len(np.unique(rounded)) > 100
+    asked = random.normal(size=500)
+    expected = FalsePositiveRate.of(scores)(asked)
+    np.testing.assert_allclose(FalsePositiveRate.of(rounded)(asked), expected, rtol=1e-9)
+
+
 def test_one_row():
     scale = FalsePositiveRate.of(np.array([3.0]))
     np.testing.assert_allclose(np.exp(scale(np.array([-9.0, 3.0, 4.0]))), [0.5, 0.5, 0.25])

@@ -150,10 +150,11 @@ def test_columns_that_give_the_label_away():
         up=Y + 0.5 * RNG.random(N),
         down=-1.0 * Y,
         gap=np.where(Y, np.nan, 1e30),
+        hole=np.where(Y, np.nan, RNG.normal(size=N)),
         word=np.where(Y, "x", "y"),
         nearly=np.where(np.arange(N) < 60, 0.5, Y),
     )
-    assert giveaways(told) == {"up", "down", "gap", "word"}
+    assert giveaways(told) == {"up", "down", "gap", "hole", "word"}
     warn_of_giveaways(views_of(FRAME))  # says nothing
     few = np.arange(N) < 4
     warn_of_giveaways(views_of(FRAME.assign(up=few + 0.0), few))  # of four rows many columns would

@@ -188,6 +188,10 @@ def test_a_learned_metric_follows_what_decides():
     assert scales[2] > 1.2 * np.delete(scales, 2).max()
     best = max(average_precision(is_rare, each.held_out) for each in plain)
     assert average_precision(is_rare, learned.held_out) > best
+    # The metric of all folds knows the labels of each: held-out scores are those of another one.
+    tested = rows.fold == 0
+    of_all = learned.functions[0].scores(X[tested])
+    assert not np.allclose(of_all, learned.held_out[tested], atol=1e-3)
     # What new rows are scored by is one function in one metric.
     assert all(each.scales is scales for each in learned.functions)
     assert merged(learned.functions).scores(X).shape == (240,)

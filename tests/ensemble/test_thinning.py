@@ -54,22 +54,23 @@ def test_all_rare_rows_are_kept_and_weights_put_the_rest_back(seed, n_rare, n_re
         np.testing.assert_array_equal(weight, before)  # that of the caller is left alone
 
 
-@given(st.floats(1e-3, 1e6), st.integers(1, 10**5), st.integers(1, 10**7), st.sampled_from([1, 2]))
+@given(st.floats(1e-4, 1.5), st.integers(1, 10**4), st.integers(1, 10**7), st.sampled_from([1, 2]))
 @draws(100)
-def test_as_many_rows_as_fit_in_a_part_of_the_time(seconds, n_rare, n_majority, n_members):
+def test_as_many_rows_as_fit_in_a_part_of_the_time(share, n_rare, n_majority, n_members):
     costs = CostModel()
     members = [Linear(), Square()][:n_members]
     for member in members:
         costs.learn(member, Size(2_000, 100, 10), 5, 0.2)
-    found = affordable_rows(costs, members, [10] * n_members, n_rare, n_majority, 5, seconds)
 
     def foretold(n):
         size = Size(n_rare + n, n_rare, 10)
         return sum(costs.foretell(member, size, 5) for member in members)
 
+    seconds = share * foretold(n_majority) / 0.6
+    found = affordable_rows(costs, members, [10] * n_members, n_rare, n_majority, 5, seconds)
     least = min(n_majority, max(LEAST_ROWS, LEAST_PER_RARE * n_rare))
     assert least <= found <= n_majority
-    assert found == least or foretold(found) <= 0.6 * seconds
+    assert found == least or foretold(found) <= 0.6 * seconds * (1 + 1e-9)
     assert found == n_majority or foretold(1.03 * found + 2) > 0.6 * seconds
 
 

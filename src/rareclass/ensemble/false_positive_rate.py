@@ -56,18 +56,30 @@ class FalsePositiveRate:
         if weight is not None:
             majority, weight = majority[weight > 0.0], weight[weight > 0.0]
             one = float(weight.min())
-        values, place = np.unique(-majority, return_inverse=True)
-        counts = np.bincount(place, weight, len(values)).astype(np.float64)
+        scores, counts = _distinct(majority, weight)
         rates = (np.cumsum(counts) - 0.5 * counts + 0.5 * one) / (counts.sum() + one)
-        kept = _thinned(len(values))
+        kept = _thinned(len(scores))
         log_rates = np.log(rates[kept][::-1])
-        return cls(-values[kept][::-1], log_rates, _excess(-values, counts, _TAIL_ROWS * one))
+        return cls(scores[kept][::-1], log_rates, _excess(scores, counts, _TAIL_ROWS * one))
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """ln F of each score, of the same shape. O(log n_knots) a score."""
         beyond = np.maximum(scores - self.knots[-1], 0.0)
         inside = np.interp(scores, self.knots, self.log_rates)
         return inside - np.log1p(beyond / self.excess)
+
+
+def _distinct(majority: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Decreasing scores that differ by more than rounding, and their weights.
+
+    Equal rows may score differently in the last digit, by where they stand among others.
+    """
+    order = np.argsort(-majority, kind="stable")
+    scores = majority[order]
+    noise = _ROUNDING * np.maximum(np.abs(scores), np.median(np.abs(scores)))
+    first = np.append(True, scores[:-1] - scores[1:] > noise[:-1])
+    counts = np.bincount(np.cumsum(first) - 1, None if weight is None else weight[order])
+    return scores[first], counts.astype(np.float64)
 
 
 def _excess(scores: np.ndarray, counts: np.ndarray, tail: float) -> float:
