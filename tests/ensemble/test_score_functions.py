@@ -44,7 +44,8 @@ def test_a_kernel_function_is_its_expansion(parts):
     kernel, width, landmarks, (coefficients, _), scales, X = parts
     function = KernelFunction(kernel, width, landmarks, coefficients, scales)
     expected = plain(kernel, width, landmarks, coefficients, scales, X)
-    atol = 1e-5 * np.abs(coefficients).sum()
+    # Beside a landmark the root of a squared distance that cancels has half of the digits.
+    atol = (1e-5 if kernel == "gaussian" else 2e-3) * np.abs(coefficients).sum()
     scores = function.scores(X)
     assert scores.shape == (len(X),)
     np.testing.assert_allclose(scores, expected, atol=atol)

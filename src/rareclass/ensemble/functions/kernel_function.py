@@ -16,7 +16,8 @@ _BLOCK_ENTRIES = 2**19
 class KernelFunction:
     r"""The kernel expansion :math:`f(x) = \sum_r b_r \, k(a \circ z_r, a \circ x)`.
 
-    Kernel values are of 32 bits, six digits, as nothing but the order of scores is used.
+    Kernel values are of 32 bits, six digits (three of the Laplace kernel right beside a landmark),
+    as nothing but the order of scores is used.
 
     Attributes
     ----------
