@@ -261,6 +261,7 @@ def test_without_learning_there_are_no_scales():
     assert RankRC(lam=1.0).fit(X, Y).feature_scales_ is None
 
 
+@pytest.mark.thorough
 def test_containers_and_rows_on_disk_give_the_same_scales(learned, tmp_path):
     names = [f"column {k}" for k in range(X.shape[1])]
     table = pd.DataFrame(X, columns=names)
@@ -292,6 +293,7 @@ def test_weights_are_copies_and_order_does_not_matter():
     )
 
 
+@pytest.mark.thorough
 def test_where_nothing_is_to_be_won_scales_are_one():
     X, y = rare_cores(400, 40, 3, seed=2, n_informative=3)
     model = RankRC(feature_scaling="learned", lam=2**-6).fit(X, y)
@@ -324,6 +326,7 @@ def test_kernels_by_name_select(learned):
         assert sorted(largest) == [0, 1], kernel
 
 
+@pytest.mark.thorough
 def test_the_cross_validated_model_and_the_path_learn_too(learned):
     model = RankRCCV(lams=[2**-6, 1.0], cv=3, feature_scaling="learned", random_state=0).fit(X, Y)
     np.testing.assert_array_equal(np.flatnonzero(model.feature_scales_), [0, 1])

@@ -186,6 +186,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(selection, "_FOLD_SETS", (1001,))
 
 
+@pytest.mark.thorough
 def test_scales_find_the_features_that_order_the_levels(quick):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [480, 70, 50])
