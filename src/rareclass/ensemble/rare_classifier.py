@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.encoding.typed_table import TypedTable, read_table
@@ -249,7 +250,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
             members = [member for member in members if _can_see(member, views)] or members
             race = Race(views, within, costs, seed, n_jobs, report)
-            self._run(race, members, objective)
+            with threadpool_limits(1, user_api="blas"):  # waiting, they spin in the way of others
+                self._run(race, members, objective)
         combined = self._combined(race, objective)
         self._keep(race, combined, members)
         self._describe(race, combined, objective, budget)
