@@ -1,6 +1,7 @@
 """RankRC as a member: rare and majority landmarks, all folds and lams on one kernel."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -114,15 +115,23 @@ class KernelMember:
         return np.sort(np.concatenate([rare, majority]))
 
     def _functions(
-        self, machines: CrossFittedMachines, k: int, rows: EncodedFolds
+        self,
+        machines: CrossFittedMachines,
+        k: int,
+        rows: EncodedFolds,
+        scales: np.ndarray | None = None,
     ) -> list[ScoreFunction]:
-        """The functions of the folds for lam number k, over the same landmarks."""
+        """The functions of the folds for lam number k, over the same landmarks.
+
+        `rows` and landmarks are in the metric that `scales` bring new rows into.
+        """
         expansion = machines.expansion
         first = KernelFunction(
             self.kernel, machines.width, expansion.landmarks, machines.coefficients[0][:, k]
         )
         first.least = _least_similarity(first, rows)
         first.most = _typical(machines.held_out[:, k], rows)
+        first.scales = scales
         others = (_with_coefficients(first, each[:, k]) for each in machines.coefficients[1:])
         return [first, *others]
 
@@ -161,9 +170,7 @@ class KernelMember:
         scales = gradient_scales(plain.expansion, mean, sample)
         final = cross_fit(settings, _source(rows, scales), target, folds, lams, check=rows.check)
         k = int(np.argmax([_merit(rows, column) for column in final.held_out.T]))
-        functions = self._functions(final, k, _in_metric(rows, scales))
-        for function in functions:
-            function.scales = scales  # type: ignore[attr-defined]
+        functions = self._functions(final, k, _in_metric(rows, scales), scales)
         held_out = own[:, chosen] if is_own else final.held_out[:, k]
         return [CrossFitted("learned metric", held_out, functions)]
 
@@ -271,8 +278,8 @@ def _in_metric(rows: EncodedFolds, scales: np.ndarray) -> EncodedFolds:
 
 def _with_coefficients(function: KernelFunction, coefficients: np.ndarray) -> KernelFunction:
     """The same landmarks with other coefficients."""
-    another = KernelFunction.__new__(KernelFunction)
-    another.__dict__ = function.__dict__ | {"coefficients": coefficients}
+    another = copy(function)
+    another.coefficients = coefficients
     return another
 
 
