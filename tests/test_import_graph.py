@@ -22,6 +22,7 @@ ROOMS = (
         "compiling",
     ),
     ("labels",),
+    ("splits",),
     ("tables",),
     ("rows",),
     ("kernels",),

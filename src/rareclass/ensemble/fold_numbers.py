@@ -1,6 +1,5 @@
 """The folds that all members share, as the number of the fold that holds each row out."""
 
-import heapq
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,8 +8,11 @@ import numpy as np
 
 from rareclass.errors import InputError, counted
 from rareclass.estimators.folds import Fold, make_folds
-from rareclass.labels.two_classes import Labels, missing_labels
+from rareclass.labels.two_classes import Labels
 from rareclass.parameters import is_whole
+from rareclass.splits.dealing import dealt
+from rareclass.splits.places import places
+from rareclass.splits.stretches import stretches
 
 # Rows that every fold learns from, and none scores.
 ALWAYS_LEARNED = -1
@@ -46,14 +48,13 @@ def fold_numbers(
     is_rare = np.zeros(n_rows, dtype=bool)
     is_rare[labels.rare] = True
     if time is not None:
-        moment = _places(time, n_rows, "time")
-        return _of_rows(labels, "time", n_rows, partial(_stretches, int(cv)), is_rare, moment)
+        moment = places(time, n_rows, "time")
+        return _of_rows(labels, "time", n_rows, partial(stretches, int(cv)), is_rare, moment)
     if groups is not None:
-        group = _places(groups, n_rows, "groups")
+        group = places(groups, n_rows, "groups")
         if is_count:
-            return _of_rows(
-                labels, "groups", n_rows, partial(_dealt, int(cv), seed), is_rare, group
-            )
+            n_folds = min(int(cv), len(np.unique(group[labels.rare])))
+            return _of_rows(labels, "groups", n_rows, partial(dealt, n_folds, seed), is_rare, group)
         if hasattr(cv, "split"):
             cv = list(cv.split(np.empty((n_rows, 0)), is_rare, group))
     if is_count:
@@ -100,76 +101,6 @@ def _of_majority(cv: int, labels: Labels, n_rows: int, seed: int) -> np.ndarray:
     order = np.random.default_rng(seed).permutation(n_majority)
     number[labels.majority] = order % min(cv, n_majority)
     return number
-
-
-def _places(values: Any, n_rows: int, name: str) -> np.ndarray:
-    """Groups or times as places in their order, from 0 on."""
-    array = np.asarray(values)
-    if array.shape != (n_rows,):
-        raise InputError(
-            f"{name} has the shape {array.shape} and X {counted(n_rows, 'row')}.",
-            "Give one value a row.",
-        )
-    is_time = array.dtype.kind in "mM"
-    missing = np.flatnonzero(np.isnat(array)) if is_time else missing_labels(array)
-    if len(missing):
-        raise InputError(
-            f"{name} has no value at row {missing[0]}.", "Fill it in, or leave the row out."
-        )
-    try:
-        return np.unique(array, return_inverse=True)[1]
-    except TypeError:
-        raise InputError(
-            f"{name} holds values of several types, which have no order.",
-            "Make them all numbers, words or dates.",
-        ) from None
-
-
-def _dealt(cv: int, seed: int, is_rare: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Groups dealt to folds: those with the most rare rows first, each where there are fewest.
-
-    Groups of equally many rows are in an order by chance. Groups without rare rows even out the
-    others.
-    """
-    n_groups = int(group.max()) + 1
-    n_rare = np.bincount(group, is_rare, n_groups)
-    n_rest = np.bincount(group, ~is_rare, n_groups)
-    n_folds = min(cv, int(np.count_nonzero(n_rare)))
-    by_chance = np.random.default_rng(seed).permutation(n_groups)
-    order = by_chance[np.lexsort((-n_rest[by_chance], -n_rare[by_chance]))]
-    fold = np.zeros(n_groups, dtype=np.int64)
-    # Rare rows are evened out first, then the others.
-    heap = [(0, 0, k) for k in range(n_folds)]
-    for each in order[: np.count_nonzero(n_rare)]:
-        rare, rest, k = heap[0]
-        fold[each] = k
-        heapq.heapreplace(heap, (rare + int(n_rare[each]), rest + int(n_rest[each]), k))
-    heap = [(rest, rare, k) for rare, rest, k in heap]
-    heapq.heapify(heap)
-    for each in order[np.count_nonzero(n_rare) :]:
-        rest, rare, k = heap[0]
-        fold[each] = k
-        heapq.heapreplace(heap, (rest + int(n_rest[each]), rare, k))
-    return fold[group]
-
-
-def _stretches(cv: int, is_rare: np.ndarray, moment: np.ndarray) -> np.ndarray:
-    """Stretches of time that hold about as many rare rows each; rows of a moment stay together.
-
-    A stretch ends after the moment that gives it its share of the rare rows that are left.
-    """
-    rare = np.bincount(moment, is_rare)
-    moments = np.flatnonzero(rare)
-    ends = []
-    held, left, n_left = 0.0, float(rare.sum()), min(cv, len(moments))
-    for each in moments[:-1]:
-        held += rare[each]
-        if n_left > 1 and held >= left / n_left:
-            ends.append(each)
-            left, held, n_left = left - held, 0.0, n_left - 1
-    if not ends and len(moments) > 1:
-        ends = [moments[-2]]
-    return np.searchsorted(ends, moment, side="left")
 
 
 def _of_rows(
