@@ -5,6 +5,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from rareclass import RACH, RACHCV, OrdinalRankRC, OrdinalRankRCCV, RankRC, RareClassifier
+from rareclass.decide import DecisionClassifier
 from rareclass.ensemble.members.forests import ExtraTrees
 from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers
 from rareclass.online import OnlineRanker
@@ -24,6 +25,8 @@ TWO_WEIGHTS = "class_weight is None or 'balanced'; sample_weight takes any"
 IN_WORDS_OF_TABLES = "tables have columns, not features: errors of them name those, and the remedy"
 ROWS_BY_NUMBER = "landmarks and bootstraps are drawn by number, as are splits: copies draw others"
 DRAWN_BY_NUMBER = [GaussianOnNumbers(lams=(2.0**-4,)), ExtraTrees(trees=5)]
+
+OWN_THRESHOLD = "predict goes by the threshold chosen, which is no probability of one half"
 
 COPIES = (
     "check_sample_weight_equivalence_on_dense_data",
@@ -45,6 +48,7 @@ TABLE: list[tuple[type, dict[str, Any], tuple[str, ...], str]] = [
         IN_WORDS_OF_TABLES,
     ),
     (RareClassifier, {"members": DRAWN_BY_NUMBER}, COPIES, ROWS_BY_NUMBER),
+    (DecisionClassifier, {"response": "auto"}, ("check_classifiers_train",), OWN_THRESHOLD),
     (OnlineRanker, {}, COPIES, COPIES_IN_TURN),
     (OnlineRanker, {}, ("check_class_weight_classifiers",), TWO_WEIGHTS),
 ]

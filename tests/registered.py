@@ -3,6 +3,8 @@
 `tests/test_registered.py` fails where the package has a name that is missing here.
 """
 
+from sklearn.linear_model import LogisticRegression
+
 from expected_failures import DRAWN_BY_NUMBER
 from rareclass import (
     MIBC,
@@ -17,6 +19,7 @@ from rareclass import (
     RareClassifier,
     StochasticRankRC,
 )
+from rareclass.decide import DecisionClassifier, ReviewBand, ThresholdRule
 from rareclass.ensemble.members.logistic import LogisticOnQuantiles
 from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp
 
@@ -51,6 +54,7 @@ ESTIMATORS = [
     RACH(kernel="gaussian", tol=1e-10),
     RACHCV(C1s=[3.0], cv=2, tol=1e-10),
     RareClassifier(members=[LogisticOnQuantiles(strengths=(0.1,))], cv=2),
+    DecisionClassifier(LogisticRegression(), ThresholdRule.f_beta(), cv=3),
     *(ONLINE[name] for name in ("cbr", "cbr diagonal", "oam", "opauc", "opauc low rank")),
     *(ONLINE[name] for name in ("adaoam", "uniexp")),
 ]
@@ -65,5 +69,11 @@ MORE_ESTIMATORS = [
     MIBCCV(Cs=[0.1, 1.0], ridges=["auto", 0.1], covariance="diagonal", cv=3, tol=1e-10),
     RACHCV(kernel="gaussian", C1s=[3.0], widths=[1.0], margins=[0.5], cv=2, tol=1e-10),
     RareClassifier(members=DRAWN_BY_NUMBER, cv=2),
+    DecisionClassifier(
+        RankRC(),
+        ReviewBand(ThresholdRule.f_beta(0.5), ThresholdRule.f_beta(2.0)),
+        3,
+        response="score_samples",
+    ),
     *(ONLINE[name] for name in ("cbr reservoir", "cbr balanced", "oam gradient")),
 ]

@@ -22,7 +22,7 @@ from rareclass.ranking.fitting import PENALTIES
 from rareclass.verbs.stream.learners import LEARNERS
 from registered import ESTIMATORS, MORE_ESTIMATORS, ONLINE
 
-ROOMS = ("ranking", "moments", "hyperball", "online", "ensemble")
+ROOMS = ("decide", "ranking", "moments", "hyperball", "online", "ensemble")
 
 
 def public_estimators():

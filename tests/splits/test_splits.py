@@ -125,10 +125,13 @@ def test_rare_rows_are_spread_evenly_over_groups():
 
 
 def test_folds_of_groups_of_one_class_are_found_where_there_is_one_dealing_only():
+    # The groups of most rare rows have none but those: by their size alone they were two folds.
+    group = np.repeat([0, 1, 2, 3, 4], [5, 4, 6, 6, 6])
+    y = (group < 2) | (np.arange(27) % 6 == 3)
+    check_folds(list(RareGroupKFold(3).split(y, y, group)), y, 3)
     # Two groups of both classes, one of rare rows alone, one of others alone: three folds.
-    y = np.array([1, 0, 1, 0, 1, 1, 1, 0], bool)
-    group = np.array([0, 0, 1, 1, 2, 2, 2, 3])
-    check_folds(list(RareGroupKFold(3).split(y, ~y, group)), y, 3)
+    y, group = np.array([1, 0, 1, 0, 1, 1, 0, 0, 0], bool), np.array([0, 0, 1, 1, 2, 2, 3, 3, 3])
+    check_folds(list(RareGroupKFold(3).split(y, y, group)), y, 3)
 
 
 @given(grouped(), st.integers(1, 5), st.integers(0, 6), st.sampled_from(["expanding", "around"]))

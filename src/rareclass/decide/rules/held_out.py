@@ -1,0 +1,156 @@
+"""Held-out scores from the highest down, and what lies above each cut between two of them."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rareclass.decide.threshold import between
+from rareclass.errors import InputError, counted
+from rareclass.metrics.scored_classes import FloatArray, split_scores
+from rareclass.splits.times import days_of, read_times
+
+
+class HeldOut(NamedTuple):
+    """Rows of weight above 0, the highest score first, and the d + 1 cuts between distinct scores.
+
+    Cut 0 has no row above, cut d all. Weights are copies. Where they are not whole, rows count as
+    so many trials of a test as have the same variance (Kish): ``(sum w)**2 / sum w**2``.
+    """
+
+    is_rare: np.ndarray  # shape (n,)
+    score: FloatArray  # shape (n,), descending
+    weight: FloatArray  # shape (n,)
+    rows: np.ndarray  # shape (n,): where each is among the rows given
+    ends: np.ndarray  # shape (d + 1,): number of rows above each cut
+    rare: FloatArray  # shape (d + 1,): weight of the rare rows above each cut
+    majority: FloatArray  # shape (d + 1,)
+    trials: FloatArray  # shape (d + 1,): what the rows above count as in a test
+    rare_trials: float  # the same of all rare rows
+    majority_trials: float
+    whole: bool  # whether weights are whole numbers
+    days: np.ndarray | None  # shape (n,): number of the day of each row
+    costs: Mapping[str, FloatArray]  # columns of shape (n,)
+
+    @classmethod
+    def read(
+        cls,
+        y: ArrayLike,
+        scores: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        time: Any = None,
+        costs: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Check the columns and sort them; O(n log n) time, O(n) memory."""
+        split_scores(y, scores, sample_weight)  # refuses what cannot be judged
+        value, is_rare = np.asarray(scores, float), np.asarray(y) == 1
+        weight = np.ones(len(value)) if sample_weight is None else np.asarray(sample_weight, float)
+        rows = np.argsort(-value, kind="stable")
+        rows = rows[weight[rows] > 0]
+        value, is_rare, weight = value[rows], is_rare[rows], weight[rows]
+        if value[0] == value[-1]:
+            raise InputError(
+                f"all {counted(len(value), 'score')} are {value[0]:g}: no threshold tells rows "
+                "apart.",
+                "Look at the model that made them.",
+            )
+        steps = np.flatnonzero(value[1:] < value[:-1]) + 1  # no differences: two may be infinite
+        ends = np.concatenate([[0], steps, [len(value)]])
+        whole = bool((weight == np.round(weight)).all())
+        both = np.add(*(_above(np.where(is_rare == one, weight, 0.0), ends) for one in (0, 1)))
+        squares = weight if whole else weight**2
+        days = None
+        if time is not None:
+            days = days_of(read_times(time, len(np.asarray(scores)))[rows])
+        return cls(
+            is_rare=is_rare,
+            score=value,
+            weight=weight,
+            rows=rows,
+            ends=ends,
+            rare=_above(np.where(is_rare, weight, 0.0), ends),
+            majority=_above(np.where(is_rare, 0.0, weight), ends),
+            trials=both**2 / np.maximum(_above(squares, ends), np.finfo(float).tiny),
+            rare_trials=float(weight[is_rare].sum() ** 2 / squares[is_rare].sum()),
+            majority_trials=float(weight[~is_rare].sum() ** 2 / squares[~is_rare].sum()),
+            whole=whole,
+            days=days,
+            costs=_read_costs(costs or {}, len(np.asarray(scores)), rows),
+        )
+
+    @property
+    def n_rare(self) -> float:
+        """Weight of all rare rows."""
+        return float(self.rare[-1])
+
+    @property
+    def n_majority(self) -> float:
+        """Weight of all others."""
+        return float(self.majority[-1])
+
+    def recalls(self) -> FloatArray:
+        """Share of the rare rows above each cut."""
+        return self.rare / self.n_rare
+
+    def false_positive_rates(self) -> FloatArray:
+        """Share of the majority above each cut."""
+        return self.majority / self.n_majority
+
+    def precisions(self, prevalence: float | None) -> FloatArray:
+        """Share of rare rows among those above each cut, at the prevalence meant; NaN at cut 0."""
+        rare, majority = self.shares(prevalence)
+        with np.errstate(invalid="ignore"):
+            return rare / (rare + majority)
+
+    def shares(self, prevalence: float | None) -> tuple[FloatArray, FloatArray]:
+        """Rare rows and others above each cut, as shares of all rows at the prevalence meant."""
+        if prevalence is None:
+            prevalence = self.n_rare / (self.n_rare + self.n_majority)
+        return prevalence * self.recalls(), (1.0 - prevalence) * self.false_positive_rates()
+
+    def threshold(self, cut: int) -> float:
+        """A number below every score above the cut and not below any other."""
+        n_above = int(self.ends[cut])
+        if n_above == 0:
+            return float(self.score[0])
+        below = float(self.score[n_above]) if n_above < len(self.score) else -np.inf
+        return between(below, float(self.score[n_above - 1]))
+
+    def widths(self) -> FloatArray:
+        """Distance between the scores on both sides of each cut; -1 where there is one side."""
+        inner = self.ends[1:-1]
+        with np.errstate(over="ignore"):
+            return np.concatenate([[-1.0], self.score[inner - 1] - self.score[inner], [-1.0]])
+
+    def widest(self, equal: np.ndarray) -> int:
+        """Of the cuts that are equally good, the one in the widest gap; among those the highest."""
+        width = self.widths()[equal]
+        return int(equal[np.argmax(width)])
+
+
+def _above(weight: FloatArray, ends: np.ndarray) -> FloatArray:
+    return np.concatenate([[0.0], np.cumsum(weight)])[ends]
+
+
+def _read_costs(costs: Mapping[str, Any], n_rows: int, rows: np.ndarray) -> dict[str, FloatArray]:
+    read = {}
+    for name, values in costs.items():
+        try:
+            column = np.asarray(values, dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(f"costs[{name!r}] holds values that are no numbers.") from None
+        if column.shape != (n_rows,):
+            raise InputError(
+                f"costs[{name!r}] has the shape {column.shape}, and there are "
+                f"{counted(n_rows, 'score')}.",
+                "Give one cost a row.",
+            )
+        bad = np.flatnonzero(~(np.isfinite(column) & (column >= 0)))
+        if len(bad):
+            raise InputError(
+                f"costs[{name!r}] at row {bad[0]} is {column[bad[0]]:g}.",
+                "Costs are finite numbers of at least 0.",
+            )
+        read[name] = column[rows]
+    return read

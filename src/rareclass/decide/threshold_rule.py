@@ -1,0 +1,173 @@
+"""ThresholdRule: what a threshold is to keep, and the threshold that keeps it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from rareclass.decide.chosen_threshold import ChosenThreshold, judged
+from rareclass.decide.rules.aims import Cost, GreatestFBeta, LeastCost
+from rareclass.decide.rules.alerts import AtMostAlerts, AtMostAlertsADay
+from rareclass.decide.rules.constraint import Constraint
+from rareclass.decide.rules.held_out import HeldOut
+from rareclass.decide.rules.precision import AtLeastPrecision
+from rareclass.decide.rules.rates import AtLeastRecall, AtMostFalsePositiveRate
+from rareclass.parameters import check_number
+
+
+@dataclass(frozen=True)
+class ThresholdRule:
+    """A constraint that a threshold keeps on rows to come, with a confidence, or an aim.
+
+    Made by its class methods: `min_precision`, `min_recall`, `max_fpr`, `max_alerts`,
+    `least_cost`, `f_beta`. `choose` finds the threshold on held-out scores.
+
+    Held-out rows are a sample: the threshold that just keeps a constraint on them breaks it on
+    fresh rows about every second time, and more often than that when it is the best of many. Here
+    the constraint holds on fresh rows in a share `confidence` of samples at least, by a procedure
+    that is exact at any number of rows (Clopper-Pearson, order statistics, learn then test), for
+    rows drawn alike and a model that did not see them.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        As the class methods make it.
+    confidence : float or None, default=0.9
+        Strictly between 0 and 1. None takes held-out rows at their word: no guarantee. Aims
+        (`least_cost`, `f_beta`) have none either way.
+    prevalence : float or None, default=None
+        Share of rare rows where the threshold will be used, which precision, alerts and cost
+        depend on; None: as among the held-out rows. Strictly between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        On numbers outside their range, or that contradict each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> y = np.arange(5000) < 100
+    >>> scores = random.normal(size=5000) + 3 * y
+    >>> chosen = ThresholdRule.min_precision(0.5).choose(y, scores)
+    >>> chosen.met, chosen.alerts, chosen.precision.value > 0.5
+    (True, 147.0, True)
+    >>> ThresholdRule.max_alerts(20, rows=1000).choose(y, scores).alerts
+    73.0
+    """
+
+    constraint: Constraint
+    confidence: float | None = 0.9
+    prevalence: float | None = None
+
+    def __post_init__(self) -> None:
+        between = "None or a number strictly between 0 and 1"
+        for name in ("confidence", "prevalence"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), between, 0.0, 1.0)
+
+    @classmethod
+    def min_precision(
+        cls, share: float, *, confidence: float | None = 0.9, prevalence: float | None = None
+    ) -> Self:
+        """The highest recall with ``precision >= share``; see `AtLeastPrecision`."""
+        return cls(AtLeastPrecision(share), confidence, prevalence)
+
+    @classmethod
+    def min_recall(
+        cls, share: float, *, confidence: float | None = 0.9, prevalence: float | None = None
+    ) -> Self:
+        """The highest precision with ``recall >= share``.
+
+        At confidence c that needs ``log(1 - c) / log(share)`` rare rows: 22 for .9 at .9.
+        """
+        return cls(AtLeastRecall(share), confidence, prevalence)
+
+    @classmethod
+    def max_fpr(
+        cls, share: float, *, confidence: float | None = 0.9, prevalence: float | None = None
+    ) -> Self:
+        """The highest recall with ``false-positive rate <= share``."""
+        return cls(AtMostFalsePositiveRate(share), confidence, prevalence)
+
+    @classmethod
+    def max_alerts(
+        cls,
+        number: int,
+        *,
+        rows: int | None = None,
+        confidence: float | None = 0.9,
+        prevalence: float | None = None,
+    ) -> Self:
+        """The lowest threshold with at most `number` alerts in the next `rows` rows.
+
+        Without `rows`: on a day to come, which needs the time of each row. The count itself is
+        what the confidence is about: one batch (or day) in ten may have more at 0.9.
+        """
+        constraint = AtMostAlertsADay(number) if rows is None else AtMostAlerts(number, rows)
+        return cls(constraint, confidence, prevalence)
+
+    @classmethod
+    def least_cost(
+        cls, fp: Cost = 0.0, fn: Cost = 0.0, review: Cost = 0.0, *, prevalence: float | None = None
+    ) -> Self:
+        """The least expected cost: `fn` a missed rare row, `fp` a false alert, `review` any alert.
+
+        Each a number, or the name of one of `costs`, with a number for every row.
+        """
+        return cls(LeastCost(fp, fn, review), None, prevalence)
+
+    @classmethod
+    def f_beta(cls, beta: float = 1.0, *, prevalence: float | None = None) -> Self:
+        """The greatest F-beta; beta above 1 weighs recall more."""
+        return cls(GreatestFBeta(beta), None, prevalence)
+
+    @property
+    def words(self) -> str:
+        """The constraint or aim as a formula."""
+        return self.constraint.words
+
+    def choose(
+        self,
+        y: ArrayLike,
+        scores: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        costs: Mapping[str, Any] | None = None,
+        time: Any = None,
+    ) -> ChosenThreshold:
+        """The threshold for scores of rows that the model did not learn from.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            True or 1 where the row is rare.
+        scores : array-like of shape (n,)
+            Higher means rarer.
+        sample_weight : array-like of shape (n,), optional
+            Copies that each row stands for, each as independent as a row; 0 leaves it out. Weights
+            that are not whole count as so many rows as have the same variance
+            (``(sum w)**2 / sum w**2``), and the guarantee is approximate.
+        costs : mapping of str to array-like of shape (n,), optional
+            Costs of each row, by the names that `least_cost` was given.
+        time : array-like of shape (n,), optional
+            When each row was: for alerts a day.
+
+        Returns
+        -------
+        ChosenThreshold
+            Also where no threshold meets the constraint: then the one that comes closest, with
+            ``met`` False and how far it is. O(n log n) time, O(n) memory.
+
+        Raises
+        ------
+        ValueError
+            On one class, NaN scores, negative weights, columns of different lengths.
+        InputError
+            Where all scores are tied, a time is none, or costs or times are missing.
+        """
+        held = HeldOut.read(y, scores, sample_weight, time, costs)
+        found = self.constraint.find(held, self.confidence, self.prevalence)
+        return judged(held, found, self.words, self.confidence, self.prevalence)
