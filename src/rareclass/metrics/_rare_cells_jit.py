@@ -27,24 +27,64 @@ def add_to_cells(
     Every cell is a sum of its own rows in row order: differences of one long running sum would
     lose the small weights.
     """
-    d = distinct.shape[0]
     coarse = distinct[::_STRIDE].copy()
-    width = min(_STRIDE, d)
     found = np.empty(_LANES, np.int64)
     for start in range(0, scores.shape[0], _LANES):
         lanes = min(_LANES, scores.shape[0] - start)
-        found[:lanes] = 0
-        _narrow(coarse, scores, start, lanes, found, coarse.shape[0])
+        _search_lanes(distinct, coarse, scores, start, lanes, found)
         for k in range(lanes):
-            # The last window is shifted down so that it, too, has `width` scores.
-            found[k] = min(found[k] * _STRIDE, d - width)
-        _narrow(distinct, scores, start, lanes, found, width)
+            cells[found[k]] += 1.0 if weight is None else weight[start + k]
+
+
+@njit(cache=True, nogil=True)
+def add_and_read(
+    distinct: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    row: NDArray[np.int32],
+    weight: NDArray[np.float64] | None,
+    cells: NDArray[np.float64],
+    table: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """The same, and into `out` what `table` holds for the cell of each row.
+
+    Score k is that of row ``row[k]`` of `weight` and of `out`.
+    """
+    coarse = distinct[::_STRIDE].copy()
+    found = np.empty(_LANES, np.int64)
+    for start in range(0, scores.shape[0], _LANES):
+        lanes = min(_LANES, scores.shape[0] - start)
+        _search_lanes(distinct, coarse, scores, start, lanes, found)
         for k in range(lanes):
-            i, t = found[k], scores[start + k]
-            cell = 2 * (i + (distinct[i] < t))
-            if distinct[i] == t:
-                cell += 1
-            cells[cell] += 1.0 if weight is None else weight[start + k]
+            j = row[start + k]
+            cells[found[k]] += 1.0 if weight is None else weight[j]
+            out[j] = table[found[k]]
+
+
+@njit(cache=True, nogil=True)
+def _search_lanes(
+    distinct: NDArray[np.float64],
+    coarse: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    start: int,
+    lanes: int,
+    found: NDArray[np.int64],
+) -> None:
+    """The cell of each lane's score."""
+    d = distinct.shape[0]
+    width = min(_STRIDE, d)
+    found[:lanes] = 0
+    _narrow(coarse, scores, start, lanes, found, coarse.shape[0])
+    for k in range(lanes):
+        # The last window is shifted down so that it, too, has `width` scores.
+        found[k] = min(found[k] * _STRIDE, d - width)
+    _narrow(distinct, scores, start, lanes, found, width)
+    for k in range(lanes):
+        i, t = found[k], scores[start + k]
+        cell = 2 * (i + (distinct[i] < t))
+        if distinct[i] == t:
+            cell += 1
+        found[k] = cell
 
 
 @njit(cache=True, nogil=True)
@@ -61,6 +101,37 @@ def order_by_bucket(
     Searched in this order, neighbouring rows meet the same stretch of scores and of cells. A cell
     lies in one stretch, so that its sum still runs in row order.
     """
+    place = _bucket_starts(distinct, scores, bucket)
+    for j in range(scores.shape[0]):
+        at = place[bucket[j]]
+        place[bucket[j]] = at + 1
+        scores_out[at] = scores[j]
+        if weight is not None and weight_out is not None:
+            weight_out[at] = weight[j]
+
+
+@njit(cache=True, nogil=True)
+def order_rows_by_bucket(
+    distinct: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    bucket: NDArray[np.uint8],
+    scores_out: NDArray[np.float64],
+    row_out: NDArray[np.int32],
+) -> None:
+    """The same, with the number of each row in place of its weight."""
+    place = _bucket_starts(distinct, scores, bucket)
+    for j in range(scores.shape[0]):
+        at = place[bucket[j]]
+        place[bucket[j]] = at + 1
+        scores_out[at] = scores[j]
+        row_out[at] = j
+
+
+@njit(cache=True, nogil=True)
+def _bucket_starts(
+    distinct: NDArray[np.float64], scores: NDArray[np.float64], bucket: NDArray[np.uint8]
+) -> NDArray[np.int64]:
+    """Where each bucket begins; fills in the bucket of each row."""
     first = distinct[:: -(-distinct.shape[0] // _BUCKETS)].copy()
     place = np.zeros(_BUCKETS + 1, np.int64)
     found = np.empty(_LANES, np.int64)
@@ -74,12 +145,7 @@ def order_by_bucket(
             place[found[k] + 1] += 1
     for b in range(_BUCKETS):
         place[b + 1] += place[b]
-    for j in range(n):
-        at = place[bucket[j]]
-        place[bucket[j]] = at + 1
-        scores_out[at] = scores[j]
-        if weight is not None and weight_out is not None:
-            weight_out[at] = weight[j]
+    return place
 
 
 @njit(cache=True, nogil=True)

@@ -101,6 +101,12 @@ def average_precision_interval(
     """
     normal_quantile(level)
     cells = collapse(split_scores(y, scores, sample_weight))
+    value, centre, variance = with_variance(cells)
+    return share_interval(value, centre, variance, cells.n_rare, level)
+
+
+def with_variance(cells: RareCells) -> tuple[float, float, float]:
+    """AP, the same less its first-order bias, and its cautious variance."""
     value = _mean_over_rare(cells, _precisions(cells))
     of_rare, of_majority = influences(cells)
     majority = np.concatenate([cells.gaps, cells.tied])
@@ -109,8 +115,7 @@ def average_precision_interval(
         + cautious_square_sum(majority, of_majority, value) / cells.n_majority / cells.n_majority
     )
     # Fractional weights can make the first-order bias as great as the value itself.
-    centre = value - min(_self_count_bias(cells), value / 2.0)
-    return share_interval(value, centre, variance, cells.n_rare, level)
+    return value, value - min(_self_count_bias(cells), value / 2.0), variance
 
 
 def influences(cells: RareCells) -> tuple[FloatArray, FloatArray]:

@@ -1,5 +1,7 @@
 """Confidence intervals of a share: a number between 0 and 1 that has an estimated variance."""
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +60,34 @@ def wilson_interval(value: float, n_trials: float, level: float) -> Interval:
     reach = float(np.sqrt(z2 * spread)) / (1.0 + z2 / n_trials)
     low, high = max(middle - reach, 0.0), min(middle + reach, 1.0)
     return Interval(value, min(low, value), max(high, value))
+
+
+def sum_interval(parts: Sequence[Interval]) -> Interval:
+    """Interval of a sum of independent estimates: the squares of their reaches add up.
+
+    The method of variance estimates recovery (Zou and Donner 2008): each bound uses the reach of
+    the parts to its own side, so that bounds that are not symmetric stay so.
+    """
+    value = sum(part.value for part in parts)
+    below = math.hypot(*(part.value - part.low for part in parts))
+    above = math.hypot(*(part.high - part.value for part in parts))
+    return Interval(value, value - below, value + above)
+
+
+def difference_interval(a: Interval, b: Interval, correlation: float) -> Interval:
+    """Interval of ``a - b`` from the intervals of both and the correlation r of the estimates.
+
+    ``low = a - b - sqrt(la**2 - 2 r la ub + ub**2)`` with ``la`` how far a's interval reaches down
+    and ``ub`` how far b's reaches up, and ``high`` likewise (Zou 2007, "Toward using confidence
+    intervals to compare correlations").
+    """
+
+    def reach(one: float, other: float) -> float:
+        return math.sqrt(max(one * one - 2.0 * correlation * one * other + other * other, 0.0))
+
+    difference = a.value - b.value
+    low = difference - reach(a.value - a.low, b.high - b.value)
+    return Interval(difference, low, difference + reach(a.high - a.value, b.value - b.low))
 
 
 def normal_quantile(level: float) -> float:

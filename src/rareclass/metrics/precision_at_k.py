@@ -47,7 +47,7 @@ def precision_at_k(
     >>> precision_at_k([0, 1], [0.5, 0.5], k=1)
     0.5
     """
-    return _precision(collapse(split_scores(y, scores, sample_weight)), k)
+    return precision_in_top(collapse(split_scores(y, scores, sample_weight)), k)
 
 
 def precision_at_k_interval(
@@ -98,14 +98,15 @@ def precision_at_k_interval(
     """
     normal_quantile(level)
     cells = collapse(split_scores(y, scores, sample_weight))
-    value = _precision(cells, k)
+    value = precision_in_top(cells, k)
     n_rare = cells.n_rare
     recall = wilson_interval(min(value * k / n_rare, 1.0), n_rare, level)
     low, high = (bound * n_rare / k for bound in (recall.low, recall.high))
     return Interval(value, min(low, value), max(min(high, 1.0), value))
 
 
-def _precision(cells: RareCells, k: float) -> float:
+def precision_in_top(cells: RareCells, k: float) -> float:
+    """Share of rare weight in the top k; k beyond the rows is refused."""
     total = cells.n_rare + cells.n_majority
     # Weights are added in another order by the caller: their sum may differ in the last digits.
     if not 0 < k <= total * (1.0 + 1e-9):

@@ -69,7 +69,7 @@ def collapse(split: ScoredClasses) -> RareCells:
 def collapse_by_searching(split: ScoredClasses) -> RareCells:
     """`collapse` by a compiled search of every row among the sorted rare scores."""
     if split.rare_weight is None:
-        scores, rare = _weigh_distinct(split.rare, None)
+        scores, rare = weigh_distinct(split.rare, None)
     else:
         # Searching each rare row among the distinct ones is faster than an argsort of them.
         scores = np.unique(split.rare)
@@ -102,7 +102,7 @@ def _search(distinct: FloatArray, scores: FloatArray, weight: FloatArray | None)
 
 def collapse_by_sorting(split: ScoredClasses) -> RareCells:
     """`collapse` by sorting both classes, with numpy alone."""
-    scores, rare = _weigh_distinct(split.rare, split.rare_weight)
+    scores, rare = weigh_distinct(split.rare, split.rare_weight)
     if split.majority_weight is None:
         # Plain sorting is vectorised; argsort is needed only to carry weights along.
         majority = np.sort(split.majority)
@@ -124,7 +124,8 @@ def collapse_by_sorting(split: ScoredClasses) -> RareCells:
     return RareCells(scores, rare, tied=cells[1::2], gaps=cells[0::2])
 
 
-def _weigh_distinct(scores: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+def weigh_distinct(scores: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """The distinct scores, ascending, and the weight of the rows at each."""
     if weight is None:
         distinct, counts = np.unique(scores, return_counts=True)
         return distinct, counts.astype(np.float64)

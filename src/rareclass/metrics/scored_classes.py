@@ -28,8 +28,8 @@ def split_scores(
     pass, O(n) time and memory.
     """
     value, weight = check_scores(scores, sample_weight)
-    label = _labels(y)
-    _same_length("y", label, value)
+    label = label_column(y)
+    same_length("y", label, value.size)
     if value.size == 0:
         raise ValueError("scores is empty: at least one rare row and one other row are needed.")
     if weight is None:
@@ -49,15 +49,26 @@ def check_scores(
 
     Refuses NaN scores, weights that are negative or not finite, and columns of different lengths.
     """
-    value = _column(scores, "scores")
-    _refuse(np.isnan(value), value, "scores", "is NaN; drop or repair the row")
+    value = score_column(scores)
     if sample_weight is None:
         return value, None
-    weight = _column(sample_weight, "sample_weight")
-    _same_length("sample_weight", weight, value)
-    bad = ~(np.isfinite(weight) & (weight >= 0))
-    _refuse(bad, weight, "sample_weight", "is not a finite number of at least 0")
-    return value, weight
+    return value, amount_column(sample_weight, "sample_weight", value.size)
+
+
+def score_column(scores: ArrayLike, name: str = "scores") -> FloatArray:
+    """Scores as a column of float64, infinite ones allowed; NaN is refused."""
+    value = _column(scores, name)
+    _refuse(np.isnan(value), value, name, "is NaN; drop or repair the row")
+    return value
+
+
+def amount_column(amounts: ArrayLike, name: str, n_rows: int) -> FloatArray:
+    """One finite number of at least 0 for each row: weights, costs."""
+    column = _column(amounts, name)
+    same_length(name, column, n_rows)
+    bad = ~(np.isfinite(column) & (column >= 0))
+    _refuse(bad, column, name, "is not a finite number of at least 0")
+    return column
 
 
 def _column(values: ArrayLike, name: str) -> FloatArray:
@@ -68,7 +79,8 @@ def _column(values: ArrayLike, name: str) -> FloatArray:
     return _one_dimensional(column, name)
 
 
-def _labels(y: ArrayLike) -> NDArray[np.bool_]:
+def label_column(y: ArrayLike) -> NDArray[np.bool_]:
+    """True where the label is 1 or True; anything but 0 and 1 is refused."""
     label = _one_dimensional(np.asarray(y), "y")
     if label.dtype == np.bool_:
         return label
@@ -84,9 +96,10 @@ def _one_dimensional(column: NDArray[Any], name: str) -> NDArray[Any]:
     return column
 
 
-def _same_length(name: str, column: NDArray[Any], scores: FloatArray) -> None:
-    if column.size != scores.size:
-        raise ValueError(f"{name} has {column.size} rows, but scores has {scores.size}.")
+def same_length(name: str, column: NDArray[Any], n_rows: int, beside: str = "scores") -> None:
+    """Refuse a column that has another number of rows than the one `beside` it."""
+    if column.size != n_rows:
+        raise ValueError(f"{name} has {column.size} rows, but {beside} has {n_rows}.")
 
 
 def _refuse(bad: NDArray[np.bool_], column: NDArray[Any], name: str, complaint: str) -> None:

@@ -1,0 +1,202 @@
+"""What a threshold costs per row, and its confidence interval."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rareclass.metrics.interval import (
+    Interval,
+    normal_quantile,
+    sum_interval,
+    wilson_interval,
+)
+from rareclass.metrics.scored_classes import (
+    FloatArray,
+    amount_column,
+    check_scores,
+    label_column,
+    same_length,
+)
+from rareclass.parameters import check_number
+
+
+def expected_cost(
+    y: ArrayLike,
+    scores: ArrayLike,
+    threshold: float = 0.5,
+    cost_fp: ArrayLike = 1.0,
+    cost_fn: ArrayLike = 1.0,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Mean cost per row of calling rare what scores above a threshold.
+
+    ``(sum_j w_j p_j [s_j > t] + sum_i w_i n_i [s_i <= t]) / (W+ + W-)`` over majority rows j and
+    rare rows i, with ``p`` the cost of a false alert and ``n`` that of a rare row missed.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        True or 1 where the row is rare.
+    scores : array-like of shape (n,)
+        Higher means rarer; or decisions, True or 1 where a row was called rare.
+    threshold : float, default 0.5
+        Rows that score above it are called rare; the default reads decisions.
+    cost_fp, cost_fn : float or array-like of shape (n,), default 1
+        What a false alert costs (a review), and a rare row that is missed (the amount at stake):
+        one number, or one of each row. Finite and not negative, in any one unit.
+    sample_weight : array-like of shape (n,), optional
+        Copies that each row stands for; 0 leaves the row out.
+
+    Returns
+    -------
+    float
+        In the unit of the costs; O(n) time and memory.
+
+    Raises
+    ------
+    ValueError
+        On empty or mismatched columns, labels other than 0 and 1, NaN scores, a NaN threshold,
+        weights or costs that are negative or not finite, or a class without rows.
+
+    Examples
+    --------
+    >>> expected_cost([0, 0, 1, 1], [0.1, 0.7, 0.4, 0.9], cost_fp=1, cost_fn=[0, 0, 30, 500])
+    7.75
+    """
+    return sum(part.value for part in _parts(y, scores, threshold, cost_fp, cost_fn, sample_weight))
+
+
+def expected_cost_interval(
+    y: ArrayLike,
+    scores: ArrayLike,
+    threshold: float = 0.5,
+    cost_fp: ArrayLike = 1.0,
+    cost_fn: ArrayLike = 1.0,
+    sample_weight: ArrayLike | None = None,
+    level: float = 0.95,
+) -> Interval:
+    """Expected cost with a confidence interval, the class shares and the threshold being given.
+
+    A class costs its share of the rows, times the mean cost ``A`` of an error in it, times the
+    share ``R`` of that cost that is incurred. R has Wilson's interval in
+    ``(sum w c)**2 / sum w c**2`` trials (c the costs), which is the number of rows where all cost
+    the same; where costs differ, the mean A varies as well and the squared reach gains
+    ``z**2 R**2 var(c) / W``. The reaches of the classes are added as squares.
+
+    Parameters
+    ----------
+    y, scores, threshold, cost_fp, cost_fn, sample_weight
+        As in `expected_cost`. Weights are frequencies: a weight of 3 is three independent rows.
+    level : float, default 0.95
+        Share of samples whose interval is to hold the truth. Greater gives wider.
+
+    Returns
+    -------
+    Interval
+        ``(value, low, high)``, ``low`` at least 0; O(n) time and memory. A threshold that was
+        chosen on the same rows makes it too favourable.
+
+    Raises
+    ------
+    ValueError
+        As `expected_cost`, and when `level` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> interval = expected_cost_interval([0, 0, 1, 1], [0.1, 0.7, 0.4, 0.9], cost_fn=10)
+    >>> interval.value, 0 < interval.low < interval.value < interval.high < 5.5
+    (2.75, True)
+    """
+    normal_quantile(level)
+    parts = _parts(y, scores, threshold, cost_fp, cost_fn, sample_weight)
+    return sum_interval([part.interval(level) for part in parts])
+
+
+class ClassCost(NamedTuple):
+    """What one class costs per row of both classes."""
+
+    value: float
+    at_worst: float  # the same, were every row an error
+    n_trials: float  # rows that the share of cost incurred rests on
+    of_amounts: float  # variance of the mean amount, per row of both classes
+
+    def interval(self, level: float) -> Interval:
+        """Interval of the class's cost."""
+        if self.at_worst == 0.0:
+            return Interval(0.0, 0.0, 0.0)
+        incurred = min(self.value / self.at_worst, 1.0)
+        found = wilson_interval(incurred, self.n_trials, level)
+        more = normal_quantile(level) * incurred * math.sqrt(self.of_amounts)
+        below = math.hypot((incurred - found.low) * self.at_worst, more)
+        above = math.hypot((found.high - incurred) * self.at_worst, more)
+        return Interval(self.value, max(self.value - below, 0.0), self.value + above)
+
+
+def class_cost(
+    error: NDArray[np.bool_],
+    amount: FloatArray,
+    weight: FloatArray | None,
+    total: float,
+    group: NDArray[np.intp] | None = None,
+) -> ClassCost:
+    """The cost of one class: which rows are errors, what each error costs, the weight of all rows.
+
+    With groups, a group is one trial at the sum of its amounts.
+    """
+    w = np.ones(amount.size) if weight is None else weight
+    mass = float(w.sum())
+    worst = float(w @ amount)
+    mean = worst / mass
+    if group is None:
+        # Shares of the sum: squares of amounts could overflow.
+        share = amount / worst if worst > 0.0 else amount
+        n_trials = 1.0 / float(w @ share**2) if worst > 0.0 else mass
+        spread = float(w @ ((amount - mean) / total) ** 2)
+    else:
+        by_group = np.bincount(group, w * amount).astype(np.float64)
+        share = by_group / worst if worst > 0.0 else by_group
+        n_trials = 1.0 / float(share @ share) if worst > 0.0 else 1.0
+        spread = float(np.sum(np.bincount(group, w * (amount - mean) / total) ** 2))
+    return ClassCost(float(w @ (amount * error)) / total, worst / total, n_trials, spread)
+
+
+def cost_columns(cost_fp: ArrayLike, cost_fn: ArrayLike, n: int) -> tuple[FloatArray, FloatArray]:
+    """Both costs of each row; a single number is every row's."""
+    return tuple(  # type: ignore[return-value]
+        amount_column(np.full(n, cost) if np.ndim(cost) == 0 else cost, name, n)
+        for name, cost in (("cost_fp", cost_fp), ("cost_fn", cost_fn))
+    )
+
+
+def check_threshold(threshold: float) -> None:
+    """Infinite thresholds call every row alike; NaN is refused."""
+    check_number("threshold", threshold, "a number", -math.inf, math.inf, "[]")
+
+
+def _parts(
+    y: ArrayLike,
+    scores: ArrayLike,
+    threshold: float,
+    cost_fp: ArrayLike,
+    cost_fn: ArrayLike,
+    sample_weight: ArrayLike | None,
+) -> tuple[ClassCost, ClassCost]:
+    check_threshold(threshold)
+    value, weight = check_scores(scores, sample_weight)
+    label = label_column(y)
+    same_length("y", label, value.size)
+    fp, fn = cost_columns(cost_fp, cost_fn, value.size)
+    w = np.ones(value.size) if weight is None else weight
+    parts = []
+    for name, mask, error, amount in (
+        ("rare (y = 1)", label, value <= threshold, fn),
+        ("majority (y = 0)", ~label, value > threshold, fp),
+    ):
+        rows = np.flatnonzero(mask & (w > 0.0))
+        if rows.size == 0:
+            weighted = "" if weight is None else " of positive weight"
+            raise ValueError(f"y holds no {name} row{weighted}: both classes are needed.")
+        parts.append(class_cost(error[rows], amount[rows], w[rows], float(w.sum())))
+    return parts[0], parts[1]
