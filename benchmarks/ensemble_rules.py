@@ -5,7 +5,8 @@ each rule makes weights of the same held-out scores and is measured on the same 
 
 - scales: ranks among the held-out majority, or the logarithm of the false-positive rate
 - rules: the best member, plain means, greedy selection that begins with none, three or five, by
-  the objective or by AUC, the mean of both, a stacked logistic regression
+  average precision or by AUC, the mean of both, a stacked logistic regression; and as kept: the
+  mean of both among members near the best, half of the weight shared alike
 
 Printed for sets that the rule was chosen on and for the others apart (`benchmarks.tabular.sets`),
 and for few and many rare rows: mean AUC, mean average precision, and mean ranks among the rules.
@@ -28,10 +29,11 @@ from benchmarks.tabular.sets import CHOSEN_ON, SETS, load, split
 from rareclass import RareClassifier
 from rareclass.ensemble.budget import Budget, CostModel
 from rareclass.ensemble.combination import greedy_weights, mean_of_greedy
-from rareclass.ensemble.combined import HeldOut, Judged, _judged, _near_the_best
+from rareclass.ensemble.combined import HeldOut, Judged, _best_settings, combine
 from rareclass.ensemble.members.registry import make_members
 from rareclass.ensemble.race import Race
 from rareclass.ensemble.rare_classifier import _can_see
+from rareclass.ensemble.training_rows import Given
 from rareclass.ensemble.training_views import TrainingViews
 from rareclass.metrics import average_precision, roc_auc
 
@@ -49,17 +51,23 @@ def measured(name: str, number: int, members: Any) -> dict[str, Any]:
     train, test = split(rows, number)
     frame, y = rows.part(train)
     model = RareClassifier(members=members, verbose=False)
-    typed = model._read(frame, y, None, None, None)
-    views = TrainingViews(typed.table, typed.is_rare, None, typed.folds[:1])
+    typed = model._read(Given(frame, y))
+    views = TrainingViews(typed._replace(folds=typed.folds[:1]))
     race = Race(views, Budget(1e9), CostModel(), 0, 1)
     race.run([member for member in make_members(members) if _can_see(member, views)])
     held_out = HeldOut(views.is_rare, None, np.flatnonzero(views.folds[0] >= 0))
-    judged = [_judged(each, held_out, average_precision) for each in race.candidates.values()]
-    judged = sorted(judged, key=lambda each: -each.merit)
+    combined = combine(
+        list(race.candidates.values()), held_out, average_precision, compact=False, seed=0
+    )
+    judged = combined.judged
     frame, y = rows.part(test)
     encoded = views.statistics.encode(model._typed(frame))
     new = [_scored(each, views, encoded) for each in judged]
     rules = _rules(judged, new, held_out)
+    by_log_rate = np.column_stack(
+        [-each.scale(scores) for each, scores in zip(judged, new, strict=True)]
+    )
+    rules["as kept"] = by_log_rate @ combined.weights
     return {
         "set": name,
         "split": number,
@@ -81,13 +89,7 @@ def _rules(
     judged: Sequence[Judged], new: Sequence[np.ndarray], held_out: HeldOut
 ) -> dict[str, np.ndarray]:
     """Test scores by rule."""
-    seen: dict[str, int] = {}
-    chosen = []
-    for k, each in enumerate(judged):
-        name = each.candidate.member.name
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] == 1:
-            chosen.append(k)
+    chosen = _best_settings(judged, 1)
     rng = np.random.default_rng(0)
     y = held_out.is_rare[held_out.tested]
     rest = rng.permutation(np.flatnonzero(~y))[:MOST_JUDGED]
@@ -111,9 +113,6 @@ def _rules(
                 scores[f"{scale}, greedy from {n_begin} by {words}"] = fresh @ weights
         both = [by(average_precision), by(roc_auc)]
         scores[f"{scale}, mean of both"] = fresh @ mean_of_greedy(old, both)
-        near = _near_the_best(judged, chosen, places, held_out)
-        weights = mean_of_greedy(old[:, near], both)
-        scores[f"{scale}, mean of both, near the best"] = fresh[:, near] @ weights
         for C in (0.01, 0.1):
             stacked = LogisticRegression(C=C, class_weight="balanced").fit(old, y)
             scores[f"{scale}, stacked logistic C {C:g}"] = fresh @ stacked.coef_[0]

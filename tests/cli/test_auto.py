@@ -43,12 +43,11 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
         "amount number 2",
         "value, rank, logarithm",
         "commonest values, log-odds",
-        "On 75 held-out rows, 8 of them rare",
+        "By cross-fitting, on 300 rows, 30 of them rare",
         "Members, by cross-validation",
         "Member Weight AUC AP 95 % interval Seconds Settings",
         "Columns that count most: amount (",
         "A score of 3: about 1 row in 1,000 of the rest",
-        "trained again on all rows with this combination",
     ):
         assert each in words, each
     threshold = load_model(auto / "model.skops").model.offset_
@@ -123,11 +122,11 @@ def test_the_time_and_the_objective_are_taken(
         "fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc", "--compact"
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert seen == [(45.0, "roc_auc", True, 2)] * 2
+    assert seen == [(90.0, "roc_auc", True, 2)]
     seen.clear()
-    done = rareclass("fit", *words, "--holdout", "0")
+    done = rareclass("fit", *words, "--holdout", "0.2")
     assert done.exit_code == 0, done.output
-    assert seen == [(60.0, "average_precision", False, 2)]
+    assert seen == [(30.0, "average_precision", False, 2)] * 2
 
 
 @pytest.mark.parametrize(
@@ -197,7 +196,7 @@ def test_one_ctrl_c_saves_what_was_learned(
 ) -> None:
     interrupt(monkeypatch)
     out = train_csv.parent / "m.skops"
-    done = rareclass("fit", train_csv, "-t", "fraud", *TWO, "-o", out)
+    done = rareclass("fit", train_csv, "-t", "fraud", *TWO, "--holdout", "0.25", "-o", out)
     assert done.exit_code == 0, done.output
     said = " ".join(done.stdout.split())
     assert (
@@ -210,12 +209,24 @@ def test_one_ctrl_c_saves_what_was_learned(
     assert {row["member"] for row in metadata["leaderboard"]} == {"smooth kernel on numbers"}
 
 
+def test_ctrl_c_without_rows_held_out_saves_what_was_learned_of_all_rows(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt(monkeypatch)
+    out = train_csv.parent / "m.skops"
+    done = rareclass("fit", train_csv, "-t", "fraud", *TWO, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert "By cross-fitting, on 240 rows, 24 of them rare" in " ".join(done.stdout.split())
+    metadata = load_model(out).metadata
+    assert (metadata["interrupted"], metadata["trained_on_all_rows"]) == (True, True)
+
+
 def test_ctrl_c_in_the_training_on_all_rows_keeps_the_first(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt(monkeypatch, least_rows=240)
     out = train_csv.parent / "m.skops"
-    done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
+    done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0.25", "-o", out)
     assert done.exit_code == 0, done.output
     said = " ".join(done.stdout.split())
     assert "stopped by Ctrl-C before the training on all rows had learned anything" in said

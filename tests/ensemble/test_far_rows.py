@@ -14,6 +14,7 @@ NUMBERS = ["core", "amount", "age", "noise"]
 # Enough of each to learn the table.
 QUICK = {
     "histogram boosting": {"rounds": 25},
+    "slow histogram boosting": {"rounds": 25},
     "extra trees": {"trees": 20},
     "random forest": {"trees": 20},
     "balanced forest": {"trees": 20},

@@ -23,6 +23,7 @@ from rareclass.metrics import average_precision
 # As much of each as takes no time; whoever has no entry is tried as it is.
 QUICK = {
     "histogram boosting": {"rounds": 4},
+    "slow histogram boosting": {"rounds": 4},
     "extra trees": {"trees": 4},
     "random forest": {"trees": 4},
     "balanced forest": {"trees": 4},

@@ -6,7 +6,7 @@ import pytest
 from ensemble.quick_members import Clock, MeanDifference, Slow
 from made_tables import rare_mixture
 from rareclass import RareClassifier
-from rareclass.ensemble import budget, race, rare_classifier, thinning
+from rareclass.ensemble import budget, race, rare_classifier, thinning, training_rows
 from rareclass.findings import finding_of
 
 X, Y = rare_mixture(120, 20)
@@ -129,8 +129,8 @@ def test_an_interruption_before_anything_was_learned_is_one(clock):
 def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypatch):
     for module, name, value in (
         (rare_classifier, "_SMALL_ROWS", 500),
-        (rare_classifier, "_PILOT_ROWS", 200),
-        (rare_classifier, "_PILOT_RARE", 20),
+        (training_rows, "_PIECE_ROWS", 200),
+        (training_rows, "_PIECE_RARE", 20),
         (thinning, "LEAST_ROWS", 100),
     ):
         monkeypatch.setattr(module, name, value)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rareclass.tables.table_file import TableFile
     from rareclass.verbs.fit.training import Trained
     from rareclass.verbs.fit.training_set import FitSettings, TrainingSet
+    from rareclass.verbs.targets.target import RankingEstimate
 
 
 class Copies(StrEnum):
@@ -95,9 +96,15 @@ def fit(
         typer.Option(help="Rows that are copies of another: weigh counts them all, drop once."),
     ] = Copies.weigh,
     holdout: Annotated[
-        float,
-        typer.Option(min=0.0, max=0.9, help="Share of rows held out for the estimate; 0: none."),
-    ] = 0.25,
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=0.9,
+            help="Share of rows held out for the estimate; 0: none. By default auto estimates by "
+            "cross-fitting on all rows, and the others hold out .25.",
+            show_default=False,
+        ),
+    ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
     refit: Annotated[
@@ -119,7 +126,8 @@ def fit(
 ) -> None:
     """Learn to rank the rare rows of TRAIN, or its highest levels, first, and save the model.
 
-    Rows are held out to say how good the ranking is; the saved model learns from all of them.
+    How good the ranking is of new rows is estimated by cross-fitting, or on rows held out; the
+    saved model learns from all of them.
     """
     of_auto = (time_budget, objective, members, compact)
     learner = method_from(method, Given(lam, cost, covariance, levels, positive, *of_auto))
@@ -246,7 +254,7 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
     estimate = trained.estimate
     console.print()
     if estimate is not None:
-        console.print(f"On {estimate.rows_text('held-out ')}", style="bold")
+        console.print(_estimated_on(estimate, trained.content.metadata), style="bold")
         print_estimate(console, estimate)
         for line in trained.decided:
             console.print(line)
@@ -263,10 +271,16 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
         console.print()
     for line in trained.summary:
         console.print(line, markup=False)
-    if estimate is not None:
+    if estimate is not None and metadata["estimated_by"] == "held-out rows":
         console.print(
             f"Saved model: trained again on all rows with this {settings.method.parameter}."
             if metadata["trained_on_all_rows"]
             else "Saved model: trained without the held-out rows."
         )
     print_notes(console, trained.notes)
+
+
+def _estimated_on(estimate: "RankingEstimate", metadata: dict[str, Any]) -> str:
+    if metadata["estimated_by"] == "held-out rows":
+        return f"On {estimate.rows_text('held-out ')}"
+    return f"By cross-fitting, on {estimate.rows_text()}"

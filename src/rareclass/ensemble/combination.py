@@ -5,11 +5,11 @@
 3. ten times the member whose further vote helps most gets one (Caruana et al., "Ensemble
    selection from libraries of models", ICML 2004)
 4. the votes are those of the step that was best
-5. so by the objective, and so by AUC; the weights are the mean of both, and half of them are
-   shared alike by all that are not left out
+5. so by the objective, and so by AUC; half of the weight is the mean of both, half is shared alike
+   by all that are not left out
 
-Beginning with five keeps a lucky member from deciding alone where rare rows are few; AUC looks at
-every majority row, and so is the steadier judge of the two (docs/decisions/0028).
+Beginning with five, and sharing, keeps a lucky member from deciding alone where rare rows are few;
+AUC looks at every majority row, and so is the steadier judge of the two (docs/decisions/0028).
 """
 
 from collections.abc import Callable, Sequence

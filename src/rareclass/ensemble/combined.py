@@ -21,8 +21,10 @@ from rareclass.metrics import (
 _MOST_JUDGED = 20_000
 # Settings of one member that the combination chooses from.
 _SETTINGS_A_MEMBER = 2
-# Level of the interval that says which members are in the running.
-_ODDS = 0.5
+# Level of the interval that says which members are in the running, and the part of the weight that
+# they share alike.
+_LEVEL = 0.8
+_ALIKE = 0.5
 # AUC from which on held-out rows do not tell members apart: those as near to the best count
 # alike, as their differences say nothing of rows that have drifted.
 _FAULTLESS = 0.999
@@ -53,7 +55,14 @@ class Combined(NamedTuple):
     scale: FalsePositiveRate
     judged: list[Judged]
     weights: np.ndarray
-    merit: float
+
+    def rarity_of(self, rows: np.ndarray) -> np.ndarray:
+        """The combination of the candidates' held-out scores of any training rows."""
+        total = np.zeros(len(rows))
+        for each, weight in zip(self.judged, self.weights, strict=True):
+            if weight > 0.0:
+                total -= weight * each.scale(each.candidate.held_out[rows])
+        return total
 
     def members(self) -> list[LearnedMember]:
         """Those that count, as they are kept."""
@@ -115,8 +124,30 @@ def combine(
         FalsePositiveRate.of(rarity[rest], weight),
         judged,
         weights,
-        held_out.measure(objective, rarity, tested),
     )
+
+
+def cross_fitted_log_rates(
+    candidates: Sequence[Candidate],
+    held_out: HeldOut,
+    fold: np.ndarray,
+    objective: Scoring,
+    compact: bool | float,
+    seed: int,
+) -> np.ndarray:
+    """ln F of every tested row by scales and weights of the other folds alone, in their order.
+
+    What is chosen on rows flatters them: scores of these say what the combination is worth on new
+    ones. O(n_folds) times `combine`.
+    """
+    rates = np.empty(len(held_out.tested))
+    of_row = fold[held_out.tested]
+    for number in np.unique(of_row):
+        within = of_row == number
+        others = held_out._replace(tested=held_out.tested[~within])
+        combined = combine(candidates, others, objective, compact, seed)
+        rates[within] = combined.scale(combined.rarity_of(held_out.tested[within]))
+    return rates
 
 
 def _judged(candidate: Candidate, held_out: HeldOut, objective: Scoring) -> Judged:
@@ -137,13 +168,6 @@ def _chosen_weights(
     seed: int,
 ) -> np.ndarray:
     """Weights of candidates in order of merit: of the best settings of each member."""
-    seen: dict[str, int] = {}
-    chosen = []
-    for k, each in enumerate(judged):
-        name = each.candidate.member.name
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] <= _SETTINGS_A_MEMBER:
-            chosen.append(k)
     places = _judging_rows(held_out, seed)
     rows = held_out.tested[places]
 
@@ -153,58 +177,65 @@ def _chosen_weights(
     def auc(combined: np.ndarray) -> float:
         return held_out.measure(roc_auc, combined, rows)
 
-    aucs = np.array([auc(judged[k].rarity[places]) for k in chosen])
-    if aucs.max() >= _FAULTLESS:
-        precisions = np.array(
-            [held_out.measure(average_precision, judged[k].rarity[places], rows) for k in chosen]
-        )
-        alike = (aucs >= aucs.max() - (1.0 - _FAULTLESS)) & (
-            precisions >= precisions.max() - _CLOSE
-        )
-        chosen = _one_each(
-            judged, [k for k, is_alike in zip(chosen, alike, strict=True) if is_alike]
-        )
-        scores = np.column_stack([judged[k].rarity[places] for k in chosen])
-        of_chosen = np.full(len(chosen), 1.0 / len(chosen))
-    else:
-        chosen = [chosen[k] for k in _near_the_best(judged, chosen, places, held_out)]
-        scores = np.column_stack([judged[k].rarity[places] for k in chosen])
-        of_chosen = 0.5 * mean_of_greedy(scores, [merit, auc]) + 0.5 / len(chosen)
+    chosen, shared = _faultless(judged, places, held_out), 1.0
+    if not chosen:
+        chosen, shared = _near_the_best(judged, places, held_out, objective), _ALIKE
+    scores = np.column_stack([judged[k].rarity[places] for k in chosen])
+    of_chosen = np.full(len(chosen), shared / len(chosen))
+    if shared < 1.0:
+        of_chosen += (1.0 - shared) * mean_of_greedy(scores, [merit, auc])
     weights = np.zeros(len(judged))
     weights[chosen] = of_chosen
     is_switch = isinstance(compact, (bool, np.bool_))
     loss = COMPACT_LOSS * compact if is_switch else float(compact)
-    if loss and merit(scores[:, 0]) >= merit(scores @ of_chosen) - loss:
+    if loss and merit(judged[0].rarity[places]) >= merit(scores @ of_chosen) - loss:
         weights[:] = 0.0
         weights[0] = 1.0
     return weights
 
 
-def _one_each(judged: Sequence[Judged], chosen: Sequence[int]) -> list[int]:
-    """The first setting of each member."""
-    first: dict[str, int] = {}
-    for k in chosen:
-        first.setdefault(judged[k].candidate.member.name, k)
-    return list(first.values())
+def _best_settings(judged: Sequence[Judged], most: int) -> list[int]:
+    """The first settings of each member, so many at most."""
+    seen: dict[str, int] = {}
+    chosen = []
+    for k, each in enumerate(judged):
+        name = each.candidate.member.name
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] <= most:
+            chosen.append(k)
+    return chosen
+
+
+def _faultless(judged: Sequence[Judged], places: np.ndarray, held_out: HeldOut) -> list[int]:
+    """Those that held-out rows cannot tell apart, one setting each; none where rows can."""
+    rows = held_out.tested[places]
+    aucs, precisions = (
+        np.array([held_out.measure(measure, each.rarity[places], rows) for each in judged])
+        for measure in (roc_auc, average_precision)
+    )
+    if aucs.max() < _FAULTLESS:
+        return []
+    alike = (aucs >= aucs.max() - (1.0 - _FAULTLESS)) & (precisions >= precisions.max() - _CLOSE)
+    equal = np.flatnonzero(alike).tolist()
+    return [equal[first] for first in _best_settings([judged[k] for k in equal], 1)]
 
 
 def _near_the_best(
-    judged: Sequence[Judged], chosen: Sequence[int], places: np.ndarray, held_out: HeldOut
+    judged: Sequence[Judged], places: np.ndarray, held_out: HeldOut, objective: Scoring
 ) -> list[int]:
-    """Positions in `chosen` of those that are in the running.
+    """Those that are in the running.
 
-    By average precision or by AUC they reach the lower end of the best one's interval, of even
-    odds.
+    They reach the lower end of the interval of the best one: in AUC where that is the objective,
+    else in average precision, which looks at the top as other objectives do.
     """
+    interval = roc_auc_interval if objective is roc_auc else average_precision_interval
     rows = held_out.tested[places]
     y = held_out.is_rare[rows]
     weight = None if held_out.weight is None else held_out.weight[rows]
-    near: set[int] = set()
-    for interval in (average_precision_interval, roc_auc_interval):
-        bounds = [interval(y, judged[k].rarity[places], weight, _ODDS) for k in chosen]
-        values = np.array([bound.value for bound in bounds])
-        near |= set(np.flatnonzero(values >= bounds[int(values.argmax())].low).tolist())
-    return sorted(near)
+    chosen = _best_settings(judged, _SETTINGS_A_MEMBER)
+    bounds = [interval(y, judged[k].rarity[places], weight, _LEVEL) for k in chosen]
+    best = max(bounds, key=lambda bound: bound.value)
+    return [k for k, bound in zip(chosen, bounds, strict=True) if bound.value >= best.low]
 
 
 def _judging_rows(held_out: HeldOut, seed: int) -> np.ndarray:

@@ -1,10 +1,9 @@
 """RareClassifier: kernels, trees and linear models on one table, combined; nothing to tune."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
@@ -12,55 +11,37 @@ from threadpoolctl import threadpool_limits
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.encoding.typed_table import TypedTable, read_table
 from rareclass.ensemble.budget import Budget, CostModel
-from rareclass.ensemble.combined import Combined, HeldOut, combine
-from rareclass.ensemble.fold_numbers import fold_numbers
+from rareclass.ensemble.combined import Combined, HeldOut, combine, cross_fitted_log_rates
 from rareclass.ensemble.giveaway import warn_of_giveaways
 from rareclass.ensemble.importances import permutation_importances
 from rareclass.ensemble.leaderboard import leaderboard
-from rareclass.ensemble.majority_part import thinned
 from rareclass.ensemble.members.member import Member
 from rareclass.ensemble.members.registry import make_members
 from rareclass.ensemble.objectives import OBJECTIVES
 from rareclass.ensemble.race import Race, pilot
 from rareclass.ensemble.thinning import affordable_rows
+from rareclass.ensemble.training_rows import Given, TrainingRows, in_memory, read_training_rows
 from rareclass.ensemble.training_views import TrainingViews
 from rareclass.estimators.door import FitsRows
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.estimators.search import Scoring, as_scoring
 from rareclass.findings import Finding, warn
-from rareclass.labels.two_classes import read_labels, row_weights
 from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
-from rareclass.rows import LabelledRows, RowSource
 from rareclass.rows.memory import count_threads
 
 # Tables of fewer rows are learned without a look at a piece of them first.
 _SMALL_ROWS = 10_000
-_PILOT_ROWS, _PILOT_RARE, _PILOT_MEMBERS = 3_000, 300, 2
+_PILOT_MEMBERS = 2
 # The first members, which thinning makes room for.
 _N_FIRST = 5
-# With few rare rows other folds say much: so many rounds, while there is time.
-_FEW_RARE, _MOST_ROUNDS = 300, 2
 # The part of the time after which no further round is begun.
 _ROUNDS_SHARE = 0.15
 # The part of the time kept for what comes after the members.
 _AFTERWARDS = 0.12
-# Larger weights are no numbers of copies, whole or not.
-_MOST_COPIES = 1e9
 # Rows that are scored at a time: what bounds the memory of their views.
 _SCORED_ROWS = 50_000
-# Rows elsewhere of which more than these are not read: of the majority a part is learned from.
-_MOST_READ = 500_000
 _LN_10 = float(np.log(10.0))
-
-
-class _Rows(NamedTuple):
-    """Training rows that count."""
-
-    table: TypedTable
-    is_rare: np.ndarray
-    weight: np.ndarray | None
-    folds: list[np.ndarray]
 
 
 class RareClassifier(RankScorer, FitsRows, BaseEstimator):
@@ -117,9 +98,13 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         One entry a member and setting, the best first: ``member``, ``setting``, ``objective``,
         ``roc_auc``, ``average_precision``, ``average_precision_low`` and ``_high`` (95 percent),
         ``seconds``, ``weight``; all on held-out rows. ``pandas.DataFrame(model.leaderboard_)``.
+    held_out_ : dict of ndarray
+        Scores of training rows by functions, scales and weights that did not see them: ``row``
+        (its number in X), ``rare``, ``score`` and, where rows are weighted or thinned, ``weight``.
+        They stand for new rows: for estimates, thresholds and calibration.
     held_out_score_ : float
-        The objective of the combination on held-out rows: the best of many, so a little high. NaN
-        where it could not be measured.
+        The objective of these scores, for an estimate of how good the model is. NaN where it could
+        not be measured.
     without_time_ : dict
         Members that were not learned for want of time, with the seconds foretold.
     interrupted_ : bool
@@ -159,7 +144,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
        weights that put it back
     4. members are learned in turn, each on all folds (`race`)
     5. held-out scores become false-positive rates; weights by greedy selection
-    6. the threshold, the leaderboard and the importances
+    6. the same weights once more without each fold in turn: scores of its rows that stand for new
+       ones, and from them the threshold
+    7. the leaderboard and the importances
 
     The functions that score new rows are the means of those of the folds: no member is learned
     again. Ctrl-C during 4 ends with what is there. Memory: the table in float64 a few times, and 1
@@ -235,11 +222,11 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         objective = as_scoring(self.objective, OBJECTIVES)
         members = make_members(self.members)
         seed, n_jobs = self._seed(), count_threads(self.n_jobs)
-        rows = self._read(X, y, sample_weight, groups, time)
+        rows = self._read(Given(X, y, sample_weight, groups, time))
         costs = CostModel()
         with track("RareClassifier", len(members), self.verbose) as advance:
             rows = self._thinned(rows, members, costs, budget, n_jobs)
-            views = TrainingViews(*rows, self.absolute_time)
+            views = TrainingViews(rows, self.absolute_time)
             within = Budget((1.0 - _AFTERWARDS) * budget.seconds, budget.started)
 
             begun: set[str] = set()
@@ -254,6 +241,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
                 self._run(race, members, objective)
         combined = self._combined(race, objective)
         self._keep(race, combined, members)
+        self._judge(race, rows, objective)
         self._describe(race, combined, objective, budget)
         return self
 
@@ -312,80 +300,35 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         check_whole("random_state", self.random_state, "a whole number or None", 0)
         return int(self.random_state)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any, time: Any) -> _Rows:
-        """Typed rows of weight above zero, which of them are rare, and the first folds."""
-        chosen, sample_weight = self._part_of_file(X, y, sample_weight)
-        if chosen is not None:
-            X = _in_memory(X, chosen)
-            y, groups, time = (
-                None if a is None else np.asarray(a)[chosen] for a in (y, groups, time)
-            )
-        table = self._typed(X, reset=True)
-        labels = read_labels(y, sample_weight, self.pos_label, table.n_rows)
+    def _typed(self, X: Any) -> TypedTable:
+        return read_table(in_memory(X), self.columns_)
+
+    def _read(self, given: Given) -> TrainingRows:
+        """The rows to learn from; what labels and columns there are is remembered."""
+        rows, labels = read_training_rows(given, self.cv, self.pos_label, self._seed())
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
-        number = fold_numbers(self.cv, labels, table.n_rows, self._seed(), groups, time)
-        is_rare = np.zeros(table.n_rows, dtype=bool)
-        is_rare[labels.rare] = True
-        kept = np.sort(np.concatenate([labels.rare, labels.majority]))
-        weight = row_weights(sample_weight, table.n_rows)
-        if weight is not None:
-            weight = _as_copies(weight[kept])
-        folds = [number]
-        if isinstance(self.cv, (int, np.integer)) and groups is None and time is None:
-            more = range(1, _MOST_ROUNDS if 1 < len(labels.rare) <= _FEW_RARE else 1)
-            folds += [fold_numbers(self.cv, labels, table.n_rows, self._seed() + k) for k in more]
-        if len(kept) < table.n_rows:
-            table, is_rare = table.take(kept), is_rare[kept]
-            folds = [each[kept] for each in folds]
-        return _Rows(table, is_rare, weight, folds)
-
-    def _part_of_file(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray | None, Any]:
-        """Row numbers of a file too long to be read: all rare ones, some others; their weights.
-
-        None where all rows are read, as for folds that are given by number of row.
-        """
-        source = X.source if isinstance(X, LabelledRows) else X
-        if not isinstance(self.cv, (int, np.integer)):
-            return None, sample_weight
-        if not isinstance(source, RowSource) or source.n_rows <= _MOST_READ:
-            return None, sample_weight
-        labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
-        n_majority = max(_MOST_READ - len(labels.rare), _MOST_READ // 2)
-        if n_majority >= len(labels.majority):
-            return None, sample_weight
-        is_rare = np.zeros(source.n_rows, dtype=bool)
-        is_rare[labels.rare] = True
-        weight = row_weights(sample_weight, source.n_rows)
-        return thinned(is_rare, weight, n_majority, self._seed())
-
-    def _typed(self, X: Any, reset: bool = False) -> TypedTable:
-        X = _in_memory(X)
-        if not reset:
-            return read_table(X, self.columns_)
-        table = read_table(X)
-        self.columns_ = table.remembered
-        self.n_features_in_ = len(table.remembered)
-        names = [column["name"] for column in table.remembered]
+        self.columns_ = rows.table.remembered
+        self.n_features_in_ = len(self.columns_)
         self.__dict__.pop("feature_names_in_", None)
-        if hasattr(X, "columns") or hasattr(X, "column_names"):
+        if rows.has_names:
+            names = [column["name"] for column in self.columns_]
             self.feature_names_in_ = np.array(names, dtype=object)
-        return table
+        return rows
 
     def _thinned(
         self,
-        rows: _Rows,
+        rows: TrainingRows,
         members: Sequence[Member],
         costs: CostModel,
         budget: Budget,
         n_jobs: int,
-    ) -> _Rows:
+    ) -> TrainingRows:
         """All rows, or those that the first members are likely to manage."""
         n_rows = rows.table.n_rows
         if n_rows < _SMALL_ROWS:
             return rows
         first = members[:_N_FIRST]
-        piece = _part(rows, *_piece(rows, self._seed()))
-        views = TrainingViews(*piece, self.absolute_time)
+        views = TrainingViews(rows.piece(self._seed()), self.absolute_time)
         pilot(first[:_PILOT_MEMBERS], views, costs, self._seed(), n_jobs)
         n_rare = int(rows.is_rare.sum())
         n_majority = affordable_rows(
@@ -399,7 +342,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         )
         if n_majority >= n_rows - n_rare:
             return rows
-        return _part(rows, *thinned(rows.is_rare, rows.weight, n_majority, self._seed()))
+        return rows.thinned(n_majority, self._seed())
 
     def _run(self, race: Race, members: Sequence[Member], objective: Scoring) -> None:
         """Members in turn, then further rounds for those that count; Ctrl-C ends it."""
@@ -423,10 +366,32 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             )
 
     def _combined(self, race: Race, objective: Scoring) -> Combined:
-        views = race.views
-        held_out = HeldOut(views.is_rare, views.weight, np.flatnonzero(views.folds[0] >= 0))
         candidates = list(race.candidates.values())
-        return combine(candidates, held_out, objective, self.compact, self._seed())
+        return combine(candidates, _held_out(race), objective, self.compact, self._seed())
+
+    def _judge(self, race: Race, rows: TrainingRows, objective: Scoring) -> None:
+        """What the model is worth on new rows, and its threshold."""
+        held_out = _held_out(race)
+        tested = held_out.tested
+        log_rates = cross_fitted_log_rates(
+            list(race.candidates.values()),
+            held_out,
+            race.views.folds[0],
+            objective,
+            self.compact,
+            self._seed(),
+        )
+        scores, y = -log_rates / _LN_10, held_out.is_rare[tested]
+        weight = None if held_out.weight is None else held_out.weight[tested]
+        self.held_out_ = {"row": rows.number[tested], "rare": y, "score": scores}
+        if weight is not None:
+            self.held_out_["weight"] = weight
+        self.held_out_score_ = held_out.measure(objective, scores, tested)
+        self.offset_ = (
+            float(balanced_accuracy_threshold(y, scores, weight))
+            if y.any()
+            else float(scores.max())
+        )
 
     def _keep(self, race: Race, combined: Combined, members: Sequence[Member]) -> None:
         """What scoring needs, and what was left undone."""
@@ -435,7 +400,6 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         self.scale_ = combined.scale
         self.statistics_ = views.statistics
         self.views_ = {each.view: views.views[each.view] for each in self.members_}
-        self.held_out_score_ = combined.merit
         learned = {name for name, _ in race.candidates}
         # A further round of a member that was learned is no loss worth telling.
         missing = {name: took for name, took in race.without_time.items() if name not in learned}
@@ -449,19 +413,13 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             )
 
     def _describe(self, race: Race, combined: Combined, objective: Scoring, budget: Budget) -> None:
-        """Threshold, leaderboard and importances, all of held-out rows."""
+        """Leaderboard and importances, of held-out rows."""
         views, tested = race.views, combined.tested
         y = views.is_rare[tested]
         weight = None if views.weight is None else views.weight[tested]
-        scores = -combined.scale(combined.rarity) / _LN_10
-        self.offset_ = (
-            float(balanced_accuracy_threshold(y, scores, weight))
-            if y.any()
-            else float(scores.max())
-        )
         self.leaderboard_ = leaderboard(combined, y, weight)
         warn_of_giveaways(views)
-        held_out = HeldOut(views.is_rare, views.weight, tested)
+        held_out = _held_out(race)
         in_use = [
             (each.candidate, each.scale, float(share))
             for each, share in zip(combined.judged, combined.weights, strict=True)
@@ -496,42 +454,11 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         return total
 
 
+def _held_out(race: Race) -> HeldOut:
+    views = race.views
+    return HeldOut(views.is_rare, views.weight, np.flatnonzero(views.folds[0] >= 0))
+
+
 def _can_see(member: Member, views: TrainingViews) -> bool:
     """Whether a member's view holds anything of its own: indicators are of categories."""
     return member.view != "indicators" or bool(views.statistics.category_names_)
-
-
-def _in_memory(X: Any, chosen: Any = slice(None)) -> Any:
-    """Rows of a file, or those chosen, with the names of their columns; others as they are."""
-    names = X.feature_names if isinstance(X, LabelledRows) else None
-    source = X.source if isinstance(X, LabelledRows) else X
-    if not isinstance(source, RowSource):
-        return X
-    rows = source.take(chosen)
-    return rows if names is None else pa.table(dict(zip(names, rows.T, strict=True)))
-
-
-def _as_copies(weight: np.ndarray) -> np.ndarray:
-    """Whole numbers are numbers of copies; of other weights only ratios count: mean 1."""
-    if weight.max() <= _MOST_COPIES and (weight == np.round(weight)).all():
-        return weight
-    weight = weight / weight.max()  # sums of very large ones do not fit
-    return weight / weight.mean()
-
-
-def _piece(rows: _Rows, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Row numbers of a small part of the table with rare rows in it."""
-    rng = np.random.default_rng(seed)
-    rare = rng.permutation(np.flatnonzero(rows.is_rare))[:_PILOT_RARE]
-    rest = rng.permutation(np.flatnonzero(~rows.is_rare))[: _PILOT_ROWS - len(rare)]
-    chosen = np.sort(np.concatenate([rare, rest]))
-    return chosen, None if rows.weight is None else rows.weight[chosen]
-
-
-def _part(rows: _Rows, chosen: np.ndarray, weight: np.ndarray | None) -> _Rows:
-    return _Rows(
-        rows.table.take(chosen),
-        rows.is_rare[chosen],
-        weight,
-        [fold[chosen] for fold in rows.folds],
-    )

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import numpy as np
-
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
-from rareclass.encoding.typed_table import TypedTable
 from rareclass.encoding.views import VIEWS
+from rareclass.ensemble.training_rows import TrainingRows
 
 
 class TrainingViews:
@@ -17,15 +15,9 @@ class TrainingViews:
     first round, which know all labels.
     """
 
-    def __init__(
-        self,
-        table: TypedTable,
-        is_rare: np.ndarray,
-        weight: np.ndarray | None,
-        folds: list[np.ndarray],
-        absolute_time: bool = False,
-    ) -> None:
-        self.table, self.is_rare, self.weight, self.folds = table, is_rare, weight, folds
+    def __init__(self, rows: TrainingRows, absolute_time: bool = False) -> None:
+        self.table, self.is_rare, self.weight = rows.table, rows.is_rare, rows.weight
+        self.folds = rows.folds
         self.views: dict[str, Any] = {}
         self._statistics = TableStatistics(absolute_time)
         self._tables: dict[int, EncodedTable] = {}

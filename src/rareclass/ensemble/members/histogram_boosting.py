@@ -24,8 +24,8 @@ class HistogramBoosting(FoldsAtOnce):
     rounds: int = 150
     learning_rate: float = 0.05
     leaves: int = 15
-    least_in_leaf: int = 10
-    l2: float = 5.0
+    least_in_leaf: int = 3  # few rare rows are split off as they are, or not at all
+    l2: float = 0.3
     features_a_split: float = 0.5  # share of the features that each split may choose from
 
     name: ClassVar[str] = "histogram boosting"
@@ -67,3 +67,15 @@ class HistogramBoosting(FoldsAtOnce):
         with threadpool_limits(limits=count_threads(n_jobs), user_api="openmp"):
             model.fit(X, is_rare, sample_weight=weight)
         return from_histogram_boosting(model)
+
+
+@dataclass(frozen=True)
+class SlowHistogramBoosting(HistogramBoosting):
+    """Many small trees, each of which counts for little."""
+
+    rounds: int = 600
+    learning_rate: float = 0.03
+    leaves: int = 7
+    l2: float = 3.0
+
+    name: ClassVar[str] = "slow histogram boosting"

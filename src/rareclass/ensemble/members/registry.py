@@ -7,7 +7,10 @@ from typing import Any
 from rareclass.ensemble.members.balanced_forest import BalancedForest
 from rareclass.ensemble.members.catboost import CatBoost
 from rareclass.ensemble.members.forests import ExtraTrees, RandomForest
-from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
+from rareclass.ensemble.members.histogram_boosting import (
+    HistogramBoosting,
+    SlowHistogramBoosting,
+)
 from rareclass.ensemble.members.kernel_machine import (
     GaussianOnNumbers,
     GaussianOnTails,
@@ -29,6 +32,7 @@ MEMBERS: dict[str, Any] = {
         ExtraTrees,
         LaplaceOnTails,
         BalancedForest,
+        SlowHistogramBoosting,
         LogisticOnQuantiles,
         LogisticOnIndicators,
         GaussianOnTails,
@@ -55,7 +59,14 @@ PORTFOLIOS: dict[str, tuple[str, ...]] = {
         )
     ),
     "trees": tuple(
-        kind.name for kind in (HistogramBoosting, ExtraTrees, BalancedForest, RandomForest)
+        kind.name
+        for kind in (
+            HistogramBoosting,
+            ExtraTrees,
+            BalancedForest,
+            SlowHistogramBoosting,
+            RandomForest,
+        )
     ),
 }
 

@@ -13,7 +13,13 @@ from rareclass.findings import Finding
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 from rareclass.verbs.fit.kernel_methods import RankRCMethod
-from rareclass.verbs.fit.method import EncodedRows, Method, TableSize, Terms
+from rareclass.verbs.fit.method import (
+    EncodedRows,
+    Method,
+    ScoredRows,
+    TableSize,
+    Terms,
+)
 from rareclass.verbs.targets.rare_class import RareTarget, rare_target
 from rareclass.verbs.targets.target import FoundLabels
 from rareclass.verbs.warning_notes import warnings_as
@@ -47,6 +53,7 @@ class AutoMethod:
     parameter: ClassVar[str] = "combination"
     reads_types: ClassVar[bool] = True
     may_be_stopped: ClassVar[bool] = True
+    cross_fits: ClassVar[bool] = True
 
     seconds: float = DEFAULT_SECONDS  # for all trainings together
     objective: str = "average_precision"
@@ -80,6 +87,15 @@ class AutoMethod:
         with warnings_as(notes, _say):
             # The file names members, and holds what they learned.
             return rows.fit(model).set_params(members=list(self.members))
+
+    def cross_fitted(self, model: RareClassifier, rows: EncodedRows) -> ScoredRows:
+        """Held-out scores; what is left of thinned rows stands for all of them."""
+        held_out = model.held_out_
+        weight = held_out.get("weight")
+        if weight is not None:
+            total = len(rows.y) if rows.weight is None else rows.weight.sum()
+            weight = weight * (total / weight.sum())
+        return ScoredRows(held_out["rare"].astype(np.int16), held_out["score"], weight)
 
     def as_chosen(self, model: RareClassifier) -> "AutoMethod":
         """The method with the members that have weight."""
@@ -128,8 +144,8 @@ class AutoMethod:
         return lines
 
     def lighten(self, model: RareClassifier) -> None:
-        """Drop what the metadata hold as well."""
-        del model.leaderboard_
+        """Drop what the metadata hold as well, and the scores of training rows."""
+        del model.leaderboard_, model.held_out_
 
 
 def method_for(file: TableFile | SvmlightFile, method: Method) -> Method:

@@ -40,6 +40,14 @@ class EncodedRows(NamedTuple):
         return estimator.fit(self.X, self.y, sample_weight=self.weight)
 
 
+class ScoredRows(NamedTuple):
+    """Scores of training rows, each by functions that were fitted without it."""
+
+    y: NDArray[np.int16]  # codes
+    scores: NDArray[np.float64]
+    weight: NDArray[np.float64] | None  # how many rows each stands for
+
+
 class Terms(NamedTuple):
     """On what terms a method learns."""
 
@@ -70,6 +78,11 @@ class AllEncoded:
 
     reads_types: ClassVar[bool] = False
     may_be_stopped: ClassVar[bool] = False
+    cross_fits: ClassVar[bool] = False
+
+    def cross_fitted(self, model: Any, rows: EncodedRows) -> ScoredRows:
+        """Not asked for: rows are held out for the estimate."""
+        raise NotImplementedError
 
     def of_choice(self) -> dict[str, Any]:
         """Return nothing: the facts say it all."""
@@ -88,6 +101,7 @@ class Method(Protocol[Model]):
     parameter: ClassVar[str]  # what it chooses, in words
     reads_types: ClassVar[bool]  # learns from typed columns and encodes them itself
     may_be_stopped: ClassVar[bool]  # Ctrl-C leaves a model of what was learned by then
+    cross_fits: ClassVar[bool]  # scores its training rows as if they were new ones
 
     def read_target(self, found: FoundLabels, positive: str | None) -> Target:
         """Return what the labels of a file mean to this method.
@@ -107,6 +121,10 @@ class Method(Protocol[Model]):
 
         Raises `InputError` when it cannot be fitted in the memory allowed, with the remedy.
         """
+        ...
+
+    def cross_fitted(self, model: Model, rows: EncodedRows) -> "ScoredRows":
+        """Return scores of the rows that it was fitted on, where it cross-fits."""
         ...
 
     def as_chosen(self, model: Model) -> "Method[Model]":

@@ -1,4 +1,8 @@
-"""From training rows to a model: split, encode, fit, estimate, fit again on all rows."""
+"""From training rows to a model, with an estimate of how good it is.
+
+A method that cross-fits is fitted once on all rows: each is scored by functions that did not see
+it. Others are fitted on a part of the rows, judged on the rest, and fitted again on all.
+"""
 
 import platform
 from dataclasses import asdict, dataclass, field
@@ -9,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.verbs.fit.method import EncodedRows, Method, Terms
+from rareclass.verbs.fit.method import EncodedRows, Method, ScoredRows, Terms
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.verbs.model_file import ModelFile
@@ -19,6 +23,12 @@ from rareclass.verbs.warning_notes import warnings_as
 
 # Scores of this many rows say where a new score stands among them.
 PERCENTILE_ROWS = 20_000
+# Share of the rows that an estimate is made of, where it needs rows of its own.
+_HOLDOUT = 0.25
+_NO_ESTIMATE = (
+    "Fewer than two classes have two distinct rows: nothing can be held out, so there is no "
+    "estimate, and intervals from any small test would mean little."
+)
 _PACKAGES = ("rareclass", "scikit-learn", "skrub", "skops", "numpy", "polars")
 
 
@@ -27,7 +37,7 @@ class Trained:
     """The outcome of training."""
 
     content: ModelFile
-    estimate: RankingEstimate | None  # on rows it was not trained on
+    estimate: RankingEstimate | None  # of its ranking of new rows
     method: Method  # with the parameter used
     decided: list[str]  # how often it was right about them, where that says more
     summary: list[str]  # what the method says of the model
@@ -35,29 +45,21 @@ class Trained:
 
 
 def train(data: TrainingSet, settings: FitSettings) -> Trained:
-    """Train on part of the rows, estimate on the rest, then train on all, parameter kept."""
+    """Train on all rows, with an estimate of what the model is worth on new ones."""
     notes: list[str] = []
-    method, target = settings.method, data.target
+    method = settings.method
     kept, held_out = _split(data, settings, notes)
-    will_refit = settings.refit and len(held_out) > 0
     with warnings_as(notes):
-        fitted = _fit(data.take(kept), settings, method, notes, 0.5 if will_refit else 1.0)
-        chosen = method.as_chosen(fitted.model)
-        estimate, decided = None, []
-        if len(held_out):
-            tested = data.take(held_out)
-            decision = decision_of(fitted.model, target.metadata())
-            scores = scores_of(fitted.encoder, fitted.model, tested.rows)
-            estimate = decision.estimate(tested.y, scores, tested.weight)
-            decided = decision.confusion(tested.y, scores, tested.weight).in_brief
-        again = _refit(data, settings, chosen, fitted, notes) if will_refit else None
-    if estimate is not None:
-        notes += target.notes_on_held_out(data.y[held_out], estimate)
-    encoder, model = fitted if again is None else again
+        will_refit = settings.refit and len(held_out) > 0
+        first = _fit(data.take(kept), settings, method, notes, 0.5 if will_refit else 1.0)
+        estimate, decided = _estimate(data, held_out, first, settings, notes)
+        chosen = method.as_chosen(first.model) if will_refit else method
+        again = _refit(data, settings, chosen, first, notes) if will_refit else None
+    encoder, model = first if again is None else again
     trained_on = data.take(kept) if again is None else data
     chosen_on = terms_of(data.y[kept], settings)
     metadata = method.facts(model, chosen_on) | chosen.of_choice()
-    metadata |= _metadata(data, settings, estimate, again is not None)
+    metadata |= _metadata(data, settings, estimate, len(trained_on.y) == len(data.y))
     final = decision_of(model, metadata)
     if final.quantiles not in metadata:
         metadata[final.quantiles] = _quantiles(encoder, model, trained_on, settings.seed)
@@ -67,26 +69,67 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     return Trained(content, estimate, chosen, decided, summary, notes)
 
 
+def cross_fits(settings: FitSettings) -> bool:
+    """Whether the estimate is made of the training rows, each scored as if it were a new one."""
+    return settings.method.cross_fits and settings.holdout is None and settings.refit
+
+
+def estimated_by(settings: FitSettings) -> str:
+    """What kind of estimate it is."""
+    return "cross-fitting" if cross_fits(settings) else "held-out rows"
+
+
+def holdout_of(settings: FitSettings) -> float:
+    """The share of the rows that is held out where the method does not cross-fit."""
+    return _HOLDOUT if settings.holdout is None else settings.holdout
+
+
+def _estimate(
+    data: TrainingSet,
+    held_out: NDArray[np.int64],
+    fitted: "_Fitted",
+    settings: FitSettings,
+    notes: list[str],
+) -> tuple[RankingEstimate | None, list[str]]:
+    """Return measures of a ranking of rows that count as new, and its decisions in brief."""
+    if cross_fits(settings):
+        every = EncodedRows(None, data.y, data.weight, data.target.n_codes)
+        judged = settings.method.cross_fitted(fitted.model, every)
+    else:
+        tested = data.take(held_out)
+        if not len(held_out):
+            return None, []
+        scores = scores_of(fitted.encoder, fitted.model, tested.rows)
+        judged = ScoredRows(tested.y, scores, tested.weight)
+    if len(np.unique(judged.y)) < 2:
+        notes.append(_NO_ESTIMATE)
+        return None, []
+    decision = decision_of(fitted.model, data.target.metadata())
+    estimate = decision.estimate(*judged)
+    notes += data.target.notes_on_held_out(judged.y, estimate)
+    return estimate, decision.confusion(*judged).in_brief
+
+
 def _split(
     data: TrainingSet, settings: FitSettings, notes: list[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows to train on and the rows held out, of each code in the asked proportion."""
     everything = np.arange(len(data.y))
+    if cross_fits(settings):
+        return everything, everything[:0]
     # The codes from the highest: the rare class before the rest.
     groups = [np.flatnonzero(data.y == code) for code in np.unique(data.y)[::-1]]
-    if settings.holdout == 0:
+    holdout = holdout_of(settings)
+    if holdout == 0:
         notes.append("No rows were held out: there is no estimate of how good the model is.")
         return everything, everything[:0]
     if sum(len(members) > 1 for members in groups) < 2:
-        notes.append(
-            "Fewer than two classes have two distinct rows: nothing can be held out, so there is "
-            "no estimate, and intervals from any small test would mean little."
-        )
+        notes.append(_NO_ESTIMATE)
         return everything, everything[:0]
     generator = np.random.default_rng(settings.seed)
     held_out = np.zeros(len(data.y), dtype=bool)
     for members in groups:
-        size = min(max(1, round(settings.holdout * len(members))), len(members) - 1)
+        size = min(max(1, round(holdout * len(members))), len(members) - 1)
         held_out[generator.permutation(members)[:size]] = True
     return everything[~held_out], everything[held_out]
 
@@ -160,7 +203,7 @@ def _metadata(
     data: TrainingSet,
     settings: FitSettings,
     estimate: RankingEstimate | None,
-    refitted: bool,
+    on_all_rows: bool,
 ) -> dict[str, Any]:
     return data.target.metadata() | {
         "method": settings.method.name,
@@ -172,9 +215,10 @@ def _metadata(
         "n_rows_without_target": data.n_unlabelled,
         "columns": [asdict(column) for column in data.columns],
         "copies_count": data.weight is not None or not data.n_copies,
-        "holdout": settings.holdout,
+        "holdout": 0.0 if cross_fits(settings) else holdout_of(settings),
         "seed": settings.seed,
-        "trained_on_all_rows": refitted or estimate is None,
+        "trained_on_all_rows": on_all_rows or estimate is None,
+        "estimated_by": None if estimate is None else estimated_by(settings),
         "held_out": None if estimate is None else estimate.as_plain_data(),
         "versions": {package: version(package) for package in _PACKAGES}
         | {"python": platform.python_version()},

@@ -38,10 +38,10 @@ class FitSettings:
     categories: tuple[str, ...] = ()  # whatever they hold
     method: Method = field(default_factory=AutoMethod)
     weigh_copies: bool = True  # a row that stands for copies counts as many, or once
-    holdout: float = 0.25  # share of the rows kept for the estimate, in [0, 1)
+    holdout: float | None = None  # share of the rows kept for the estimate; None: as suits best
     folds: int = 5
     seed: int = 0  # of the split, the folds and the encoders
-    refit: bool = True  # the saved model learns from the held-out rows as well
+    refit: bool = True  # the saved model learns from the rows held out for the estimate as well
     kernel_memory: int = 2 << 30  # bytes beside the encoded rows
     on_disk: bool = False  # the rows stay there and are read in pieces
     most_sampled: int = 500_000  # rows that the encoder is then fitted on
