@@ -11,14 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from rareclass.decide.rules.constraint import Found
-from rareclass.decide.rules.exact_bounds import lower_bound, upper_bound
+from rareclass.decide.rules.exact_bounds import (
+    chance_of_at_least,
+    chance_of_at_most,
+    lower_bound,
+    upper_bound,
+)
 from rareclass.decide.rules.held_out import HeldOut
 from rareclass.parameters import check_number
 
 ORDER_STATISTIC = "exact order statistic"
 HELD_OUT = "held-out rows, no guarantee"
-# Shares and bounds that are equal on paper differ by rounding.
+# Shares and chances that are equal on paper differ by rounding.
 _EQUAL = 1e-12
+_UP = 1.0 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -37,19 +43,22 @@ class AtLeastRecall:
 
     def find(self, held: HeldOut, confidence: float | None, prevalence: float | None) -> Found:
         """The lowest part of the list is certain first: the best precision below its end."""
-        procedure, bound = HELD_OUT, held.recalls()
+        share, trials = held.recalls(), held.rare_trials
+        hits = share * trials
+        kept = share >= self.share - _EQUAL
         if confidence is not None:
-            procedure = ORDER_STATISTIC
-            hits = bound * held.rare_trials
-            bound = lower_bound(hits, held.rare_trials, 1.0 - confidence)
-        allowed = np.flatnonzero(bound >= self.share - _EQUAL)
-        if not len(allowed):  # no held-out rare row missed is the closest there is
+            kept = chance_of_at_least(hits, trials, self.share) <= (1.0 - confidence) * _UP
+        allowed = np.flatnonzero(kept)
+        met = len(allowed) > 0
+        if met:
+            precision = held.precisions(prevalence)[allowed]
+            cut = int(allowed[np.flatnonzero(precision >= precision.max() - _EQUAL)[0]])
+        else:  # no held-out rare row missed is the closest there is
             cut = int(np.argmax(held.rare >= held.n_rare * (1.0 - _EQUAL)))
-            return Found(cut, False, float(bound[cut]), self.share, procedure)
-        precision = held.precisions(prevalence)[allowed]
-        best = allowed[np.flatnonzero(precision >= precision.max() - _EQUAL)[0]]
-        guaranteed = confidence is not None
-        return Found(int(best), True, float(bound[best]), self.share, procedure, guaranteed)
+        if confidence is None:
+            return Found(cut, met, float(share[cut]), self.share, HELD_OUT)
+        bound = float(lower_bound(hits[cut], trials, 1.0 - confidence))
+        return Found(cut, met, bound, self.share, ORDER_STATISTIC, guaranteed=met)
 
 
 @dataclass(frozen=True)
@@ -68,14 +77,15 @@ class AtMostFalsePositiveRate:
 
     def find(self, held: HeldOut, confidence: float | None, prevalence: float | None) -> Found:
         """The lowest threshold whose bound keeps the constraint."""
-        procedure, bound = HELD_OUT, held.false_positive_rates()
+        share, trials = held.false_positive_rates(), held.majority_trials
+        hits = share * trials
+        kept = share <= self.share + _EQUAL
         if confidence is not None:
-            procedure = ORDER_STATISTIC
-            hits = bound * held.majority_trials
-            bound = upper_bound(hits, held.majority_trials, 1.0 - confidence)
-        allowed = np.flatnonzero(bound <= self.share + _EQUAL)
-        met = len(allowed) > 0
+            kept = chance_of_at_most(hits, trials, self.share) <= (1.0 - confidence) * _UP
+        met = bool(kept[0])
         # None: no false positive among the held-out rows is the closest there is.
-        cut = int(allowed[-1]) if met else int(np.flatnonzero(held.majority <= 0)[-1])
-        guaranteed = met and confidence is not None
-        return Found(cut, met, float(bound[cut]), self.share, procedure, guaranteed)
+        cut = int(np.flatnonzero(kept if met else held.majority <= 0)[-1])
+        if confidence is None:
+            return Found(cut, met, float(share[cut]), self.share, HELD_OUT)
+        bound = float(upper_bound(hits[cut], trials, 1.0 - confidence))
+        return Found(cut, met, bound, self.share, ORDER_STATISTIC, guaranteed=met)

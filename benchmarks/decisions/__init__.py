@@ -1,0 +1,1 @@
+"""From scores to decisions: probabilities, thresholds under a constraint, paired tests."""
