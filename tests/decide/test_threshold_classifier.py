@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rareclass.decide import DecisionClassifier, ReviewBand, ThresholdRule
+from rareclass.decide.decision_classifier import _GROUPED, _REFITTED
 from rareclass.errors import InputError
 from rareclass.findings import finding_of
 from rareclass.splits import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
@@ -38,7 +39,9 @@ def test_the_threshold_is_that_of_cross_fitted_scores():
         LOGISTIC, X, Y, cv=RareStratifiedKFold(5), method="decision_function"
     )
     np.testing.assert_allclose(model.held_out_scores_, held_out)
-    assert model.decision_ == RULE.choose(Y, held_out)
+    assert model.decision_ == RULE.choose(Y, held_out).approximately(_REFITTED)
+    assert not model.decision_.guaranteed
+    assert "at confidence about 0.9" in model.decision_.says()
     assert model.threshold_ == model.decision_.threshold
     whole = LogisticRegression().fit(X, Y)
     np.testing.assert_allclose(model.score_samples(X), whole.decision_function(X))
@@ -68,15 +71,17 @@ def test_alerts_a_day_hold_whole_days_out():
     model = DecisionClassifier(LOGISTIC, rule, cv=3).fit(X, Y, time=hour)
     tested = ~np.isnan(model.held_out_scores_)
     assert all(len(np.unique(tested[day == DAY])) == 1 for day in np.unique(DAY))
-    assert model.decision_ == rule.choose(
-        Y[tested], model.held_out_scores_[tested], time=hour[tested]
-    )
+    chosen = rule.choose(Y[tested], model.held_out_scores_[tested], time=hour[tested])
+    assert model.decision_.threshold == chosen.threshold
 
 
 def test_a_fitted_estimator_and_rows_that_it_did_not_see():
     fitted = LogisticRegression().fit(X[::2], Y[::2])
     model = DecisionClassifier(fitted, RULE, cv="prefit").fit(X[1::2], np.roll(Y, 1)[1::2])
     assert model.estimator_ is fitted
+    assert model.decision_.guaranteed
+    grouped = DecisionClassifier(fitted, RULE, cv="prefit").fit(X, Y, groups=np.arange(N) // 7)
+    assert grouped.decision_.findings[0].values["reason"] == _GROUPED
     with pytest.raises(InputError, match=r"knows the classes \[0, 1\], and y holds \['a', 'b'\]"):
         DecisionClassifier(fitted, RULE, cv="prefit").fit(X, np.where(Y, "a", "b"))
 

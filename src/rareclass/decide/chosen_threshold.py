@@ -1,7 +1,7 @@
 """A threshold with what held-out rows say of it, as plain numbers."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
 
 from rareclass.decide.rules.constraint import Found
 from rareclass.decide.rules.exact_bounds import exact_interval
@@ -32,7 +32,8 @@ class ChosenThreshold:
         Share of held-out samples of which the constraint holds on fresh rows, at least.
     guaranteed : bool
         Whether that confidence is exact for scores and rows drawn alike. Not for weights that are
-        no whole copies, nor without a confidence or a constraint.
+        no whole copies, nor without a confidence or a constraint, nor where `DecisionClassifier`
+        learns from all rows after it has chosen.
     procedure : str
         How the threshold was found, and what vouches for it.
     bound : float
@@ -76,6 +77,13 @@ class ChosenThreshold:
     n_rare: float
     findings: tuple[Finding, ...] = ()
 
+    def approximately(self, reason: str) -> Self:
+        """The same with a guarantee that is not exact, and the finding that says why."""
+        if not self.guaranteed:
+            return self
+        finding = Finding(APPROXIMATE, {"reason": reason})
+        return replace(self, guaranteed=False, findings=(*self.findings, finding))
+
     def to_dict(self) -> dict[str, Any]:
         """All of it as dicts, lists and numbers, for JSON."""
         given = asdict(self)
@@ -89,7 +97,10 @@ class ChosenThreshold:
 
     def says(self) -> str:
         """One sentence or two on the threshold."""
-        with_confidence = f" at confidence {self.confidence:g}" if self.guaranteed else ""
+        with_confidence = ""
+        if self.met and self.confidence is not None:
+            about = "" if self.guaranteed else "about "
+            with_confidence = f" at confidence {about}{self.confidence:g}"
         words = (
             f"{self.rule}{with_confidence}: score > {self.threshold:.6g} raises "
             f"{self.alerts:g} alerts in {self.rows:g} held-out rows, precision "

@@ -25,6 +25,8 @@ from rareclass.splits.times import read_times
 
 ALERT, PASS = "alert", "pass"
 RESPONSES = ("score_samples", "decision_function", "predict_proba")
+_REFITTED = "the model of all rows is none of those that scored them"
+_GROUPED = "rows of a group are not independent of each other"
 Folds = list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -186,7 +188,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._keep_columns()
         is_rare = np.zeros(n_rows, dtype=bool)
         is_rare[labels.rare] = True
-        self._choose(is_rare, weight, time, costs)
+        self._choose(is_rare, weight, time, costs, grouped=groups is not None)
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -381,6 +383,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         weight: np.ndarray | None,
         time: Any,
         costs: Mapping[str, Any] | None,
+        grouped: bool,
     ) -> None:
         tested = ~np.isnan(self.held_out_scores_)
         self.decision_ = self.rule.choose(
@@ -390,6 +393,10 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             costs={name: np.asarray(column)[tested] for name, column in (costs or {}).items()},
             time=None if time is None else np.asarray(time)[tested],
         )
+        if not isinstance(self.cv, str) and self.refit:
+            self.decision_ = self.decision_.approximately(_REFITTED)
+        if grouped:
+            self.decision_ = self.decision_.approximately(_GROUPED)
         band = isinstance(self.decision_, ChosenBand)
         chosen: list[ChosenThreshold] = (
             [self.decision_.block, self.decision_.review] if band else [self.decision_]

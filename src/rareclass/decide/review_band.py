@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,12 @@ class ChosenBand:
         value = np.asarray(scores, dtype=float)
         held_up = np.where(value > self.review.threshold, REVIEW, PASS)
         return np.where(value > self.block.threshold, BLOCK, held_up)
+
+    def approximately(self, reason: str) -> Self:
+        """Both thresholds with guarantees that are not exact."""
+        return replace(
+            self, block=self.block.approximately(reason), review=self.review.approximately(reason)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Both thresholds as plain numbers."""
