@@ -4,8 +4,17 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from rareclass import RACH, RACHCV, OrdinalRankRC, OrdinalRankRCCV, RankRC, RareClassifier
 from rareclass.decide import DecisionClassifier
+from rareclass import (
+    MIBCCV,
+    RACH,
+    RACHCV,
+    OrdinalRankRC,
+    OrdinalRankRCCV,
+    RankRC,
+    RankRCCV,
+    RareClassifier,
+)
 from rareclass.ensemble.members.forests import ExtraTrees
 from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers
 from rareclass.online import OnlineRanker
@@ -22,6 +31,9 @@ COPIES_IN_TURN = (
     "each copy of a row moves w in turn, and random orders differ with the number of rows"
 )
 TWO_WEIGHTS = "class_weight is None or 'balanced'; sample_weight takes any"
+OWN_THRESHOLD = (
+    "predict goes by the threshold of best balanced accuracy, not by a probability of one half"
+)
 IN_WORDS_OF_TABLES = "tables have columns, not features: errors of them name those, and the remedy"
 ROWS_BY_NUMBER = "landmarks and bootstraps are drawn by number, as are splits: copies draw others"
 DRAWN_BY_NUMBER = [GaussianOnNumbers(lams=(2.0**-4,)), ExtraTrees(trees=5)]
@@ -39,6 +51,8 @@ TABLE: list[tuple[type, dict[str, Any], tuple[str, ...], str]] = [
     (OrdinalRankRC, {}, ("check_classifiers_train",), ONE_RANK),
     (OrdinalRankRCCV, {}, ("check_classifiers_classes",), NO_ORDER),
     (OrdinalRankRCCV, {}, ("check_classifiers_train",), ONE_RANK),
+    (RankRCCV, {}, ("check_classifiers_train",), OWN_THRESHOLD),
+    (MIBCCV, {}, ("check_classifiers_train",), OWN_THRESHOLD),
     (RACH, {"kernel": "gaussian"}, ("check_classifiers_one_label",), FAR_AWAY),
     (RACHCV, {}, ("check_classifiers_classes",), MINUS_ONE),
     (

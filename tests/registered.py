@@ -20,6 +20,7 @@ from rareclass import (
     StochasticRankRC,
 )
 from rareclass.decide import DecisionClassifier, ReviewBand, ThresholdRule
+from rareclass.decide import CalibratedRanker
 from rareclass.ensemble.members.logistic import LogisticOnQuantiles
 from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp
 
@@ -49,12 +50,13 @@ ESTIMATORS = [
     StochasticRankRC(),
     MIBC(),
     MIBC(covariance="sparse_inverse", ridge=0.1),
-    MIBCCV(Cs=[0.1, 1.0], cv=3),
+    MIBCCV(Cs=[0.1, 1.0], cv=3, tol=1e-10),
     RACH(tol=1e-10),
     RACH(kernel="gaussian", tol=1e-10),
     RACHCV(C1s=[3.0], cv=2, tol=1e-10),
     RareClassifier(members=[LogisticOnQuantiles(strengths=(0.1,))], cv=2),
     DecisionClassifier(LogisticRegression(), ThresholdRule.f_beta(), cv=3),
+    CalibratedRanker(LogisticRegression(C=0.1), cv=3),
     *(ONLINE[name] for name in ("cbr", "cbr diagonal", "oam", "opauc", "opauc low rank")),
     *(ONLINE[name] for name in ("adaoam", "uniexp")),
 ]
@@ -75,5 +77,6 @@ MORE_ESTIMATORS = [
         3,
         response="score_samples",
     ),
+    CalibratedRanker(LogisticRegression(C=0.1), method="venn_abers", cv=3, ensemble=False),
     *(ONLINE[name] for name in ("cbr reservoir", "cbr balanced", "oam gradient")),
 ]

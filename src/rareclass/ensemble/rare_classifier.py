@@ -23,6 +23,7 @@ from rareclass.ensemble.thinning import affordable_rows
 from rareclass.ensemble.training_rows import Given, TrainingRows, in_memory, read_training_rows
 from rareclass.ensemble.training_views import TrainingViews
 from rareclass.estimators.door import FitsRows
+from rareclass.estimators.probabilities import learn_calibration
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.estimators.search import Scoring, as_scoring
 from rareclass.findings import Finding, warn
@@ -166,6 +167,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     """
 
     columns_: list[Any]
+    _calibrates = True
 
     def __init__(
         self,
@@ -387,6 +389,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         if weight is not None:
             self.held_out_["weight"] = weight
         self.held_out_score_ = held_out.measure(objective, scores, tested)
+        self.calibration_ = learn_calibration(y, scores, weight)
         self.offset_ = (
             float(balanced_accuracy_threshold(y, scores, weight))
             if y.any()

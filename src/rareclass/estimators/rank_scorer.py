@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from rareclass.estimators.probabilities import HasProbabilities
 from rareclass.labels.two_classes import label_array, plain, signs
 from rareclass.metrics import roc_auc
 
 
-class RankScorer(ClassifierMixin):
+class RankScorer(HasProbabilities, ClassifierMixin):
     """Decisions from a rarity score: what every ranking classifier shares.
 
     Whoever inherits has ``score_samples``, ``offset_``, ``classes_`` and ``pos_label_``.

@@ -11,6 +11,7 @@ import numpy as np
 from rareclass.decide import balanced_accuracy_threshold
 from rareclass.estimators.door import read_features, settings_of
 from rareclass.estimators.folds import Fold, make_folds
+from rareclass.estimators.probabilities import learn_calibration
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.estimators.search import Scoring, SearchCV, as_scoring, of_best
 from rareclass.labels.two_classes import Labels, read_labels
@@ -181,6 +182,8 @@ class MIBCCV(RankScorer, SearchCV):
             self._refit(all_rows, whole, [held_out.at(self.best_index_) for held_out in pooled])
         return self
 
+    _calibrates = True
+    calibration_ = of_best("calibration_", "From scores to probabilities, from held-out scores.")
     coef_ = of_best("coef_", "Weights of the best model, shape (n_features,).")
     intercept_ = of_best("intercept_", "``-offset_``.")
     offset_ = of_best(
@@ -254,7 +257,9 @@ class MIBCCV(RankScorer, SearchCV):
         scores = np.concatenate([held_out.scores for held_out in pooled])
         weight = np.concatenate([held_out.weight for held_out in pooled])
         threshold = balanced_accuracy_threshold(y, scores, weight)
-        model.offset_ = float(model._solution().mean_score + threshold)
+        mean_score = model._solution().mean_score
+        model.offset_ = float(mean_score + threshold)
+        model.calibration_ = learn_calibration(y, scores + mean_score, weight)
         self.best_estimator_ = model
 
 

@@ -188,6 +188,7 @@ class KernelMachine(KernelModel, KernelLearner):
         self.n_iter_, self.status_ = solution.n_iter, str(solution.status)
         self.history_ = solution.history
         self.__dict__.pop("duality_gap_", None)  # of a fit with another penalty
+        self.__dict__.pop("calibration_", None)  # of a search
         if learned.duality_gap is not None:
             self.duality_gap_ = learned.duality_gap
         self._remember(prepared.target)

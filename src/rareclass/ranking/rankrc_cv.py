@@ -98,6 +98,8 @@ memory, n_jobs, random_state, pos_label, verbose
 
     _machine = RankRC
     _scorings = SCORINGS
+    _calibrates = True
+    calibration_ = of_best("calibration_", "From scores to probabilities, from held-out scores.")
     offset_ = of_best(
         "offset_", "Score above which a row is called rare, learned on held-out scores."
     )

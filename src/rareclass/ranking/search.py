@@ -275,7 +275,11 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
             for solution, fold in zip(held_out, folds, strict=True)
         ]
         threshold = held_out_threshold(prepared, parts)
-        return model._learned(prepared, learned._replace(threshold=threshold))
+        model._learned(prepared, learned._replace(threshold=threshold))
+        calibration = prepared.target.calibration(parts[0].joined(parts[1:]))
+        if calibration is not None:
+            model.calibration_ = calibration
+        return model
 
 
 def _sizes(solutions: Sequence[Solution]) -> np.ndarray:

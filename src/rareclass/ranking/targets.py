@@ -10,8 +10,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from rareclass.decide.calibration.calibration import Calibration
 from rareclass.decide.level_thresholds import thresholds_of_codes
 from rareclass.decide.threshold import threshold_between
+from rareclass.estimators.probabilities import learn_calibration
 from rareclass.labels.levels import Levels
 from rareclass.labels.two_classes import HeldRows, Labels, plain
 from rareclass.metrics import mauc, roc_auc
@@ -119,6 +121,10 @@ class RankingTarget(Protocol):
         """Where predictions change, from rows with one column of scores."""
         ...
 
+    def calibration(self, rows: ScoredRows) -> Calibration | None:
+        """From scores to probabilities, from held-out rows with one column of scores."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class TwoClasses:
@@ -157,6 +163,10 @@ class TwoClasses:
         return threshold_between(
             ScoredClasses(held, majority, rows.held_weight, rows.majority_weight)
         )
+
+    def calibration(self, rows: ScoredRows) -> Calibration | None:
+        """The map to the probability of the rare class."""
+        return learn_calibration(rows.y, rows.scores[:, 0], rows.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +213,9 @@ class OrderedLevels:
         """The scores between levels of least absolute error."""
         n_levels = len(self.labels.levels)
         return thresholds_of_codes(rows.y, rows.scores[:, 0], rows.weight, n_levels)
+
+    def calibration(self, rows: ScoredRows) -> None:
+        """None: levels have no probabilities."""
 
 
 def _in_order(held_weight: np.ndarray, majority_weight: np.ndarray) -> dict[str, Any]:

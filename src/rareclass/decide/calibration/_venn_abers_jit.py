@@ -18,41 +18,53 @@ def with_one_rare_row(rare, total):
     for i in range(n):
         S[i + 1] = S[i] + rare[i]
         W[i + 1] = W[i] + total[i]
-    after = np.full(n + 1, -1)  # the next corner of the hull that begins here
-    for j in range(n - 1, -1, -1):
-        t = j + 1
-        while after[t] >= 0 and (S[after[t]] - S[j]) * (W[t] - W[j]) <= (S[t] - S[j]) * (
-            W[after[t]] - W[j]
-        ):
-            t = after[t]
-        after[j] = t
+    after = _next_corners(S, W)
     corners = np.empty(n + 1, np.int64)
     size = 0
     value = np.empty(n + 1)
     for k in range(n + 1):
-        while size > 1:
-            a, b = corners[size - 2], corners[size - 1]
-            if (S[k] - S[a]) * (W[b] - W[a]) > (S[b] - S[a]) * (W[k] - W[a]):
-                break
+        while size > 1 and not _turns_left(S, W, corners[size - 2], corners[size - 1], k):
             size -= 1
         corners[size] = k
         size += 1
-        left, right = size - 1, k
-        slope = 1.0
-        moved = True
-        while moved:
-            moved = False
-            while after[right] >= 0:
-                j, i = after[right], corners[left]
-                tried = (S[j] + 1.0 - S[i]) / (W[j] + 1.0 - W[i])
-                if tried > slope:
-                    break
-                right, slope, moved = j, tried, True
-            while left > 0:
-                i = corners[left - 1]
-                tried = (S[right] + 1.0 - S[i]) / (W[right] + 1.0 - W[i])
-                if tried < slope:
-                    break
-                left, slope, moved = left - 1, tried, True
-        value[k] = slope
+        value[k] = _tangent(S, W, corners, size, after, k)
     return value
+
+
+@njit(cache=True, nogil=True)
+def _turns_left(S, W, a, b, c):
+    """Whether the hull a, b, c is convex at b."""
+    return (S[c] - S[a]) * (W[b] - W[a]) > (S[b] - S[a]) * (W[c] - W[a])
+
+
+@njit(cache=True, nogil=True)
+def _next_corners(S, W):
+    """For each point the next corner of the lower hull that begins there; -1 for the last."""
+    after = np.full(len(S), -1)
+    for j in range(len(S) - 2, -1, -1):
+        t = j + 1
+        while after[t] >= 0 and not _turns_left(S, W, j, t, after[t]):
+            t = after[t]
+        after[j] = t
+    return after
+
+
+@njit(cache=True, nogil=True)
+def _tangent(S, W, corners, size, after, right):
+    """Slope of the common tangent: from its ends outwards while either side brings it nearer."""
+    left, slope, moved = size - 1, 1.0, True
+    while moved:
+        moved = False
+        while after[right] >= 0:
+            i, j = corners[left], after[right]
+            tried = (S[j] + 1.0 - S[i]) / (W[j] + 1.0 - W[i])
+            if tried > slope:
+                break
+            right, slope, moved = j, tried, True
+        while left > 0:
+            i = corners[left - 1]
+            tried = (S[right] + 1.0 - S[i]) / (W[right] + 1.0 - W[i])
+            if tried < slope:
+                break
+            left, slope, moved = left - 1, tried, True
+    return slope

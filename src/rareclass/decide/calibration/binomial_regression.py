@@ -9,7 +9,9 @@ from scipy.special import expit
 from rareclass.decide.calibration.levels import Levels
 from rareclass.metrics.scored_classes import FloatArray
 
-_MOST_STEPS, _TOL = 100, 1e-10
+# Steps end when the next would take this off the mean loss: it is taken, and is as good as exact.
+_MOST_STEPS, _TOL = 100, 1e-17
+_ROUNDING = 1e-15
 _RIDGE = 1e-9  # relative to the curvature: features that say the same share the slope
 
 
@@ -69,22 +71,21 @@ def _newton(features: FloatArray, targets: FloatArray, weight: FloatArray) -> Fi
         curvature[np.diag_indices_from(curvature)] *= 1.0 + _RIDGE
         step = np.linalg.lstsq(curvature, gradient, rcond=None)[0]
         decrease = float(gradient @ step)
-        if not decrease > _TOL * _TOL:
+        if not decrease > _TOL:
+            at = at - step
             break
         length = 1.0
         while length > 1e-10:
             tried = at - length * step
             reached = _loss(design @ tried, targets, weight)
-            if reached <= loss - 1e-4 * length * decrease:
+            if reached <= loss - 1e-4 * length * decrease + _ROUNDING:
                 break
             length *= 0.5
         else:
             break
         at, loss = tried, reached
-    return Fit(at[:-1], float(at[-1]), loss)
+    return Fit(at[:-1], float(at[-1]), _loss(design @ at, targets, weight))
 
 
 def _loss(log_odds: FloatArray, targets: FloatArray, weight: FloatArray) -> float:
     return float(weight @ (np.logaddexp(0.0, log_odds) - targets * log_odds))
-
-

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from rareclass.decide.calibration.beta import BetaMap
 from rareclass.decide.calibration.isotonic import IsotonicMap
-from rareclass.decide.calibration.levels import Levels, read_levels
+from rareclass.decide.calibration.levels import Levels, coarser, read_levels
 from rareclass.decide.calibration.logistic import LogisticMap
 from rareclass.decide.calibration.pooled import PooledMap
 from rareclass.decide.calibration.prevalence import log_odds_shift
@@ -17,6 +17,8 @@ from rareclass.decide.calibration.venn_abers import ProbabilityInterval, VennAbe
 from rareclass.errors import InputError
 from rareclass.metrics.scored_classes import FloatArray, check_scores
 
+# Levels of majority rows alone that are kept apart: millions say no more.
+_MOST_LEVELS = 32_768
 METHODS: dict[str, Any] = {
     "auto": PooledMap,
     "isotonic": IsotonicMap,
@@ -95,7 +97,7 @@ class Calibration:
         """
         if method not in METHODS:
             raise InputError(f"method={method!r} is not one of {sorted(METHODS)}.")
-        levels = read_levels(y, scores, sample_weight)
+        levels = coarser(read_levels(y, scores, sample_weight), _MOST_LEVELS)
         found = METHODS[method].of(levels)
         return cls(method, found, _centring(found, levels), levels.prevalence)
 

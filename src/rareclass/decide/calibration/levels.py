@@ -43,9 +43,7 @@ class Levels(NamedTuple):
         return len(self.scores) == 1
 
 
-def read_levels(
-    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Levels:
+def read_levels(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> Levels:
     """The levels of scored rows. O(n log n) time, O(n) memory.
 
     Weights are copies where they are whole numbers. Of others only the ratios count: they are
@@ -69,12 +67,9 @@ def read_levels(
     else:
         weight = np.concatenate(_as_copies(split.rare_weight, split.majority_weight))
     distinct, place = np.unique(value, return_inverse=True)
-    rare = np.bincount(
-        place[: len(split.rare)], weight[: len(split.rare)], len(distinct)
-    )
-    rest = np.bincount(
-        place[len(split.rare) :], weight[len(split.rare) :], len(distinct)
-    )
+    n_rare, n_levels = len(split.rare), len(distinct)
+    rare = np.bincount(place[:n_rare], weight[:n_rare], n_levels).astype(np.float64)
+    rest = np.bincount(place[n_rare:], weight[n_rare:], n_levels).astype(np.float64)
     return Levels(distinct, rare, rare + rest)
 
 
@@ -93,3 +88,24 @@ def _refuse_no_weight(sample_weight: ArrayLike | None) -> None:
             "sample_weight is 0 for every row: there is nothing to learn from.",
             "Give some rows a weight above 0, or leave it out.",
         )
+
+
+def coarser(levels: Levels, most: int) -> Levels:
+    """At most so many levels of equal weight, about, and those that hold rare rows.
+
+    A joined level stands at the highest of its scores, the lower ones of which count as it.
+    """
+    if len(levels.scores) <= most:
+        return levels
+    is_rare = levels.rare > 0.0
+    share = np.cumsum(levels.total) / levels.total.sum()
+    part = np.minimum((share * most).astype(np.int64), most - 1)
+    # A level ends where the next one begins another part, or holds rare rows as it or its next.
+    ends = np.append((np.diff(part) > 0) | is_rare[:-1] | is_rare[1:], True)
+    last = np.flatnonzero(ends)
+    first = np.append(0, last[:-1] + 1)
+    return Levels(
+        levels.scores[last],
+        np.add.reduceat(levels.rare, first),
+        np.add.reduceat(levels.total, first),
+    )

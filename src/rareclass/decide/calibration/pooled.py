@@ -1,5 +1,6 @@
 """Two maps at once: the mean of their probabilities."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -8,14 +9,14 @@ from numpy.typing import ArrayLike
 
 from rareclass.decide.calibration.beta import BetaMap
 from rareclass.decide.calibration.isotonic import IsotonicMap
-from rareclass.decide.calibration.levels import Levels, read_levels
+from rareclass.decide.calibration.levels import Levels, coarser, read_levels
 from rareclass.decide.calibration.score_to_probability import ScoreToProbability
-from rareclass.decide.calibration.venn_abers import coarser
 from rareclass.metrics.scored_classes import FloatArray
 
 # Fewer rare rows do not tell the maps apart: each counts one half (docs/decisions/0030).
 _ENOUGH_RARE = 20
 _FOLDS = 10
+_MOST_DEALT = 100_000
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Levels that the share is chosen on, those of rare rows aside.
 _MOST_LEVELS = 4096
@@ -28,8 +29,7 @@ class PooledMap(ScoreToProbability):
     Beta calibration needs few rare rows and may have the wrong shape; isotonic regression has any
     shape and needs many. The share v is the one of 0, 1/4, 1/2, 3/4 and 1 with the least
     log loss in cross-validation over the scored rows, and 1/2 where fewer than 20 rare rows cannot
-    tell (docs/decisions/0030). Folds are dealt out in the order of scores, rare rows and others
-    apart, copy by copy: no chance is in it.
+    tell (docs/decisions/0030). Folds are dealt out copy by copy, always in the same way.
 
     Attributes
     ----------
@@ -79,8 +79,7 @@ def _isotonic_share(levels: Levels) -> float:
     levels = coarser(levels, _MOST_LEVELS)
     rest = levels.total - levels.rare
     losses = np.zeros(len(_SHARES))
-    for fold in range(_FOLDS):
-        rare_out, rest_out = (_dealt(weight, fold) for weight in (levels.rare, rest))
+    for rare_out, rest_out in zip(_dealt(levels.rare), _dealt(rest), strict=True):
         kept = _kept(levels.scores, levels.rare - rare_out, rest - rest_out)
         first = BetaMap.of(kept).log_odds(levels.scores)
         second = IsotonicMap.of(kept).log_odds(levels.scores)
@@ -90,11 +89,19 @@ def _isotonic_share(levels: Levels) -> float:
     return _SHARES[int(losses.argmin())]
 
 
-def _dealt(weight: FloatArray, fold: int) -> FloatArray:
-    """Of each level, the copies that a fold is dealt when every tenth copy is its."""
+def _dealt(weight: FloatArray) -> Iterator[FloatArray]:
+    """For each fold, the weight of the copies of each level that it is dealt.
+
+    Copies are numbered in the order of scores and dealt by number, whole blocks of neighbours where
+    they are very many. At random: of every tenth copy, a fold would hold just what the others do.
+    """
     running = np.append(0.0, np.cumsum(weight))
-    whole, part = np.divmod(running, _FOLDS)
-    return np.diff(whole + np.clip(part - fold, 0.0, 1.0))
+    n_blocks = int(min(np.ceil(running[-1]), _MOST_DEALT))
+    edges = np.linspace(0.0, max(n_blocks, running[-1]), n_blocks + 1)
+    number = np.random.default_rng(0).permutation(np.arange(n_blocks) % _FOLDS)
+    for fold in range(_FOLDS):
+        own = np.append(0.0, np.cumsum(np.where(number == fold, np.diff(edges), 0.0)))
+        yield np.diff(np.interp(running, edges, own))
 
 
 def _kept(scores: FloatArray, rare: FloatArray, rest: FloatArray) -> Levels:

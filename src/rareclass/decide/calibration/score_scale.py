@@ -1,4 +1,4 @@
-"""The scale on which a parametric map reads scores: log-odds, or deviations from between classes."""
+"""The scale on which a parametric map reads scores: log-odds, or deviations."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,18 @@ from scipy.special import logit
 from rareclass.decide.calibration.levels import Levels
 from rareclass.metrics.scored_classes import FloatArray
 
+# Nearer to 0 and 1 than this, probabilities are rounding.
+_NEAREST = 1e-15
+
 
 @dataclass(frozen=True)
 class ScoreScale:
     r"""From a score to z, increasing.
 
     Scores that all lie in [0, 1] are read as probabilities, :math:`z = \ln(s / (1 - s))`, those
-    nearer to 0 or 1 than `lowest` or `highest` as these: a forest's 0 of 100 votes says less than
-    1 in 200. Others are centred half way between the medians of the classes and divided by
-    their spread, :math:`z = (s - centre) / spread`.
+    nearer to 0 or 1 than half of the nearest of training as these: a forest's 0 of 100 votes is
+    taken for 1 in 200. Others are centred half way between the medians of the classes and divided
+    by their spread, :math:`z = (s - centre) / spread`.
 
     Attributes
     ----------
@@ -38,10 +41,9 @@ class ScoreScale:
         scores = levels.scores
         if scores[0] >= 0.0 and scores[-1] <= 1.0:
             inside = scores[(scores > 0.0) & (scores < 1.0)]
-            near = 0.5 * (min(inside[0], 1.0 - inside[-1]) if len(inside) else 0.5)
-            lowest = scores[0] if scores[0] > 0.0 else 0.5 * (inside[0] if len(inside) else 0.5)
-            highest = scores[-1] if scores[-1] < 1.0 else 1.0 - near
-            return cls(True, lowest=float(min(lowest, highest)), highest=float(highest))
+            gaps = (inside[0], 1.0 - inside[-1]) if len(inside) else (0.5, 0.5)
+            low, high = (max(0.5 * float(gap), _NEAREST) for gap in gaps)
+            return cls(True, lowest=low, highest=1.0 - high)
         rest = levels.total - levels.rare
         medians = [_quantile(scores, weight, 0.5) for weight in (levels.rare, rest)]
         low, high = (_quantile(scores, rest, share) for share in (0.25, 0.75))

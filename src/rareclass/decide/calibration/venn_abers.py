@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.decide.calibration.levels import Levels, read_levels
+from rareclass.decide.calibration.levels import Levels, coarser, read_levels
 from rareclass.decide.calibration.score_to_probability import ScoreToProbability
 from rareclass.metrics.scored_classes import FloatArray, check_scores
 
@@ -90,24 +90,3 @@ class VennAbersMap(ScoreToProbability):
         """ln p / (1 - p) of the point between."""
         low, high = self.interval(scores)
         return np.log(high) - np.log1p(-low)
-
-
-def coarser(levels: Levels, most: int) -> Levels:
-    """At most so many levels of equal weight, about, and those that hold rare rows.
-
-    A joined level stands at the highest of its scores, the lower ones of which count as it.
-    """
-    if len(levels.scores) <= most:
-        return levels
-    is_rare = levels.rare > 0.0
-    share = np.cumsum(levels.total) / levels.total.sum()
-    part = np.minimum((share * most).astype(np.int64), most - 1)
-    # A level ends where the next one begins another part, or holds rare rows as it or its next.
-    ends = np.append((np.diff(part) > 0) | is_rare[:-1] | is_rare[1:], True)
-    last = np.flatnonzero(ends)
-    first = np.append(0, last[:-1] + 1)
-    return Levels(
-        levels.scores[last],
-        np.add.reduceat(levels.rare, first),
-        np.add.reduceat(levels.total, first),
-    )

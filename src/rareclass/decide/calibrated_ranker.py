@@ -1,0 +1,403 @@
+"""CalibratedRanker: probabilities from any classifier's scores, with few rare rows."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+
+from rareclass.decide.calibration import Calibration, ProbabilityInterval
+from rareclass.decide.calibration.calibration import METHODS
+from rareclass.decide.rarity_scores import rarity_scores
+from rareclass.errors import InputError
+from rareclass.findings import Finding, warn
+from rareclass.labels.two_classes import Labels, label_array, read_labels, row_weights, signs
+from rareclass.metrics import roc_auc
+from rareclass.metrics.scored_classes import FloatArray
+from rareclass.splits import RareGroupKFold
+
+
+class _Rows(NamedTuple):
+    """Training rows as the folds take parts of them."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None
+    labels: Labels
+
+
+def _has_interval(ranker: Any) -> bool:
+    if ranker.method != "venn_abers":
+        raise AttributeError(
+            f"method={ranker.method!r} gives no interval of the probability: use 'venn_abers'."
+        )
+    return True
+
+
+class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    r"""Probabilities from any classifier or ranker, at the base rate that is true.
+
+    Every row is scored by a model that has not seen it (cross-fitting), and one map from scores to
+    probabilities is learned on all of them together: with few rare rows a map for each fold, as in
+    `sklearn.calibration.CalibratedClassifierCV`, has one or two of them to go by. Scores may be
+    those of a model that was trained on resampled or weighted rows, and need not look like
+    probabilities.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A scikit-learn classifier of two classes, or a pipeline that ends in one, with
+        ``decision_function``, ``predict_proba`` or, of this package, ``score_samples``.
+    method : {"auto", "isotonic", "beta", "logistic", "venn_abers"}, default="auto"
+        The map. "auto" is the mean of beta and isotonic calibration, in shares chosen by
+        cross-validated log loss; see `rareclass.decide.calibration` and docs/decisions/0030.
+    cv : int, splitter or iterable of (train, test), default=5
+        Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare rows;
+        with `groups` they keep groups together. Rows that no fold tests are not mapped from.
+    ensemble : bool, default=True
+        Score new rows with the models of the folds, and take the mean of their probabilities: the
+        map was learned on just their scores. False learns the estimator once more on all rows, and
+        scores with that: a fraction of the time and size, but its scores are not quite those
+        that the map is about.
+    prevalence : float or None, default=None
+        Share of rare rows where the model is used, between 0 and 1, if it is not that of the
+        training rows by weight: for thinned or case-control training rows.
+    majority_sampling_rate : float or None, default=None
+        In place of `prevalence`: the share of the majority that was kept for training, in (0, 1].
+        Leave both out where `sample_weight` puts back what was left out.
+    pos_label : label or None, default=None
+        The rare class; None is the label of less weight.
+    random_state : int, RandomState or None, default=None
+        Shuffles the folds; None is 0.
+    n_jobs : int or None, default=None
+        Folds that are learned at a time, as in joblib.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    pos_label_ : label
+    calibration_ : Calibration
+        The map; `set_prevalence` changes its prevalence.
+    estimators_ : list
+        The models that score: those of the folds, or one of all rows.
+    held_out_scores_ : ndarray of shape (n_rows,)
+        What the map was learned on: mean score of each row by models that have not seen it, NaN
+        where no fold tests it or its weight is 0.
+    n_features_in_, feature_names_in_
+        Of the estimator, where it has them.
+
+    Raises
+    ------
+    ValueError
+        On one class or more than two, folds without rare rows, scores that are not finite, weights
+        that are all zero, and parameters outside their range.
+
+    Warns
+    -----
+    UserWarning
+        Where all held-out scores are equal, so that every probability is the prevalence; where the
+        estimator takes no weights, which then count in the map alone; where folds are fewer.
+
+    Notes
+    -----
+    Time: `cv` fits of the estimator (one more with ``ensemble=False``), and O(n log n).
+    ``sample_weight`` is given to the estimator (to the last step of a pipeline) and to the map:
+    whole weights are copies. A weight that balances the classes, such as
+    ``class_weight="balanced"`` of the estimator, belongs to the estimator: given here it would
+    be taken for what rows stand for.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(600, weights=[0.95], random_state=0)
+    >>> balanced = LogisticRegression(class_weight="balanced")
+    >>> float(balanced.fit(X, y).predict_proba(X)[:, 1].mean().round(2)), float(y.mean().round(2))
+    (0.18, 0.06)
+    >>> model = CalibratedRanker(balanced).fit(X, y)
+    >>> float(model.predict_proba(X)[:, 1].mean().round(2))
+    0.06
+    """
+
+    calibration_: Calibration
+
+    def __init__(
+        self,
+        estimator: Any,
+        method: str = "auto",
+        cv: Any = 5,
+        ensemble: bool = True,
+        prevalence: float | None = None,
+        majority_sampling_rate: float | None = None,
+        pos_label: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.ensemble = ensemble
+        self.prevalence = prevalence
+        self.majority_sampling_rate = majority_sampling_rate
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn scores and their map.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, pandas or polars table, or list of n_rows
+            What the estimator takes.
+        y : array-like of shape (n_rows,)
+            Two labels of any type.
+        sample_weight : array-like of shape (n_rows,) or None
+            Weights at or above 0: k counts a row k times, 0 leaves it out.
+        groups : array-like of shape (n_rows,) or None
+            For the folds: rows of one group, such as a customer, are held out together. What a
+            splitter given as `cv` takes.
+
+        Returns
+        -------
+        CalibratedRanker
+            This estimator.
+        """
+        if self.method not in METHODS:
+            raise InputError(f"method={self.method!r} is not one of {sorted(METHODS)}.")
+        rows = self._read(X, y, sample_weight)
+        # Refused before anything is learned.
+        share = _share(rows.labels)
+        Calibration("", None, 0.0, share).at(  # type: ignore[arg-type]
+            self.prevalence, self.majority_sampling_rate
+        )
+        self.classes_, self.pos_label_ = rows.labels.classes, rows.labels.pos_label
+        folds = self._folds(rows, groups)
+        found = Parallel(n_jobs=self.n_jobs)(
+            delayed(_held_out)(self.estimator, rows, train, test) for train, test in folds
+        )
+        self.estimators_ = [model for model, _ in found]
+        self._learn_map(rows, folds, [scores for _, scores in found])
+        if not self.ensemble:
+            every = np.sort(np.concatenate([rows.labels.rare, rows.labels.majority]))
+            self.estimators_ = [_fitted(self.estimator, rows, every)]
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each of ``classes_``, strictly between 0 and 1.
+
+        Parameters
+        ----------
+        X : what the estimator takes, of n_rows
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+        """
+        rare = self._rare_probability(X)
+        columns = (1.0 - rare, rare)
+        return np.column_stack(columns if self._rare_is_last() else columns[::-1])
+
+    @available_if(_has_interval)
+    def predict_proba_interval(self, X: Any) -> ProbabilityInterval:
+        """The two probabilities of the rare class between which `predict_proba` lies.
+
+        Only with ``method="venn_abers"``: see `VennAbersMap` for what they promise. With several
+        models the mean of their bounds.
+
+        Returns
+        -------
+        ProbabilityInterval
+            ``low`` and ``high``, each of shape (n_rows,).
+        """
+        check_is_fitted(self)
+        bounds = [
+            self.calibration_.interval(rarity_scores(model, X, self.pos_label_))
+            for model in self.estimators_
+        ]
+        low, high = np.mean(bounds, axis=0)
+        return ProbabilityInterval(low, high)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-odds of the rare class: higher is rarer; shape (n_rows,)."""
+        rare = self._rare_probability(X)
+        return np.log(rare) - np.log1p(-rare)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log-odds of ``classes_[1]``, above 0 where it is predicted; shape (n_rows,)."""
+        log_odds = self.score_samples(X)
+        return log_odds if self._rare_is_last() else -log_odds
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The likelier label of every row, which is seldom the rare one.
+
+        For decisions at another threshold see `rareclass.decide`.
+        """
+        decision = self.decision_function(X)
+        return self.classes_[(decision > 0.0).astype(int)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Area under the ROC curve of the rare class against the majority, in [0, 1]."""
+        sign = signs(label_array(y), self.classes_, self.pos_label_)
+        return roc_auc(sign > 0, self.score_samples(X), sample_weight)
+
+    def set_prevalence(
+        self, prevalence: float | None = None, majority_sampling_rate: float | None = None
+    ) -> Self:
+        """State another prevalence for the fitted model: nothing is learned again.
+
+        Parameters and errors as in `at_prevalence`; without any it is that of the training rows.
+        """
+        check_is_fitted(self)
+        self.calibration_ = self.calibration_.at(prevalence, majority_sampling_rate)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        inner = get_tags(self.estimator).input_tags
+        for name in ("sparse", "allow_nan", "string", "categorical", "pairwise"):
+            setattr(tags.input_tags, name, getattr(inner, name))
+        return tags
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> _Rows:
+        X, _ = indexable(X, None)
+        n_rows = _num_samples(X)
+        if not n_rows:
+            raise InputError("X has 0 samples (rows): there is nothing to learn from.")
+        weight = row_weights(sample_weight, n_rows)
+        labels = read_labels(y, weight, self.pos_label, n_rows)
+        if weight is not None and not _takes_weights(self.estimator):
+            warn(
+                f"{type(self.estimator).__name__} takes no sample_weight: weights count in the map "
+                "from scores to probabilities alone.",
+                finding=Finding("weights in the map alone"),
+            )
+        return _Rows(X, np.asarray(label_array(y)).reshape(-1), weight, labels)
+
+    def _folds(self, rows: _Rows, groups: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Row numbers to learn from and to score, of weight above 0, by fold."""
+        labels, n_rows = rows.labels, len(rows.y)
+        is_rare = np.zeros(n_rows, dtype=bool)
+        is_rare[labels.rare] = True
+        counts = np.zeros(n_rows, dtype=bool)
+        counts[labels.rare] = counts[labels.majority] = True
+        if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
+            splitter = _splitter(int(self.cv), labels, groups, self.random_state)
+            kept = np.flatnonzero(counts)
+            among = None if groups is None else np.asarray(groups)[kept]
+            pairs = splitter.split(np.empty((len(kept), 0)), is_rare[kept], among)
+            given = [(kept[train], kept[test]) for train, test in pairs]
+        elif hasattr(self.cv, "split") and not isinstance(self.cv, str):
+            given = list(self.cv.split(rows.X, is_rare, groups))
+        elif np.iterable(self.cv) and not isinstance(self.cv, str):
+            given = list(self.cv)
+        else:
+            raise InputError(f"cv={self.cv!r} is not a number of folds, a splitter or a list.")
+        folds = []
+        for number, (train, test) in enumerate(given):
+            train, test = (np.arange(n_rows)[part] for part in (train, test))
+            train, test = train[counts[train]], test[counts[test]]
+            if is_rare[train].all() or not is_rare[train].any():
+                raise InputError(
+                    f"fold {number + 1} learns from one class only.",
+                    "Use fewer folds, or stratified ones: cv=a number, or RareStratifiedKFold.",
+                )
+            folds.append((train, test))
+        return folds
+
+    def _learn_map(
+        self, rows: _Rows, folds: list[tuple[np.ndarray, np.ndarray]], scores: list[FloatArray]
+    ) -> None:
+        places = np.concatenate([test for _, test in folds])
+        value = np.concatenate(scores)
+        times = np.bincount(places, minlength=len(rows.y))
+        self.held_out_scores_ = np.full(len(rows.y), np.nan)
+        seen = times > 0
+        total = np.bincount(places, value, len(rows.y))
+        self.held_out_scores_[seen] = total[seen] / times[seen]
+        weight = None if rows.weight is None else rows.weight[places]
+        if times.max() > 1:  # rows that several folds test count once all the same
+            weight = (1.0 if weight is None else weight) / times[places]
+        is_rare = rows.y[places] == self.pos_label_
+        if is_rare.all() or not is_rare.any():
+            raise InputError("the folds test rows of one class only.", "Use stratified folds.")
+        if value.min() == value.max():
+            warn(
+                f"all held-out scores of {type(self.estimator).__name__} are equal: every "
+                "probability is the prevalence.",
+                finding=Finding("constant scores", {"score": float(value[0])}),
+            )
+        found = Calibration.fit(is_rare, value, weight, method=self.method)
+        self.calibration_ = found.at(self.prevalence, self.majority_sampling_rate)
+
+    def _rare_probability(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        each = [
+            self.calibration_(rarity_scores(model, X, self.pos_label_))
+            for model in self.estimators_
+        ]
+        return each[0] if len(each) == 1 else np.mean(each, axis=0)
+
+    def _rare_is_last(self) -> bool:
+        return bool(self.pos_label_ == self.classes_[1])
+
+
+def _share(labels: Labels) -> float:
+    """Share of the rare rows by weight."""
+    rare = float(labels.rare_weight.sum())
+    weight = labels.majority_weight
+    return rare / (rare + (len(labels.majority) if weight is None else float(weight.sum())))
+
+
+def _splitter(cv: int, labels: Labels, groups: Any, random_state: Any) -> Any:
+    fewest = min(len(labels.rare), len(labels.majority))
+    if cv < 2 or fewest < 2:
+        raise InputError(
+            f"cross-fitting with cv={cv} needs at least 2 folds and 2 rows of each class; the "
+            f"smaller class has {fewest}."
+        )
+    if groups is not None:
+        return RareGroupKFold(cv)
+    if fewest < cv:
+        warn(f"only {fewest} rows of the smaller class: {fewest} folds in place of {cv}.")
+    seed = 0 if random_state is None else random_state
+    return StratifiedKFold(min(cv, fewest), shuffle=True, random_state=seed)
+
+
+def _held_out(
+    estimator: Any, rows: _Rows, train: np.ndarray, test: np.ndarray
+) -> tuple[Any, FloatArray]:
+    """A model of the rows `train`, and its scores of the rows `test`."""
+    model = _fitted(estimator, rows, train)
+    if not len(test):
+        return model, np.empty(0)
+    return model, rarity_scores(model, _safe_indexing(rows.X, test), rows.labels.pos_label)
+
+
+def _fitted(estimator: Any, rows: _Rows, train: np.ndarray) -> Any:
+    given = {}
+    if rows.weight is not None and _takes_weights(estimator):
+        given[_weight_name(estimator)] = rows.weight[train]
+    return clone(estimator).fit(_safe_indexing(rows.X, train), rows.y[train], **given)
+
+
+def _takes_weights(estimator: Any) -> bool:
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return has_fit_parameter(last, "sample_weight")
+
+
+def _weight_name(estimator: Any) -> str:
+    is_pipeline = isinstance(estimator, Pipeline)
+    return f"{estimator.steps[-1][0]}__sample_weight" if is_pipeline else "sample_weight"

@@ -1,0 +1,59 @@
+"""One score a row from whatever an estimator has: higher is rarer."""
+
+from typing import Any
+
+import numpy as np
+
+from rareclass.errors import InputError
+from rareclass.labels.two_classes import plain
+from rareclass.metrics.scored_classes import FloatArray
+
+
+def rarity_scores(estimator: Any, X: Any, pos_label: Any) -> FloatArray:
+    """Scores of rows by a fitted estimator, higher where `pos_label` is likelier; shape (n_rows,).
+
+    Taken are, in this order, what is there: ``score_samples`` of an estimator with a
+    ``pos_label_`` (a ranker of this package), ``decision_function``, ``predict_proba``.
+
+    Raises `InputError` where there is none of them, the estimator does not know `pos_label`, or a
+    score is not finite, naming the row.
+    """
+    name = type(estimator).__name__
+    if hasattr(estimator, "pos_label_") and hasattr(estimator, "score_samples"):
+        sign = 1.0 if estimator.pos_label_ == pos_label else -1.0
+        scores = sign * np.asarray(estimator.score_samples(X), dtype=np.float64)
+    elif hasattr(estimator, "decision_function"):
+        scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        place = _place(estimator, pos_label)
+        scores = scores[:, place] if scores.ndim == 2 else (scores if place else -scores)
+    elif hasattr(estimator, "predict_proba"):
+        probability = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+        scores = probability[:, _place(estimator, pos_label)]
+        outside = ~((scores >= 0.0) & (scores <= 1.0))
+        if outside.any():
+            row = int(outside.argmax())
+            raise InputError(
+                f"predict_proba of {name} gives row {row} the probability {scores[row]!r}, which "
+                "is not between 0 and 1."
+            )
+    else:
+        raise InputError(
+            f"{name} has no decision_function, predict_proba or score_samples: there is nothing "
+            "to make a probability of.",
+            "Use a classifier that has one of them.",
+        )
+    bad = ~np.isfinite(scores)
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(f"{name} scores row {row} {scores[row]!r}, which is no finite number.")
+    return scores
+
+
+def _place(estimator: Any, pos_label: Any) -> int:
+    classes = list(getattr(estimator, "classes_", [False, True]))
+    if len(classes) != 2 or pos_label not in classes:
+        raise InputError(
+            f"{type(estimator).__name__} learned the labels {[plain(each) for each in classes]}, "
+            f"which are not two of which one is {plain(pos_label)!r}."
+        )
+    return classes.index(pos_label)

@@ -1,0 +1,303 @@
+"""Maps from scores to probabilities against their definitions, row by row."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.isotonic import isotonic_regression
+
+from draws import draws
+from oracles.metrics import samples
+from rareclass.decide import Calibration, at_prevalence
+from rareclass.decide.calibration import (
+    METHODS,
+    BetaMap,
+    IsotonicMap,
+    LogisticMap,
+    PooledMap,
+    VennAbersMap,
+)
+from rareclass.decide.calibration.levels import coarser, read_levels
+from rareclass.decide.calibration.score_scale import ScoreScale
+
+KINDS = [BetaMap, IsotonicMap, LogisticMap, PooledMap, VennAbersMap]
+
+
+def rows_of(seed, n_rare=30, n_majority=300, gap=1.5):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_rare + n_majority) < n_rare
+    return y, rng.normal(size=len(y)) + gap * y
+
+
+@st.composite
+def counted(draw):
+    """Labels, scores of few levels, and whole weights above 0."""
+    y, scores, _ = draw(samples(max_rows=12, weights=False))
+    weight = draw(st.lists(st.integers(1, 3), min_size=len(y), max_size=len(y)))
+    return y, scores, np.array(weight, dtype=float)
+
+
+def venn_abers_by_fitting(y, scores, weight, new):
+    """p0 and p1 of one score: two isotonic regressions that it has joined."""
+    found = []
+    for label in (0.0, 1.0):
+        s, t, w = np.append(scores, new), np.append(y, label), np.append(weight, 1.0)
+        levels, place = np.unique(s, return_inverse=True)
+        total = np.bincount(place, w)
+        pooled = isotonic_regression(np.bincount(place, w * t) / total, sample_weight=total)
+        found.append(pooled[np.searchsorted(levels, new)])
+    return found
+
+
+@draws(60)
+@given(counted())
+def test_venn_abers_is_two_isotonic_regressions(sample):
+    y, scores, weight = sample
+    found = VennAbersMap.fit(y, scores, weight)
+    levels = np.unique(scores)
+    between = (levels[1:] + levels[:-1]) / 2
+    tried = np.concatenate([[levels[0] - 1, levels[-1] + 1], levels, between])
+    expected = np.array([venn_abers_by_fitting(y, scores, weight, s) for s in tried])
+    low, high = found.interval(tried)
+    np.testing.assert_allclose(np.column_stack([low, high]), expected, atol=1e-12)
+    np.testing.assert_allclose(found(tried), high / (1 - low + high), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [LogisticMap, BetaMap])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_parametric_maps_have_the_least_log_loss(kind, bounded):
+    """Against a general optimiser over the formula, on Platt's targets."""
+    y, scores = rows_of(3)
+    weight = np.random.default_rng(3).integers(1, 4, len(y)).astype(float)
+    scores = expit(2 * scores - 1) if bounded else scores
+    rare, rest = weight[y].sum(), weight[~y].sum()
+    target = np.where(y, (rare + 1) / (rare + 2), 1 / (rest + 2))
+    z = ScoreScale.of(read_levels(y, scores, weight))(scores)
+    u = expit(z)
+    columns = [z] if kind is LogisticMap else [np.log(u), -np.log1p(-u)]
+    F = np.column_stack([*columns, np.ones(len(y))])
+
+    def loss(at):
+        return weight @ (np.logaddexp(0, F @ at) - target * (F @ at)) / weight.sum()
+
+    bounds = [(0, None)] * len(columns) + [(None, None)]
+    best = minimize(loss, np.ones(F.shape[1]), method="L-BFGS-B", bounds=bounds, tol=1e-14)
+    found = kind.fit(y, scores, weight)
+    expected = expit(F @ best.x)
+    np.testing.assert_allclose(found(scores), expected, rtol=1e-3)
+    log_odds = found.log_odds(scores)
+    assert weight @ (np.logaddexp(0, log_odds) - target * log_odds) / weight.sum() <= (
+        best.fun + 1e-12
+    )
+
+
+def test_a_slope_that_would_fall_is_none():
+    y, scores = rows_of(0)
+    found = LogisticMap.fit(y, -scores)
+    assert found.slope == 0.0
+    assert found([-9.0])[0] == found([9.0])[0]
+
+
+def test_of_two_slopes_the_one_that_would_fall_is_none_and_the_other_the_best():
+    z = np.linspace(-4, 4, 400)
+    y = np.random.default_rng(0).random(400) < np.where(z < 0, 0.3 - 0.03 * z, 0.3 + 0.15 * z)
+    found = BetaMap.fit(y, expit(z))
+    assert found.low_slope == 0.0
+    assert found.high_slope > 0.1
+
+
+@draws(40)
+@given(counted())
+def test_isotonic_pools_platts_targets(sample):
+    y, scores, weight = sample
+    levels, place = np.unique(scores, return_inverse=True)
+    rare, rest = weight[y == 1].sum(), weight[y == 0].sum()
+    target = np.where(y == 1, (rare + 1) / (rare + 2), 1 / (rest + 2))
+    total = np.bincount(place, weight)
+    expected = isotonic_regression(np.bincount(place, weight * target) / total, sample_weight=total)
+    found = IsotonicMap.fit(y, scores, weight)
+    if len(levels) > 1:
+        np.testing.assert_allclose(found(levels), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@draws(30)
+@given(sample=counted())
+def test_probabilities_never_fall_and_are_never_certain(kind, sample):
+    y, scores, weight = sample
+    tried = np.unique(np.concatenate([scores, np.linspace(scores.min() - 2, scores.max() + 2, 40)]))
+    p = kind.fit(y, scores, weight)(tried)
+    assert ((p > 0) & (p < 1)).all()
+    assert (np.diff(p) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@draws(15)
+@given(sample=counted())
+def test_weights_are_copies(kind, sample):
+    y, scores, weight = sample
+    times = weight.astype(int)
+    copies = kind.fit(np.repeat(y, times), np.repeat(scores, times))
+    np.testing.assert_allclose(kind.fit(y, scores, weight)(scores), copies(scores), rtol=1e-6)
+
+
+def test_copies_count_in_the_share_of_the_pooled_map():
+    y, scores = rows_of(1, n_rare=12)
+    times = np.where(y, 2, 1)
+    copied = PooledMap.fit(np.repeat(y, times), np.repeat(scores, times))
+    weighted = PooledMap.fit(y, scores, times)
+    assert weighted.isotonic_share == copied.isotonic_share
+
+
+def test_only_ratios_count_of_weights_that_are_not_whole():
+    y, scores = rows_of(2)
+    weight = np.random.default_rng(2).uniform(0.5, 2, len(y))
+    expected = BetaMap.fit(y, scores, weight)(scores)
+    np.testing.assert_allclose(BetaMap.fit(y, scores, 1e-3 * weight)(scores), expected, rtol=1e-9)
+
+
+def test_the_pooled_map_takes_the_shape_that_the_rows_have():
+    rng = np.random.default_rng(0)
+    y, scores = rows_of(0, n_rare=400, n_majority=8000)
+    assert PooledMap.fit(y, scores).isotonic_share <= 0.25
+    hidden = y & (rng.random(len(y)) < 0.5)  # half of the rare rows look like all others
+    scores = np.where(hidden, rng.normal(size=len(y)), scores + 3 * y)
+    assert PooledMap.fit(y, scores).isotonic_share >= 0.75
+    few = np.flatnonzero(y)[:381]
+    assert PooledMap.fit(np.delete(y, few), np.delete(scores, few)).isotonic_share == 0.5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_mean_probability_is_the_prevalence(method):
+    y, scores = rows_of(5, n_rare=60, n_majority=600)
+    found = Calibration.fit(y, scores, method=method)
+    tolerance = 0.05 if method == "venn_abers" else 1e-6
+    assert found(scores).mean() == pytest.approx(y.mean(), rel=tolerance)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_equal_scores_get_the_prevalence(method):
+    y = np.arange(50) < 5
+    found = Calibration.fit(y, np.full(50, 0.3), method=method)
+    if method == "venn_abers":
+        assert found([0.3])[0] == pytest.approx(0.1, rel=0.02)  # no farther than its bounds
+    else:
+        assert found([-1.0, 0.3, 7.0]) == pytest.approx([0.1] * 3)
+
+
+def test_joining_majority_levels_changes_next_to_nothing():
+    y, scores = rows_of(6, n_rare=40, n_majority=4000)
+    levels = read_levels(y, scores)
+    joined = coarser(levels, 500)
+    assert len(joined.scores) < 700
+    assert joined.rare[joined.rare > 0].tolist() == levels.rare[levels.rare > 0].tolist()
+    assert joined.total.sum() == levels.total.sum()
+    for kind in (BetaMap, IsotonicMap):
+        difference = kind.of(joined)(scores) - kind.of(levels)(scores)
+        assert np.sqrt(np.mean(difference**2)) < 0.003
+
+
+# -- prevalence --------------------------------------------------------------------------------
+
+
+def test_the_prevalence_is_that_of_rows_reweighted_by_class():
+    """Of isotonic regression exactly: pooling does not depend on the class weights."""
+    y, scores = rows_of(7, n_rare=50, n_majority=500)
+    levels = np.unique(scores)
+    odds = (0.01 / 0.99) / (y.mean() / (1 - y.mean()))
+    by_weight = isotonic_regression(
+        y[np.argsort(scores)].astype(float),
+        sample_weight=np.where(y[np.argsort(scores)], odds, 1.0),
+    )
+    plain = isotonic_regression(y[np.argsort(scores)].astype(float))
+    found = at_prevalence(plain, trained=y.mean(), prevalence=0.01)
+    np.testing.assert_allclose(found, by_weight, atol=1e-12)
+    assert len(levels) == len(y)
+
+
+def test_a_sampling_rate_is_the_prevalence_that_it_leads_to():
+    p = np.linspace(0.01, 0.99, 9)
+    trained, rate = 0.2, 0.1
+    before = trained / (trained + (1 - trained) / rate)
+    one = at_prevalence(p, trained=trained, majority_sampling_rate=rate)
+    np.testing.assert_allclose(one, at_prevalence(p, trained=trained, prevalence=before))
+    np.testing.assert_allclose(at_prevalence(one, trained=before, prevalence=trained), p)
+
+
+@given(st.floats(1e-6, 1 - 1e-6), st.floats(1e-6, 1 - 1e-6))
+@example(0.5, 1e-6)
+def test_of_a_score_that_tells_nothing_the_probability_is_the_prevalence(trained, prevalence):
+    (found,) = at_prevalence([trained], trained=trained, prevalence=prevalence)
+    assert found == pytest.approx(prevalence, rel=1e-9)
+
+
+def test_an_interval_is_moved_to_the_prevalence_as_its_point_is():
+    y, scores = rows_of(8)
+    found = Calibration.fit(y, scores, method="venn_abers")
+    for moved in (found, found.at(prevalence=0.001), found.at(majority_sampling_rate=0.01)):
+        low, high = moved.interval(scores)
+        p = moved(scores)
+        assert ((low <= p + 1e-12) & (p <= high + 1e-12)).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"prevalence": 0}, "prevalence=0 must be a number between 0 and 1"),
+        ({"prevalence": 1.0}, "prevalence=1.0 must be"),
+        ({"prevalence": "2%"}, "prevalence='2%' must be"),
+        ({"majority_sampling_rate": 0.0}, "majority_sampling_rate=0.0 must be"),
+        ({"majority_sampling_rate": 1.5}, "majority_sampling_rate=1.5 must be"),
+        ({"prevalence": 0.1, "majority_sampling_rate": 0.1}, "the same thing twice"),
+    ],
+)
+def test_shares_out_of_range_are_named(given, told):
+    y, scores = rows_of(0)
+    with pytest.raises(ValueError, match=told):
+        Calibration.fit(y, scores, method="beta").at(**given)
+    with pytest.raises(ValueError, match=told):
+        at_prevalence([0.5], trained=0.5, **given)
+
+
+@pytest.mark.parametrize(
+    ("p", "more", "told"),
+    [
+        ([0.2, 1.5], {"trained": 0.5, "prevalence": 0.1}, r"probability\[1\] = .*1.5"),
+        ([[0.2, np.nan]], {"trained": 0.5, "prevalence": 0.1}, r"probability\[0, 1\]"),
+        ([0.2], {"trained": 1.0, "prevalence": 0.1}, "trained=1.0 must be"),
+        ([0.2], {"trained": 0.5}, "neither prevalence nor"),
+    ],
+)
+def test_what_is_no_probability_is_named(p, more, told):
+    with pytest.raises(ValueError, match=told):
+        at_prevalence(p, **more)
+
+
+@pytest.mark.parametrize(
+    ("y", "scores", "weight", "told"),
+    [
+        ([0, 0], [0.0, 1.0], None, "y holds no rare"),
+        ([1, 1], [0.0, 1.0], None, "y holds no majority"),
+        ([0, 1], [0.0, 1.0], [0.0, 0.0], "sample_weight is 0 for every row"),
+        ([0, 1], [0.0, 1.0], [1.0, 0.0], "y holds no rare"),
+        ([0, 1], [0.0, 1.0], [1.0, -1.0], r"sample_weight\[1\]"),
+        ([0, 1], [0.0, np.nan], None, r"scores\[1\] = .*nan"),
+        ([0, 1], [0.0, np.inf], None, "1 infinite"),
+        ([0, 2], [0.0, 1.0], None, r"y\[1\] = "),
+    ],
+)
+def test_what_cannot_be_learned_from_is_named(y, scores, weight, told):
+    with pytest.raises(ValueError, match=told):
+        Calibration.fit(y, scores, weight)
+
+
+def test_unknown_methods_and_missing_intervals_are_named():
+    y, scores = rows_of(0)
+    with pytest.raises(ValueError, match=r"method='platt' is not one of"):
+        Calibration.fit(y, scores, method="platt")
+    with pytest.raises(AttributeError, match="use 'venn_abers'"):
+        Calibration.fit(y, scores, method="beta").interval(scores)
+    with pytest.raises(ValueError, match=r"scores\[0\]"):
+        Calibration.fit(y, scores, method="beta")([np.nan])

@@ -1,0 +1,85 @@
+"""Probabilities of estimators that hold rows out while fitting, and none of others."""
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.datasets import make_classification
+
+from rareclass import MIBC, MIBCCV, OrdinalRankRCCV, RankRC, RankRCCV, RareClassifier
+from rareclass.estimators.probabilities import learn_calibration
+from rareclass.verbs.model_file import TRUSTED_TYPES
+
+X, Y = make_classification(500, n_features=5, n_redundant=0, weights=[0.9], random_state=0)
+CALIBRATED = [
+    RankRCCV(lams=[1.0, 0.1], cv=3),
+    MIBCCV(Cs=[0.1, 1.0], cv=3),
+    RareClassifier(members="logistic regression", cv=3),
+]
+
+
+def rare(model, rows=X):
+    return model.predict_proba(rows)[:, 1]
+
+
+@pytest.mark.parametrize("model", CALIBRATED, ids=lambda one: type(one).__name__)
+def test_probabilities_rise_with_the_score_and_have_the_base_rate_that_is_stated(model):
+    assert hasattr(model, "predict_proba")
+    model.fit(X[:350], Y[:350])
+    p = rare(model)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert (np.diff(p[np.argsort(model.score_samples(X))]) >= -1e-12).all()
+    assert p[350:].mean() == pytest.approx(Y.mean(), rel=0.2)
+    moved = rare(model.set_prevalence(0.01))
+    assert moved.mean() < 0.5 * p.mean()
+    np.testing.assert_allclose(rare(model.set_prevalence()), p)
+    with pytest.raises(ValueError, match="prevalence=1 must be"):
+        model.set_prevalence(1)
+
+
+def test_the_map_is_of_scores_of_rows_held_out():
+    model = RankRCCV(lams=[0.1], width=1.0, cv=[(np.arange(250, 500), np.arange(250))]).fit(X, Y)
+    alone = RankRC(lam=0.1, width=1.0).fit(X[250:], Y[250:])
+    expected = learn_calibration(Y[:250], alone.score_samples(X[:250]), None)
+    np.testing.assert_allclose(rare(model), expected(model.score_samples(X)), rtol=1e-3, atol=1e-6)
+
+
+def test_weights_divided_by_the_largest_are_copies_again():
+    rng = np.random.default_rng(0)
+    times, scores = rng.integers(1, 4, len(Y)), rng.normal(size=len(Y)) + Y
+    one = learn_calibration(Y, scores, times / times.max())
+    other = learn_calibration(np.repeat(Y, times), np.repeat(scores, times), None)
+    np.testing.assert_allclose(one(scores), other(scores), rtol=1e-6)
+    assert learn_calibration(np.zeros(3), np.arange(3.0), None) is None
+
+
+@pytest.mark.parametrize("model", [RankRC(lam=1.0), MIBC(), RankRCCV(lams=[1.0], refit=False)])
+def test_what_holds_no_rows_out_says_who_gives_probabilities(model):
+    model = model.fit(X, Y)
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError, match=r"rareclass.decide.CalibratedRanker"):
+        model.predict_proba(X)
+    with pytest.raises(AttributeError, match="has no probabilities"):
+        model.set_prevalence(0.1)
+
+
+def test_levels_have_none():
+    assert not hasattr(OrdinalRankRCCV(), "predict_proba")
+
+
+def test_a_model_that_is_fitted_anew_forgets_the_map_of_its_search():
+    best = RankRCCV(lams=[1.0], cv=3).fit(X, Y).best_estimator_
+    assert hasattr(best, "predict_proba")
+    assert not hasattr(best.fit(X, Y), "predict_proba")
+
+
+@pytest.mark.parametrize("model", CALIBRATED, ids=lambda one: type(one).__name__)
+def test_a_model_file_keeps_the_map_and_its_prevalence(model):
+    model.fit(X, Y).set_prevalence(0.02)
+    kept = getattr(model, "best_estimator_", model)
+    file = skops.io.dumps(kept)
+    held = skops.io.get_untrusted_types(data=file)
+    of_map = {name for name in held if ".decide." in name}
+    assert of_map
+    assert of_map <= {*TRUSTED_TYPES}
+    loaded = skops.io.loads(file, trusted=held)
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
