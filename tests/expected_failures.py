@@ -4,7 +4,6 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from rareclass.decide import DecisionClassifier
 from rareclass import (
     MIBCCV,
     RACH,
@@ -15,6 +14,7 @@ from rareclass import (
     RankRCCV,
     RareClassifier,
 )
+from rareclass.decide import DecisionClassifier
 from rareclass.ensemble.members.forests import ExtraTrees
 from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers
 from rareclass.online import OnlineRanker

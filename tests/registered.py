@@ -19,8 +19,7 @@ from rareclass import (
     RareClassifier,
     StochasticRankRC,
 )
-from rareclass.decide import DecisionClassifier, ReviewBand, ThresholdRule
-from rareclass.decide import CalibratedRanker
+from rareclass.decide import CalibratedRanker, DecisionClassifier, ReviewBand, ThresholdRule
 from rareclass.ensemble.members.logistic import LogisticOnQuantiles
 from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp
 
