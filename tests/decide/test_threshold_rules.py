@@ -317,6 +317,29 @@ def test_it_holds_as_often_as_it_says(rule):
     assert np.mean(held) >= CONFIDENCE - 2.0 * math.sqrt(0.09 / samples)
 
 
+def test_precision_that_crosses_the_share_three_times():
+    """Rare rows around 6 and 4, a few others around 5: good, bad, good, bad as the list goes on."""
+    random = np.random.default_rng(0)
+    y = np.arange(101 * 100) < 100
+    few = 0.004
+
+    def precision(t):
+        rare = 0.5 * special.ndtr((6 - t) / 0.2) + 0.5 * special.ndtr((4 - t) / 0.2)
+        others = few * special.ndtr((5 - t) / 0.2) + (1 - few) * special.ndtr(-t)
+        return rare / (rare + 100 * others)
+
+    assert [precision(t) > 0.6 for t in (5.5, 4.5, 3.5, 2.5)] == [True, False, True, False]
+    broken, rule = 0, Rule.min_precision(0.6)
+    for _ in range(100):
+        centre = np.where(y, random.choice([6.0, 4.0], len(y)), 5.0)
+        near = y | (random.random(len(y)) < few)
+        scores = np.where(near, centre + 0.2 * random.normal(size=len(y)), 0.0)
+        scores = np.where(near, scores, random.normal(size=len(y)))
+        chosen = rule.choose(y, scores)
+        broken += chosen.met and precision(chosen.threshold) < 0.6
+    assert broken <= 10
+
+
 def test_alerts_hold_as_often_as_they_say():
     random = np.random.default_rng(0)
     y = np.arange(300) < 20
@@ -383,6 +406,7 @@ Y, SCORES = [0, 0, 1, 1], [0.1, 0.4, 0.3, 0.8]
 @pytest.mark.parametrize(
     ("make", "said"),
     [
+        (lambda: Rule(0.3), "constraint=0.3 is none: use a class method"),
         (lambda: Rule.min_precision(0), "min_precision=0 must be above 0 and at most 1"),
         (lambda: Rule.min_precision(1.1), "min_precision=1.1"),
         (lambda: Rule.min_recall(True), "min_recall=True"),

@@ -63,6 +63,11 @@ class ThresholdRule:
     prevalence: float | None = None
 
     def __post_init__(self) -> None:
+        if not hasattr(self.constraint, "find"):
+            raise ValueError(
+                f"constraint={self.constraint!r} is none: use a class method, such as "
+                "ThresholdRule.min_precision(0.3)."
+            )
         between = "None or a number strictly between 0 and 1"
         for name in ("confidence", "prevalence"):
             if getattr(self, name) is not None:

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from rareclass.decide.threshold import between
 from rareclass.errors import InputError, counted
 from rareclass.metrics.scored_classes import FloatArray, split_scores
-from rareclass.splits.times import days_of, read_times
 
 
 class HeldOut(NamedTuple):
@@ -62,6 +61,9 @@ class HeldOut(NamedTuple):
         squares = weight if whole else weight**2
         days = None
         if time is not None:
+            # Not at the top: scikit-learn takes seconds to load, and other rules do without.
+            from rareclass.splits.times import days_of, read_times
+
             days = days_of(read_times(time, len(np.asarray(scores)))[rows])
         return cls(
             is_rare=is_rare,
