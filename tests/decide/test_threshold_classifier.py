@@ -112,7 +112,7 @@ def test_whichever_label_is_rare(response, names):
     "estimator",
     [
         KNeighborsClassifier(15),
-        RandomForestClassifier(20, random_state=0),
+        RandomForestClassifier(5, random_state=0),
         make_pipeline(StandardScaler(), LogisticRegression()),
     ],
 )

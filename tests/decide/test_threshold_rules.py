@@ -214,10 +214,8 @@ def test_least_cost(table, fp, fn, each):
 def test_greatest_f_beta(table, beta):
     y, scores = table
     chosen = Rule.f_beta(beta).choose(y, scores)
-    values = [
-        fbeta_score(y, scores > t, beta=beta, zero_division=0)
-        for t in [-np.inf, *np.unique(scores)]
-    ]
+    square, n_rare = beta**2, y.sum()
+    values = [(1 + square) * r / (r + m + square * n_rare) for r, m in cuts_of(y, scores)]
     assert chosen.bound == pytest.approx(max(values))
     assert fbeta_score(y, scores > chosen.threshold, beta=beta) == pytest.approx(max(values))
 
@@ -330,14 +328,14 @@ def test_precision_that_crosses_the_share_three_times():
 
     assert [precision(t) > 0.6 for t in (5.5, 4.5, 3.5, 2.5)] == [True, False, True, False]
     broken, rule = 0, Rule.min_precision(0.6)
-    for _ in range(100):
+    for _ in range(50):
         centre = np.where(y, random.choice([6.0, 4.0], len(y)), 5.0)
         near = y | (random.random(len(y)) < few)
         scores = np.where(near, centre + 0.2 * random.normal(size=len(y)), 0.0)
         scores = np.where(near, scores, random.normal(size=len(y)))
         chosen = rule.choose(y, scores)
         broken += chosen.met and precision(chosen.threshold) < 0.6
-    assert broken <= 10
+    assert broken <= 5
 
 
 def test_alerts_hold_as_often_as_they_say():
