@@ -52,7 +52,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
         assert each in words, each
     threshold = load_model(auto / "model.skops").model.offset_
     assert f"Threshold {threshold:.2f}: rows above it are called rare" in words
-    assert f"{10**-threshold:.1%} of the rest" in words
+    assert f"{10**-threshold:.2%} of the rest" in words
     assert all(name in words for name in ("extra trees", "smooth kernel on numbers"))
     assert "Warning" not in said
     assert "inverse" not in said

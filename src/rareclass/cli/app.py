@@ -10,6 +10,7 @@ from rareclass.cli.fit import fit
 from rareclass.cli.hunt import hunt
 from rareclass.cli.score import score
 from rareclass.cli.stream import stream
+from rareclass.cli.threshold import threshold
 
 app = typer.Typer(
     name="rareclass",
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command()(fit)
 app.command()(score)
 app.command()(evaluate)
+app.command()(threshold)
 app.command()(hunt)
 app.command()(stream)
 app.command()(demo)

@@ -17,7 +17,6 @@ from rareclass.cli.door import (
 )
 from rareclass.cli.method import (
     COMPACT_OPTION,
-    COST_OPTION,
     COVARIANCE_OPTION,
     LAM_OPTION,
     LEVELS_OPTION,
@@ -31,6 +30,17 @@ from rareclass.cli.method import (
     Objective,
     method_from,
 )
+from rareclass.cli.rule import (
+    ALERTS_OPTION,
+    CONFIDENCE_OPTION,
+    COST_OPTION,
+    MAX_FPR_OPTION,
+    MIN_PRECISION_OPTION,
+    MIN_RECALL_OPTION,
+    PREVALENCE_OPTION,
+    RuleGiven,
+    rule_from,
+)
 from rareclass.cli.screen import (
     file_text,
     output,
@@ -39,6 +49,7 @@ from rareclass.cli.screen import (
     print_estimate,
     print_leaderboard,
     print_notes,
+    print_threshold,
 )
 from rareclass.errors import InputError, counted
 
@@ -106,6 +117,22 @@ def fit(
         ),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Column whose rows of one value, such as a customer's, are held out together."
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Column with the time of a row: the latest rows are held out."),
+    ] = None,
+    alerts: Annotated[str | None, ALERTS_OPTION] = None,
+    min_precision: Annotated[float | None, MIN_PRECISION_OPTION] = None,
+    min_recall: Annotated[float | None, MIN_RECALL_OPTION] = None,
+    max_fpr: Annotated[float | None, MAX_FPR_OPTION] = None,
+    confidence: Annotated[str | None, CONFIDENCE_OPTION] = None,
+    prevalence: Annotated[float | None, PREVALENCE_OPTION] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
     refit: Annotated[
         bool,
@@ -130,7 +157,12 @@ def fit(
     saved model learns from all of them.
     """
     of_auto = (time_budget, objective, members, compact)
-    learner = method_from(method, Given(lam, cost, covariance, levels, positive, *of_auto))
+    of_mibc = None if cost is None or "=" in cost else cost
+    learner = method_from(method, Given(lam, of_mibc, covariance, levels, positive, *of_auto))
+    least = cost if of_mibc is None else None
+    rule = rule_from(
+        RuleGiven(alerts, min_precision, min_recall, max_fpr, least, confidence, prevalence), time
+    )
     character = parse_separator(separator)
     from rareclass.atomic_file import check_not_input, check_writable
     from rareclass.rows.scratch import scratch_folder
@@ -161,6 +193,9 @@ def fit(
         on_disk=plan.on_disk,
         most_sampled=plan.most_sampled,
         scratch=None if scratch is None else scratch_folder(scratch),
+        groups=groups,
+        time=time,
+        rule=rule,
     )
     console = output()
     fit_and_save(console, file, out, settings)
@@ -256,6 +291,8 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
     if estimate is not None:
         console.print(_estimated_on(estimate, trained.content.metadata), style="bold")
         print_estimate(console, estimate)
+        if trained.rule is not None:
+            print_threshold(console, trained.rule)
         for line in trained.decided:
             console.print(line)
         console.print()
@@ -271,7 +308,7 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
         console.print()
     for line in trained.summary:
         console.print(line, markup=False)
-    if estimate is not None and metadata["estimated_by"] == "held-out rows":
+    if estimate is not None and not metadata["estimated_by"].startswith("cross-fitting"):
         console.print(
             f"Saved model: trained again on all rows with this {settings.method.parameter}."
             if metadata["trained_on_all_rows"]
@@ -281,6 +318,9 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
 
 
 def _estimated_on(estimate: "RankingEstimate", metadata: dict[str, Any]) -> str:
-    if metadata["estimated_by"] == "held-out rows":
-        return f"On {estimate.rows_text('held-out ')}"
-    return f"By cross-fitting, on {estimate.rows_text()}"
+    if metadata["estimated_by"] == "latest rows":
+        return f"On the latest rows by {metadata['time']}: {estimate.rows_text()}"
+    together = f"; those of one {metadata['groups']} together" if metadata["groups"] else ""
+    if metadata["estimated_by"].startswith("cross-fitting"):
+        return f"By cross-fitting, on {estimate.rows_text()}{together}"
+    return f"On {estimate.rows_text('held-out ')}{together}"

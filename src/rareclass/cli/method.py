@@ -73,11 +73,6 @@ LAM_OPTION = typer.Option(
     "cross-validates.",
     show_default="auto",
 )
-COST_OPTION = typer.Option(
-    help="C of mibc, the price of a rare row on the wrong side: a number such as 0.1 or 10^-2; "
-    "inf for none on it; auto cross-validates.",
-    show_default="auto",
-)
 COVARIANCE_OPTION = typer.Option(
     help="Covariance that mibc keeps of the majority.",
     show_default="full; diagonal for svmlight and above 1,000 encoded columns",

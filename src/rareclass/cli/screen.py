@@ -13,6 +13,7 @@ from rich.text import Text
 from rareclass.errors import counted
 
 if TYPE_CHECKING:
+    from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.tables.columns import Column
     from rareclass.verbs.scored import Seen
     from rareclass.verbs.targets.target import Confusion, RankingEstimate
@@ -49,6 +50,20 @@ def print_command(console: Console, label: str, command: str) -> None:
     """Print a command to type next, never broken over lines."""
     console.print(Text(f"{label} "))
     console.print(Text(f"  {command}", style="bold"), soft_wrap=True)
+
+
+def print_threshold(console: Console, chosen: "ChosenThreshold") -> None:
+    """Print what a threshold keeps, or how far it is from that."""
+    sure = "" if chosen.confidence is None else f", at confidence {chosen.confidence:g}"
+    if chosen.met and chosen.confidence is not None and not chosen.guaranteed:
+        sure = f", at confidence {chosen.confidence:g} (about)"
+    console.print(f"Threshold {chosen.threshold:.4g} for {chosen.rule}{sure}")
+    if not chosen.met:
+        best = f"Not met: these rows vouch for {chosen.bound:.4g} at best"
+        remedy = "Ask for less, give more rows, or a smaller --confidence."
+        if chosen.confidence is None:
+            best, remedy = f"Not met: {chosen.bound:.4g} is the best here", "Ask for less."
+        print_notes(console, [f"{best}, and the threshold is the one that does. {remedy}"])
 
 
 def print_columns(console: Console, columns: Sequence["Column"]) -> None:

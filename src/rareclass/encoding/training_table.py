@@ -1,7 +1,8 @@
 """A table read for training: typed columns, what each holds, and the labels as text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import polars as pl
 
@@ -16,6 +17,7 @@ from rareclass.tables.columns import (
     Reading,
     describe_column,
     facts_of,
+    not_learned_from,
     note_of_numbers,
     type_of_text_column,
 )
@@ -27,13 +29,15 @@ class TrainingTable:
     """A training file in memory.
 
     `frame` has the used columns as float64, datetime or string; `columns` every column that was
-    looked at. Rows with an empty target are left out everywhere.
+    looked at; `beside` those asked for whether they are used or not. Rows with an empty target are
+    left out everywhere.
     """
 
     frame: pl.DataFrame
     columns: list[Column]
     labels: pl.Series
     n_unlabelled: int
+    beside: list[pl.Series]
 
 
 @dataclass(frozen=True)
@@ -94,11 +98,13 @@ def read_training_table(
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
     keep: Sequence[str] = (),
+    beside: Mapping[str, str | None] = MappingProxyType({}),
 ) -> TrainingTable:
     """Read a file for training.
 
     The file is read twice: once to find what the columns of text hold, once to keep their cells
-    as that, so that a number never takes the room of a word.
+    as that, so that a number never takes the room of a word. `beside` names columns that say
+    something of the rows, with the words for it where they are not to be learned from.
 
     Raises `InputError` for unknown column names, cells that cannot be used, no rows or no usable
     column.
@@ -108,7 +114,10 @@ def read_training_table(
     frame = pl.concat([typed for typed, _ in batches], rechunk=True)
     labels = pl.concat([named for _, named in batches], rechunk=True)
     del batches
-    columns = plan.describe(facts_of(cells) for cells in frame)
+    columns = [
+        not_learned_from(column, words) if (words := beside.get(column.name)) else column
+        for column in plan.describe(facts_of(cells) for cells in frame)
+    ]
     used = [column.name for column in columns if column.is_used]
     labelled = labels.is_not_null()
     return TrainingTable(
@@ -116,6 +125,7 @@ def read_training_table(
         columns,
         labels.filter(labelled),
         int((~labelled).sum()),
+        [frame[name].filter(labelled) for name in beside],
     )
 
 

@@ -142,10 +142,11 @@ Kind = Literal[
     "text",
     "constant",
     "id-like",
+    "beside",
     "unusable",
 ]
 Reading = Literal["number", "date", "string"]
-DROPPED_KINDS: tuple[Kind, ...] = ("constant", "id-like", "unusable")
+DROPPED_KINDS: tuple[Kind, ...] = ("constant", "id-like", "unusable", "beside")
 
 # A column is id-like when this share of its cells is distinct.
 ID_SHARE = 0.95
@@ -266,6 +267,11 @@ def describe_column(
     return Column(
         facts.name, kind, treatment, reads_as, facts.n_missing, facts.n_distinct, date_format
     )
+
+
+def not_learned_from(column: Column, use: str) -> Column:
+    """Return a column that says something of the rows, but is none to learn from."""
+    return replace(column, kind="beside", treatment=use)
 
 
 def mean_of_target_named(column: Column, name: str) -> Column:

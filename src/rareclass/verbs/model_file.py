@@ -14,6 +14,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
+from rareclass.verbs.decision_rule import ScoredRows
 from rareclass.verbs.targets import needed_for_decisions
 
 FORMAT = 1
@@ -117,6 +118,7 @@ class ModelFile:
     model: Any  # RareClassifier, RankRC, OrdinalRankRC, MIBC or an online learner
     metadata: dict[str, Any]  # plain data on target, training and measures
     notices: tuple[str, ...] = ()  # what is odd but kept nothing from opening
+    held_out: ScoredRows | None = None  # rows that it did not learn from, to set a threshold by
 
 
 def save_model(path: Path, content: ModelFile) -> None:
@@ -130,6 +132,7 @@ def save_model(path: Path, content: ModelFile) -> None:
         "encoder": content.encoder,
         "model": content.model,
         "metadata": content.metadata,
+        "held_out": _as_arrays(content.held_out),
     }
     with replacing(path) as temporary:
         skops.io.dump(parts, temporary, compression=zipfile.ZIP_DEFLATED)
@@ -161,7 +164,8 @@ def load_model(path: Path) -> ModelFile:
             "Use a file from a source you trust, made by this version of rareclass and skrub.",
         )
     parts, notices = _construct(path, archive)
-    content = ModelFile(parts["encoder"], parts["model"], parts["metadata"], notices)
+    held_out = _as_scored_rows(path, parts.get("held_out"))
+    content = ModelFile(parts["encoder"], parts["model"], parts["metadata"], notices, held_out)
     if not (
         _type_name(content.encoder) in _ENCODERS
         and _type_name(content.model) in _MODELS
@@ -175,6 +179,26 @@ def load_model(path: Path) -> ModelFile:
             "Copy it again, or fit again.",
         )
     return content
+
+
+def _as_arrays(held_out: ScoredRows | None) -> dict[str, Any] | None:
+    if held_out is None:
+        return None
+    return {"y": held_out.y, "scores": held_out.scores, "weight": held_out.weight}
+
+
+def _as_scored_rows(path: Path, arrays: Any) -> ScoredRows | None:
+    """Read held-out scores; a file of before has none."""
+    if arrays is None:
+        return None
+    try:
+        rows = ScoredRows(arrays["y"], arrays["scores"], arrays["weight"])
+        lengths = {len(column) for column in rows[:3] if column is not None}
+    except (TypeError, KeyError) as error:
+        raise _damaged(path) from error
+    if len(lengths) != 1:
+        raise _damaged(path)
+    return rows
 
 
 def needed_metadata(metadata: dict[str, Any]) -> set[str]:

@@ -12,11 +12,11 @@ from rareclass.errors import InputError, counted, nearest_name
 from rareclass.findings import Finding
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
+from rareclass.verbs.decision_rule import ScoredRows
 from rareclass.verbs.fit.kernel_methods import RankRCMethod
 from rareclass.verbs.fit.method import (
     EncodedRows,
     Method,
-    ScoredRows,
     TableSize,
     Terms,
 )
@@ -95,7 +95,8 @@ class AutoMethod:
         if weight is not None:
             total = len(rows.y) if rows.weight is None else rows.weight.sum()
             weight = weight * (total / weight.sum())
-        return ScoredRows(held_out["rare"].astype(np.int16), held_out["score"], weight)
+        y = held_out["rare"].astype(np.int16)
+        return ScoredRows(y, held_out["score"], weight, held_out["row"])
 
     def as_chosen(self, model: RareClassifier) -> "AutoMethod":
         """The method with the members that have weight."""
@@ -136,11 +137,12 @@ class AutoMethod:
         counting = _columns_that_count(model)
         if counting:
             lines.append(f"Columns that count most: {', '.join(counting)}")
-        lines += [
-            "A score of 3: about 1 row in 1,000 of the rest ranks as high; of 2, 1 in 100",
-            f"Threshold {model.offset_:.2f}: rows above it are called rare, as about "
-            f"{10.0**-model.offset_:.1%} of the rest are",
-        ]
+        lines.append("A score of 3: about 1 row in 1,000 of the rest ranks as high; of 2, 1 in 100")
+        if np.isfinite(model.offset_):
+            lines.append(
+                f"Threshold {model.offset_:.2f}: rows above it are called rare, as about "
+                f"{10.0**-model.offset_:.2%} of the rest are"
+            )
         return lines
 
     def lighten(self, model: RareClassifier) -> None:

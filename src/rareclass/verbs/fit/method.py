@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from rareclass.estimators.door import FitsRows
 from rareclass.rows import LabelledRows, RowSource
+from rareclass.verbs.decision_rule import ScoredRows
 from rareclass.verbs.targets.target import FoundLabels, Target
 
 Estimator = TypeVar("Estimator", bound=FitsRows)
@@ -20,6 +21,8 @@ class EncodedRows(NamedTuple):
     y: NDArray[np.int16]  # codes of labels, see `Target`
     weight: NDArray[np.float64] | None  # how many copies each stands for
     n_codes: int = 2  # codes there are; these rows may lack some
+    groups: NDArray[Any] | None = None  # rows of one group are held out together
+    time: NDArray[Any] | None = None  # rows are held out by stretches of time
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -37,15 +40,13 @@ class EncodedRows(NamedTuple):
         if isinstance(self.X, RowSource):
             with LabelledRows(self.X, self.y, self.weight) as rows:
                 return estimator.fit_rows(rows)
-        return estimator.fit(self.X, self.y, sample_weight=self.weight)
+        return estimator.fit(self.X, self.y, sample_weight=self.weight, **self.folds)
 
-
-class ScoredRows(NamedTuple):
-    """Scores of training rows, each by functions that were fitted without it."""
-
-    y: NDArray[np.int16]  # codes
-    scores: NDArray[np.float64]
-    weight: NDArray[np.float64] | None  # how many rows each stands for
+    @property
+    def folds(self) -> dict[str, NDArray[Any]]:
+        """What rows are held out by, as `fit` calls it."""
+        columns = {"groups": self.groups, "time": self.time}
+        return {name: column for name, column in columns.items() if column is not None}
 
 
 class Terms(NamedTuple):

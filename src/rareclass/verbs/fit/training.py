@@ -13,7 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.verbs.fit.method import EncodedRows, Method, ScoredRows, Terms
+from rareclass.decide.chosen_threshold import ChosenThreshold
+from rareclass.ensemble.majority_part import thinned
+from rareclass.errors import InputError
+from rareclass.verbs.decision_rule import ScoredRows
+from rareclass.verbs.fit.hold_out import (
+    NO_ESTIMATE,
+    cross_fits,
+    estimated_by,
+    share_held_out,
+    split,
+)
+from rareclass.verbs.fit.method import EncodedRows, Method, Terms
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.verbs.model_file import ModelFile
@@ -23,12 +34,8 @@ from rareclass.verbs.warning_notes import warnings_as
 
 # Scores of this many rows say where a new score stands among them.
 PERCENTILE_ROWS = 20_000
-# Share of the rows that an estimate is made of, where it needs rows of its own.
-_HOLDOUT = 0.25
-_NO_ESTIMATE = (
-    "Fewer than two classes have two distinct rows: nothing can be held out, so there is no "
-    "estimate, and intervals from any small test would mean little."
-)
+# Majority rows whose held-out scores are kept in the file, for other thresholds.
+MOST_HELD_OUT = 50_000
 _PACKAGES = ("rareclass", "scikit-learn", "skrub", "skops", "numpy", "polars")
 
 
@@ -42,96 +49,112 @@ class Trained:
     decided: list[str]  # how often it was right about them, where that says more
     summary: list[str]  # what the method says of the model
     notes: list[str] = field(default_factory=list)
+    rule: ChosenThreshold | None = None  # the threshold, where it was to keep something
 
 
 def train(data: TrainingSet, settings: FitSettings) -> Trained:
     """Train on all rows, with an estimate of what the model is worth on new ones."""
     notes: list[str] = []
     method = settings.method
-    kept, held_out = _split(data, settings, notes)
+    kept, held_out = split(data, settings, notes)
     with warnings_as(notes):
         will_refit = settings.refit and len(held_out) > 0
         first = _fit(data.take(kept), settings, method, notes, 0.5 if will_refit else 1.0)
-        estimate, decided = _estimate(data, held_out, first, settings, notes)
+        judged = _scored(data, held_out, first, settings, notes)
+        rule = _set_threshold(first.model, judged, data, settings)
         chosen = method.as_chosen(first.model) if will_refit else method
         again = _refit(data, settings, chosen, first, notes) if will_refit else None
     encoder, model = first if again is None else again
+    if rule is not None:
+        model.offset_ = rule.threshold
     trained_on = data.take(kept) if again is None else data
     chosen_on = terms_of(data.y[kept], settings)
     metadata = method.facts(model, chosen_on) | chosen.of_choice()
+    estimate, decided = _estimate(first.model, judged, data, notes)
     metadata |= _metadata(data, settings, estimate, len(trained_on.y) == len(data.y))
+    metadata["rule"] = None if rule is None else rule.to_dict()
     final = decision_of(model, metadata)
     if final.quantiles not in metadata:
         metadata[final.quantiles] = _quantiles(encoder, model, trained_on, settings.seed)
     summary = method.summary(model, chosen_on) + final.rules()
     method.lighten(model)
-    content = ModelFile(encoder, model, metadata)
-    return Trained(content, estimate, chosen, decided, summary, notes)
+    content = ModelFile(encoder, model, metadata, held_out=_light(judged, data, settings))
+    return Trained(content, estimate, chosen, decided, summary, notes, rule)
 
 
-def cross_fits(settings: FitSettings) -> bool:
-    """Whether the estimate is made of the training rows, each scored as if it were a new one."""
-    return settings.method.cross_fits and settings.holdout is None and settings.refit
-
-
-def estimated_by(settings: FitSettings) -> str:
-    """What kind of estimate it is."""
-    return "cross-fitting" if cross_fits(settings) else "held-out rows"
-
-
-def holdout_of(settings: FitSettings) -> float:
-    """The share of the rows that is held out where the method does not cross-fit."""
-    return _HOLDOUT if settings.holdout is None else settings.holdout
-
-
-def _estimate(
+def _scored(
     data: TrainingSet,
     held_out: NDArray[np.int64],
     fitted: "_Fitted",
     settings: FitSettings,
     notes: list[str],
-) -> tuple[RankingEstimate | None, list[str]]:
-    """Return measures of a ranking of rows that count as new, and its decisions in brief."""
+) -> ScoredRows | None:
+    """Return scores of rows that count as new, None where there are none of two classes."""
     if cross_fits(settings):
         every = EncodedRows(None, data.y, data.weight, data.target.n_codes)
         judged = settings.method.cross_fitted(fitted.model, every)
     else:
-        tested = data.take(held_out)
         if not len(held_out):
-            return None, []
+            return None
+        tested = data.take(held_out)
         scores = scores_of(fitted.encoder, fitted.model, tested.rows)
-        judged = ScoredRows(tested.y, scores, tested.weight)
+        judged = ScoredRows(tested.y, scores, tested.weight, held_out)
     if len(np.unique(judged.y)) < 2:
-        notes.append(_NO_ESTIMATE)
+        notes.append(NO_ESTIMATE)
+        return None
+    return judged
+
+
+def _set_threshold(
+    model: Any, judged: ScoredRows | None, data: TrainingSet, settings: FitSettings
+) -> ChosenThreshold | None:
+    """Move the threshold of a model to where the rule that was given has it, if one was.
+
+    Raises `InputError` where there are no rows to judge it on.
+    """
+    if settings.rule is None:
+        return None
+    if judged is None:
+        raise InputError(
+            f"{settings.rule.rule.words} needs rows of both classes that the model did not learn "
+            "from, and none are held out.",
+            "Leave out --holdout 0, or give rows with more of the rare class.",
+        )
+    beside = None
+    if data.beside is not None and judged.places is not None:
+        beside = data.beside[judged.places]
+    chosen = settings.rule.choose(judged, beside, settings.time)
+    if settings.refit:
+        chosen = chosen.approximately("the saved model learned from these rows as well")
+    model.offset_ = chosen.threshold
+    return chosen
+
+
+def _estimate(
+    model: Any, judged: ScoredRows | None, data: TrainingSet, notes: list[str]
+) -> tuple[RankingEstimate | None, list[str]]:
+    """Return measures of a ranking, and its decisions in brief."""
+    if judged is None:
         return None, []
-    decision = decision_of(fitted.model, data.target.metadata())
-    estimate = decision.estimate(*judged)
+    decision = decision_of(model, data.target.metadata())
+    rows = (judged.y, judged.scores, judged.weight)
+    estimate = decision.estimate(*rows)
     notes += data.target.notes_on_held_out(judged.y, estimate)
-    return estimate, decision.confusion(*judged).in_brief
+    return estimate, decision.confusion(*rows).in_brief
 
 
-def _split(
-    data: TrainingSet, settings: FitSettings, notes: list[str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows to train on and the rows held out, of each code in the asked proportion."""
-    everything = np.arange(len(data.y))
-    if cross_fits(settings):
-        return everything, everything[:0]
-    # The codes from the highest: the rare class before the rest.
-    groups = [np.flatnonzero(data.y == code) for code in np.unique(data.y)[::-1]]
-    holdout = holdout_of(settings)
-    if holdout == 0:
-        notes.append("No rows were held out: there is no estimate of how good the model is.")
-        return everything, everything[:0]
-    if sum(len(members) > 1 for members in groups) < 2:
-        notes.append(_NO_ESTIMATE)
-        return everything, everything[:0]
-    generator = np.random.default_rng(settings.seed)
-    held_out = np.zeros(len(data.y), dtype=bool)
-    for members in groups:
-        size = min(max(1, round(holdout * len(members))), len(members) - 1)
-        held_out[generator.permutation(members)[:size]] = True
-    return everything[~held_out], everything[held_out]
+def _light(
+    judged: ScoredRows | None, data: TrainingSet, settings: FitSettings
+) -> ScoredRows | None:
+    """All rare rows, and so many of the others as a file has room for, with weights."""
+    if judged is None:
+        return None
+    is_rare = judged.y != data.target.majority
+    n_majority = int((~is_rare).sum())
+    if n_majority <= MOST_HELD_OUT:
+        return judged
+    kept, weight = thinned(is_rare, judged.weight, MOST_HELD_OUT, settings.seed)
+    return ScoredRows(judged.y[kept], judged.scores[kept], weight)
 
 
 class _Fitted(NamedTuple):
@@ -149,7 +172,9 @@ def _fit(
     if method.reads_types and isinstance(data.rows, RowsOnDisk):
         data = in_memory(data, settings.seed)
     X = _encoded(encoder, data, settings.seed)
-    rows = EncodedRows(X, data.y, data.weight, data.target.n_codes)
+    groups = data.beside_of(settings.groups)
+    time = data.beside_of(settings.time) if groups is None else None
+    rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time)
     return _Fitted(encoder, method.fit(rows, terms_of(data.y, settings, share), notes))
 
 
@@ -215,7 +240,9 @@ def _metadata(
         "n_rows_without_target": data.n_unlabelled,
         "columns": [asdict(column) for column in data.columns],
         "copies_count": data.weight is not None or not data.n_copies,
-        "holdout": 0.0 if cross_fits(settings) else holdout_of(settings),
+        "holdout": share_held_out(settings),
+        "groups": settings.groups,
+        "time": settings.time,
         "seed": settings.seed,
         "trained_on_all_rows": on_all_rows or estimate is None,
         "estimated_by": None if estimate is None else estimated_by(settings),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,7 @@ from rareclass.rows.equal_rows import equal_rows
 from rareclass.tables.columns import Column, mean_of_target_named
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
+from rareclass.verbs.decision_rule import DecisionRule
 from rareclass.verbs.fit.auto_method import AutoMethod
 from rareclass.verbs.fit.method import Method, TableSize
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, distinct_on_disk, sample_of
@@ -46,6 +47,22 @@ class FitSettings:
     on_disk: bool = False  # the rows stay there and are read in pieces
     most_sampled: int = 500_000  # rows that the encoder is then fitted on
     scratch: Path | None = None  # folder for them; None: $TMPDIR, else /var/tmp
+    groups: str | None = None  # column whose rows of one value are held out together
+    time: str | None = None  # column that says when a row was: later ones are held out
+    rule: DecisionRule | None = None  # what the threshold keeps; None: the best balanced accuracy
+
+    @property
+    def beside(self) -> dict[str, str | None]:
+        """Columns that are needed besides what is learned from, and why one is not learned from."""
+        found: dict[str, str | None] = {}
+        if self.rule is not None:
+            found |= dict.fromkeys(self.rule.columns)
+        if self.time is not None:
+            found[self.time] = None
+        if self.groups is not None:
+            kept = self.groups in self.keep
+            found[self.groups] = None if kept else "groups rows, and is not learned from"
+        return found
 
 
 @dataclass(frozen=True)
@@ -60,6 +77,13 @@ class TrainingSet:
     n_unlabelled: int = 0  # left out for want of a target
     n_copies: int = 0  # of other rows: in ``weight``, or dropped
     zero_based: bool = True  # whether an svmlight file numbers its first feature 0
+    beside: pl.DataFrame | None = None  # columns that rows are held out by, or judged with
+
+    def beside_of(self, name: str | None) -> NDArray[Any] | None:
+        """Return a column of `beside`, None for no name."""
+        if name is None or self.beside is None:
+            return None
+        return self.beside[name].to_numpy()
 
     @property
     def rare(self) -> NDArray[np.bool_]:
@@ -99,6 +123,7 @@ class TrainingSet:
             rows=self.rows[chosen],
             y=self.y[chosen],
             weight=weight,
+            beside=None if self.beside is None else self.beside[chosen],
             n_unlabelled=0,
             n_copies=0,
         )
@@ -124,14 +149,21 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         raise InputError(
             "--target is missing: which column holds the classes?", name_hint("", file.columns)
         )
+    check_beside(file, settings)
     if settings.on_disk:
         return _read_on_disk(file, settings.target, settings)
     table = read_training_table(
-        file, settings.target, settings.drop, settings.categories, settings.keep
+        file,
+        settings.target,
+        settings.drop,
+        settings.categories,
+        settings.keep,
+        settings.beside,
     )
     target = _target(file, settings.target, label_counts(table.labels), settings)
     y = _codes(table.labels, target)
-    distinct, copies = _distinct_rows(table.frame, y)
+    distinct, copies = _distinct_rows(table.frame.with_columns(table.beside), y)
+    beside = pl.DataFrame(table.beside) if table.beside else None
     return TrainingSet(
         table.frame if copies is None else table.frame[distinct],
         y[distinct],
@@ -140,7 +172,38 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         _treated(target, table.columns, settings.method),
         table.n_unlabelled,
         len(y) - len(distinct),
+        beside=beside if beside is None or copies is None else beside[distinct],
     )
+
+
+def check_beside(file: TableFile, settings: FitSettings) -> None:
+    """Raise `InputError` where a column beside the features is none of the file, or not usable."""
+    given = [("--groups", settings.groups), ("--time", settings.time)]
+    if settings.rule is not None:
+        given += [("--cost", name) for name in settings.rule.columns]
+    options = [(option, name) for option, name in given if name is not None]
+    for option, name in options:
+        if name not in file.columns:
+            raise InputError(
+                f"{option}: there is no column {name!r}.", name_hint(name, file.columns)
+            )
+        if name == settings.target or name in settings.drop:
+            other = "--target" if name == settings.target else "--drop"
+            raise InputError(
+                f"Column {name!r} is both {option} and {other}.", f"Name another for {option}."
+            )
+    if options and settings.on_disk:
+        raise InputError(
+            f"{options[0][0]} needs the table in memory, and it is larger than a quarter of what "
+            "may be used.",
+            "Give a part of the rows, or more with --memory.",
+        )
+    columns = [option for option, _ in options if option != "--cost"]
+    if columns and not settings.method.cross_fits:
+        raise InputError(
+            f"{columns[0]} is for --method auto: {settings.method.name} has folds of its own.",
+            f"Leave out {columns[0]}, or --method {settings.method.name}.",
+        )
 
 
 def _target(
@@ -148,7 +211,14 @@ def _target(
 ) -> Target:
     """Return what the labels mean to the method."""
     found = FoundLabels(column, counts, lambda label: _first_row(file, column, label))
-    return settings.method.read_target(found, settings.positive)
+    target = settings.method.read_target(found, settings.positive)
+    if settings.rule is not None and target.n_codes > 2:
+        raise InputError(
+            f"{settings.rule.rule.words} is about a rare class, and --method "
+            f"{settings.method.name} learns levels.",
+            "Leave it out, or give --method auto and --positive LEVEL.",
+        )
+    return target
 
 
 def _first_row(file: TableFile | SvmlightFile, column: str, label: str) -> int:
@@ -205,6 +275,10 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
 
 def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
     named = {"--drop": settings.drop, "--keep": settings.keep, "--category": settings.categories}
+    beside = {"--groups": settings.groups, "--time": settings.time}
+    named |= {option: (name,) for option, name in beside.items() if name is not None}
+    if settings.rule is not None and settings.rule.columns:
+        named["--cost"] = tuple(settings.rule.columns)
     for option, given in named.items():
         if given:
             raise InputError(f"{option} {given[0]}: an svmlight file has no named columns.")

@@ -7,9 +7,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.decide.rules.exact_bounds import exact_interval
 from rareclass.encoding.target import RareClass, is_rare, rare_class_among
 from rareclass.errors import InputError, counted
 from rareclass.metrics import (
+    Interval,
     average_precision_interval,
     precision_at_k_interval,
     roc_auc_interval,
@@ -22,6 +24,8 @@ KIND = "rare class"
 # Fewer rare rows than this make for rough intervals.
 _FEW_ROWS = 10
 _MOST_SHOWN = 5
+# Of the intervals of precision and recall.
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -190,26 +194,36 @@ class RareDecision:
         counts = np.bincount(2 * rare + called, weight, 4).reshape(2, 2)[::-1, ::-1]
         (true_rare, missed_rare), (false_rare, true_rest) = counts
         n_called = true_rare + false_rare
-        precision = float(true_rare / n_called) if n_called else None
-        recall = float(true_rare / (true_rare + missed_rare))
-        shown = "none called" if precision is None else f"{precision:.3f}"
+        precision = exact_interval(true_rare, n_called, _LEVEL) if n_called else None
+        recall = exact_interval(true_rare, true_rare + missed_rare, _LEVEL)
+        shown = "none called" if precision is None else _with_bounds(precision)
+        measures = f"precision {shown}, recall {_with_bounds(recall)}"
         return Confusion(
             "At the model's threshold",
             [self._rare, self._rest],
             ["rare", "rest"],
             counts,
-            [f"Precision {shown}, recall {recall:.3f}"],
+            [measures[0].upper() + measures[1:]],
             {
                 "at_threshold": {
                     "true_rare": int(true_rare),
                     "false_rare": int(false_rare),
                     "missed_rare": int(missed_rare),
                     "true_rest": int(true_rest),
-                    "precision": precision,
-                    "recall": recall,
-                }
+                    "precision": None if precision is None else precision.value,
+                    "recall": recall.value,
+                },
+                "intervals_at_threshold": {
+                    "precision": None if precision is None else list(precision[1:]),
+                    "recall": list(recall[1:]),
+                },
             },
+            [f"Called rare: {counted(round(n_called), 'row')}, {measures}"],
         )
+
+
+def _with_bounds(interval: Interval) -> str:
+    return f"{interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f})"
 
 
 def estimate_rare(

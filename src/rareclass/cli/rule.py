@@ -1,0 +1,162 @@
+"""The options that say what a threshold is to keep."""
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+from rareclass.errors import InputError
+
+if TYPE_CHECKING:
+    from rareclass.verbs.decision_rule import DecisionRule
+
+_PANEL = "Threshold: one of"
+ALERTS_OPTION = typer.Option(
+    help="At most so many alerts: 50/day, which needs --time, or 50/10000 for as many rows.",
+    rich_help_panel=_PANEL,
+)
+MIN_PRECISION_OPTION = typer.Option(
+    help="The highest recall with this share of alerts rare at least, such as 0.3.",
+    rich_help_panel=_PANEL,
+)
+MIN_RECALL_OPTION = typer.Option(
+    help="The highest precision with this share of rare rows found at least, such as 0.9.",
+    rich_help_panel=_PANEL,
+)
+MAX_FPR_OPTION = typer.Option(
+    "--max-fpr",
+    help="The highest recall with an alert for this share of the rest at most, such as 0.01.",
+    rich_help_panel=_PANEL,
+)
+_LEAST_COST = (
+    "The least cost: fp=5,fn=100 for a false alert and a missed rare row, review=1 for any alert; "
+    "a column of costs by its name, as in fn=amount."
+)
+LEAST_COST_OPTION = typer.Option("--cost", help=_LEAST_COST, rich_help_panel=_PANEL)
+COST_OPTION = typer.Option(
+    "--cost",
+    help=f"{_LEAST_COST} With --method mibc a number: its C, the price of a rare row on the wrong "
+    "side, as 0.1, 10^-2, or inf; auto cross-validates.",
+    rich_help_panel=_PANEL,
+)
+CONFIDENCE_OPTION = typer.Option(
+    help="How sure it is that new rows keep it: 0.9 means in 9 of 10 samples of rows like these at "
+    "least; none takes the rows at their word.",
+    rich_help_panel=_PANEL,
+    show_default="0.9",
+)
+PREVALENCE_OPTION = typer.Option(
+    help="Share of rare rows where the model will be used, if it is not that of the rows here.",
+    rich_help_panel=_PANEL,
+)
+
+
+class RuleGiven(NamedTuple):
+    """What the user said of the threshold; None where nothing."""
+
+    alerts: str | None = None
+    min_precision: float | None = None
+    min_recall: float | None = None
+    max_fpr: float | None = None
+    cost: str | None = None
+    confidence: str | None = None
+    prevalence: float | None = None
+
+
+def rule_from(given: RuleGiven, time: str | None) -> "DecisionRule | None":
+    """Return the rule that the options name, None for none.
+
+    Raises `InputError` on two of them, and on what cannot be read, naming the option.
+    """
+    named = [
+        name
+        for name in ("alerts", "min_precision", "min_recall", "max_fpr", "cost")
+        if getattr(given, name) is not None
+    ]
+    if len(named) > 1:
+        first, second = (f"--{name.replace('_', '-')}" for name in named[:2])
+        raise InputError(f"{first} and {second} both set the threshold.", "Give one of them.")
+    if not named:
+        for option in ("confidence", "prevalence"):
+            if getattr(given, option) is not None:
+                raise InputError(
+                    f"--{option} says how sure a threshold is, and none was asked for.",
+                    "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
+                )
+        return None
+    from rareclass.verbs.decision_rule import DecisionRule
+
+    try:
+        rule = DecisionRule(_rule(given, named[0]))
+    except ValueError as error:
+        option = f"--{named[0].replace('_', '-')}"
+        raise InputError(f"{option} {getattr(given, named[0])}: {error}") from error
+    if rule.needs_time and time is None:
+        raise InputError(
+            f"--alerts {given.alerts} needs to know the day of each row.",
+            "Name the column with --time, or give alerts for so many rows, as in 50/10000.",
+        )
+    return rule
+
+
+def _rule(given: RuleGiven, name: str) -> Any:
+    from rareclass.decide.threshold_rule import ThresholdRule
+
+    if name == "cost":
+        costs: dict[str, Any] = _costs(given.cost or "")
+        return ThresholdRule.least_cost(**costs, prevalence=given.prevalence)
+    shared = {"confidence": _confidence(given.confidence), "prevalence": given.prevalence}
+    if name == "alerts":
+        number, rows = _alerts(given.alerts or "")
+        return ThresholdRule.max_alerts(number, rows=rows, **shared)
+    make = getattr(ThresholdRule, name)
+    return make(getattr(given, name), **shared)
+
+
+def _confidence(text: str | None) -> float | None:
+    if text is None:
+        return 0.9
+    if text.lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(
+            f"--confidence {text} is no number.", "Give one such as 0.9, or none."
+        ) from None
+
+
+def _alerts(text: str) -> tuple[int, int | None]:
+    """Alerts, and in how many rows; None is a day.
+
+    >>> _alerts("50/day"), _alerts("50/10,000")
+    ((50, None), (50, 10000))
+    """
+    found = re.fullmatch(r"\s*([\d,_]+)\s*/\s*(day|[\d,_]+)\s*", text)
+    if found is None:
+        raise InputError(
+            f"--alerts {text} cannot be read.", "Give so many a day, 50/day, or in rows, 50/10000."
+        )
+    number, rows = (part.replace(",", "").replace("_", "") for part in found.groups())
+    return int(number), None if rows == "day" else int(rows)
+
+
+def _costs(text: str) -> dict[str, float | str]:
+    """Costs by name; what is no number is the name of a column.
+
+    >>> _costs("fp=5, fn=amount")
+    {'fp': 5.0, 'fn': 'amount'}
+    """
+    costs: dict[str, float | str] = {}
+    for part in text.split(","):
+        name, separator, value = (piece.strip() for piece in part.partition("="))
+        if not separator or name not in ("fp", "fn", "review") or not value or name in costs:
+            raise InputError(
+                f"--cost {text} cannot be read at {part.strip()!r}.",
+                "Give fp=5,fn=100, each once, with review=1 if looking at an alert costs as well.",
+            )
+        try:
+            costs[name] = float(value)
+        except ValueError:
+            costs[name] = value
+    return costs

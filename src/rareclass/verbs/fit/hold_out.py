@@ -1,0 +1,93 @@
+"""Which rows are held out for the estimate: at random, whole groups, or the latest."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.splits import RareGroupKFold, RareTimeSplit
+from rareclass.splits.places import places
+from rareclass.splits.times import read_times
+from rareclass.verbs.fit.training_set import FitSettings, TrainingSet
+
+# Share of the rows that an estimate is made of, where it needs rows of its own.
+_HOLDOUT = 0.25
+NO_ESTIMATE = (
+    "Fewer than two classes have two distinct rows: nothing can be held out, so there is no "
+    "estimate, and intervals from any small test would mean little."
+)
+
+Split = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def cross_fits(settings: FitSettings) -> bool:
+    """Whether the estimate is made of the training rows, each scored as if it were a new one.
+
+    Not where time is known: what comes is foretold from what was.
+    """
+    return (
+        settings.method.cross_fits
+        and settings.holdout is None
+        and settings.refit
+        and settings.time is None
+    )
+
+
+def share_held_out(settings: FitSettings) -> float:
+    """The share of the rows that is held out."""
+    if cross_fits(settings):
+        return 0.0
+    return _HOLDOUT if settings.holdout is None else settings.holdout
+
+
+def estimated_by(settings: FitSettings) -> str:
+    """What the estimate is made of, in a word."""
+    if cross_fits(settings):
+        return "cross-fitting" if settings.groups is None else "cross-fitting by group"
+    if settings.time is not None:
+        return "latest rows"
+    return "held-out rows" if settings.groups is None else "held-out groups"
+
+
+def split(data: TrainingSet, settings: FitSettings, notes: list[str]) -> Split:
+    """Return the rows to train on and the rows held out, of each code in the asked proportion.
+
+    Raises `InputError` where groups or times leave no such rows.
+    """
+    everything = np.arange(len(data.y))
+    if cross_fits(settings):
+        return everything, everything[:0]
+    holdout = share_held_out(settings)
+    # The codes from the highest: the rare class before the rest.
+    codes = [np.flatnonzero(data.y == code) for code in np.unique(data.y)[::-1]]
+    if holdout == 0:
+        notes.append("No rows were held out: there is no estimate of how good the model is.")
+        return everything, everything[:0]
+    if sum(len(members) > 1 for members in codes) < 2:
+        notes.append(NO_ESTIMATE)
+        return everything, everything[:0]
+    if settings.time is not None:
+        return _latest(data, settings.time, holdout)
+    if settings.groups is not None:
+        return _whole_groups(data, settings.groups, holdout, settings.seed)
+    generator = np.random.default_rng(settings.seed)
+    held_out = np.zeros(len(data.y), dtype=bool)
+    for members in codes:
+        size = min(max(1, round(holdout * len(members))), len(members) - 1)
+        held_out[generator.permutation(members)[:size]] = True
+    return everything[~held_out], everything[held_out]
+
+
+def _latest(data: TrainingSet, name: str, holdout: float) -> Split:
+    """The last of so many stretches of time that hold as many rare rows each."""
+    time = read_times(data.beside_of(name), len(data.y), f"--time {name}")
+    n_moments = len(np.unique(time[data.rare]))
+    n_before = max(1, min(round(1.0 / holdout) - 1, n_moments - 1))
+    folds = RareTimeSplit(n_before, pos_label=True).split(data.y, data.rare, time)
+    return list(folds)[-1]
+
+
+def _whole_groups(data: TrainingSet, name: str, holdout: float, seed: int) -> Split:
+    """One of as many parts of the groups as the share asks for."""
+    group = places(data.beside_of(name), len(data.y), f"--groups {name}")
+    n_parts = max(2, min(round(1.0 / holdout), len(np.unique(group[data.rare]))))
+    parts = RareGroupKFold(n_parts, random_state=seed, pos_label=True)
+    return next(iter(parts.split(data.y, data.rare, group)))

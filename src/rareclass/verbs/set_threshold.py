@@ -1,0 +1,92 @@
+"""``rareclass threshold``: another rule for the threshold of a model, without training again."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from rareclass.decide.chosen_threshold import ChosenThreshold
+from rareclass.encoding.target import labels_as_text
+from rareclass.errors import InputError, name_hint
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile, open_table
+from rareclass.verbs.decision_rule import DecisionRule, ScoredRows
+from rareclass.verbs.model_file import ModelFile
+from rareclass.verbs.scored import Seen, scored
+from rareclass.verbs.targets import decision_of
+from rareclass.verbs.targets.rare_class import RareDecision
+
+
+def with_rule(
+    content: ModelFile,
+    rule: DecisionRule,
+    data: Path | None,
+    time: str | None,
+    separator: str | None,
+) -> tuple[ModelFile, ChosenThreshold]:
+    """Return the model with the threshold that the rule chooses, and what is known of it.
+
+    It is judged on the rows of a file with the target, or on those that were held out of the
+    training, as the model file has them.
+
+    Raises `InputError` where there are no such rows, or the rule cannot be judged on them.
+    """
+    if not isinstance(decision_of(content.model, content.metadata), RareDecision):
+        raise InputError(
+            "A model of levels has a threshold for each, and no rule for them.",
+            "Fit one of a rare class: --method auto --positive LEVEL.",
+        )
+    if data is None:
+        chosen = rule.choose(_held_out(content, rule), None, None)
+        chosen = chosen.approximately("the model learned from these rows as well")
+    else:
+        rows, beside = _read(content, data, rule, time, separator)
+        chosen = rule.choose(rows, beside, time)
+    content.model.offset_ = chosen.threshold
+    metadata = content.metadata | {"threshold": chosen.threshold, "rule": chosen.to_dict()}
+    return replace(content, metadata=metadata), chosen
+
+
+def _held_out(content: ModelFile, rule: DecisionRule) -> ScoredRows:
+    if content.held_out is None:
+        raise InputError(
+            "The model file has no scores of rows held out.",
+            "Give a file with the target that the model did not learn from.",
+        )
+    if rule.columns or rule.needs_time:
+        what = f"costs by {rule.columns[0]}" if rule.columns else "alerts a day"
+        raise InputError(
+            f"The model file has scores of rows held out, and nothing on {what}.",
+            "Give a file with the target that the model did not learn from.",
+        )
+    return content.held_out
+
+
+def _read(
+    content: ModelFile, data: Path, rule: DecisionRule, time: str | None, separator: str | None
+) -> tuple[ScoredRows, pl.DataFrame | None]:
+    """Scores and labels of the rows of a file, and the columns that the rule needs."""
+    file = open_table(data, separator)
+    names = [*rule.columns, *([time] if time is not None and rule.needs_time else [])]
+    beside = _columns(file, names) if names else None
+    batches = list(scored(content, file, content.metadata["target"], Seen()))
+    if not batches:
+        raise InputError(f"{data} has no rows.", "Give a file with rows.")
+    labels = pl.concat([labels_as_text(batch.kept) for batch in batches if batch.kept is not None])
+    scores = np.concatenate([batch.scores for batch in batches])
+    y = decision_of(content.model, content.metadata).codes(labels, str(data))
+    kept = y >= 0
+    if beside is not None:
+        beside = beside.filter(pl.Series(kept))
+    return ScoredRows(y[kept].astype(np.int16), scores[kept], None), beside
+
+
+def _columns(file: TableFile | SvmlightFile, names: list[str]) -> pl.DataFrame:
+    """Columns of a file beside those that the model learned from."""
+    if isinstance(file, SvmlightFile):
+        raise InputError(f"{file.path} is an svmlight file, which has no column {names[0]!r}.")
+    for name in names:
+        if name not in file.columns:
+            raise InputError(f"{file.path} has no column {name!r}.", name_hint(name, file.columns))
+    return pl.concat(list(file.batches(names)))

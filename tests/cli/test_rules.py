@@ -1,0 +1,160 @@
+"""`rareclass fit` with a rule for its threshold, and rows held out by group or time."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.conftest import QUICK, Run
+from rareclass.decide.threshold_rule import ThresholdRule
+from rareclass.verbs.model_file import load_model
+
+
+@pytest.fixture
+def payments(tmp_path: Path) -> Path:
+    """60 days of payments, six a customer, two in a hundred of them fraud."""
+    random = np.random.default_rng(0)
+    n = 1200
+    rare = random.random(n) < 0.06
+    start = np.datetime64("2026-01-01T00:00:00", "us")
+    moments = start + (np.arange(n) * 60 * 86_400_000_000 // n).astype("m8[us]")
+    path = tmp_path / "payments.csv"
+    pl.DataFrame(
+        {
+            "date": moments,
+            "customer": random.integers(0, 200, n),
+            "amount": random.exponential(50.0, n).round(2),
+            "a": random.normal(size=n) + 2.0 * rare,
+            "b": random.normal(size=n) + rare,
+            "fraud": np.where(rare, "yes", "no"),
+        }
+    ).write_csv(path)
+    return path
+
+
+def said(done: object) -> str:
+    return " ".join(done.stdout.split())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("words", "rule", "line"),
+    [
+        (("--min-precision", "0.4"), ThresholdRule.min_precision(0.4), "for precision >= 0.4"),
+        (("--max-fpr", "0.02"), ThresholdRule.max_fpr(0.02), "false-positive rate <= 0.02"),
+        (
+            ("--alerts", "20/1,000", "--confidence", "0.8"),
+            ThresholdRule.max_alerts(20, rows=1000, confidence=0.8),
+            "at confidence 0.8",
+        ),
+        (
+            ("--min-recall", "0.5", "--confidence", "none", "--prevalence", "0.01"),
+            ThresholdRule.min_recall(0.5, confidence=None, prevalence=0.01),
+            "for recall >= 0.5",
+        ),
+    ],
+)
+def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(
+    payments: Path, rareclass: Run, words: tuple[str, ...], rule: ThresholdRule, line: str
+) -> None:
+    out = payments.parent / "m.skops"
+    done = rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
+    assert done.exit_code == 0, done.output
+    content = load_model(out)
+    held_out = content.held_out
+    assert held_out is not None
+    expected = rule.choose(held_out.y, held_out.scores, held_out.weight)
+    assert content.model.offset_ == content.metadata["threshold"] == expected.threshold
+    assert content.metadata["rule"]["alerts"] == expected.alerts
+    assert json.loads(json.dumps(content.metadata)) == content.metadata
+    assert line in said(done)
+    called = int((held_out.scores > expected.threshold).sum())
+    assert f"Called rare: {called} rows, precision " in said(done)
+
+
+def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
+    out = payments.parent / "m.skops"
+    words = ("--cost", "fp=5,fn=amount", "--time", "date", "--holdout", "0.3")
+    done = rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
+    assert done.exit_code == 0, done.output
+    content = load_model(out)
+    held_out = content.held_out
+    assert held_out is not None
+    # The latest rows are held out: their amounts are known from the file.
+    table = pl.read_csv(payments).tail(len(held_out.y))
+    assert (table["fraud"] == "yes").to_numpy().tolist() == (held_out.y == 1).tolist()
+    rule = ThresholdRule.least_cost(5.0, "amount")
+    amount = {"amount": table["amount"].to_numpy()}
+    chosen = rule.choose(held_out.y, held_out.scores, costs=amount)
+    assert content.model.offset_ == chosen.threshold
+    assert "On the latest rows by date:" in said(done)
+    assert content.metadata["estimated_by"] == "latest rows"
+
+
+def test_alerts_a_day_need_the_day(payments: Path, rareclass: Run) -> None:
+    out = payments.parent / "m.skops"
+    words = ("fit", payments, "-t", "fraud", *QUICK, "--alerts", "2/day", "-o", out)
+    done = rareclass(*words)
+    assert done.exit_code == 2
+    assert "--alerts 2/day needs to know the day of each row" in done.stderr
+    done = rareclass(*words, "--time", "date")
+    assert done.exit_code == 0, done.output
+    assert "for alerts <= 2 a day" in said(done)
+
+
+def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -> None:
+    out = payments.parent / "m.skops"
+    words = ("fit", payments, "-t", "fraud", *QUICK, "--groups", "customer")
+    done = rareclass(*words, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert "those of one customer together" in said(done)
+    assert "groups rows, and is not learned from" in said(done)
+    metadata = load_model(out).metadata
+    assert metadata["estimated_by"] == "cross-fitting by group"
+    assert "customer" not in metadata["importances"]
+    done = rareclass(*words, "--keep", "customer", "--holdout", "0.25", "-o", out, "--overwrite")
+    assert done.exit_code == 0, done.output
+    content = load_model(out)
+    assert content.metadata["estimated_by"] == "held-out groups"
+    assert "customer" in [column.name for column in content.encoder.columns]
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (("--alerts", "many"), "--alerts many cannot be read"),
+        (("--alerts", "5/100", "--max-fpr", "0.1"), "both set the threshold"),
+        (("--confidence", "0.9"), "none was asked for"),
+        (("--max-fpr", "0.1", "--confidence", "sure"), "--confidence sure is no number"),
+        (("--min-precision", "1.5"), "--min-precision 1.5: "),
+        (("--cost", "fp=5,fn=amuont"), "there is no column 'amuont'"),
+        (("--cost", "fp=5,price=3"), "cannot be read at 'price=3'"),
+        (("--cost", "fp=1,fn=fraud"), "both --cost and --target"),
+        (("--groups", "costumer"), "Did you mean 'customer'?"),
+        (("--time", "a", "--method", "rankrc"), "--time is for --method auto"),
+        (("--max-fpr", "0.1", "--holdout", "0"), "none are held out"),
+        (("--time", "kind"), "there is no column 'kind'"),
+        (
+            ("--max-fpr", "0.1", "--method", "ordinal-rankrc", "--levels", "no,yes"),
+            "is about a rare class",
+        ),
+    ],
+)
+def test_what_cannot_be_is_said_and_nothing_is_written(
+    payments: Path, rareclass: Run, words: tuple[str, ...], answer: str
+) -> None:
+    out = payments.parent / "m.skops"
+    quick = () if "--method" in words else QUICK
+    done = rareclass("fit", payments, "-t", "fraud", *quick, *words, "-o", out)
+    assert done.exit_code == 2, done.output
+    assert answer in " ".join(done.stderr.split())
+    assert not out.exists()
+
+
+def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments: Path, rareclass: Run) -> None:
+    out = payments.parent / "m.skops"
+    words = ("--min-precision", "0.999")
+    done = rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert "Note: Not met: these rows vouch for " in said(done)

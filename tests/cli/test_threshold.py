@@ -1,0 +1,82 @@
+"""`rareclass threshold`: another rule, without training again."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.conftest import Run, message, purchases
+from rareclass.decide.threshold_rule import ThresholdRule
+from rareclass.verbs.model_file import load_model, save_model
+
+
+def test_by_the_rows_held_out_when_it_was_fitted(
+    fitted: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    out = tmp_path / "other.skops"
+    done = rareclass("threshold", fitted / "model.skops", "--max-fpr", "0.05", "--out", out)
+    assert done.exit_code == 0, done.output
+    before, after = load_model(fitted / "model.skops"), load_model(out)
+    assert before.held_out is not None
+    chosen = ThresholdRule.max_fpr(0.05).choose(*before.held_out[:3])
+    assert after.model.offset_ == after.metadata["threshold"] == chosen.threshold
+    assert after.metadata["rule"]["guaranteed"] is False
+    assert "(about)" in done.stdout
+    assert f"Called rare: {chosen.alerts:,.0f} of" in done.stdout
+    new = purchases(seed=5)
+    new.write_csv(tmp_path / "new.csv")
+    scored = rareclass("score", out, tmp_path / "new.csv", "-o", tmp_path / "s.parquet")
+    assert scored.exit_code == 0, scored.output
+    table = pl.read_parquet(tmp_path / "s.parquet")
+    assert (table["called_rare"] == (table["score"] > chosen.threshold)).all()
+
+
+def test_by_a_file_with_costs_and_days(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    path = tmp_path / "new.csv"
+    days = pl.Series(
+        "day", np.datetime64("2026-03-01", "us") + np.arange(240) % 20 * 86_400_000_000
+    )
+    table = purchases(seed=5).with_columns(days, at_stake=pl.col("amount") * 2)
+    table.write_csv(path)
+    model = fitted / "model.skops"
+    done = rareclass("threshold", model, path, "--cost", "fp=20,fn=at_stake")
+    assert done.exit_code == 0, done.output
+    rare = (table["fraud"] == "yes").to_numpy()
+    found = rareclass("score", model, path, "-o", tmp_path / "s.parquet")
+    assert found.exit_code == 0
+    column = pl.read_parquet(tmp_path / "s.parquet")["score"].to_numpy()
+    costs = {"at_stake": table["at_stake"].to_numpy()}
+    chosen = ThresholdRule.least_cost(20.0, "at_stake").choose(rare, column, costs=costs)
+    assert f"Threshold {chosen.threshold:.4g} for least cost" in done.stdout
+    done = rareclass("threshold", model, path, "--alerts", "2/day", "--time", "day")
+    assert done.exit_code == 0, done.output
+    chosen = ThresholdRule.max_alerts(2).choose(rare, column, time=table["day"].to_numpy())
+    assert f"Threshold {chosen.threshold:.4g} for alerts <= 2 a day" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ((), "What is the threshold to keep?"),
+        (("--cost", "fp=1,fn=amount"), "nothing on costs by amount"),
+        (("--alerts", "1/day", "--time", "day"), "nothing on alerts a day"),
+    ],
+)
+def test_what_cannot_be_is_said(
+    fitted: Path, rareclass: Run, words: tuple[str, ...], answer: str
+) -> None:
+    done = rareclass("threshold", fitted / "model.skops", *words)
+    assert done.exit_code == 2
+    assert answer in message(done)
+
+
+def test_a_model_without_held_out_rows_asks_for_a_file(
+    fitted: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    old = tmp_path / "old.skops"
+    save_model(old, replace(load_model(fitted / "model.skops"), held_out=None))
+    done = rareclass("threshold", old, "--max-fpr", "0.1")
+    assert done.exit_code == 2
+    assert "has no scores of rows held out" in message(done)
