@@ -23,6 +23,7 @@ from rareclass.verbs.decision_rule import DecisionRule
 from rareclass.verbs.fit.auto_method import AutoMethod
 from rareclass.verbs.fit.method import Method, TableSize
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, distinct_on_disk, sample_of
+from rareclass.verbs.targets.rare_class import RareTarget
 from rareclass.verbs.targets.target import FoundLabels, Target
 
 Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
@@ -212,7 +213,7 @@ def _target(
     """Return what the labels mean to the method."""
     found = FoundLabels(column, counts, lambda label: _first_row(file, column, label))
     target = settings.method.read_target(found, settings.positive)
-    if settings.rule is not None and target.n_codes > 2:
+    if settings.rule is not None and not isinstance(target, RareTarget):
         raise InputError(
             f"{settings.rule.rule.words} is about a rare class, and --method "
             f"{settings.method.name} learns levels.",
