@@ -79,7 +79,7 @@ def test_alias_tables_give_each_item_its_mass():
 def test_draws_vary_as_slow_draws_do(weighted, grouped, ties):
     """Items large and small, alone and in blocks, against rows drawn with numpy."""
     rng = np.random.default_rng(1)
-    n, n_slow, n_fast = 900, 400, 4000
+    n, n_slow, n_fast = 900, 250, 3000
     y = np.arange(n) < 30
     common = rng.normal(size=n)
     a, b = (common + rng.normal(size=n) + 2 * y for _ in range(2))
@@ -101,9 +101,9 @@ def test_draws_vary_as_slow_draws_do(weighted, grouped, ties):
         )  # fmt: skip
         error = slow.std(axis=0) / np.sqrt(n_slow)
         assert (np.abs(fast.mean(axis=0) - slow.mean(axis=0)) < 4 * error + 1e-12).all()
-        np.testing.assert_allclose(fast.std(axis=0), slow.std(axis=0), rtol=0.16)
+        np.testing.assert_allclose(fast.std(axis=0), slow.std(axis=0), rtol=0.2)
         difference = [(each[:, 0] - each[:, 1]).std() for each in (fast, slow)]
-        assert difference[0] == pytest.approx(difference[1], rel=0.16)
+        assert difference[0] == pytest.approx(difference[1], rel=0.2)
 
 
 def test_classes_keep_their_weight_and_small_items_share_blocks():
@@ -117,9 +117,18 @@ def test_classes_keep_their_weight_and_small_items_share_blocks():
     np.testing.assert_allclose(whole, 1.0)
 
 
+def test_weights_that_are_no_frequencies_keep_their_sum():
+    y, w = np.arange(60) < 3, np.where(np.arange(60) < 3, 0.03, 0.7)
+    strata, sizes = all_items(split_pair(y, np.zeros(60), np.zeros(60), w))
+    seeds = np.arange(5, dtype=np.uint64)
+    drawn = bootstrap(strata, sizes, jit.AVERAGE_PRECISION, 0.0, seeds)
+    np.testing.assert_allclose(drawn, 0.09 / w.sum(), rtol=1e-12)
+
+
 def test_ctrl_c_ends_a_bootstrap():
     y = np.arange(50) < 5
     pair = split_pair(y, np.arange(50.0), np.arange(50.0))
+    seeds = np.arange(2000, dtype=np.uint64)
 
     class Interrupting:
         def __enter__(self):
@@ -131,8 +140,10 @@ def test_ctrl_c_ends_a_bootstrap():
         def __exit__(self, *_):
             return None
 
-    with (
-        patch("rareclass.metrics.bootstrap.track", return_value=Interrupting()),
-        pytest.raises(KeyboardInterrupt),
-    ):
-        bootstrap(*all_items(pair), jit.AVERAGE_PRECISION, 0.0, np.arange(2000, dtype=np.uint64))
+    for n_jobs in (1, 2):
+        with (
+            patch("rareclass.metrics.bootstrap.track", return_value=Interrupting()),
+            patch("rareclass.metrics.bootstrap._ENTRIES_A_TASK", 1000),
+            pytest.raises(KeyboardInterrupt),
+        ):
+            bootstrap(*all_items(pair), jit.AVERAGE_PRECISION, 0.0, seeds, n_jobs)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.special import ndtri
 from sklearn.metrics import roc_auc_score
 
 from draws import draws
@@ -109,6 +110,18 @@ def test_cost_of_decisions_and_of_nothing_at_stake():
     one = metrics.expected_cost_interval(y, called, cost_fp=0)
     recall = metrics.recall_at_k_interval([1, 1, 0, 0], [3, 1, 0, 0], 1)
     assert one == pytest.approx((0.25, (1 - recall.high) / 2, (1 - recall.low) / 2))
+
+
+def test_amounts_that_vary_make_the_cost_vary():
+    y = np.repeat([1, 0], [50, 50])
+    amounts = np.tile([2.0, 6.0], 50)
+    varied = metrics.expected_cost_interval(y, np.zeros(100), 0.5, 0.0, amounts)
+    # All rare rows are missed: the mean amount varies, and Wilson's interval reaches down.
+    share = metrics.recall_at_k_interval([1] * 40 + [0], np.arange(41)[::-1], 40)
+    assert share.value == 1.0  # (2 + 6)**2 / (2**2 + 6**2) * 25 rows' worth of trials
+    down = np.hypot(2.0 * (1 - share.low), ndtri(0.975) * 2.0 / np.sqrt(50) / 2)
+    up = ndtri(0.975) * 2.0 / np.sqrt(50) / 2
+    assert varied == pytest.approx((2.0, 2.0 - down, 2.0 + up))
 
 
 @by_name

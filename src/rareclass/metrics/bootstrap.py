@@ -15,7 +15,9 @@ _MOST_DRAWN = 2**31 - 1
 # Expected draws of an item from which on it gets a binomial number of its own: a binomial costs as
 # much as some 25 picks from a table.
 _OWN_DRAW_FROM = 25.0
-_REPLICATES_A_TASK = 8  # few enough that Ctrl-C is heard soon
+# Replicates are handed out in tasks of about so many entries: some tenths of a second, so that
+# Ctrl-C is heard soon, and long beside what a task itself costs.
+_ENTRIES_A_TASK = 2_000_000
 IntArray = NDArray[np.int64]
 
 
@@ -104,18 +106,23 @@ def bootstrap(
     out = np.empty((seeds.size, 2))
     d = np.array(sizes, np.int64)
 
+    size = max(_ENTRIES_A_TASK // sum(items.at_a.size for items in strata), 1)
+
     def run(first: int) -> int:
-        part = slice(first, first + _REPLICATES_A_TASK)
+        part = slice(first, first + size)
         jit.replicates(seeds[part], *tables, d, measure, float(option), out[part])
         return seeds[part].size
 
-    pool = ThreadPoolExecutor(count_threads(n_jobs))
+    firsts = range(0, seeds.size, size)
+    n_threads = min(count_threads(n_jobs), len(firsts))
+    pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
     try:
         with track("Bootstrap", seeds.size, enabled=progress) as advance:
-            for done in pool.map(run, range(0, seeds.size, _REPLICATES_A_TASK)):
+            for done in map(run, firsts) if pool is None else pool.map(run, firsts):
                 advance(done)
     finally:
-        pool.shutdown(cancel_futures=True)  # at Ctrl-C what has not begun is dropped
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)  # at Ctrl-C what has not begun is dropped
     return out
 
 

@@ -45,7 +45,7 @@ class Evidence(NamedTuple):
         """Of the difference: what holds both Zou's interval and Student's.
 
         Student's has too short a reach where one ranking is nearly perfect, Zou's where both are:
-        docs/decisions/0029.
+        docs/decisions/0029. It reaches no farther than if the estimates were unrelated.
         """
         a, b = self.a(level), self.b(level)
         found = difference_interval(a, b, self.correlation)
@@ -54,7 +54,8 @@ class Evidence(NamedTuple):
             return found
         t = float(special.stdtrit(n - 1.0, 0.5 + level / 2.0))
         reach = t * self.deviation * math.sqrt(n / (n - 1.0))
-        low, high = found.value - reach, found.value + reach
+        most = difference_interval(a, b, min(self.correlation, 0.0))
+        low, high = max(found.value - reach, most.low), min(found.value + reach, most.high)
         return Interval(found.value, min(found.low, low), max(found.high, high))
 
 
@@ -151,7 +152,7 @@ def expected_cost_evidence(
         parts, influences, extra = [], [], 0.0
         for rows, amounts, wanted in ((pair.rare, fn, False), (pair.majority, fp, True)):
             error = ((rows.a, rows.b)[one] > cut) == wanted
-            amount = amounts[rows.rows]
+            amount = amounts.compress(rows.mask)
             part = class_cost(error, amount, rows.weight, total, rows.group)
             parts.append(part)
             # Of a mean over the class, times the class's share of the rows.

@@ -17,7 +17,7 @@ from rareclass.metrics.scored_classes import (
 class ClassPair(NamedTuple):
     """The rows of one class; rows of weight 0 are left out."""
 
-    rows: NDArray[np.intp]  # shape (n,): where they stand in the columns given, ascending
+    mask: NDArray[np.bool_]  # which of the rows given they are, in the same order
     a: FloatArray  # shape (n,): scores
     b: FloatArray
     weight: FloatArray | None  # all positive; None when every row counts once
@@ -70,14 +70,16 @@ def split_pair(
     group, n_groups = None, 0
     if groups is not None:
         group, n_groups = _codes(groups, a.size, kept)
+    columns = (a, b, weight, group)
     parts = []
     for name, mask in (("rare (y = 1)", label), ("majority (y = 0)", ~label)):
-        rows = np.flatnonzero(mask if kept is None else mask & kept)
-        if rows.size == 0:
+        own_mask = mask if kept is None else mask & kept
+        # compress() takes less time than indexing where the classes are mixed.
+        own = [None if each is None else each.compress(own_mask) for each in columns]
+        if not own_mask.any():
             weighted = "" if weight is None else " of positive weight"
             raise ValueError(f"y holds no {name} row{weighted}: both classes are needed.")
-        own = [None if each is None else each[rows] for each in (a, b, weight, group)]
-        parts.append(ClassPair(rows, *own))  # type: ignore[arg-type]
+        parts.append(ClassPair(own_mask, *own))  # type: ignore[arg-type]
     return ScoredPair(parts[0], parts[1], n_groups, a.size)
 
 
