@@ -429,3 +429,33 @@ def test_of_a_file_too_long_to_be_read_all_rare_rows_and_some_others_are(monkeyp
     model = quick(cv=3).fit_rows(from_arrays(X, y))
     assert seen[0] == (200, 4)
     assert model.score(X, y) > 0.8
+
+
+class Fails(MeanDifference):
+    """Cannot learn."""
+
+    def cross_fit(self, rows):
+        raise ArithmeticError("no solution")
+
+
+def test_a_member_that_fails_is_left_out_and_named():
+    with pytest.warns(UserWarning, match="second is left out, as it failed: ArithmeticError") as w:
+        model = quick([MeanDifference("first"), Fails("second")]).fit(X, Y)
+    (finding,) = [finding_of(each.message) for each in w]
+    assert (finding.kind, finding.values["member"]) == ("member failed", "second")
+    assert set(model.leaderboard_["member"]) == {"first"}
+    np.testing.assert_array_equal(
+        model.score_samples(X), quick([MeanDifference("first")]).fit(X, Y).score_samples(X)
+    )
+    with pytest.raises(ArithmeticError, match="no solution"):
+        quick([Fails("second")]).fit(X, Y)
+
+
+def test_precision_of_so_many_rows_is_an_objective():
+    model = quick([MeanDifference(), KERNEL], objective="precision_at=7").fit(X, Y)
+    held_out = model.held_out_
+    first = np.argsort(-held_out["score"], kind="stable")[:7]
+    assert model.held_out_score_ == pytest.approx(held_out["rare"][first].mean())
+    for wrong in ("precision_at=0", "precision_at=x", "precision_at"):
+        with pytest.raises(ValueError, match=r"objective=|scoring="):
+            quick(objective=wrong).fit(X, Y)

@@ -27,7 +27,6 @@ from rareclass.cli.method import (
     Covariance,
     Given,
     MethodName,
-    Objective,
     method_from,
 )
 from rareclass.cli.rule import (
@@ -44,6 +43,7 @@ from rareclass.cli.rule import (
 from rareclass.cli.screen import (
     file_text,
     output,
+    print_baselines,
     print_columns,
     print_command,
     print_estimate,
@@ -95,7 +95,7 @@ def fit(
     ] = None,
     method: Annotated[MethodName, METHOD_OPTION] = MethodName.auto,
     time_budget: Annotated[str | None, TIME_BUDGET_OPTION] = None,
-    objective: Annotated[Objective | None, OBJECTIVE_OPTION] = None,
+    objective: Annotated[str | None, OBJECTIVE_OPTION] = None,
     members: Annotated[str | None, MEMBERS_OPTION] = None,
     compact: Annotated[bool | None, COMPACT_OPTION] = None,
     lam: Annotated[str | None, LAM_OPTION] = None,
@@ -133,6 +133,14 @@ def fit(
     max_fpr: Annotated[float | None, MAX_FPR_OPTION] = None,
     confidence: Annotated[str | None, CONFIDENCE_OPTION] = None,
     prevalence: Annotated[float | None, PREVALENCE_OPTION] = None,
+    baseline: Annotated[
+        bool,
+        typer.Option(
+            "--baseline/--no-baseline",
+            help="Try histogram boosting and logistic regression on the same held-out rows; auto "
+            "has them among its members.",
+        ),
+    ] = True,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 0,
     refit: Annotated[
         bool,
@@ -196,6 +204,7 @@ def fit(
         groups=groups,
         time=time,
         rule=rule,
+        baseline=baseline,
     )
     console = output()
     fit_and_save(console, file, out, settings)
@@ -295,6 +304,8 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
             print_threshold(console, trained.rule)
         for line in trained.decided:
             console.print(line)
+        if trained.beside_it:
+            print_baselines(console, trained.beside_it)
         console.print()
     metadata = trained.content.metadata
     if "leaderboard" in metadata:

@@ -24,14 +24,6 @@ class MethodName(StrEnum):
     ordinal_rankrc = "ordinal-rankrc"
 
 
-class Objective(StrEnum):
-    """What auto is best at on held-out rows."""
-
-    average_precision = "average-precision"
-    roc_auc = "roc-auc"
-    precision_at_k = "precision-at-k"
-
-
 class Covariance(StrEnum):
     """What MIBC keeps of how the majority spreads."""
 
@@ -55,7 +47,8 @@ TIME_BUDGET_OPTION = typer.Option(
     show_default="60",
 )
 OBJECTIVE_OPTION = typer.Option(
-    help="What auto is best at on held-out rows; precision-at-k counts as many rows as are rare.",
+    help="What auto is best at on held-out rows: average-precision, roc-auc, precision-at-k, which "
+    "counts as many rows as are rare, or precision-at=100, the first 100.",
     show_default="average-precision",
 )
 MEMBERS_OPTION = typer.Option(
@@ -93,7 +86,7 @@ class Given(NamedTuple):
     levels: str | None = None
     positive: str | None = None
     time_budget: str | None = None
-    objective: Objective | None = None
+    objective: str | None = None
     members: str | None = None
     compact: bool | None = None
 
@@ -154,13 +147,13 @@ def method_from(method: MethodName, given: Given) -> "Method":
 
 
 def _auto(given: Given) -> "Method":
-    from rareclass.verbs.fit.auto_method import AutoMethod, check_members
+    from rareclass.verbs.fit.auto_method import AutoMethod, check_members, check_objective
 
     asked: dict[str, Any] = {}
     if given.time_budget is not None:
         asked["seconds"] = parse_seconds("--time-budget", given.time_budget)
     if given.objective is not None:
-        asked["objective"] = given.objective.value.replace("-", "_")
+        asked["objective"] = check_objective(given.objective.lower().replace("-", "_"))
     if given.members is not None:
         names = (name.strip() for name in given.members.split(","))
         asked["members"] = check_members(tuple(name for name in names if name))

@@ -15,6 +15,7 @@ from rareclass.errors import counted
 if TYPE_CHECKING:
     from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.tables.columns import Column
+    from rareclass.verbs.fit.baselines import Baseline
     from rareclass.verbs.scored import Seen
     from rareclass.verbs.targets.target import Confusion, RankingEstimate
 
@@ -50,6 +51,16 @@ def print_command(console: Console, label: str, command: str) -> None:
     """Print a command to type next, never broken over lines."""
     console.print(Text(f"{label} "))
     console.print(Text(f"  {command}", style="bold"), soft_wrap=True)
+
+
+def print_baselines(console: Console, found: Sequence["Baseline"]) -> None:
+    """Print what plain methods reach on the same rows, a line each."""
+    console.print("Beside it, with their defaults, on the same rows:")
+    for each in found:
+        console.print(
+            f"  {each.name}: AUC {each.auc:.3f}, average precision {each.average_precision:.3f}, "
+            f"{each.seconds:.1f} s"
+        )
 
 
 def print_threshold(console: Console, chosen: "ChosenThreshold") -> None:

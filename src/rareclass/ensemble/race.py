@@ -66,7 +66,7 @@ class Race:
     """What was learned so far; `run` may be interrupted at any time and leaves all that is whole.
 
     `without_time` has seconds foretold for members that were not begun, None where none were
-    foretold, or a member was begun and stopped.
+    foretold, or a member was begun and stopped; `failed` what members raised.
     """
 
     views: TrainingViews
@@ -77,6 +77,7 @@ class Race:
     report: Report = lambda name: None
     candidates: dict[tuple[str, str], Candidate] = field(default_factory=dict)
     without_time: dict[str, float | None] = field(default_factory=dict)
+    failed: dict[str, Exception] = field(default_factory=dict)
 
     def run(self, members: Sequence[Member], number: int = 0) -> None:
         """Learn members on the folds of a round; those that are not likely to end in time are not.
@@ -89,6 +90,8 @@ class Race:
             members = self._one_in_time_first(members, number)
         waiting = self._in_turn(members, number, _LARGE_PART)
         self._in_turn(waiting, number, 1.0)
+        if not self.candidates:
+            raise next(iter(self.failed.values()))
 
     def _one_in_time_first(self, members: Sequence[Member], number: int) -> Sequence[Member]:
         every = [self._rows(member, number, may_stop=False) for member in members]
@@ -120,6 +123,8 @@ class Race:
                 self._learn(member, rows, number)
             except Stopped:
                 self._left_out(member, None)
+            except Exception as error:  # of whatever learned it: the others are none the worse
+                self.failed[member.name] = error
         return waiting
 
     def _left_out(self, member: Member, foretold: float | None) -> None:

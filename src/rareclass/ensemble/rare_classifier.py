@@ -17,7 +17,7 @@ from rareclass.ensemble.importances import permutation_importances
 from rareclass.ensemble.leaderboard import leaderboard
 from rareclass.ensemble.members.member import Member
 from rareclass.ensemble.members.registry import make_members
-from rareclass.ensemble.objectives import OBJECTIVES
+from rareclass.ensemble.objectives import as_objective
 from rareclass.ensemble.race import Race, pilot
 from rareclass.ensemble.thinning import affordable_rows
 from rareclass.ensemble.training_rows import Given, TrainingRows, in_memory, read_training_rows
@@ -25,7 +25,7 @@ from rareclass.ensemble.training_views import TrainingViews
 from rareclass.estimators.door import FitsRows
 from rareclass.estimators.probabilities import learn_calibration
 from rareclass.estimators.rank_scorer import RankScorer
-from rareclass.estimators.search import Scoring, as_scoring
+from rareclass.estimators.search import Scoring
 from rareclass.findings import Finding, warn
 from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
@@ -65,9 +65,10 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         useful first: more time is more members, and on long tables more of the majority rows. What
         is chosen then depends on the speed of the machine; where all members end in time, the
         same rows and `random_state` give the same model.
-    objective : {"average_precision", "roc_auc", "precision_at_k"} or callable
+    objective : {"average_precision", "roc_auc", "precision_at_k", "precision_at=100"} or callable
         What weights maximise on held-out rows; "precision_at_k" is that of as many rows as there
-        are rare ones. A callable takes (y, scores, sample_weight) with y true for rare rows.
+        are rare ones, "precision_at=100" that of the first 100 of the held-out rows (any number).
+        A callable takes (y, scores, sample_weight) with y true for rare rows.
     members : str or list, default="auto"
         "auto", "kernel" (this package's own methods), "trees", a member's name as `leaderboard_`
         has it, or a list of these: ``["auto", "catboost"]`` adds one.
@@ -132,8 +133,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     Warns
     -----
     UserWarning
-        Where a column alone gives the label away, there was time for one member alone, or `fit` was
-        interrupted. `rareclass.findings.finding_of` gives what a warning says as data.
+        Where a column alone gives the label away, there was time for one member alone, a member
+        failed, or `fit` was interrupted. `rareclass.findings.finding_of` gives what a warning says
+        as data.
 
     Notes
     -----
@@ -221,7 +223,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         if not isinstance(self.compact, (bool, np.bool_)):
             check_number("compact", self.compact, "True, False or a loss of at least 0", ends="[)")
         budget = Budget(self.time_budget)
-        objective = as_scoring(self.objective, OBJECTIVES)
+        objective = as_objective(self.objective)
         members = make_members(self.members)
         seed, n_jobs = self._seed(), count_threads(self.n_jobs)
         rows = self._read(Given(X, y, sample_weight, groups, time))
@@ -404,6 +406,11 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         self.statistics_ = views.statistics
         self.views_ = {each.view: views.views[each.view] for each in self.members_}
         learned = {name for name, _ in race.candidates}
+        for name, error in race.failed.items():
+            warn(
+                f"{name} is left out, as it failed: {type(error).__name__}: {error}",
+                finding=Finding("member failed", {"member": name, "error": str(error)}),
+            )
         # A further round of a member that was learned is no loss worth telling.
         missing = {name: took for name, took in race.without_time.items() if name not in learned}
         self.without_time_ = missing

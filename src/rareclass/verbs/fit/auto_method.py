@@ -8,6 +8,7 @@ import numpy as np
 from rareclass.ensemble import RareClassifier
 from rareclass.ensemble.members.member import Member
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
+from rareclass.ensemble.objectives import OBJECTIVES, as_objective
 from rareclass.errors import InputError, counted, nearest_name
 from rareclass.findings import Finding
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -190,6 +191,25 @@ def check_members(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(named)
 
 
+def check_objective(name: str) -> str:
+    """Return the name of an objective.
+
+    Raises `InputError` where there is none of that name.
+    """
+    try:
+        as_objective(name)
+    except ValueError:
+        known = [*OBJECTIVES, "precision_at=100"]
+        near = nearest_name(name, known)
+        shown = [each.replace("_", "-") for each in known]
+        hint = f"Did you mean {near.replace('_', '-')}? " if near else ""
+        raise InputError(
+            f"--objective: there is none called {name.replace('_', '-')!r}.",
+            f"{hint}There are: {', '.join(shown)}.",
+        ) from None
+    return name
+
+
 def _within(member: Member, memory: int) -> Member:
     """The member with at most so many bytes for what it may work out again, a kernel."""
     allowed = getattr(member, "memory", None)
@@ -243,6 +263,8 @@ def _say(finding: Finding) -> str | None:
             "there was time for one member alone, and none for "
             f"{counted(n_others, 'other')}: allow more with --time-budget."
         )
+    if finding.kind == "member failed":
+        return f"{values['member']} failed and is left out: {values['error']}"
     if finding.kind == "interrupted":
         return f"stopped by Ctrl-C: the model is what was learned by then, {_listed(values)}."
     return None

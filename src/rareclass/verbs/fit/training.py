@@ -17,6 +17,7 @@ from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.ensemble.majority_part import thinned
 from rareclass.errors import InputError
 from rareclass.verbs.decision_rule import ScoredRows
+from rareclass.verbs.fit.baselines import Baseline, baselines
 from rareclass.verbs.fit.hold_out import (
     NO_ESTIMATE,
     cross_fits,
@@ -29,6 +30,7 @@ from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.targets import decision_of
+from rareclass.verbs.targets.rare_class import RareTarget
 from rareclass.verbs.targets.target import RankingEstimate
 from rareclass.verbs.warning_notes import warnings_as
 
@@ -50,6 +52,7 @@ class Trained:
     summary: list[str]  # what the method says of the model
     notes: list[str] = field(default_factory=list)
     rule: ChosenThreshold | None = None  # the threshold, where it was to keep something
+    beside_it: list[Baseline] = field(default_factory=list)  # plain methods on the same rows
 
 
 def train(data: TrainingSet, settings: FitSettings) -> Trained:
@@ -62,6 +65,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         first = _fit(data.take(kept), settings, method, notes, 0.5 if will_refit else 1.0)
         judged = _scored(data, held_out, first, settings, notes)
         rule = _set_threshold(first.model, judged, data, settings)
+        beside_it = _baselines(data, kept, held_out, settings) if judged is not None else []
         chosen = method.as_chosen(first.model) if will_refit else method
         again = _refit(data, settings, chosen, first, notes) if will_refit else None
     encoder, model = first if again is None else again
@@ -79,7 +83,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     summary = method.summary(model, chosen_on) + final.rules()
     method.lighten(model)
     content = ModelFile(encoder, model, metadata, held_out=_light(judged, data, settings))
-    return Trained(content, estimate, chosen, decided, summary, notes, rule)
+    return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it)
 
 
 def _scored(
@@ -128,6 +132,23 @@ def _set_threshold(
         chosen = chosen.approximately("the saved model learned from these rows as well")
     model.offset_ = chosen.threshold
     return chosen
+
+
+def _baselines(
+    data: TrainingSet,
+    kept: NDArray[np.int64],
+    held_out: NDArray[np.int64],
+    settings: FitSettings,
+) -> list[Baseline]:
+    """Return plain methods on the same rows; the members of a combination are some themselves."""
+    is_plain = isinstance(data.target, RareTarget) and not isinstance(data.rows, RowsOnDisk)
+    if not settings.baseline or settings.method.cross_fits or not is_plain:
+        return []
+    train, tested = data.take(kept), data.take(held_out)
+    encoder: Any = data.new_encoder(settings.seed)
+    X = _encoded(encoder, train, settings.seed)
+    new = encoder.transform(tested.rows)
+    return baselines(X, train.y, train.weight, new, tested.y, tested.weight)
 
 
 def _estimate(

@@ -1,0 +1,51 @@
+"""What plain methods reach is told beside a model that is learned in another way."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from cli.conftest import QUICK, Run
+from rareclass.verbs.fit.baselines import baselines
+
+
+def test_they_are_scikit_learns_with_their_defaults():
+    random = np.random.default_rng(0)
+    y = (np.arange(400) % 10 == 0).astype(np.int16)
+    X = random.normal(size=(400, 3)) + y[:, None]
+    weight = random.integers(1, 3, 400).astype(float)
+    train, test = np.arange(400) < 300, np.arange(400) >= 300
+    boosting, logistic = baselines(
+        X[train], y[train], weight[train], X[test], y[test], weight[test]
+    )
+    models = (HistGradientBoostingClassifier(random_state=0), LogisticRegression(max_iter=1000))
+    for found, model in zip((boosting, logistic), models, strict=True):
+        model.fit(X[train], y[train], sample_weight=weight[train])
+        scores = model.decision_function(X[test])
+        assert found.auc == pytest.approx(
+            roc_auc_score(y[test], scores, sample_weight=weight[test])
+        )
+        assert found.average_precision == pytest.approx(
+            average_precision_score(y[test], scores, sample_weight=weight[test])
+        )
+        assert found.seconds > 0.0
+    alone = baselines(
+        sparse.csr_matrix(X[train]), y[train], None, sparse.csr_matrix(X[test]), y[test], None
+    )
+    assert [each.name for each in alone] == ["logistic regression"]
+
+
+def test_a_line_each_unless_they_are_not_wanted(train_csv: Path, rareclass: Run) -> None:
+    words = ("fit", train_csv, "-t", "fraud", "-o", train_csv.parent / "m.skops", "--overwrite")
+    done = rareclass(*words, "--method", "mibc")
+    assert done.exit_code == 0, done.output
+    assert "  histogram boosting: AUC " in done.stdout
+    assert "  logistic regression: AUC " in done.stdout
+    for others in (("--method", "mibc", "--no-baseline"), QUICK):
+        done = rareclass(*words, *others)
+        assert done.exit_code == 0, done.output
+        assert "Beside it" not in done.stdout
