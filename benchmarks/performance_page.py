@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import goals, mibc_page, rach_page, record
+from benchmarks.decisions import plan as decisions
 from benchmarks.results_page import table
 from benchmarks.run import BENCHMARKS, DISTURBED
 from benchmarks.tabular import page as tabular_page
@@ -26,6 +27,11 @@ TITLES = {
 # Benchmarks that are no part of `benchmarks.run`.
 OTHERS = {
     **tabular_page.SECTIONS,
+    "decisions": (
+        "From scores to decisions",
+        "run decisions",
+        lambda result: decisions.render(result["runs"]),
+    ),
     "mibc_speed": mibc_page.SPEED,
     "rach_speed": rach_page.SPEED,
 }

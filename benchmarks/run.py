@@ -6,6 +6,7 @@
 - ``disk``: millions of rows from Parquet in bounded memory.
 - ``tabular``: RareClassifier beside other libraries on real tables; a process for each method on
   a set, whose splits it makes one after the other.
+- ``decisions``: probabilities, thresholds under a constraint and paired tests.
 
 Every fit has a process of its own; the methods of a group take turns (A B C A B C ...), so that a
 machine whose speed drifts does not favour one. Each finished run is written to the file at once: an
@@ -25,6 +26,7 @@ from types import ModuleType
 
 from benchmarks import disk, limits, peer_table, scale
 from benchmarks.cells import ROOT, Cell, Group, run_cell
+from benchmarks.decisions import plan as decisions
 from benchmarks.ledger import Ledger, Run
 from benchmarks.tabular import plan as tabular
 
@@ -36,6 +38,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "limits": limits,
     "disk": disk,
     "tabular": tabular,
+    "decisions": decisions,
 }
 
 

@@ -173,6 +173,31 @@ def test_intervals_of_venn_abers_alone():
         CalibratedRanker(BALANCED).predict_proba_interval(X)
 
 
+class Adrift(LogisticRegression):
+    """A ranker whose scores lie somewhere else, and spread otherwise, for any other rows."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.pos_label_ = 1
+        rng = np.random.default_rng(int(1e6 * abs(X[0, 0])) + self.adrift * len(X))
+        self.at_ = (9 * rng.normal(), 1 + rng.random()) if self.adrift else (0.0, 1.0)
+        return self
+
+    def __init__(self, adrift=False):
+        super().__init__()
+        self.adrift = adrift
+
+    def score_samples(self, X):
+        return self.at_[0] + self.at_[1] * self.decision_function(X)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_where_the_scores_of_a_ranker_lie_does_not_matter(ensemble):
+    fixed = CalibratedRanker(Adrift(), cv=FOLDS, ensemble=ensemble).fit(X, Y)
+    adrift = CalibratedRanker(make_pipeline(Adrift(True)), cv=FOLDS, ensemble=ensemble).fit(X, Y)
+    np.testing.assert_allclose(rare(adrift), rare(fixed), rtol=1e-6)
+
+
 def test_equal_scores_are_told_and_get_the_prevalence():
     with pytest.warns(UserWarning, match="all held-out scores of Scored are equal") as told:
         model = CalibratedRanker(Scored(0.7)).fit(X, Y)

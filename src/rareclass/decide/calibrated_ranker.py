@@ -13,13 +13,25 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_para
 
 from rareclass.decide.calibration import Calibration, ProbabilityInterval
 from rareclass.decide.calibration.calibration import METHODS
-from rareclass.decide.rarity_scores import rarity_scores
+from rareclass.decide.rarity_scores import is_ranker, rarity_scores
 from rareclass.errors import InputError
 from rareclass.findings import Finding, warn
 from rareclass.labels.two_classes import Labels, label_array, read_labels, row_weights, signs
 from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.splits import RareGroupKFold
+
+
+class _Scorer(NamedTuple):
+    """A model, and what its scores are measured from and in."""
+
+    model: Any
+    centre: float
+    spread: float
+
+    def __call__(self, X: Any, pos_label: Any) -> FloatArray:
+        """Scores of rows, higher where rarer."""
+        return (rarity_scores(self.model, X, pos_label) - self.centre) / self.spread
 
 
 class _Rows(NamedTuple):
@@ -86,8 +98,9 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimators_ : list
         The models that score: those of the folds, or one of all rows.
     held_out_scores_ : ndarray of shape (n_rows,)
-        What the map was learned on: mean score of each row by models that have not seen it, NaN
-        where no fold tests it or its weight is 0.
+        What the map was learned on: mean score of each row by models that have not seen it (a
+        ranker's in deviations from the mean of the majority), NaN where no fold tests it or its
+        weight is 0.
     n_features_in_, feature_names_in_
         Of the estimator, where it has them.
 
@@ -105,7 +118,9 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    Time: `cv` fits of the estimator (one more with ``ensemble=False``), and O(n log n).
+    Scores of a ranker, such as `RankRC`, say nothing but the order: each model's are measured from
+    the mean of the majority, in its deviations. Time: `cv` fits of the estimator (one more with
+    ``ensemble=False``), and O(n log n).
     ``sample_weight`` is given to the estimator (to the last step of a pipeline) and to the map:
     whole weights are copies. A weight that balances the classes, such as
     ``class_weight="balanced"`` of the estimator, belongs to the estimator: given here it would
@@ -181,11 +196,12 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         found = Parallel(n_jobs=self.n_jobs)(
             delayed(_held_out)(self.estimator, rows, train, test) for train, test in folds
         )
-        self.estimators_ = [model for model, _ in found]
+        self._scorers = [scorer for scorer, _ in found]
         self._learn_map(rows, folds, [scores for _, scores in found])
         if not self.ensemble:
             every = np.sort(np.concatenate([rows.labels.rare, rows.labels.majority]))
-            self.estimators_ = [_fitted(self.estimator, rows, every)]
+            self._scorers = [_held_out(self.estimator, rows, every, every)[0]]
+        self.estimators_ = [scorer.model for scorer in self._scorers]
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.estimators_[0], name):
@@ -221,8 +237,7 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         bounds = [
-            self.calibration_.interval(rarity_scores(model, X, self.pos_label_))
-            for model in self.estimators_
+            self.calibration_.interval(scorer(X, self.pos_label_)) for scorer in self._scorers
         ]
         low, high = np.mean(bounds, axis=0)
         return ProbabilityInterval(low, high)
@@ -344,10 +359,7 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _rare_probability(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        each = [
-            self.calibration_(rarity_scores(model, X, self.pos_label_))
-            for model in self.estimators_
-        ]
+        each = [self.calibration_(scorer(X, self.pos_label_)) for scorer in self._scorers]
         return each[0] if len(each) == 1 else np.mean(each, axis=0)
 
     def _rare_is_last(self) -> bool:
@@ -378,12 +390,25 @@ def _splitter(cv: int, labels: Labels, groups: Any, random_state: Any) -> Any:
 
 def _held_out(
     estimator: Any, rows: _Rows, train: np.ndarray, test: np.ndarray
-) -> tuple[Any, FloatArray]:
-    """A model of the rows `train`, and its scores of the rows `test`."""
-    model = _fitted(estimator, rows, train)
+) -> tuple[_Scorer, FloatArray]:
+    """A model of the rows `train`, and its scores of the rows `test`.
+
+    A ranker's scores have no zero of their own, and those of two folds may lie farther apart than
+    they spread: they are measured from the mean of the majority, in its deviations.
+    """
+    scorer = _Scorer(_fitted(estimator, rows, train), 0.0, 1.0)
     if not len(test):
-        return model, np.empty(0)
-    return model, rarity_scores(model, _safe_indexing(rows.X, test), rows.labels.pos_label)
+        return scorer, np.empty(0)
+    pos_label = rows.labels.pos_label
+    scores = scorer(_safe_indexing(rows.X, test), pos_label)
+    majority = rows.y[test] != pos_label
+    if not is_ranker(scorer.model) or not majority.any():
+        return scorer, scores
+    weight = None if rows.weight is None else rows.weight[test][majority]
+    centre = float(np.average(scores[majority], weights=weight))
+    deviation = float(np.sqrt(np.average((scores[majority] - centre) ** 2, weights=weight)))
+    scorer = scorer._replace(centre=centre, spread=deviation if deviation > 0.0 else 1.0)
+    return scorer, (scores - scorer.centre) / scorer.spread
 
 
 def _fitted(estimator: Any, rows: _Rows, train: np.ndarray) -> Any:

@@ -19,8 +19,8 @@ def rarity_scores(estimator: Any, X: Any, pos_label: Any) -> FloatArray:
     score is not finite, naming the row.
     """
     name = type(estimator).__name__
-    if hasattr(estimator, "pos_label_") and hasattr(estimator, "score_samples"):
-        sign = 1.0 if estimator.pos_label_ == pos_label else -1.0
+    if is_ranker(estimator):
+        sign = 1.0 if _last_step(estimator).pos_label_ == pos_label else -1.0
         scores = sign * np.asarray(estimator.score_samples(X), dtype=np.float64)
     elif hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
@@ -47,6 +47,17 @@ def rarity_scores(estimator: Any, X: Any, pos_label: Any) -> FloatArray:
         row = int(bad.argmax())
         raise InputError(f"{name} scores row {row} {scores[row]!r}, which is no finite number.")
     return scores
+
+
+def is_ranker(estimator: Any) -> bool:
+    """Whether only the order of its scores is trained, as by the rankers of this package."""
+    last = _last_step(estimator)
+    return hasattr(last, "pos_label_") and hasattr(last, "score_samples")
+
+
+def _last_step(estimator: Any) -> Any:
+    steps = getattr(estimator, "steps", None)
+    return steps[-1][1] if steps else estimator
 
 
 def _place(estimator: Any, pos_label: Any) -> int:

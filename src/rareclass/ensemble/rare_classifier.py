@@ -104,6 +104,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         Scores of training rows by functions, scales and weights that did not see them: ``row``
         (its number in X), ``rare``, ``score`` and, where rows are weighted or thinned, ``weight``.
         They stand for new rows: for estimates, thresholds and calibration.
+    calibration_ : Calibration
+        From them to the probabilities of `predict_proba`; None where no rare row was held out.
     held_out_score_ : float
         The objective of these scores, for an estimate of how good the model is. NaN where it could
         not be measured.

@@ -85,6 +85,8 @@ class MIBCCV(RankScorer, SearchCV):
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy over all rows, each
         scored by the model of the fold that held it out.
+    calibration_ : Calibration
+        From these scores to the probabilities of `predict_proba`.
     specificity_bound_ : float
         As in `MIBC`, at this threshold.
     coef_, intercept_, classes_, pos_label_, n_iter_, n_features_in_, feature_names_in_

@@ -63,6 +63,8 @@ memory, n_jobs, random_state, pos_label, verbose
     offset_ : float
         Score above which a row is called rare: the best balanced accuracy over all rows, each
         scored by the model of the fold that held it out.
+    calibration_ : Calibration
+        From these scores to the probabilities of `predict_proba`.
     classes_, pos_label_, n_iter_, feature_scales_, n_features_in_, feature_names_in_
         As in `RankRC`. Learned scales serve all folds: they are found before, on all rows, which
         makes ``best_score_`` a little higher still.

@@ -276,7 +276,8 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         ]
         threshold = held_out_threshold(prepared, parts)
         model._learned(prepared, learned._replace(threshold=threshold))
-        calibration = prepared.target.calibration(parts[0].joined(parts[1:]))
+        coefficients = coefficients_of([learned.solution])
+        calibration = prepared.target.calibration(parts, lambda: prepared.scored(coefficients))
         if calibration is not None:
             model.calibration_ = calibration
         return model

@@ -5,6 +5,7 @@ the loss between rows of different labels, how a ranking is measured and where t
 Everything else is the same for both.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -121,8 +122,14 @@ class RankingTarget(Protocol):
         """Where predictions change, from rows with one column of scores."""
         ...
 
-    def calibration(self, rows: ScoredRows) -> Calibration | None:
-        """From scores to probabilities, from held-out rows with one column of scores."""
+    def calibration(
+        self, parts: Sequence[ScoredRows], whole: Callable[[], ScoredRows]
+    ) -> Calibration | None:
+        """From scores to probabilities, from held-out rows with one column of scores.
+
+        `parts` are the folds' rows, each scored by the model that held them out; `whole` gives all
+        rows by the model that is to be used.
+        """
         ...
 
 
@@ -164,8 +171,17 @@ class TwoClasses:
             ScoredClasses(held, majority, rows.held_weight, rows.majority_weight)
         )
 
-    def calibration(self, rows: ScoredRows) -> Calibration | None:
-        """The map to the probability of the rare class."""
+    def calibration(
+        self, parts: Sequence[ScoredRows], whole: Callable[[], ScoredRows]
+    ) -> Calibration | None:
+        """The map to the probability of the rare class.
+
+        Pairs say nothing of where a model's scores lie, and folds' differ by more than a spread:
+        each is moved and stretched to the mean and deviation of the majority under the whole model.
+        """
+        like = _mean_and_deviation(whole())
+        first, *others = [_moved(part, like) for part in parts]
+        rows = first.joined(others)
         return learn_calibration(rows.y, rows.scores[:, 0], rows.weight)
 
 
@@ -214,8 +230,25 @@ class OrderedLevels:
         n_levels = len(self.labels.levels)
         return thresholds_of_codes(rows.y, rows.scores[:, 0], rows.weight, n_levels)
 
-    def calibration(self, rows: ScoredRows) -> None:
+    def calibration(self, parts: Any, whole: Any) -> None:
         """None: levels have no probabilities."""
+
+
+def _mean_and_deviation(rows: ScoredRows) -> tuple[float, float]:
+    """Of the scores of the majority, by weight."""
+    scores, weight = rows.majority[:, 0], rows.majority_weight
+    mean = float(np.average(scores, weights=weight))
+    return mean, float(np.sqrt(np.average((scores - mean) ** 2, weights=weight)))
+
+
+def _moved(rows: ScoredRows, like: tuple[float, float]) -> ScoredRows:
+    """Rows whose majority has such a mean and deviation of scores."""
+    mean, deviation = _mean_and_deviation(rows)
+    stretch = like[1] / deviation if deviation > 0.0 and like[1] > 0.0 else 1.0
+    return rows._replace(
+        held=(rows.held - mean) * stretch + like[0],
+        majority=(rows.majority - mean) * stretch + like[0],
+    )
 
 
 def _in_order(held_weight: np.ndarray, majority_weight: np.ndarray) -> dict[str, Any]:
