@@ -169,6 +169,26 @@ def test_the_pooled_map_takes_the_shape_that_the_rows_have():
     assert PooledMap.fit(np.delete(y, few), np.delete(scores, few)).isotonic_share == 0.5
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_share_is_that_of_least_loss_over_rows_left_out(seed):
+    """Row by row: folds by number in the order of scores, maps on the other rows."""
+    rng = np.random.default_rng(seed)
+    y, scores = rows_of(seed, n_rare=25 + 10 * seed, n_majority=300)
+    scores = np.where(y & (rng.random(len(y)) < 0.08 * seed), rng.normal(size=len(y)), scores)
+    fold = np.empty(len(y), dtype=int)
+    for label in (True, False):
+        rows = np.flatnonzero(y == label)[np.argsort(scores[y == label])]
+        fold[rows] = np.random.default_rng(0).permutation(np.arange(len(rows)) % 10)
+    p = np.empty((2, len(y)))
+    for k in range(10):
+        for row, kind in zip(p, (BetaMap, IsotonicMap), strict=True):
+            row[fold == k] = kind.fit(y[fold != k], scores[fold != k])(scores[fold == k])
+    shares = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+    mean = (1 - shares)[:, None] * p[0] + shares[:, None] * p[1]
+    losses = -np.log(np.where(y, mean, 1 - mean)).sum(axis=1)
+    assert PooledMap.fit(y, scores).isotonic_share == shares[losses.argmin()]
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_the_mean_probability_is_the_prevalence(method):
     y, scores = rows_of(5, n_rare=60, n_majority=600)
