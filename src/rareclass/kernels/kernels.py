@@ -7,12 +7,16 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy import sparse
 
+from rareclass.findings import Finding, warn
 from rareclass.kernels import _kernels_jit as jit
 from rareclass.parameters import is_number
 from rareclass.rows import Block, Rows
 
 # A dense array or a CSR matrix or array; scipy ships no types for the latter.
 Matrix = Any
+# One column decides where the others together make up less than this part of squared distances;
+# of two columns one may well be meant to.
+_NEARLY_NOTHING, _LEAST_COLUMNS = 1e-4, 3
 
 
 class Kernel(Protocol):
@@ -275,7 +279,23 @@ def mean_width(all_rows: Rows, shift: np.ndarray | None) -> float:
             f"the squared distances between rows overflow: column {column} holds values that are "
             "too large. Standardise the features first (sklearn.preprocessing.StandardScaler)."
         )
+    _warn_of_one_column(by_column)
     return float(np.sqrt(2.0 * variance)) if variance > 0.0 else 1.0
+
+
+def _warn_of_one_column(variances: np.ndarray) -> None:
+    """Say so where one column makes up nearly all of the distance between rows."""
+    if np.count_nonzero(variances) < _LEAST_COLUMNS:
+        return
+    column = int(variances.argmax())
+    others = float(np.delete(variances, column).sum() / variances.sum())
+    if others < _NEARLY_NOTHING:
+        warn(
+            f"column {column} makes up {1.0 - others:.4%} of the squared distance between rows: "
+            "the others hardly count. Standardise the features first "
+            "(sklearn.preprocessing.StandardScaler).",
+            finding=Finding("one column decides", {"column": column, "others": others}),
+        )
 
 
 def _moments(block: Block, shift: np.ndarray | None) -> tuple:
