@@ -293,7 +293,7 @@ def test_words_that_look_like_numbers_stay_words(tmp_path: Path, rareclass: Run)
     assert scores[0] > scores[1]
     said = " ".join(done.stdout.split())
     assert "column 'code': 1 cell holds values not seen in training" in said
-    assert "cells outside the range of training, taken as its nearest: x (1)." in said
+    assert "cells outside the range of training, taken as its nearest: x (1, 33.3%)." in said
 
 
 def messy(n_rows: int) -> pl.DataFrame:

@@ -60,7 +60,7 @@ def test_score_keeps_row_order_and_the_id_column(
     )
     assert result.exit_code == 0, result.output
     scores = pl.read_csv(out) if suffix == ".csv" else pl.read_parquet(out)
-    assert scores.columns == ["order", "score", "called_rare", "percentile"]
+    assert scores.columns == ["order", "score", "probability", "called_rare", "percentile"]
     table = purchases(seed=1)
     assert scores["order"].to_list() == table["order"].to_list()
     rare = (table["fraud"] == "yes").to_numpy()

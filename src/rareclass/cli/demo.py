@@ -85,7 +85,7 @@ def _run(
     seconds = perf_counter() - started
     content = load_model(model)
     _print_step(console, f"2. rareclass score {model} {test} --out {scores}")
-    score_and_report(console, content, test, scores, None)
+    score_and_report(console, content, test, scores)
     _print_step(console, f"3. rareclass evaluate {model} {test}")
     estimate = evaluate_and_report(console, content, test).estimate
     values = {measure.name: measure.value for measure in estimate.measures}

@@ -1,25 +1,27 @@
 """``rareclass evaluate``: how good a model is on rows with known classes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from rareclass.cli.decision_screen import print_decisions, print_probabilities
 from rareclass.cli.door import (
     OVERWRITE_OPTION,
     SEPARATOR_OPTION,
-    check_new,
     exit_codes_for_faults,
     parse_separator,
 )
+from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
+from rareclass.cli.json_file import JSON_OPTION, check_json, write_json
 from rareclass.cli.screen import (
     file_text,
     output,
     print_confusion,
     print_estimate,
     print_notes,
-    print_seen,
 )
 from rareclass.errors import counted
 
@@ -37,54 +39,52 @@ def evaluate(
         Path,
         typer.Argument(help="File or folder with the target: CSV, JSON lines, Parquet, svmlight."),
     ],
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the numbers to this file.")
-    ] = None,
+    strict: Annotated[bool, STRICT_OPTION] = False,
+    json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
-    from rareclass.atomic_file import check_not_input, check_not_inside, check_writable
     from rareclass.verbs.model import open_model
 
     character = parse_separator(separator)
     if json_file is not None:
-        check_not_input(json_file, "--json", {"the file to be read": data, "the model": model})
-        check_not_inside(json_file, "--json", data)
-        check_new(json_file, "--json", overwrite)
-        check_writable(json_file, "--json")
+        check_json(json_file, overwrite, {"the file to be read": data, "the model": model})
     content = open_model(model)
-    evaluation = evaluate_and_report(output(), content, data, character)
+    evaluation = evaluate_and_report(output(), content, data, character, strict)
     if json_file is not None:
-        _write_json(json_file, evaluation)
+        write_json(json_file, evaluation.as_plain_data())
         output().print(f"Saved {file_text(json_file)}")
 
 
 def evaluate_and_report(
-    console: Console, content: "ModelFile", data: Path, separator: str | None = None
+    console: Console,
+    content: "ModelFile",
+    data: Path,
+    separator: str | None = None,
+    strict: bool = False,
 ) -> "EvaluatedFile":
     """Evaluate a model on a file and print the measures."""
     from rareclass.verbs.evaluate import evaluate_file
 
     print_notes(console, content.notices)
-    evaluation = evaluate_file(content, data, separator)
+    evaluation = evaluate_file(content, data, separator, strict)
     estimate = evaluation.estimate
     console.print(f"{data.name}: {estimate.rows_text()}", style="bold")
     print_estimate(console, estimate)
     console.print()
-    print_confusion(console, evaluation.confusion)
+    if evaluation.table:  # its first row says what the lines below the counts would
+        print_confusion(console, replace(evaluation.confusion, lines=[]))
+        console.print()
+        print_decisions(console, evaluation.table)
+    else:
+        print_confusion(console, evaluation.confusion)
+    if evaluation.probabilities is not None:
+        console.print()
+        print_probabilities(console, evaluation.probabilities)
     if evaluation.n_unlabelled:
         rows = counted(evaluation.n_unlabelled, "row has", "rows have")
         left_out = "was" if evaluation.n_unlabelled == 1 else "were"
         print_notes(console, [f"{rows} no target and {left_out} left out."])
-    print_seen(console, evaluation.seen)
+    print_drift(console, evaluation.seen, evaluation.drift)
     return evaluation
-
-
-def _write_json(path: Path, evaluation: "EvaluatedFile") -> None:
-    import json
-
-    from rareclass.atomic_file import replacing
-
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(evaluation.as_plain_data(), indent=2) + "\n")

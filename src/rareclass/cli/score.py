@@ -13,10 +13,15 @@ from rareclass.cli.door import (
     exit_codes_for_faults,
     parse_separator,
 )
-from rareclass.cli.screen import file_text, output, print_notes, print_seen
+from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
+from rareclass.cli.json_file import JSON_OPTION, check_json, write_json
+from rareclass.cli.screen import file_text, output, print_notes
 
 if TYPE_CHECKING:
     from rareclass.verbs.model_file import ModelFile
+    from rareclass.verbs.score import ScoreSettings, Scoring
+
+_CALLS = "Called rare, in place of the model's threshold: one of"
 
 
 @exit_codes_for_faults
@@ -33,25 +38,40 @@ def score(
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column of DATA to carry over to the scores.")
     ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(help="So many rows of the highest score.", rich_help_panel=_CALLS),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Rows above this score.", rich_help_panel=_CALLS)
+    ] = None,
+    strict: Annotated[bool, STRICT_OPTION] = False,
+    json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
     """Score every row of DATA, in its order, reading a batch at a time.
 
-    Writes row number (or --id), score (higher: rarer), called_rare (above threshold), percentile.
+    Writes row number (or --id), score (higher: rarer), probability where the model has one,
+    called_rare (above threshold), percentile.
 
     For a model of levels: score (higher: a higher level), level, and percentile of all rows.
     """
     from rareclass.atomic_file import check_not_input
     from rareclass.verbs.model import open_model
-    from rareclass.verbs.score import check_score_path
+    from rareclass.verbs.score import ScoreSettings, check_score_path
 
-    character = parse_separator(separator)
+    settings = ScoreSettings(id_column, parse_separator(separator), top, threshold, strict)
     check_not_input(out, "--out", {"the model": model})
     check_score_path(out, data)
     check_new(out, "--out", overwrite)
+    if json_file is not None:
+        check_json(json_file, overwrite, {"the file to be scored": data, "the model": model})
     content = open_model(model)
-    score_and_report(output(), content, data, out, id_column, character)
+    scoring = score_and_report(output(), content, data, out, settings)
+    if json_file is not None:
+        write_json(json_file, scoring.as_plain_data())
+        output().print(f"Saved {file_text(json_file)}")
 
 
 def score_and_report(
@@ -59,14 +79,14 @@ def score_and_report(
     content: "ModelFile",
     data: Path,
     out: Path,
-    id_column: str | None,
-    separator: str | None = None,
-) -> None:
+    settings: "ScoreSettings | None" = None,
+) -> "Scoring":
     """Score a file and print what came out."""
-    from rareclass.verbs.score import score_file
+    from rareclass.verbs.score import ScoreSettings, score_rows
 
     print_notes(console, content.notices)
-    scoring = score_file(content, data, out, id_column, separator)
+    scoring = score_rows(content, data, out, settings or ScoreSettings())
     console.print(scoring.sentence)
-    print_seen(console, scoring.seen)
+    print_drift(console, scoring.seen, scoring.drift)
     console.print(f"Saved {file_text(out)}")
+    return scoring

@@ -10,13 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rareclass.errors import counted
-
 if TYPE_CHECKING:
     from rareclass.decide.chosen_threshold import ChosenThreshold
     from rareclass.tables.columns import Column
     from rareclass.verbs.fit.baselines import Baseline
-    from rareclass.verbs.scored import Seen
     from rareclass.verbs.targets.target import Confusion, RankingEstimate
 
 MOST_COLUMNS_SHOWN = 40
@@ -190,24 +187,6 @@ def _print_counts(
     for name, counts in zip(confusion.is_names, confusion.counts, strict=True):
         table.add_row(Text(f"is {name}"), *(f"{count:,.0f}" for count in counts))
     console.print(table)
-
-
-def print_seen(console: Console, seen: "Seen") -> None:
-    """Print what the file held that the model did not know."""
-    notes = []
-    for name, count in seen.unseen_values.most_common(10):
-        cells = "cell holds" if count == 1 else "cells hold"
-        notes.append(f"column {name!r}: {count:,} {cells} values not seen in training.")
-    if seen.outside:
-        listed = ", ".join(f"{name} ({count:,})" for name, count in seen.outside.most_common(5))
-        n_more = len(seen.outside) - 5
-        more = f" and {counted(n_more, 'more column')}" if n_more > 0 else ""
-        notes.append(f"cells outside the range of training, taken as its nearest: {listed}{more}.")
-    if seen.extra_columns:
-        listed = ", ".join(seen.extra_columns[:8])
-        more = ", ..." if len(seen.extra_columns) > 8 else ""
-        notes.append(f"columns that the model does not know were left out: {listed}{more}.")
-    print_notes(console, notes)
 
 
 def file_text(path: Path) -> str:

@@ -36,6 +36,8 @@ TEXT_COMPONENTS = 30
 _DATE_PARTS = 5
 # A standardised number beyond this would overflow in a kernel of 32 bits.
 _FARTHEST = 1e15
+# float32 and the scaler round: bounds of training are met to this.
+_ROUNDING = 1e-5
 # Rows that store fewer of their features than this are brought to unit length.
 SPARSE_SHARE = 0.1
 
@@ -131,6 +133,29 @@ class TableEncoder(BaseEstimator):
             unseen = len(cells) - int(cells.is_in(known).sum())
             if unseen:
                 counts[column.name] = unseen
+        return counts
+
+    def count_outside(self, frame: pl.DataFrame) -> dict[str, int]:
+        """Return how many cells of each column of numbers lie beyond those of training.
+
+        Only columns that have some. Dates are not counted: later rows have later ones.
+        """
+        counts: dict[str, int] = {}
+        if not hasattr(self, "low_"):  # models of 0.1.0 have none
+            return counts
+        numbers, _ = self._split(frame)
+        names = {column.name for column in self.columns if column.reads_as == "number"}
+        for place, cells in enumerate(numbers):
+            if cells.name not in names:
+                continue
+            distance = (cells.to_numpy() - self.centre_[place]) / self.spread_[place]
+            scaled = (distance - self.scaler_.mean_[place]) / self.scaler_.scale_[place]
+            low, high = self.low_[place], self.high_[place]
+            rounding = _ROUNDING * (1.0 + max(abs(low), abs(high)))
+            with np.errstate(invalid="ignore"):
+                beyond = (scaled < low - rounding) | (scaled > high + rounding)
+            if beyond.any():
+                counts[cells.name] = int(np.count_nonzero(beyond))
         return counts
 
     def _are_numbers(self, n_numbers: int) -> NDArray[np.bool_]:

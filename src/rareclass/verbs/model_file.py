@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import skops.io
 from sklearn.exceptions import InconsistentVersionWarning
@@ -16,6 +16,9 @@ from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
 from rareclass.verbs.decision_rule import ScoredRows
 from rareclass.verbs.targets import needed_for_decisions
+
+if TYPE_CHECKING:
+    from rareclass.decide.calibration.calibration import Calibration
 
 FORMAT = 1
 # What scoring and evaluating look up in the metadata, besides what decisions do.
@@ -119,6 +122,11 @@ class ModelFile:
     metadata: dict[str, Any]  # plain data on target, training and measures
     notices: tuple[str, ...] = ()  # what is odd but kept nothing from opening
     held_out: ScoredRows | None = None  # rows that it did not learn from, to set a threshold by
+
+    @property
+    def calibration(self) -> "Calibration | None":
+        """From scores to probabilities of the rare class; None for a model that has none."""
+        return getattr(self.model, "calibration_", None)
 
 
 def save_model(path: Path, content: ModelFile) -> None:

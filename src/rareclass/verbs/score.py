@@ -3,22 +3,25 @@
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rareclass.atomic_file import check_not_input, check_not_inside, check_writable, replacing
 from rareclass.errors import InputError, name_hint
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, open_table
+from rareclass.verbs.calls import CallBy, Part, calls_by
+from rareclass.verbs.drift import Drift, alert_rate, drift_of, refuse_drift
 from rareclass.verbs.model_file import ModelFile
-from rareclass.verbs.scored import Seen, scored
+from rareclass.verbs.scored import ScoredBatch, Seen, scored
 from rareclass.verbs.targets import decision_of
+from rareclass.verbs.targets.target import Decision
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
+# Names of columns that no identifier may have, besides what the target calls its decision.
+_OURS = ("score", "probability", "percentile")
 _NOT_IN_CSV = (pl.Binary, pl.Duration, pl.Object)
 
 
@@ -27,8 +30,34 @@ class Scoring:
     """The outcome of scoring a file."""
 
     n_rows: int
+    called: dict[str, int]  # rows of each class or level
+    threshold: float | None  # score above which a row is called rare; None where none decides
     sentence: str  # how many rows were called what
     seen: Seen
+    drift: Drift
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return the outcome as dictionaries and numbers."""
+        return {
+            "n_rows": self.n_rows,
+            "called": self.called,
+            "threshold": self.threshold,
+            "unseen_values": dict(self.seen.unseen_values),
+            "outside_the_range": dict(self.seen.outside),
+            "columns_left_out": self.seen.extra_columns,
+            **self.drift.as_plain_data(),
+        }
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """How a file is to be scored."""
+
+    id_column: str | None = None  # carried over to the scores
+    separator: str | None = None  # of a CSV file; None finds out
+    top: int | None = None  # see `CallBy`
+    threshold: float | None = None
+    strict: bool = False  # refuse rows that are unlike those of training
 
 
 def score_file(
@@ -38,44 +67,62 @@ def score_file(
     id_column: str | None,
     separator: str | None = None,
 ) -> Scoring:
+    """`score_rows` with no settings but these."""
+    return score_rows(content, data, out, ScoreSettings(id_column, separator))
+
+
+def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSettings) -> Scoring:
     """Score every row of a file of any size into a new file, row order kept.
 
     Parquet or CSV by its suffix. Columns: the identifier (or ``row``, counted from 1), ``score``
-    (higher is rarer, or a higher level), what each row is called (``called_rare``, or ``level``)
-    and ``percentile`` (the share of the training majority, or of all training rows where the
-    target has levels, with a lower score, in percent).
+    (higher is rarer, or a higher level), ``probability`` of the rare class where the model has one,
+    what each row is called (``called_rare``, or ``level``) and ``percentile`` (the share of the
+    training majority, or of all training rows where the target has levels, with a lower score, in
+    percent).
 
-    Raises `InputError` for anything wrong with the file, naming column, row and value; `out` is not
-    touched then.
+    The so many highest rows of ``settings.top`` are known only at the end: rows wait in a temporary
+    Parquet file beside `out`, and memory holds as many scores as are asked for.
+
+    Raises `InputError` for anything wrong with the file, naming column, row and value, and, where
+    ``settings.strict``, for rows unlike those of training (`refuse_drift`); `out` is not touched
+    then.
     """
     check_score_path(out, data)
-    file, seen = open_table(data, separator), Seen()
+    file, seen = open_table(data, settings.separator), Seen()
     decision = decision_of(content.model, content.metadata)
+    calls = calls_by(decision, CallBy(settings.top, settings.threshold))
+    id_column = settings.id_column
     if id_column is not None:
-        _check_id(file, id_column, out, decision.column)
+        _check_id(file, id_column, out, (*_OURS, decision.column))
+    with replacing(out) as temporary:
+        batches = scored(content, file, id_column, seen)
+        parts = (Part(_columns(content, decision, each, seen), each.rows) for each in batches)
+        n_called = calls.write(parts, temporary)
+        if not seen.n_rows:
+            raise InputError(f"{data} has no rows.", "Give a file with rows.")
+        rate = None
+        if calls.threshold is not None:
+            rate = alert_rate(content.held_out, calls.threshold, int(n_called[1]), seen.n_rows)
+        drift = drift_of(seen, rate)
+        if settings.strict:
+            refuse_drift(drift, str(data))
+    named = {name: int(n) for name, n in zip(decision.names, n_called, strict=True)}
+    return Scoring(seen.n_rows, named, calls.threshold, calls.sentence(n_called), seen, drift)
+
+
+def _columns(
+    content: ModelFile, decision: Decision, batch: ScoredBatch, seen: Seen
+) -> pl.DataFrame:
+    """The columns of some rows that do not depend on what they are called."""
     quantiles = np.asarray(content.metadata[decision.quantiles])
     percents = np.linspace(0.0, 100.0, len(quantiles))
-    n_called = np.zeros(decision.n_codes, dtype=np.intp)
-    with replacing(out) as temporary, _writer(temporary) as writer:
-        first_row = 1
-        for batch in scored(content, file, id_column, seen):
-            called = decision.decide(batch.scores)
-            rows = pl.Series("row", np.arange(first_row, first_row + len(called)))
-            writer.write(
-                pl.DataFrame(
-                    [
-                        rows if batch.kept is None else batch.kept,
-                        pl.Series("score", batch.scores),
-                        decision.cells(called),
-                        pl.Series("percentile", np.interp(batch.scores, quantiles, percents)),
-                    ]
-                )
-            )
-            n_called += np.bincount(called, minlength=decision.n_codes)
-            first_row += len(called)
-        if first_row == 1:
-            raise InputError(f"{data} has no rows.", "Give a file with rows.")
-    return Scoring(first_row - 1, decision.sentence(n_called), seen)
+    last = seen.n_rows + 1
+    rows = pl.Series("row", np.arange(last - len(batch.scores), last))
+    columns = [rows if batch.kept is None else batch.kept, pl.Series("score", batch.scores)]
+    if content.calibration is not None:
+        columns.append(pl.Series("probability", content.calibration(batch.scores)))
+    percentile = np.interp(batch.scores, quantiles, percents)
+    return pl.DataFrame([*columns, pl.Series("percentile", percentile)])
 
 
 def check_score_path(out: Path, data: Path) -> None:
@@ -89,14 +136,16 @@ def check_score_path(out: Path, data: Path) -> None:
     check_writable(out)
 
 
-def _check_id(file: TableFile | SvmlightFile, id_column: str, out: Path, decided: str) -> None:
+def _check_id(
+    file: TableFile | SvmlightFile, id_column: str, out: Path, ours: tuple[str, ...]
+) -> None:
     if isinstance(file, SvmlightFile):
         raise InputError("--id: an svmlight file has no named columns.")
     if id_column not in file.columns:
         raise InputError(
             f"--id: there is no column {id_column!r}.", name_hint(id_column, file.columns)
         )
-    if id_column in ("score", decided, "percentile"):
+    if id_column in ours:
         raise InputError(f"--id {id_column}: a column of the scores has that name.")
     if out.suffix.lower() == ".csv":
         for first in islice(file.batches([id_column], batch_rows=1), 1):
@@ -106,53 +155,3 @@ def _check_id(file: TableFile | SvmlightFile, id_column: str, out: Path, decided
                     f"--id {id_column}: cells of type {dtype} cannot be written to a CSV file.",
                     "Write .parquet instead, or choose another column.",
                 )
-
-
-class _ScoreWriter(Protocol):
-    def write(self, frame: pl.DataFrame) -> None: ...
-
-    def __enter__(self) -> "_ScoreWriter": ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-
-class _CsvWriter:
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("wb")
-        self._is_first = True
-
-    def write(self, frame: pl.DataFrame) -> None:
-        # The first column is the user's own; truth values of ours are 1 and 0.
-        ours = frame.columns[1:]
-        flags = [pl.col(name).cast(pl.Int8) for name in ours if frame[name].dtype == pl.Boolean]
-        frame.with_columns(flags).write_csv(self._file, include_header=self._is_first)
-        self._is_first = False
-
-    def __enter__(self) -> "_CsvWriter":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._file.close()
-
-
-class _ParquetWriter:
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writer: pq.ParquetWriter | None = None
-
-    def write(self, frame: pl.DataFrame) -> None:
-        table: pa.Table = frame.to_arrow()
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, table.schema)
-        self._writer.write_table(table.cast(self._writer.schema))
-
-    def __enter__(self) -> "_ParquetWriter":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-
-def _writer(path: Path) -> _ScoreWriter:
-    return _CsvWriter(path) if path.suffix.lower() == ".csv" else _ParquetWriter(path)

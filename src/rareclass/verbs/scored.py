@@ -24,6 +24,7 @@ class ScoredBatch(NamedTuple):
 
     scores: NDArray[np.float64]  # higher is rarer
     kept: pl.Series | None  # the column asked for, as it is in the file
+    rows: Any = None  # typed columns or a sparse matrix, where they were asked for
 
 
 @dataclass
@@ -31,15 +32,23 @@ class Seen:
     """What was met in the file that the model did not know from training."""
 
     n_rows: int = 0
+    n_columns: int = 0  # those that the model looks at
     unseen_values: Counter[str] = field(default_factory=Counter)  # cells by column
     outside: Counter[str] = field(default_factory=Counter)  # cells beyond those of training
     extra_columns: list[str] = field(default_factory=list)  # those the model does not use
 
 
 def scored(
-    content: ModelFile, file: TableFile | SvmlightFile, keep: str | None, seen: Seen
+    content: ModelFile,
+    file: TableFile | SvmlightFile,
+    keep: str | None,
+    seen: Seen,
+    with_rows: bool = False,
 ) -> Iterator[ScoredBatch]:
-    """Score a file batch by batch; `seen` is filled on the way."""
+    """Score a file batch by batch; `seen` is filled on the way.
+
+    Batches hold the rows themselves only where asked to: then they are not to be collected.
+    """
     expected = content.metadata["format"]
     if isinstance(file, SvmlightFile) != (expected == "svmlight"):
         raise InputError(
@@ -47,26 +56,29 @@ def scored(
             f"{'svmlight file' if expected == 'svmlight' else 'table with named columns'}."
         )
     if isinstance(file, SvmlightFile):
-        yield from _scored_sparse(content, file, keep is not None, seen)
+        yield from _scored_sparse(content, file, keep is not None, seen, with_rows)
         return
     encoder = copy(content.encoder)  # that of a stream counts the rows it has seen
     columns: list[Column] = list(encoder.columns)
     _check_columns(file, columns, content.metadata, keep, seen)
+    seen.n_columns = len(columns)
     names = list(dict.fromkeys([column.name for column in columns] + ([keep] if keep else [])))
     with track("Scoring", total=file.estimate_rows()) as advance:
         for batch in file.batches(names, batch_rows_for(len(names))):
             typed = read_as_trained(batch, columns, seen.n_rows + 1)
             seen.n_rows += batch.height
             rows = encoder.transform(typed)
-            _note_unlike(content, encoder.count_unseen(typed), rows, seen)
+            _note_unlike(content, typed, rows, seen)
             scores = content.model.score_samples(rows)
-            yield ScoredBatch(scores, batch[keep] if keep else None)
+            yield ScoredBatch(scores, batch[keep] if keep else None, typed if with_rows else None)
             advance(batch.height)
 
 
-def _note_unlike(content: ModelFile, unseen: dict[str, int], rows: Any, seen: Seen) -> None:
+def _note_unlike(content: ModelFile, typed: pl.DataFrame, rows: Any, seen: Seen) -> None:
     """Count cells that are unlike training, whether the encoder knows them or the model."""
-    seen.unseen_values.update(unseen)
+    seen.unseen_values.update(content.encoder.count_unseen(typed))
+    if hasattr(content.encoder, "count_outside"):
+        seen.outside.update(content.encoder.count_outside(typed))
     if hasattr(content.model, "outside"):
         words = {each.name for each in content.encoder.columns if each.reads_as == "string"}
         for name, count in content.model.outside(rows).items():
@@ -75,14 +87,15 @@ def _note_unlike(content: ModelFile, unseen: dict[str, int], rows: Any, seen: Se
 
 
 def _scored_sparse(
-    content: ModelFile, file: SvmlightFile, keep_labels: bool, seen: Seen
+    content: ModelFile, file: SvmlightFile, keep_labels: bool, seen: Seen, with_rows: bool
 ) -> Iterator[ScoredBatch]:
     width = content.encoder.scaler_.n_features_in_
     with track("Scoring") as advance:
         for batch in file.batches(content.encoder.zero_based, width):
             seen.n_rows += len(batch.labels)
             scores = content.model.score_samples(content.encoder.transform(batch.X))
-            yield ScoredBatch(scores, pl.Series("label", batch.labels) if keep_labels else None)
+            labels = pl.Series("label", batch.labels) if keep_labels else None
+            yield ScoredBatch(scores, labels, batch.X if with_rows else None)
             advance(len(batch.labels))
 
 
