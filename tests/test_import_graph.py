@@ -35,6 +35,7 @@ ROOMS = (
     ("hyperball",),
     ("online",),
     ("ensemble",),
+    ("comparison",),
     ("report",),
     ("verbs",),
     ("streams",),

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from rareclass.cli.compare import compare
 from rareclass.cli.demo import demo
 from rareclass.cli.evaluate import evaluate
 from rareclass.cli.fit import fit
@@ -25,6 +26,7 @@ app.command()(fit)
 app.command()(score)
 app.command()(evaluate)
 app.command()(threshold)
+app.command()(compare)
 app.command()(hunt)
 app.command()(stream)
 app.command()(demo)

@@ -1,0 +1,76 @@
+"""What ``rareclass compare`` prints: standings by each measure, and the leaderboard."""
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from rareclass.comparison import BesideTheBest, Comparison, Standing, Standings
+
+_WIDE = 76
+
+
+def print_comparison(console: Console, comparison: "Comparison") -> None:
+    """Print a table a measure."""
+    for found in comparison.measures:
+        console.print()
+        _print_standings(console, found)
+    console.print()
+    if any(len(found.standings) > 1 for found in comparison.measures):
+        console.print(
+            f"Intervals at {comparison.level:.0%}. Paired tests on the same rows, at "
+            f"{1 - comparison.level:.0%} after Holm's correction over all pairs: rows that are "
+            "hard for one ranking are hard for the other, so a test tells more than intervals do.",
+            style="dim",
+        )
+
+
+def _print_standings(console: Console, found: "Standings") -> None:
+    wide = console.width >= _WIDE
+    alone = len(found.standings) == 1
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Ranking", overflow="fold", min_width=8)
+    table.add_column("Value", justify="right", no_wrap=True)
+    table.add_column("Interval", no_wrap=True)
+    if wide and not alone:
+        table.add_column("Less the best", no_wrap=True)
+        table.add_column("p", justify="right", no_wrap=True)
+    if not alone:
+        table.add_column("")
+    for standing in found.standings:
+        table.add_row(*_cells(standing, wide and not alone, alone))
+    console.print(Text(found.words[0].upper() + found.words[1:], style="bold"))
+    console.print(table)
+
+
+def _cells(standing: "Standing", wide: bool, alone: bool) -> list[Text]:
+    beside = standing.beside_the_best
+    cells = [standing.name, f"{standing.value:.3f}", f"{standing.low:.3f} to {standing.high:.3f}"]
+    if wide:
+        shown = ("", "") if beside is None else (_reach(beside), p_text(beside.p_adjusted))
+        cells += shown
+    if not alone:
+        cells.append(verdict(standing))
+    return [Text(cell) for cell in cells]
+
+
+def _reach(beside: "BesideTheBest") -> str:
+    return f"{beside.low:+.3f} to {beside.high:+.3f}"
+
+
+def verdict(standing: "Standing") -> str:
+    """What the test says of a ranking beside the best."""
+    if standing.beside_the_best is None:
+        return "best"
+    return "worse" if standing.beside_the_best.told_apart else "not told apart"
+
+
+def p_text(p_value: float) -> str:
+    """A p-value in three places.
+
+    >>> p_text(0.0412), p_text(1e-12)
+    ('0.041', '<0.001')
+    """
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"

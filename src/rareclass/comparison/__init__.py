@@ -1,0 +1,12 @@
+"""Rankings beside each other on the same rows: score columns, or methods on the same folds."""
+
+from rareclass.comparison.comparison import BesideTheBest, Comparison, Standing, Standings
+from rareclass.comparison.score_columns import compare_scores
+
+__all__ = [
+    "BesideTheBest",
+    "Comparison",
+    "Standing",
+    "Standings",
+    "compare_scores",
+]

@@ -1,0 +1,67 @@
+"""Which measures rankings are compared by, with the options that each has."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from numbers import Real
+from typing import Any, NamedTuple
+
+from rareclass import metrics
+from rareclass.errors import InputError, name_hint
+from rareclass.metrics import Interval
+
+DEFAULT = ("roc_auc", "average_precision", "precision_at_k")
+_WORDS = {
+    "roc_auc": "AUC",
+    "average_precision": "average precision",
+    "precision_at_k": "precision at {k:,g}",
+    "recall_at_k": "recall at {k:,g}",
+    "lift_at_k": "lift at {k:,g}",
+    "partial_auc": "AUC up to a false-positive rate of {max_fpr:g}",
+}
+
+
+class Measure(NamedTuple):
+    """A measure as `paired_difference` takes it, and what people call it."""
+
+    name: str
+    options: Mapping[str, float]
+
+    @property
+    def words(self) -> str:
+        """Such as "precision at 100"."""
+        return _WORDS[self.name].format(**self.options)
+
+    def interval(self, y: Any, scores: Any, sample_weight: Any, level: float) -> Interval:
+        """The value of one ranking with its interval, rows being independent."""
+        of_measure: Callable[..., Interval] = getattr(metrics, f"{self.name}_interval")
+        return partial(of_measure, **self.options)(
+            y, scores, sample_weight=sample_weight, level=level
+        )
+
+
+def chosen_measures(
+    names: Sequence[str], k: float | Sequence[float] | None, n_rare: float, max_fpr: float
+) -> list[Measure]:
+    """Measures by name; one at the top of the list is taken at each k, by default at `n_rare`.
+
+    Raises `InputError` where there is none of a name, or no name at all.
+    """
+    asked = [names] if isinstance(names, str) else list(names)
+    if not asked:
+        raise InputError("measures= names no measure.", f"There are: {', '.join(_WORDS)}.")
+    ks = [max(1.0, round(n_rare))] if k is None else [k] if isinstance(k, Real) else list(k)  # type: ignore[arg-type]
+    found: dict[str, Measure] = {}
+    for name in asked:
+        if name not in _WORDS:
+            raise InputError(
+                f"measures= names {name!r}, which is none.", name_hint(name, _WORDS, "There are")
+            )
+        options: list[dict[str, float]] = [{}]
+        if name.endswith("_at_k"):
+            options = [{"k": float(each)} for each in ks]
+        elif name == "partial_auc":
+            options = [{"max_fpr": max_fpr}]
+        for each in options:
+            measure = Measure(name, each)
+            found.setdefault(measure.words, measure)
+    return list(found.values())

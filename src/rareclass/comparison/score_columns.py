@@ -1,0 +1,188 @@
+"""Score columns of the same rows: each with intervals, and the best beside the others."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rareclass.comparison.comparison import BesideTheBest, Comparison, Standing, Standings
+from rareclass.comparison.fold_scale import on_scale_of_folds
+from rareclass.comparison.measures import DEFAULT, Measure, chosen_measures
+from rareclass.comparison.told_apart import adjusted_for_the_choice
+from rareclass.errors import InputError
+from rareclass.metrics import Interval, PairedDifference, paired_difference
+from rareclass.metrics.interval import normal_quantile
+from rareclass.metrics.paired_evidence import EVIDENCE, Draws
+from rareclass.metrics.scored_classes import amount_column, label_column, same_length, score_column
+from rareclass.metrics.scored_pair import split_pair
+
+
+class _Judged(NamedTuple):
+    """The rows that everything is measured on, and how."""
+
+    y: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None
+    groups: NDArray[Any] | None
+    test: dict[str, Any]  # what `paired_difference` is told
+    level: float
+
+
+def compare_scores(
+    y: ArrayLike,
+    scores: Mapping[str, ArrayLike],
+    measures: Sequence[str] = DEFAULT,
+    *,
+    k: float | Sequence[float] | None = None,
+    max_fpr: float = 0.1,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    folds: ArrayLike | None = None,
+    n_replicates: int = 2000,
+    level: float = 0.95,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: bool | str = False,
+) -> Comparison:
+    """Compare score columns of the same rows: which is best, and which may be as good.
+
+    Each has its values with intervals. The one of the highest value is compared with each other by
+    the paired test of `rareclass.metrics.paired_difference`, and the p-values are corrected for its
+    being the best of these very rows (Holm's method over all pairs, in Shaffer's form). Rankings
+    that the test does not tell apart from the best may well be as good. P-values of one measure are
+    not corrected for those of another.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        True or 1 where the row is rare.
+    scores : mapping of names to array-likes of shape (n,)
+        Of any origin and on any scale: only their order counts. Higher means rarer.
+    measures : sequence of str
+        Of "roc_auc", "average_precision", "precision_at_k", "recall_at_k", "lift_at_k" and
+        "partial_auc".
+    k : float or sequence of float, optional
+        Rows at the top of the list, for measures at k; the number of rare rows by default.
+    max_fpr : float, default 0.1
+        Of the partial AUC.
+    sample_weight : array-like of shape (n,), optional
+        Copies that each row stands for; 0 leaves the row out.
+    groups : array-like of shape (n,), optional
+        Rows of equal group move together, such as those of one customer. Intervals and tests are
+        then of groups.
+    folds : array-like of shape (n,), optional
+        For out-of-fold scores, the fold of each row: its scores are of a model of its own, on a
+        scale of its own. They are put on the scale of the false-positive rates within the fold
+        first. The answer is about these models, not about how a method would do on other training
+        rows: docs/decisions/0032.
+    n_replicates, level, random_state, n_jobs, progress
+        As in `paired_difference`.
+
+    Returns
+    -------
+    Comparison
+        Frozen plain data with ``to_dict()`` and ``says()``. The time is that of a paired test for
+        every measure and column but one.
+
+    Raises
+    ------
+    ValueError
+        As `paired_difference`; `InputError`, which is one, where a column is all tied or `scores`
+        is empty, naming the column.
+
+    Examples
+    --------
+    >>> y = [0] * 12 + [1] * 4
+    >>> good, bad = list(range(16)), [3, 1, 2] * 5 + [1]
+    >>> found = compare_scores(y, {"bad": bad, "good": good}, ["roc_auc"], n_replicates=50)
+    >>> print(*found.says(), sep="\\n")
+    16 rows, 4 of them rare
+    AUC: good has the highest, 1.000; not told apart from it: bad.
+    """
+    normal_quantile(level)
+    label = label_column(y)
+    columns = {name: _column(name, column, len(label)) for name, column in scores.items()}
+    if not columns:
+        raise InputError("scores= holds no column of scores.", "Give a mapping of names to scores.")
+    weight = None
+    if sample_weight is not None:
+        weight = amount_column(sample_weight, "sample_weight", len(label))
+    if folds is not None:
+        columns = {
+            name: on_scale_of_folds(label, column, folds, weight)
+            for name, column in columns.items()
+        }
+    test = {
+        "n_replicates": n_replicates,
+        "random_state": random_state,
+        "n_jobs": n_jobs,
+        "progress": progress,
+    }
+    given = None if groups is None else np.asarray(groups)
+    judged = _Judged(label, weight, given, test, level)
+    # Also refuses groups that are missing or too few, and a class without rows.
+    first = next(iter(columns.values()))
+    pair = split_pair(label, first, first, weight, given)
+    asked = chosen_measures(measures, k, pair.rare.mass, max_fpr)
+    return Comparison(
+        tuple(_standings(measure, columns, judged) for measure in asked),
+        pair.rare.mass + pair.majority.mass,
+        pair.rare.mass,
+        pair.n_groups if groups is not None else None,
+        None if folds is None else len(np.unique(np.asarray(folds))),
+        level,
+    )
+
+
+def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    values = score_column(column, f"scores[{name!r}]")
+    same_length(f"scores[{name!r}]", values, n_rows, "y")
+    if values.size and (values == values[0]).all():
+        raise InputError(
+            f"scores[{name!r}] are all {values[0]:g}: that ranks nothing.",
+            "Leave the column out, or look at how it was made.",
+        )
+    return values
+
+
+def _standings(
+    measure: Measure, columns: Mapping[str, NDArray[np.float64]], judged: _Judged
+) -> Standings:
+    alone = {name: _alone(measure, column, judged) for name, column in columns.items()}
+    # Among equals the one that was given first.
+    names = sorted(alone, key=lambda name: -alone[name].value)
+    best, others = names[0], names[1:]
+    tests = [_test(measure, columns[name], columns[best], judged) for name in others]
+    adjusted = adjusted_for_the_choice([test.p_value for test in tests])
+    standings = [Standing(best, *alone[best], beside_the_best=None)]
+    for name, test, p in zip(others, tests, adjusted, strict=True):
+        beside = BesideTheBest(
+            test.difference, test.low, test.high, test.p_value, p, p < 1.0 - judged.level
+        )
+        standings.append(Standing(name, *alone[name], beside_the_best=beside))
+    return Standings(measure.name, dict(measure.options), measure.words, tuple(standings))
+
+
+def _alone(measure: Measure, column: NDArray[np.float64], judged: _Judged) -> Interval:
+    """The value of a column with its interval, groups being honoured."""
+    if judged.groups is None:
+        return measure.interval(judged.y, column, judged.weight, judged.level)
+    pair = split_pair(judged.y, column, column, judged.weight, judged.groups)
+    seeds = np.random.SeedSequence(judged.test["random_state"]).generate_state(
+        judged.test["n_replicates"], np.uint64
+    )
+    draws = Draws(seeds.astype(np.uint64), judged.test["n_jobs"], False)
+    return EVIDENCE[measure.name](pair, draws, **measure.options).a(judged.level)
+
+
+def _test(
+    measure: Measure, a: NDArray[np.float64], best: NDArray[np.float64], judged: _Judged
+) -> PairedDifference:
+    told: dict[str, Any] = {
+        "sample_weight": judged.weight,
+        "groups": judged.groups,
+        "level": judged.level,
+        **judged.test,
+        **measure.options,
+    }
+    return paired_difference(judged.y, a, best, measure.name, **told)

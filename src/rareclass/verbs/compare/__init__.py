@@ -1,0 +1,1 @@
+"""``rareclass compare``: score files, or methods on the same folds."""
