@@ -10,6 +10,7 @@ from rareclass.cli.evaluate import evaluate
 from rareclass.cli.fit import fit
 from rareclass.cli.hunt import hunt
 from rareclass.cli.score import score
+from rareclass.cli.show import show
 from rareclass.cli.stream import stream
 from rareclass.cli.threshold import threshold
 
@@ -27,6 +28,7 @@ app.command()(score)
 app.command()(evaluate)
 app.command()(threshold)
 app.command()(compare)
+app.command()(show)
 app.command()(hunt)
 app.command()(stream)
 app.command()(demo)

@@ -1,0 +1,55 @@
+"""What a model file is shown to hold."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+from cli.conftest import Run, message, purchases
+from rareclass.verbs.model_file import load_model
+
+
+def test_a_model_file_is_shown_as_it_is(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    model = fitted / "model.skops"
+    result = rareclass("show", model, "--json", tmp_path / "m.json")
+    assert result.exit_code == 0, result.output
+    content = load_model(model)
+    told = json.loads((tmp_path / "m.json").read_text())
+    assert told["bytes"] == model.stat().st_size
+    assert told["estimate"] == content.metadata["held_out"]
+    assert [column["name"] for column in told["columns"]] == purchases().columns[:-1]
+    assert told["thresholds"] == [content.model.offset_]
+    assert content.held_out is not None
+    assert told["held_out_scores"] == len(content.held_out.scores)
+    assert abs(told["probabilities"]["prevalence"] - 0.1) < 0.01
+    assert {"rareclass", "sklearn", "skrub", "numpy"} <= set(told["needs"])
+    said = " ".join(result.stdout.split())
+    for part in ("Rare class: fraud = yes, 24 rows (10.00%)", "method rankrc", "Estimate by rows"):
+        assert part in said
+    assert f"{told['estimate']['measures']['AUC']['value']:.3f}" in said
+    assert json.loads(rareclass("show", model, "--json", "-").stdout) == told
+    assert "exists already" in message(rareclass("show", model, "--json", tmp_path / "m.json"))
+
+
+def test_the_rule_of_a_threshold_is_shown(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    changed = tmp_path / "changed.skops"
+    words = ("threshold", fitted / "model.skops", fitted / "new.csv", "--max-fpr", 0.2)
+    assert rareclass(*words, "-o", changed).exit_code == 0
+    said = " ".join(rareclass("show", changed).stdout.split())
+    assert "for false-positive rate <= 0.2, at confidence 0.9" in said
+
+
+def test_a_stream_is_shown_and_a_hunt_is_not(tmp_path: Path, rareclass: Run) -> None:
+    table = purchases().with_columns(pl.col("amount").cast(pl.Float64))
+    table.drop("order").write_csv(tmp_path / "t.csv")
+    run = tmp_path / "run"
+    result = rareclass("stream", tmp_path / "t.csv", "-t", "fraud", "--checkpoint", run)
+    assert result.exit_code == 0, result.output
+    result = rareclass("show", run)
+    assert result.exit_code == 0, result.output
+    assert "Rare class: fraud = yes" in result.stdout
+    assert "amount" in result.stdout
+    (tmp_path / "found").mkdir()
+    (tmp_path / "found" / "hunt.json").write_text("{}")
+    assert "is a folder of rareclass hunt" in message(rareclass("show", tmp_path / "found"))
+    assert "does not exist" in message(rareclass("show", tmp_path / "nothing.skops"))
