@@ -35,6 +35,7 @@ ROOMS = (
     ("hyperball",),
     ("online",),
     ("ensemble",),
+    ("explain",),
     ("comparison",),
     ("report",),
     ("verbs",),

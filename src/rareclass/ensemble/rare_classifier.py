@@ -269,7 +269,10 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             Where a column is missing, or a cell cannot be read as in training.
         """
         check_is_fitted(self)
-        table = self._typed(X)
+        return self.score_typed(self._typed(X))
+
+    def score_typed(self, table: TypedTable) -> np.ndarray:
+        """`score_samples` of a table that was read already, as one of training."""
         parts = range(0, table.n_rows, _SCORED_ROWS)
         rarity = [self._rarity(table.take(slice(k, k + _SCORED_ROWS))) for k in parts]
         return -self.scale_(np.concatenate([np.empty(0), *rarity])) / _LN_10
