@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from cli.conftest import Run, message, purchases
+from cli.conftest import QUICK, Run, message, purchases
+from rareclass.encoding.training_table import read_as_trained
+from rareclass.verbs.model import open_model
 
 
 @pytest.fixture
@@ -72,3 +75,80 @@ def test_drift_is_told_and_refused(
     result = rareclass("evaluate", fitted / "model.skops", fitted / "new.csv", "--strict")
     assert result.exit_code == 0, result.output
     assert "Log loss" in result.stdout
+
+
+def fitted_by(how: str, folder: Path, rareclass: Run) -> Path:
+    model = folder / how
+    if how == "stream":
+        result = rareclass("stream", folder / "t.csv", "-t", "fraud", "--checkpoint", model)
+    else:
+        words = QUICK if how == "auto" else ("--method", how, "--folds", "2")
+        result = rareclass("fit", folder / "t.csv", "-t", "fraud", *words, "-o", model)
+    assert result.exit_code == 0, result.output
+    return model
+
+
+@pytest.mark.parametrize("how", ["auto", "mibc", "stream"])
+def test_alerts_are_explained_and_no_other_rows(tmp_path: Path, rareclass: Run, how: str) -> None:
+    table = (
+        purchases()
+        .drop("order")
+        .with_columns(items=pl.when(pl.int_range(240) % 5 == 0).then(None).otherwise("items"))
+    )
+    table.write_csv(tmp_path / "t.csv")
+    model = fitted_by(how, tmp_path, rareclass)
+    words = ("score", model, tmp_path / "t.csv", "-o", tmp_path / "s.parquet")
+    result = rareclass(*words, "--explain", 2)
+    assert result.exit_code == 0, result.output
+    scores = pl.read_parquet(tmp_path / "s.parquet")
+    names = [f"{what}_{k}" for k in (1, 2) for what in ("reason", "value", "effect")]
+    assert scores.columns[-6:] == names
+    alerts, others = scores.filter("called_rare"), scores.filter(~pl.col("called_rare"))
+    assert others["reason_1"].null_count() == len(others)
+    assert set(alerts["reason_1"].drop_nulls()) <= {"amount", "country", "items", "member"}
+    assert alerts["reason_1"].mode()[0] == "amount"
+    assert (alerts["effect_1"] >= alerts["effect_2"].fill_null(0)).all()
+    assert (alerts["effect_1"] > 0).all()
+    first = alerts.row(0, named=True)
+    assert first["value_1"] == str(table[first["reason_1"]][first["row"] - 1])
+    again = rareclass(*words, "--explain", 1, "--top", 3, "--overwrite")
+    assert again.exit_code == 0, again.output
+    top = pl.read_parquet(tmp_path / "s.parquet").filter("called_rare")
+    both = top.join(alerts, on="row")
+    assert len(both) == 3
+    np.testing.assert_allclose(both["effect_1"], both["effect_1_right"])
+
+
+@pytest.mark.parametrize("how", ["mibc", "stream"])
+def test_the_column_of_each_feature_is_the_one_that_moves_it(
+    tmp_path: Path, rareclass: Run, how: str
+) -> None:
+    table = (
+        purchases()
+        .drop("order")
+        .with_columns(
+            items=pl.when(pl.int_range(240) % 5 == 0).then(None).otherwise("items"),
+            day=pl.Series([f"2024-{1 + k % 12:02}-{1 + k % 28:02}" for k in range(240)]),
+        )
+    )
+    table.write_csv(tmp_path / "t.csv")
+    encoder = open_model(fitted_by(how, tmp_path, rareclass)).encoder
+    columns = list(encoder.columns)
+
+    def encoded(rows: pl.DataFrame) -> np.ndarray:
+        text = pl.read_csv(rows.write_csv().encode(), infer_schema=False)
+        return np.asarray(encoder.transform(read_as_trained(text, columns, 1)))
+
+    features = np.array(encoder.feature_columns)
+    before = encoded(table)
+    assert before.shape[1] == len(features)
+    for name in [column.name for column in columns]:
+        after = encoded(table.with_columns(pl.Series(name, table[name].reverse())))
+        moved = np.abs(after - before).max(axis=0) > 0
+        assert set(features[moved]) == {name}
+        assert moved.sum() >= 0.5 * (features == name).sum()
+
+
+def test_what_has_no_explanation_is_refused(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    words = ("score", fitted / "model.skops", fitted / "new.csv", "-o", tmp_path / "s.csv")
+    assert "is no number of columns" in message(rareclass(*words, "--explain", 0))

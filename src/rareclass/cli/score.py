@@ -45,6 +45,14 @@ def score(
     threshold: Annotated[
         float | None, typer.Option(help="Rows above this score.", rich_help_panel=_CALLS)
     ] = None,
+    explain: Annotated[
+        int | None,
+        typer.Option(
+            help="For rows called rare: so many columns that raise their score most, as reason_1 "
+            "(its name), value_1 (its cell), effect_1 (by how much), ... Takes about as long as "
+            "scoring each of these rows once for each column."
+        ),
+    ] = None,
     strict: Annotated[bool, STRICT_OPTION] = False,
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
@@ -61,7 +69,7 @@ def score(
     from rareclass.verbs.model import open_model
     from rareclass.verbs.score import ScoreSettings, check_score_path
 
-    settings = ScoreSettings(id_column, parse_separator(separator), top, threshold, strict)
+    settings = ScoreSettings(id_column, parse_separator(separator), top, threshold, explain, strict)
     check_not_input(out, "--out", {"the model": model})
     check_score_path(out, data)
     check_new(out, "--out", overwrite)

@@ -158,6 +158,18 @@ class TableEncoder(BaseEstimator):
                 counts[cells.name] = int(np.count_nonzero(beyond))
         return counts
 
+    @property
+    def feature_columns(self) -> list[str]:
+        """The column of the table that each encoded feature is of."""
+        columns = [column.name for column in self.columns if column.reads_as != "string"]
+        if self.vectorizer_ is not None:
+            inputs = self.vectorizer_.input_to_outputs_.items()
+            of_output = {output: name for name, outputs in inputs for output in outputs}
+            names = self.feature_names_[len(columns) : self.imputer_.n_features_in_]
+            columns += [of_output[name] for name in names]
+        markers = self.imputer_.indicator_.features_
+        return columns + [columns[place] for place in markers]
+
     def _are_numbers(self, n_numbers: int) -> NDArray[np.bool_]:
         """Which encoded columns are numbers or parts of dates: what may lie beyond training."""
         dates = tuple(f"{column.name}_" for column in self.columns if column.kind == "date")

@@ -14,6 +14,7 @@ from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, open_table
 from rareclass.verbs.calls import CallBy, Part, calls_by
 from rareclass.verbs.drift import Drift, alert_rate, drift_of, refuse_drift
+from rareclass.verbs.explained import explainer_of
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.scored import ScoredBatch, Seen, scored
 from rareclass.verbs.targets import decision_of
@@ -57,6 +58,7 @@ class ScoreSettings:
     separator: str | None = None  # of a CSV file; None finds out
     top: int | None = None  # see `CallBy`
     threshold: float | None = None
+    explain: int | None = None  # so many columns that raise the scores of rows called rare
     strict: bool = False  # refuse rows that are unlike those of training
 
 
@@ -78,7 +80,8 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
     (higher is rarer, or a higher level), ``probability`` of the rare class where the model has one,
     what each row is called (``called_rare``, or ``level``) and ``percentile`` (the share of the
     training majority, or of all training rows where the target has levels, with a lower score, in
-    percent).
+    percent). With ``settings.explain`` also why rows are called rare (`explainer_of`); for others
+    these columns are empty.
 
     The so many highest rows of ``settings.top`` are known only at the end: rows wait in a temporary
     Parquet file beside `out`, and memory holds as many scores as are asked for.
@@ -90,12 +93,14 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
     check_score_path(out, data)
     file, seen = open_table(data, settings.separator), Seen()
     decision = decision_of(content.model, content.metadata)
-    calls = calls_by(decision, CallBy(settings.top, settings.threshold))
+    call_by = CallBy(settings.top, settings.threshold)
+    explain = None if settings.explain is None else explainer_of(content, settings.explain)
+    calls = calls_by(decision, call_by, explain)
     id_column = settings.id_column
     if id_column is not None:
         _check_id(file, id_column, out, (*_OURS, decision.column))
     with replacing(out) as temporary:
-        batches = scored(content, file, id_column, seen)
+        batches = scored(content, file, id_column, seen, with_rows=explain is not None)
         parts = (Part(_columns(content, decision, each, seen), each.rows) for each in batches)
         n_called = calls.write(parts, temporary)
         if not seen.n_rows:

@@ -36,6 +36,11 @@ class StreamEncoder:
         ]
         self._n_rows = 0
 
+    @property
+    def feature_columns(self) -> list[str]:
+        """The column of the stream that each number of a row is of."""
+        return [feature.column for feature in self._features]
+
     def count_unseen(self, frame: pl.DataFrame) -> Counter[str]:
         """Return how many cells of each category column hold a value not met in the stream."""
         known: dict[str, list[str]] = {}

@@ -1,0 +1,93 @@
+"""Why rows are called rare: the columns that raise their scores most, beside each."""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import sparse
+
+from rareclass.encoding.typed_columns import TypedColumns
+from rareclass.errors import InputError
+from rareclass.verbs.calls import Explain
+from rareclass.verbs.model_file import ModelFile
+from rareclass.verbs.targets import decision_of
+from rareclass.verbs.targets.rare_class import RareDecision
+
+# Explained at a time: what bounds the memory for landmarks and replaced columns.
+_ROWS = 1000
+
+
+def explainer_of(content: ModelFile, k: int) -> Explain:
+    """Return what makes three columns for each of k reasons: its column, cell and effect.
+
+    ``reason_1`` is the name of the column that raises a row's score most, ``value_1`` its cell as
+    text, ``effect_1`` by how much (`rareclass.explain.explain`), and so on; empty where fewer
+    columns raise it. Effects are against a typical cell for `RareClassifier`, and against the mean
+    of the training rows for models of encoded rows.
+
+    Raises `InputError` for a k below 1, and for models of levels and of svmlight rows.
+    """
+    if k < 1:
+        raise InputError(f"--explain {k} is no number of columns.", "Give 1 or more.")
+    if not isinstance(decision_of(content.model, content.metadata), RareDecision):
+        raise InputError(
+            "--explain is for models of a rare class, and this one is of levels.", "Leave it out."
+        )
+    if content.metadata["format"] == "svmlight":
+        raise InputError(
+            "--explain: rows of an svmlight file have no named columns.",
+            "rareclass.explain.explain explains them, from Python.",
+        )
+
+    def explain_rows(rows: pl.DataFrame) -> pl.DataFrame:
+        parts = [_reasons(content, part, k) for part in rows.iter_slices(_ROWS)]
+        return pl.concat(parts) if parts else _reasons(content, rows, k)
+
+    return explain_rows
+
+
+def _reasons(content: ModelFile, rows: pl.DataFrame, k: int) -> pl.DataFrame:
+    """The reasons of typed rows, as columns of a file."""
+    from rareclass.explain import explain  # every kind of model
+
+    names: list[str] = []
+    effects, strongest = np.empty((0, 0)), np.empty((0, k), dtype=np.intp)
+    if rows.height:
+        X, groups = _encoded(content, rows)
+        told = explain(content.model, X, groups=groups)
+        names, effects, strongest = told.columns, told.contributions, told.strongest(k)
+    columns = []
+    for place in range(k):
+        chosen = strongest[:, place]
+        found = [(row, names[j]) if j >= 0 else None for row, j in enumerate(chosen)]
+        cells = [None if each is None else _text(rows[each[1]][each[0]]) for each in found]
+        raised = [float(effects[row, j]) if j >= 0 else None for row, j in enumerate(chosen)]
+        number = place + 1
+        reasons = [None if each is None else each[1] for each in found]
+        columns += [
+            pl.Series(f"reason_{number}", reasons, pl.String),
+            pl.Series(f"value_{number}", cells, pl.String),
+            pl.Series(f"effect_{number}", raised, pl.Float64),
+        ]
+    return pl.DataFrame(columns)
+
+
+def _encoded(content: ModelFile, rows: pl.DataFrame) -> tuple[Any, list[str] | None]:
+    """Rows as the model takes them, and the column that each feature is of."""
+    encoder = copy(content.encoder)  # that of a stream counts the rows it has seen
+    X = encoder.transform(rows)
+    if isinstance(encoder, TypedColumns):  # the model knows its columns
+        return X, None
+    return X.toarray() if sparse.issparse(X) else X, encoder.feature_columns
+
+
+def _text(cell: Any) -> str | None:
+    """A cell as it would be read in a table.
+
+    >>> _text(73.25), _text(3.0), _text("DE"), _text(None)
+    ('73.25', '3', 'DE', None)
+    """
+    if cell is None:
+        return None
+    return f"{cell:.10g}" if isinstance(cell, float) else str(cell)
