@@ -71,11 +71,11 @@ class HistogramBoosting(FoldsAtOnce):
 
 @dataclass(frozen=True)
 class SlowHistogramBoosting(HistogramBoosting):
-    """Many small trees, each of which counts for little."""
+    """Many trees, each of which counts for little."""
 
     rounds: int = 600
     learning_rate: float = 0.03
-    leaves: int = 7
+    leaves: int = 15
     l2: float = 3.0
 
     name: ClassVar[str] = "slow histogram boosting"
