@@ -58,12 +58,16 @@ def said(done: object) -> str:
 def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(
     payments: Path, rareclass: Run, words: tuple[str, ...], rule: ThresholdRule, line: str
 ) -> None:
-    out = payments.parent / "m.skops"
+    out, numbers = payments.parent / "m.skops", payments.parent / "m.json"
+    words = (*words, "--json", numbers)
     done = rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     assert done.exit_code == 0, done.output
     content = load_model(out)
     held_out = content.held_out
     assert held_out is not None
+    told = json.loads(numbers.read_text())
+    assert told["threshold"] == content.model.offset_
+    assert told["held_out"] == content.metadata["held_out"]
     expected = rule.choose(held_out.y, held_out.scores, held_out.weight)
     assert content.model.offset_ == content.metadata["threshold"] == expected.threshold
     assert content.metadata["rule"]["alerts"] == expected.alerts

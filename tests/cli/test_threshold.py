@@ -1,5 +1,6 @@
 """`rareclass threshold`: another rule, without training again."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +17,16 @@ def test_by_the_rows_held_out_when_it_was_fitted(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:
     out = tmp_path / "other.skops"
-    done = rareclass("threshold", fitted / "model.skops", "--max-fpr", "0.05", "--out", out)
+    numbers = tmp_path / "t.json"
+    words = ("--max-fpr", "0.05", "--out", out, "--json", numbers)
+    done = rareclass("threshold", fitted / "model.skops", *words)
     assert done.exit_code == 0, done.output
     before, after = load_model(fitted / "model.skops"), load_model(out)
     assert before.held_out is not None
     chosen = ThresholdRule.max_fpr(0.05).choose(*before.held_out[:3])
     assert after.model.offset_ == after.metadata["threshold"] == chosen.threshold
     assert after.metadata["rule"]["guaranteed"] is False
+    assert json.loads(numbers.read_text())["threshold"] == chosen.threshold
     assert "(about)" in done.stdout
     assert f"Called rare: {chosen.alerts:,.0f} of" in done.stdout
     new = purchases(seed=5)

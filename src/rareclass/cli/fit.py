@@ -15,6 +15,7 @@ from rareclass.cli.door import (
     exit_codes_for_faults,
     parse_separator,
 )
+from rareclass.cli.json_file import JSON_OPTION, check_json, write_json
 from rareclass.cli.method import (
     COMPACT_OPTION,
     COVARIANCE_OPTION,
@@ -152,6 +153,7 @@ def fit(
         str | None,
         typer.Option(help="Most memory to take, such as 4GiB. By default what is free."),
     ] = None,
+    json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
     scratch: Annotated[
@@ -181,6 +183,8 @@ def fit(
     check_not_input(out, "--out", {"the training file": train})
     check_new(out, "--out", overwrite)
     check_writable(out)
+    if json_file is not None:
+        check_json(json_file, overwrite, {"the training file": train, "--out": out})
     file = open_table(train, character)
     plan = plan_memory(
         file, _memory_limit(memory), VIEW_COPIES if learner.reads_types else ENCODED_COPIES
@@ -207,7 +211,10 @@ def fit(
         baseline=baseline,
     )
     console = output()
-    fit_and_save(console, file, out, settings)
+    trained = fit_and_save(console, file, out, settings)
+    if json_file is not None:
+        write_json(json_file, trained.as_plain_data())
+        console.print(f"Saved {file_text(json_file)}")
     print_command(console, "Next:", f"rareclass score {out} NEW_ROWS.csv --out scores.csv")
 
 

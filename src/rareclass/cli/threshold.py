@@ -12,6 +12,7 @@ from rareclass.cli.door import (
     exit_codes_for_faults,
     parse_separator,
 )
+from rareclass.cli.json_file import JSON_OPTION, check_json, write_json
 from rareclass.cli.rule import (
     ALERTS_OPTION,
     CONFIDENCE_OPTION,
@@ -51,6 +52,7 @@ def threshold(
     time: Annotated[
         str | None, typer.Option(help="Column of DATA with the time of a row, for alerts a day.")
     ] = None,
+    json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
@@ -73,6 +75,8 @@ def threshold(
             check_not_input(out, "--out", {"the file to be read": data})
         check_new(out, "--out", overwrite)
         check_writable(out)
+    if json_file is not None:
+        check_json(json_file, overwrite, {"the model": model} | ({"DATA": data} if data else {}))
     console = output()
     content = load_model(model)
     print_notes(console, content.notices)
@@ -86,3 +90,6 @@ def threshold(
     if out is not None:
         save_model(out, changed)
         console.print(f"Saved {file_text(out)}")
+    if json_file is not None:
+        write_json(json_file, chosen.to_dict())
+        console.print(f"Saved {file_text(json_file)}")

@@ -54,6 +54,11 @@ class Trained:
     rule: ChosenThreshold | None = None  # the threshold, where it was to keep something
     beside_it: list[Baseline] = field(default_factory=list)  # plain methods on the same rows
 
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return what the model file says of the training, and what was tried beside it."""
+        others = [asdict(each) for each in self.beside_it]
+        return self.content.metadata | {"beside_it": others, "notes": self.notes}
+
 
 def train(data: TrainingSet, settings: FitSettings) -> Trained:
     """Train on all rows, with an estimate of what the model is worth on new ones."""
