@@ -80,7 +80,8 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run)
     assert "\x1b[" not in result.stdout
     folder = data.parent / "found"
     assert {path.name for path in folder.iterdir()} == {
-        "found.csv", "description.txt", "description.csv", "ball.png", "hunt.json",
+        "found.csv", "description.txt", "description.csv", "ball.png", "balls.skops",
+        "hunt.json",
     }  # fmt: skip
     found = pl.read_csv(folder / "found.csv")
     assert (np.array(found["row"]) % 12 == 6).all()
@@ -116,7 +117,7 @@ def test_no_line_is_wider_than_a_narrow_terminal(
     monkeypatch.setenv("COLUMNS", "60")
     result = rareclass(*words(data, "--cleared", "ok", *FEW))
     paths = [line for line in result.stdout.splitlines() if str(data.parent) in line]
-    assert len(paths) == 5
+    assert len(paths) == 6
     others = [line for line in result.stdout.splitlines() if line not in paths]
     assert max(map(len, others)) <= 60
 
@@ -142,7 +143,7 @@ def test_two_kinds_with_long_names_fit_a_narrow_terminal(
     assert result.exit_code == 0, result.output
     assert f"Ball of {kind}:" in " ".join(result.stdout.split())
     paths = [line for line in result.stdout.splitlines() if str(data.parent) in line]
-    assert len(paths) == 6
+    assert len(paths) == 7
     assert max(len(line) for line in result.stdout.splitlines() if line not in paths) <= 60
     folder = data.parent / "found"
     pictures = list(folder.glob("*.png"))

@@ -39,7 +39,7 @@ def test_the_rule_of_a_threshold_is_shown(fitted: Path, tmp_path: Path, rareclas
     assert "for false-positive rate <= 0.2, at confidence 0.9" in said
 
 
-def test_a_stream_is_shown_and_a_hunt_is_not(tmp_path: Path, rareclass: Run) -> None:
+def test_a_stream_is_shown_and_an_old_hunt_is_not(tmp_path: Path, rareclass: Run) -> None:
     table = purchases().with_columns(pl.col("amount").cast(pl.Float64))
     table.drop("order").write_csv(tmp_path / "t.csv")
     run = tmp_path / "run"
@@ -51,5 +51,5 @@ def test_a_stream_is_shown_and_a_hunt_is_not(tmp_path: Path, rareclass: Run) -> 
     assert "amount" in result.stdout
     (tmp_path / "found").mkdir()
     (tmp_path / "found" / "hunt.json").write_text("{}")
-    assert "is a folder of rareclass hunt" in message(rareclass("show", tmp_path / "found"))
+    assert "kept no ball to score with" in message(rareclass("show", tmp_path / "found"))
     assert "does not exist" in message(rareclass("show", tmp_path / "nothing.skops"))

@@ -27,7 +27,7 @@ _CALLS = "Called rare, in place of the model's threshold: one of"
 @exit_codes_for_faults
 def score(
     model: Annotated[
-        Path, typer.Argument(help="Model file of rareclass fit, or folder of rareclass stream.")
+        Path, typer.Argument(help="Model file of rareclass fit, or folder of a stream or hunt.")
     ],
     data: Annotated[
         Path, typer.Argument(help="File or folder of any size: CSV, JSON lines, Parquet, svmlight.")
@@ -63,7 +63,9 @@ def score(
     Writes row number (or --id), score (higher: rarer), probability where the model has one,
     called_rare (above threshold), percentile.
 
-    For a model of levels: score (higher: a higher level), level, and percentile of all rows.
+    For a model of levels: score (higher: a higher level), level, and percentile of all rows. For
+    the folder of a hunt the score is how deep a row lies in a ball: 1 at the centre, 0 on its
+    surface, below 0 outside.
     """
     from rareclass.atomic_file import check_not_input
     from rareclass.verbs.model import open_model

@@ -21,7 +21,7 @@ _ESTIMATED = {"held-out rows": "rows held out", "latest rows": "the latest rows,
 @exit_codes_for_faults
 def show(
     model: Annotated[
-        Path, typer.Argument(help="Model file of rareclass fit, or folder of rareclass stream.")
+        Path, typer.Argument(help="Model file of rareclass fit, or folder of a stream or hunt.")
     ],
     json_file: Annotated[
         Path | None,

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -74,8 +74,34 @@ class HuntEncoder:
             for k, feature in enumerate(features)
             if factors[k] > 0.0
         ]
-        X *= factors.astype(X.dtype)
-        return X if factors.all() else np.ascontiguousarray(X[:, factors > 0.0])
+        self.encoder_, self.factors_ = encoder, factors
+        return self._weighed(X)
+
+    def transform(self, frame: pl.DataFrame) -> NDArray[Any]:
+        """Return other typed rows as points; numbers beyond those of `fit_transform` end there."""
+        return self._weighed(self.encoder_.transform(frame))
+
+    @classmethod
+    def loaded(
+        cls, columns: Sequence[Column], encoder: TableEncoder, factors: NDArray[np.float64]
+    ) -> Self:
+        """An encoder that transforms as the one whose ``encoder_`` and ``factors_`` these were."""
+        made = cls(columns)
+        made.encoder_, made.factors_ = encoder, factors
+        return made
+
+    def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
+        """Return how many cells of each category column hold a value not seen in training."""
+        return self.encoder_.count_unseen(frame)
+
+    def count_outside(self, frame: pl.DataFrame) -> dict[str, int]:
+        """Return how many cells of each column of numbers lie beyond those of training."""
+        return self.encoder_.count_outside(frame)
+
+    def _weighed(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Standardised coordinates that vary, each times its factor; X is used up."""
+        X *= self.factors_.astype(X.dtype)
+        return X if self.factors_.all() else np.ascontiguousarray(X[:, self.factors_ > 0.0])
 
     def _describe(self, encoder: TableEncoder) -> list[Coordinate]:
         """What the encoder's coordinates are, in units of the table."""

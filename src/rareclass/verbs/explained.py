@@ -34,6 +34,11 @@ def explainer_of(content: ModelFile, k: int) -> Explain:
         raise InputError(
             "--explain is for models of a rare class, and this one is of levels.", "Leave it out."
         )
+    if content.metadata.get("method") == "hunt":
+        raise InputError(
+            "--explain: a row of a ball is near its centre in all columns, and far in none.",
+            "description.txt of the hunt says what is typical of the ball.",
+        )
     if content.metadata["format"] == "svmlight":
         raise InputError(
             "--explain: rows of an svmlight file have no named columns.",

@@ -18,6 +18,9 @@ from rareclass.verbs.scored import Seen, scored
 from rareclass.verbs.stream.checkpoint import is_checkpoint
 from rareclass.verbs.targets import decision_of
 
+# What the folder of a hunt has.
+HUNT_SUMMARY = "hunt.json"
+
 
 class Model:
     """A trained ranking that scores tables; `rareclass.load` opens one.
@@ -144,7 +147,11 @@ def load(path: str | Path) -> Model:
 
 
 def open_model(path: Path) -> ModelFile:
-    """The content of a model file, of a checkpoint, or of a stream's newest checkpoint."""
+    """The content of a model file, of a checkpoint or a stream's newest one, of a hunt's folder."""
+    if (path / HUNT_SUMMARY).is_file():
+        from rareclass.verbs.hunt.model import load_balls
+
+        return load_balls(path)
     if not is_checkpoint(path):
         return load_model(path)
     from rareclass.verbs.stream.model import load_stream_model  # the learners, all of them

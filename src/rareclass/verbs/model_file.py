@@ -162,16 +162,7 @@ def load_model(path: Path) -> ModelFile:
             f"The model file {path} {what}.",
             "Give a file of rareclass fit, or a folder of rareclass stream.",
         )
-    _check_whole(path)
-    archive = _with_todays_names(path)
-    foreign = _foreign_types(path, archive)
-    if foreign:
-        raise InputError(
-            f"{path} holds types that a rareclass model does not: {', '.join(foreign)}. "
-            "It was not opened.",
-            "Use a file from a source you trust, made by this version of rareclass and skrub.",
-        )
-    parts, notices = _construct(path, archive)
+    parts, notices = read_parts(path, "rareclass_format", FORMAT, {"encoder", "model", "metadata"})
     held_out = _as_scored_rows(path, parts.get("held_out"))
     content = ModelFile(parts["encoder"], parts["model"], parts["metadata"], notices, held_out)
     if not (
@@ -187,6 +178,36 @@ def load_model(path: Path) -> ModelFile:
             "Copy it again, or fit again.",
         )
     return content
+
+
+def read_parts(
+    path: Path, mark: str, number: int, names: set[str]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What a skops file of ours holds, without executing anything from it, and what is odd of it.
+
+    It says by `mark` which format it is of, and has parts of these names.
+
+    Raises `InputError` when the file is no such file, is damaged, or holds types that are not on
+    the list of trusted ones (they are named).
+    """
+    _check_whole(path)
+    archive = _with_todays_names(path)
+    foreign = _foreign_types(path, archive)
+    if foreign:
+        raise InputError(
+            f"{path} holds types that a rareclass model does not: {', '.join(foreign)}. "
+            "It was not opened.",
+            "Use a file from a source you trust, made by this version of rareclass and skrub.",
+        )
+    parts, notices = _construct(path, archive)
+    if mark not in parts:
+        raise InputError(f"{path} is a skops file, but not of rareclass.", "")
+    if parts[mark] != number or not names <= set(parts):
+        raise InputError(
+            f"{path} has format {parts[mark]}, this version reads {number}.",
+            "Install the version that made it, or fit again.",
+        )
+    return parts, notices
 
 
 def _as_arrays(held_out: ScoredRows | None) -> dict[str, Any] | None:
@@ -275,13 +296,8 @@ def _construct(path: Path, archive: bytes) -> tuple[dict[str, Any], tuple[str, .
             parts = skops.io.loads(archive, trusted=list(TRUSTED_TYPES))
         except Exception as error:  # the content of a file can be wrong in any way
             raise _damaged(path) from error
-    if not isinstance(parts, dict) or "rareclass_format" not in parts:
+    if not isinstance(parts, dict):
         raise InputError(f"{path} is a skops file, but not of rareclass.", "")
-    if parts["rareclass_format"] != FORMAT or not {"encoder", "model", "metadata"} <= set(parts):
-        raise InputError(
-            f"{path} has format {parts['rareclass_format']}, this version reads {FORMAT}.",
-            "Install the version that made it, or fit again.",
-        )
     old = sorted(
         {
             f"made with scikit-learn {warning.message.original_sklearn_version}, this is "

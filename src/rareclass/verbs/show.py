@@ -6,13 +6,11 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from rareclass.errors import InputError
-from rareclass.verbs.model import open_model
+from rareclass.verbs.model import HUNT_SUMMARY, open_model
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.stream.checkpoint import is_checkpoint
 from rareclass.verbs.targets import decision_of
 
-_HUNT = "hunt.json"
 # Of the metadata, as they are.
 _FACTS = (
     "method", "format", "target", "target_kind", "rare_label", "rest_label", "n_rare", "levels",
@@ -24,18 +22,13 @@ _FACTS = (
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """What a model file of ``rareclass fit``, or a folder of ``rareclass stream``, holds.
+    """What a model file of ``rareclass fit`` holds, or a folder of a stream or a hunt.
 
     Plain data: facts of the training as the file has them, the estimate, the columns, the
     thresholds with their rule, whether there are probabilities and held-out scores, the size.
 
     Raises `InputError` where it is neither.
     """
-    if (path / _HUNT).is_file():
-        raise InputError(
-            f"{path} is a folder of rareclass hunt, which has no model to show.",
-            f"{path / 'description.txt'} says what was found.",
-        )
     content = open_model(path)
     known = {name: content.metadata[name] for name in _FACTS if name in content.metadata}
     decision = decision_of(content.model, content.metadata)
@@ -43,7 +36,7 @@ def describe(path: Path) -> dict[str, Any]:
     return {
         "file": str(path),
         "bytes": _size(path),
-        "kind": "stream" if is_checkpoint(path) else "model",
+        "kind": _kind(path),
         "model": type(content.model).__name__,
         **known,
         "columns": _columns(content),
@@ -94,6 +87,12 @@ def _columns(content: ModelFile) -> list[dict[str, Any]]:
         {"name": column.name, "kind": column.kind, "treatment": column.treatment}
         for column in known
     ]
+
+
+def _kind(path: Path) -> str:
+    if (path / HUNT_SUMMARY).is_file():
+        return "hunt"
+    return "stream" if is_checkpoint(path) else "model"
 
 
 def _size(path: Path) -> int:

@@ -22,6 +22,7 @@ from rareclass.errors import InputError
 from rareclass.tables.table_file import TableFile, batch_rows_for
 from rareclass.verbs.hunt.ball_choice import HuntSettings
 from rareclass.verbs.hunt.hunting import Hunt
+from rareclass.verbs.hunt.model import BALLS, write_balls
 from rareclass.verbs.hunt.table import HuntTable
 from rareclass.verbs.hunt.typical import (
     TypicalValue,
@@ -92,7 +93,8 @@ def write_hunt(
         description, values = describe_in_units(hunt), typical_values(table, hunt)
         (folder / DESCRIPTION).write_text(text_of(description, values), encoding="utf-8")
         _description_frame(description, values, hunt).write_csv(folder / DESCRIPTION_TABLE)
-        names += [DESCRIPTION, DESCRIPTION_TABLE, *_draw(folder, hunt)]
+        names += [DESCRIPTION, DESCRIPTION_TABLE, *_draw(folder, hunt), BALLS]
+        write_balls(folder / BALLS, table, hunt, options.get("target", ""))
         summary = _summary(table, hunt, settings, options, names)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         names.append(SUMMARY)
@@ -250,7 +252,7 @@ def _summary(
 
 
 def _is_ours(name: str) -> bool:
-    own = {"found.csv", "found.parquet", DESCRIPTION, DESCRIPTION_TABLE, SUMMARY, "ball.png"}
+    own = {"found.csv", "found.parquet", DESCRIPTION, DESCRIPTION_TABLE, SUMMARY, BALLS, "ball.png"}
     return name in own or (name.startswith("ball-") and name.endswith(".png"))
 
 

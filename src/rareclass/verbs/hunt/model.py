@@ -1,0 +1,138 @@
+"""The balls of a hunt as a model: new rows are scored by how deep they lie."""
+
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.atomic_file import replacing
+from rareclass.encoding.hunt import HuntEncoder
+from rareclass.errors import InputError
+from rareclass.hyperball.spaces import InputSpace, KernelSpace
+from rareclass.kernels.kernels import make_kernel
+from rareclass.verbs.hunt.hunting import Hunt
+from rareclass.verbs.hunt.table import HuntTable
+from rareclass.verbs.model_file import ModelFile
+
+BALLS = "balls.skops"
+_FORMAT = 1
+# Of a ball that is its centre: every other row is far outside.
+_LEAST_SQUARED_RADIUS = 1e-200
+
+
+class PlainBall(NamedTuple):
+    """A ball by the numbers that a distance takes."""
+
+    name: str
+    squared_radius: float
+    # (n_coordinates,), or with a kernel the weights of the landmarks
+    center: NDArray[np.float64]
+    landmarks: NDArray[np.float64] | None = None  # (n_landmarks, n_coordinates)
+    kernel: str | None = None
+    width: float = 1.0
+    squared_norm: float = 0.0  # of the centre in the space of the kernel
+
+    def squared_distances(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Of every row to the centre: ``|x - c|^2``, or ``k(x, x) - 2 b . k(Z, x) + |c|^2``."""
+        X = np.asarray(X, dtype=np.float64)
+        if self.kernel is None or self.landmarks is None:
+            apart = X - self.center
+            return np.einsum("ij,ij->i", apart, apart)
+        kernel = make_kernel(self.kernel, self.width)
+        inner = kernel.block(X, self.landmarks) @ self.center
+        return np.maximum(kernel.diag(X) - 2.0 * inner + self.squared_norm, 0.0)
+
+
+class HuntBalls:
+    """The balls of a hunt: as a model that scores rows.
+
+    ``offset_`` is the greatest number below 0: rows on the sphere belong to a ball.
+    """
+
+    offset_ = float(np.nextafter(0.0, -1.0))
+
+    def __init__(self, balls: list[PlainBall]) -> None:
+        self.balls = balls
+
+    def score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Relative depth ``1 - distance^2 / R^2`` in the ball in which a row lies deepest.
+
+        1 at the centre, 0 on the sphere, below 0 outside, as ``depth`` in the files of a hunt.
+        """
+        squared = np.column_stack([ball.squared_distances(X) for ball in self.balls])
+        radius = np.array([ball.squared_radius for ball in self.balls])
+        deepest = (radius - squared).argmax(axis=1)
+        distance = squared[np.arange(len(squared)), deepest]
+        return 1.0 - distance / np.maximum(radius[deepest], _LEAST_SQUARED_RADIUS)
+
+
+def plain_balls(hunt: Hunt) -> list[PlainBall]:
+    """The fitted balls without the rows that they were fitted to."""
+    plain = []
+    for fitted, found in zip(hunt.model.balls_, hunt.balls, strict=True):
+        space, center = fitted.space, np.asarray(fitted.center, dtype=np.float64)
+        if isinstance(space, KernelSpace):
+            ball = PlainBall(
+                found.name,
+                fitted.squared_radius,
+                space.coefficients(center),
+                np.asarray(space.landmarks, dtype=np.float64),
+                str(hunt.model.kernel),
+                float(hunt.model.width_ or 1.0),
+                float(center @ center),
+            )
+        else:
+            assert isinstance(space, InputSpace)
+            ball = PlainBall(found.name, fitted.squared_radius, space.input_center(center))
+        plain.append(ball)
+    return plain
+
+
+def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
+    """Write what scores new rows: encoder, balls, and quantiles of the unlabelled rows' scores."""
+    import skops.io
+
+    radius = np.array([ball.squared_radius for ball in hunt.model.balls_])
+    deepest = (radius - hunt.distances**2).argmax(axis=1)
+    distance = hunt.distances[np.arange(len(deepest)), deepest] ** 2
+    scores = 1.0 - distance / np.maximum(radius[deepest], _LEAST_SQUARED_RADIUS)
+    parts = {
+        "rareclass_hunt": _FORMAT,
+        "encoder": hunt.encoder.encoder_,
+        "factors": hunt.encoder.factors_,
+        "columns": list(hunt.encoder.columns),
+        "balls": [ball._asdict() for ball in plain_balls(hunt)],
+        "metadata": {
+            "format": "table",
+            "target": target,
+            "target_kind": "rare class",
+            "method": "hunt",
+            "rare_label": " or ".join(table.labels.rare),
+            "rest_label": "others",
+            "columns": [{"name": column.name} for column in table.columns],
+            "majority_quantiles": np.quantile(scores, np.linspace(0.0, 1.0, 1001)).tolist(),
+        },
+    }
+    with replacing(path) as temporary:
+        skops.io.dump(parts, temporary, compression=zipfile.ZIP_DEFLATED)
+
+
+def load_balls(folder: Path) -> ModelFile:
+    """Open the balls of a hunt's folder as a model; nothing in the file is executed.
+
+    Raises `InputError` where the folder has none, as that of an earlier version, or it is damaged.
+    """
+    from rareclass.verbs.model_file import read_parts
+
+    path = folder / BALLS
+    if not path.is_file():
+        raise InputError(
+            f"{folder} is of a hunt by an earlier version, which kept no ball to score with.",
+            "Hunt again.",
+        )
+    parts, notices = read_parts(path, "rareclass_hunt", _FORMAT, {"encoder", "factors", "balls"})
+    encoder = HuntEncoder.loaded(parts["columns"], parts["encoder"], parts["factors"])
+    balls = HuntBalls([PlainBall(**ball) for ball in parts["balls"]])
+    return ModelFile(encoder, balls, parts["metadata"], notices)
