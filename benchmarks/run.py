@@ -6,7 +6,7 @@
 - ``disk``: millions of rows from Parquet in bounded memory.
 - ``tabular``: RareClassifier beside other libraries on real tables; a process for each method on
   a set, whose splits it makes one after the other.
-- ``decisions``: probabilities, thresholds under a constraint and paired tests.
+- ``decisions``: probabilities, thresholds under a constraint, paired tests, and tests on folds.
 
 Every fit has a process of its own; the methods of a group take turns (A B C A B C ...), so that a
 machine whose speed drifts does not favour one. Each finished run is written to the file at once: an

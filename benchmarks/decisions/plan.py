@@ -1,7 +1,8 @@
-"""From scores to decisions: probabilities, thresholds under a constraint, paired tests.
+"""From scores to decisions: probabilities, thresholds under a constraint, tests of rankings.
 
 Each part is a process: ``calibration`` on real sets, ``choice_of_map`` on simulated scores,
-``constraints`` and ``paired`` by simulation. `benchmarks/decisions` has a module for each.
+``constraints``, ``paired`` and ``folds`` by simulation. `benchmarks/decisions` has a module for
+each.
 """
 
 import argparse
@@ -18,6 +19,7 @@ PARTS = {
     "choice_of_map": (40, 90.0),
     "constraints": (200, 300.0),
     "paired": (200, 300.0),
+    "folds": (200, 300.0),
 }
 
 

@@ -1,14 +1,21 @@
 """`rareclass compare`: score files matched by row, and methods on the same folds."""
 
 import json
+import warnings
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from cli.conftest import Run, message
-from rareclass.comparison import compare_scores
+from rareclass.comparison import compare_methods, compare_scores
+from rareclass.tables.columns import Column
+from rareclass.tables.table_file import open_table
+from rareclass.verbs.compare import leaderboard, peers
+from rareclass.verbs.compare.preparation import NativeCategories, Words
 
 FLAGS = ("--target", "fraud", "--scores")
 
@@ -125,3 +132,121 @@ def test_bad_files_are_named_and_nothing_is_written(
     )
     assert answer in message(done)
     assert not out.exists()
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let methods run here: a process of its own takes seconds to begin."""
+
+    def here(*given: Any, **asked: Any) -> Any:
+        return compare_methods(*given, **{**asked, "isolate": False})
+
+    monkeypatch.setattr(leaderboard, "compare_methods", here)
+
+
+def test_methods_on_the_same_folds(
+    train_csv: Path,
+    tmp_path: Path,
+    rareclass: Run,
+    in_this_process: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(peers, "find_spec", lambda name: None)
+    out, numbers = tmp_path / "board.csv", tmp_path / "all.json"
+    words = ("compare", train_csv, "--target", "fraud", "--folds", 2, "--methods")
+    done = rareclass(*words, "mibc, logistic,catboost", "--k", 30, "--out", out, "--json", numbers)
+    assert done.exit_code == 0, done.output
+    assert "Rare class: fraud = yes, 24 rows" in done.stdout
+    assert "240 rows, 24 of them rare, by the models of 2 folds" in done.stdout
+    assert "catboost: not installed: pip install catboost." in done.stdout
+    board = pl.read_csv(out)
+    assert set(board["method"][:2]) == {"mibc", "logistic"}
+    assert board["status"].to_list() == ["ok", "ok", "not tried"]
+    assert board["average_precision"][0] >= board["average_precision"][1]
+    content = json.loads(numbers.read_text())
+    assert content["n_rare"] == 24
+    assert [row["method"] for row in content["leaderboard"]] == board["method"].to_list()
+    assert "precision at 30" in [each["words"] for each in content["comparison"]["measures"]]
+    for width in (80, 50):
+        monkeypatch.setenv("COLUMNS", str(width))
+        done = rareclass(*words, "logistic", "--groups", "items", "--drop", "order")
+        assert done.exit_code == 0, done.output
+        assert "in 8 groups that move together" in " ".join(done.stdout.split())
+        assert max(map(len, done.stdout.splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ((), "--target is missing"),
+        (("--target", "fraud", "--methods", "forrest"), "Did you mean 'forest'?"),
+        (("--target", "fraud", "--id", "order"), "--id is for comparing files of scores"),
+        (("--target", "fraud", "--scores", "--folds", 3), "--folds is for comparing methods"),
+        (("--target", "fraud", "--folds", 30), "make 24 folds with rows of both classes at most"),
+        (("--target", "fraud", "--groups", "member"), "make 2 folds with rows of both classes"),
+        (("--target", "fraud", "--groups", "member", "--time", "items"), "both given"),
+        (("--target", "fraud", "--out", "board.txt"), "neither .csv nor .json"),
+        (("--target", "fraud", "--methods", "catboost"), "No method can be tried"),
+        (("--target", "fraud", "--k", 500, "--methods", "logistic"), "k = 500.0 is not between"),
+    ],
+)
+def test_bad_comparisons_of_methods_are_named(
+    train_csv: Path,
+    rareclass: Run,
+    in_this_process: None,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[object, ...],
+    answer: str,
+) -> None:
+    monkeypatch.setattr(peers, "find_spec", lambda name: None)
+    assert answer in message(rareclass("compare", train_csv, *words))
+
+
+SLOW = (
+    "auto", "balanced-forest", "catboost", "easy-ensemble", "extra-trees", "lightgbm", "rankrc",
+    "xgboost",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n in SLOW)) for n in peers.PEERS]
+)
+def test_every_method_learns_a_table(train_csv: Path, name: str) -> None:
+    asked = leaderboard.CompareSettings("fraud", (name,), folds=2, seconds=30.0)
+    data = leaderboard.read_compared(open_table(train_csv), asked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of other libraries, about their own defaults
+        board = leaderboard.compare_on(data, asked, progress=False, isolate=False)
+    assert board.runs[0].is_judged
+    assert board.found.comparison is not None
+    assert board.found.comparison.by("AUC").best.value > 0.8
+
+
+def test_preparations_learn_from_training_rows_alone() -> None:
+    columns = [
+        Column("n", "number", "", "number"),
+        Column("w", "category", "", "string"),
+        Column("t", "date", "", "date"),
+    ]
+    moment = datetime(2026, 1, 5, 7)
+    train = pl.DataFrame(
+        {"n": [1.0, None, 2.0, 3.0], "w": ["a", "b", "a", None], "t": [moment] * 4}
+    )
+    new = pl.DataFrame({"n": [4.0], "w": ["c"], "t": [None]}, schema=train.schema)
+    native = NativeCategories(columns)
+    learned = native.fit_transform(train)
+    assert learned["c1"].cat.categories.to_list() == ["a", "b"]
+    assert learned["c1"].cat.codes.to_list() == [0, 1, 0, -1]
+    assert np.isnan(learned["c0"][1])
+    assert (learned["c3"] == 7).all()
+    assert (learned["c4"] == 1).all()  # a Monday
+    assert native.transform(new)["c1"].cat.codes.to_list() == [-1]
+    assert native.transform(new)[["c2", "c3"]].isna().all(axis=None)
+    words = Words(columns).fit_transform(train)
+    assert words["c1"].to_list() == ["a", "b", "a", "(missing)"]
+    letters = pl.DataFrame({"w": list("aabbcde")})
+    few = NativeCategories(columns[1:2], most_values=3).fit_transform(letters)["c0"]
+    assert few.astype(object).to_list() == ["a", "a", "b", "b", *["(rarer values)"] * 3]
+    again = NativeCategories(columns[1:2], most_values=3)
+    again.fit_transform(letters)
+    assert again.transform(new)["c0"].astype(object).to_list() == ["(rarer values)"]

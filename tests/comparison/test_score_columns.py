@@ -116,7 +116,7 @@ def test_the_auc_of_folds_is_their_mean():
         ({"folds": np.arange(40) % 10 == 0}, "fold True has no majority row"),
         ({"folds": [1, 2]}, "one fold a row"),
         ({"y": np.zeros(40)}, "both classes are needed"),
-        ({"k": 41}, "k = 41"),
+        ({"k": 41}, "k = 41 is not between 0 and the 40 rows"),
     ],
 )
 def test_what_cannot_be_compared_is_said(change, message):

@@ -1,11 +1,12 @@
 """``rareclass compare``: which ranking is better, and is it told apart from the others?"""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rareclass.cli.compare_screen import print_comparison
+from rareclass.cli.compare_screen import print_comparison, print_leaderboard
 from rareclass.cli.door import (
     OVERWRITE_OPTION,
     SEPARATOR_OPTION,
@@ -13,19 +14,28 @@ from rareclass.cli.door import (
     exit_codes_for_faults,
     parse_separator,
 )
-from rareclass.cli.screen import file_text, output
-from rareclass.errors import InputError
+from rareclass.cli.method import parse_seconds
+from rareclass.cli.screen import file_text, output, print_notes
+from rareclass.errors import InputError, counted
 
 if TYPE_CHECKING:
+    from rareclass.verbs.compare.leaderboard import CompareSettings
     from rareclass.verbs.compare.score_files import ScoreFiles
 
 
 @exit_codes_for_faults
 def compare(
     data: Annotated[
-        list[Path], typer.Argument(help="Two or more files of scores of the same rows.")
+        list[Path],
+        typer.Argument(
+            help="A training file to compare methods on, or with --scores two or more files of "
+            "scores of the same rows.",
+            metavar="TRAIN | FILE...",
+        ),
     ],
-    target: Annotated[str, typer.Option("--target", "-t", help="Column that holds the classes.")],
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="Column that holds the classes.")
+    ] = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="The files hold scores, of any origin.")
     ] = False,
@@ -41,48 +51,165 @@ def compare(
         ),
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column that rows are matched by.")
+        str | None, typer.Option("--id", help="Column that rows of scores are matched by.")
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Methods to compare, with commas between.",
+            show_default="auto,rankrc,mibc,lightgbm,xgboost,catboost,hgb,forest,balanced-forest,"
+            "extra-trees,easy-ensemble,logistic,svm",
+        ),
     ] = None,
     positive: Annotated[
         str | None,
         typer.Option(help="Value of the rare class. By default the rarer of two."),
     ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column to leave out. May be given many times.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to learn from even if it looks like an identifier. Many times."),
+    ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to take as categories whatever it holds. Many times."),
+    ] = None,
     groups: Annotated[
         str | None,
-        typer.Option(help="Column whose rows of one value, such as a customer's, move together."),
+        typer.Option(
+            help="Column whose rows of one value, such as a customer's, are held out together and "
+            "counted as one."
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Column with the time of a row: later rows are foretold from earlier."),
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(min=2, help="Folds of the cross-validation.", show_default="5")
+    ] = None,
+    time_budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Time for each method, all folds together: seconds, or one such as 5m.",
+            show_default="120",
+        ),
     ] = None,
     k: Annotated[
         list[int] | None,
-        typer.Option(
-            "--k", min=1, help="Also precision at so many rows, beside as many as are rare."
-        ),
+        typer.Option("--k", min=1, help="Also precision at so many rows. Many times."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of folds, methods and bootstrap.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Leaderboard to write, .csv or .json: a row a method."),
+    ] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the numbers to this file.")
+        Path | None, typer.Option("--json", help="Also write all numbers to this file.")
     ] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
-    """Compare rankings of the same rows: values, intervals, and paired tests beside the best."""
-    character = parse_separator(separator)
-    if not scores:
-        raise InputError("--scores is missing.", "rareclass compare --scores a.csv b.csv")
-    _check_json(json_file, data, overwrite)
-    from rareclass.verbs.compare.score_files import ScoreFiles
+    """Compare methods on the same folds of TRAIN, or score files of the same rows (--scores).
 
-    files = ScoreFiles(
-        tuple(data),
-        target,
-        truth,
-        tuple(score or ()),
-        id_column,
-        groups,
-        positive,
-        tuple(map(float, k or ())),
-        character,
+    Values with intervals, and paired tests of the best against each other one.
+    """
+    character = parse_separator(separator)
+    if target is None:
+        raise InputError("--target is missing: which column holds the classes?")
+    of_methods = {
+        "--methods": methods, "--drop": drop, "--keep": keep, "--category": category,
+        "--time": time, "--folds": folds, "--time-budget": time_budget, "--out": out,
+    }  # fmt: skip
+    of_scores = {"--truth": truth, "--score": score, "--id": id_column}
+    _check_options(data, scores, of_scores if not scores else of_methods)
+    _check_written(out, json_file, data, overwrite)
+    ks = tuple(map(float, k or ()))
+    if scores:
+        from rareclass.verbs.compare.score_files import ScoreFiles
+
+        columns = tuple(score or ())
+        files = ScoreFiles(
+            tuple(data), target, truth, columns, id_column, groups, positive, ks, character
+        )
+        _compare_files(files, seed, json_file)
+        return
+    from rareclass.verbs.compare.leaderboard import DEFAULT_SECONDS, CompareSettings
+    from rareclass.verbs.compare.peers import check_methods
+
+    named = tuple(name.strip() for name in (methods or "").split(",") if name.strip())
+    seconds = (
+        DEFAULT_SECONDS if time_budget is None else parse_seconds("--time-budget", time_budget)
     )
-    _compare_files(files, seed, json_file)
+    settings = CompareSettings(
+        target,
+        check_methods(named),
+        positive,
+        tuple(drop or ()),
+        tuple(keep or ()),
+        tuple(category or ()),
+        groups,
+        time,
+        folds or 5,
+        seconds,
+        seed,
+        ks,
+    )
+    _compare_methods(data[0], character, settings, out, json_file)
+
+
+def _compare_methods(
+    path: Path,
+    separator: str | None,
+    settings: "CompareSettings",
+    out: Path | None,
+    json_file: Path | None,
+) -> None:
+    from rareclass.progress import track
+    from rareclass.tables.table_file import open_table
+    from rareclass.verbs.compare.leaderboard import compare_on, read_compared
+
+    console = output()
+    file = open_table(path, separator)
+    with track(f"Reading {path.name}"):
+        data = read_compared(file, settings)
+    console.print(
+        f"{path.name}: {counted(data.n_rows, 'row')}, "
+        f"{counted(data.rows.shape[1], 'column')} to learn from",
+        style="bold",
+    )
+    for line in data.target.description():
+        console.print(line)
+    if data.n_copies:
+        print_notes(console, [f"{counted(data.n_copies, 'row')} are copies of others: weights."])
+    if sys.stdout.isatty():
+        console.print("Ctrl-C ends it with the methods that are done.")
+    board = compare_on(data, settings)
+    console.print()
+    console.print(f"{board.found.comparison.basis() if board.found.comparison else ''}")
+    print_leaderboard(console, board)
+    if out is not None:
+        (write_table if out.suffix == ".csv" else write_json)(out, board.rows())
+        console.print(f"Saved {file_text(out)}")
+    if json_file is not None:
+        write_json(json_file, board.to_dict())
+        console.print(f"Saved {file_text(json_file)}")
+
+
+def _check_options(data: list[Path], scores: bool, misplaced: dict[str, Any]) -> None:
+    """Refuse options of the other kind of comparison."""
+    for option, given in misplaced.items():
+        if given:
+            kind = "methods on a training file" if scores else "files of scores"
+            remedy = f"Leave out {option}{' or --scores' if scores else ', or give --scores'}."
+            raise InputError(f"{option} is for comparing {kind}.", remedy)
+    if not scores and len(data) > 1:
+        raise InputError(
+            f"{counted(len(data), 'file')} are given.",
+            "Give one training file, or --scores where they hold scores.",
+        )
 
 
 def _compare_files(files: "ScoreFiles", seed: int, json_file: Path | None) -> None:
@@ -97,17 +224,22 @@ def _compare_files(files: "ScoreFiles", seed: int, json_file: Path | None) -> No
         console.print(f"Saved {file_text(json_file)}")
 
 
-def _check_json(path: Path | None, data: list[Path], overwrite: bool) -> None:
-    """Refuse a file of numbers that cannot be written, before anything is read."""
+def _check_written(
+    out: Path | None, json_file: Path | None, data: list[Path], overwrite: bool
+) -> None:
+    """Refuse files that cannot be written, before anything is read."""
     from rareclass.atomic_file import check_not_input, check_writable
 
-    if path is not None:
-        check_not_input(path, "--json", {f"the file {each.name}": each for each in data})
-        check_new(path, "--json", overwrite)
-        check_writable(path, "--json")
+    if out is not None and out.suffix not in (".csv", ".json"):
+        raise InputError(f"--out {out} is neither .csv nor .json.", "Give it one of these endings.")
+    for option, path in (("--out", out), ("--json", json_file)):
+        if path is not None:
+            check_not_input(path, option, {f"the file {each.name}": each for each in data})
+            check_new(path, option, overwrite)
+            check_writable(path, option)
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: Any) -> None:
     """Write plain data, at once or not at all."""
     import json
 
@@ -115,3 +247,13 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write dictionaries of the same keys as CSV, at once or not at all."""
+    import polars as pl
+
+    from rareclass.atomic_file import replacing
+
+    with replacing(path) as temporary:
+        pl.DataFrame(rows, infer_schema_length=None).write_csv(temporary)

@@ -8,6 +8,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from rareclass.comparison import BesideTheBest, Comparison, Standing, Standings
+    from rareclass.verbs.compare.leaderboard import Leaderboard
 
 _WIDE = 76
 
@@ -74,3 +75,52 @@ def p_text(p_value: float) -> str:
     ('0.041', '<0.001')
     """
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
+def print_leaderboard(console: Console, board: "Leaderboard") -> None:
+    """Print methods in order of merit, what the tests say, and why some have no place."""
+    wide = console.width >= _WIDE
+    comparison = board.found.comparison
+    assert comparison is not None
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Method", overflow="fold", min_width=8)
+    table.add_column("AP", justify="right", no_wrap=True)
+    if wide:
+        table.add_column("Interval", no_wrap=True)
+    table.add_column("", overflow="fold")
+    if wide:
+        table.add_column("AUC", justify="right", no_wrap=True)
+    table.add_column("Seconds", justify="right", no_wrap=True)
+    if wide:
+        table.add_column("MiB", justify="right", no_wrap=True)
+    for run in board.runs:
+        if not run.is_judged:
+            continue
+        standing = board.ordered_by.of(run.name)
+        cells = [run.name, f"{standing.value:.3f}"]
+        cells += [f"{standing.low:.3f} to {standing.high:.3f}"] if wide else []
+        cells += [verdict(standing)]
+        cells += [f"{comparison.by('roc_auc').of(run.name).value:.3f}"] if wide else []
+        cells += [f"{run.seconds:.1f}"]
+        cells += ["" if run.memory is None else f"{run.memory / 2**20:,.0f}"] if wide else []
+        table.add_row(*map(Text, cells))
+    console.print(Text("By average precision", style="bold"))
+    console.print(table)
+    for run in board.runs:
+        if not run.is_judged:
+            console.print(Text(run.why_not(), style="dim"))
+    console.print()
+    for standings in comparison.measures:
+        console.print(Text(_sentence(standings)))
+    if len(comparison.measures[0].standings) > 1:
+        console.print(
+            f"Paired tests at {1 - comparison.level:.0%}, after Holm's correction over all pairs, "
+            "that allow for what other training rows would have changed. Intervals are of the "
+            "models of these folds.",
+            style="dim",
+        )
+
+
+def _sentence(standings: "Standings") -> str:
+    said = standings.says()
+    return said[0].upper() + said[1:]

@@ -1,5 +1,7 @@
 """Scores of the models of several folds on one scale: the false-positive rate within the fold."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -50,3 +52,20 @@ def on_scale_of_folds(
         right = below[np.searchsorted(sorted_scores, scores[own], "right")]
         scaled[own] = 0.5 * (left + right) / below[-1] - 1.0
     return scaled
+
+
+def stretch_for_training(n_tested: float, n_train: float) -> float:
+    """How much farther the interval of a difference of methods reaches than that of their models.
+
+    A paired test of out-of-fold scores has the variance V of which rows were tested. Other training
+    rows would have given other models, and the folds' models share most of theirs, so that the luck
+    of one is the luck of all. Nadeau and Bengio (2003, "Inference for the generalization error",
+    Machine Learning 52) put the variance of the mean of K folds, each of variance K V, at
+    ``K V (1 / K + n_test / n_train)``; with ``n_tested = K n_test`` that is
+    ``V (1 + n_tested / n_train)``. Its square root is 1.5 for 5 folds, whatever their number of
+    rows.
+
+    >>> stretch_for_training(100, 80)
+    1.5
+    """
+    return math.sqrt(1.0 + n_tested / n_train)

@@ -6,8 +6,9 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from rareclass import metrics
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import InputError, counted, name_hint
 from rareclass.metrics import Interval
+from rareclass.parameters import is_number
 
 DEFAULT = ("roc_auc", "average_precision", "precision_at_k")
 _WORDS = {
@@ -40,28 +41,40 @@ class Measure(NamedTuple):
 
 
 def chosen_measures(
-    names: Sequence[str], k: float | Sequence[float] | None, n_rare: float, max_fpr: float
+    names: Sequence[str],
+    k: float | Sequence[float | None] | None,
+    max_fpr: float,
+    n_rare: float,
+    n_rows: float,
 ) -> list[Measure]:
-    """Measures by name; one at the top of the list is taken at each k, by default at `n_rare`.
+    """Measures by name; one at the top of the list is taken at each k, `n_rare` for None.
 
-    Raises `InputError` where there is none of a name, or no name at all.
+    Raises `InputError` where there is none of a name, no name at all, or a k beyond the rows.
     """
     asked = [names] if isinstance(names, str) else list(names)
     if not asked:
         raise InputError("measures= names no measure.", f"There are: {', '.join(_WORDS)}.")
-    ks = [max(1.0, round(n_rare))] if k is None else [k] if isinstance(k, Real) else list(k)  # type: ignore[arg-type]
+    given: list[Any] = [k] if k is None or isinstance(k, Real) else list(k)
+    ks = [max(1.0, round(n_rare)) if each is None else each for each in given]
+    for each in ks:
+        if not is_number(each, high=n_rows * (1.0 + 1e-9), ends="(]"):
+            raise InputError(
+                f"k = {each!r} is not between 0 and the {counted(n_rows, 'row')} that are judged.",
+                "Give a smaller k.",
+            )
     found: dict[str, Measure] = {}
     for name in asked:
         if name not in _WORDS:
             raise InputError(
                 f"measures= names {name!r}, which is none.", name_hint(name, _WORDS, "There are")
             )
-        options: list[dict[str, float]] = [{}]
-        if name.endswith("_at_k"):
-            options = [{"k": float(each)} for each in ks]
-        elif name == "partial_auc":
-            options = [{"max_fpr": max_fpr}]
-        for each in options:
-            measure = Measure(name, each)
+        for options in _options(name, ks, max_fpr):
+            measure = Measure(name, options)
             found.setdefault(measure.words, measure)
     return list(found.values())
+
+
+def _options(name: str, ks: Sequence[float], max_fpr: float) -> list[dict[str, float]]:
+    if name.endswith("_at_k"):
+        return [{"k": float(each)} for each in ks]
+    return [{"max_fpr": max_fpr}] if name == "partial_auc" else [{}]

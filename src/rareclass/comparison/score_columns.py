@@ -1,21 +1,24 @@
 """Score columns of the same rows: each with intervals, and the best beside the others."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.comparison.comparison import BesideTheBest, Comparison, Standing, Standings
-from rareclass.comparison.fold_scale import on_scale_of_folds
+from rareclass.comparison.fold_scale import on_scale_of_folds, stretch_for_training
 from rareclass.comparison.measures import DEFAULT, Measure, chosen_measures
 from rareclass.comparison.told_apart import adjusted_for_the_choice
 from rareclass.errors import InputError
-from rareclass.metrics import Interval, PairedDifference, paired_difference
+from rareclass.metrics import Interval
 from rareclass.metrics.interval import normal_quantile
-from rareclass.metrics.paired_evidence import EVIDENCE, Draws
+from rareclass.metrics.p_value import p_value_of_intervals
+from rareclass.metrics.paired_evidence import EVIDENCE, Draws, Evidence
 from rareclass.metrics.scored_classes import amount_column, label_column, same_length, score_column
 from rareclass.metrics.scored_pair import split_pair
+from rareclass.parameters import check_number, check_whole
 
 
 class _Judged(NamedTuple):
@@ -24,8 +27,23 @@ class _Judged(NamedTuple):
     y: NDArray[np.bool_]
     weight: NDArray[np.float64] | None
     groups: NDArray[Any] | None
-    test: dict[str, Any]  # what `paired_difference` is told
+    draws: Draws
     level: float
+    stretch: float  # of differences
+
+    def evidence(
+        self, measure: Measure, a: NDArray[np.float64], b: NDArray[np.float64]
+    ) -> Evidence:
+        """What two columns say of a measure."""
+        pair = split_pair(self.y, a, b, self.weight, self.groups)
+        return EVIDENCE[measure.name](pair, self.draws, **measure.options)
+
+    def difference(self, evidence: Evidence, level: float) -> Interval:
+        """Of the first column less the second, with its interval."""
+        value, low, high = evidence.interval(level)
+        return Interval(
+            value, value - self.stretch * (value - low), value + self.stretch * (high - value)
+        )
 
 
 def compare_scores(
@@ -33,11 +51,12 @@ def compare_scores(
     scores: Mapping[str, ArrayLike],
     measures: Sequence[str] = DEFAULT,
     *,
-    k: float | Sequence[float] | None = None,
+    k: float | Sequence[float | None] | None = None,
     max_fpr: float = 0.1,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     folds: ArrayLike | None = None,
+    n_train: float | None = None,
     n_replicates: int = 2000,
     level: float = 0.95,
     random_state: int = 0,
@@ -61,8 +80,8 @@ def compare_scores(
     measures : sequence of str
         Of "roc_auc", "average_precision", "precision_at_k", "recall_at_k", "lift_at_k" and
         "partial_auc".
-    k : float or sequence of float, optional
-        Rows at the top of the list, for measures at k; the number of rare rows by default.
+    k : float or sequence of float or None, optional
+        Rows at the top of the list, for measures at k; None is as many as are rare.
     max_fpr : float, default 0.1
         Of the partial AUC.
     sample_weight : array-like of shape (n,), optional
@@ -73,8 +92,12 @@ def compare_scores(
     folds : array-like of shape (n,), optional
         For out-of-fold scores, the fold of each row: its scores are of a model of its own, on a
         scale of its own. They are put on the scale of the false-positive rates within the fold
-        first. The answer is about these models, not about how a method would do on other training
-        rows: docs/decisions/0032.
+        first.
+    n_train : float, optional
+        With `folds`, how many rows the model of each learned from (the mean of them). Tests are
+        then of the methods: they allow for what other training rows would have changed. Without,
+        they are of these very models, and tell equal methods apart too often:
+        docs/decisions/0032 has how often. Intervals of the values are of the models in any case.
     n_replicates, level, random_state, n_jobs, progress
         As in `paired_difference`.
 
@@ -112,21 +135,21 @@ def compare_scores(
             name: on_scale_of_folds(label, column, folds, weight)
             for name, column in columns.items()
         }
-    test = {
-        "n_replicates": n_replicates,
-        "random_state": random_state,
-        "n_jobs": n_jobs,
-        "progress": progress,
-    }
+    check_whole("n_replicates", n_replicates, "a whole number of at least 2", 2)
+    check_whole("random_state", random_state, "a whole number of at least 0", 0)
     given = None if groups is None else np.asarray(groups)
-    judged = _Judged(label, weight, given, test, level)
+    stretch = _stretch(len(label), folds, n_train)
+    seeds = np.random.SeedSequence(random_state).generate_state(n_replicates, np.uint64)
+    draws = Draws(seeds.astype(np.uint64), n_jobs, progress)
+    judged = _Judged(label, weight, given, draws, level, stretch)
     # Also refuses groups that are missing or too few, and a class without rows.
     first = next(iter(columns.values()))
     pair = split_pair(label, first, first, weight, given)
-    asked = chosen_measures(measures, k, pair.rare.mass, max_fpr)
+    n_rows = pair.rare.mass + pair.majority.mass
+    asked = chosen_measures(measures, k, max_fpr, pair.rare.mass, n_rows)
     return Comparison(
         tuple(_standings(measure, columns, judged) for measure in asked),
-        pair.rare.mass + pair.majority.mass,
+        n_rows,
         pair.rare.mass,
         pair.n_groups if groups is not None else None,
         None if folds is None else len(np.unique(np.asarray(folds))),
@@ -145,44 +168,38 @@ def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     return values
 
 
+def _stretch(n_rows: int, folds: Any, n_train: float | None) -> float:
+    if n_train is None:
+        return 1.0
+    check_number("n_train", n_train)
+    if folds is None:
+        raise InputError("n_train= is about models of folds, and folds= is not given.")
+    return stretch_for_training(n_rows, n_train)
+
+
 def _standings(
     measure: Measure, columns: Mapping[str, NDArray[np.float64]], judged: _Judged
 ) -> Standings:
-    alone = {name: _alone(measure, column, judged) for name, column in columns.items()}
+    level = judged.level
+    alone = {
+        name: measure.interval(judged.y, column, judged.weight, level)
+        for name, column in columns.items()
+    }
     # Among equals the one that was given first.
-    names = sorted(alone, key=lambda name: -alone[name].value)
-    best, others = names[0], names[1:]
-    tests = [_test(measure, columns[name], columns[best], judged) for name in others]
-    adjusted = adjusted_for_the_choice([test.p_value for test in tests])
+    best, *others = sorted(alone, key=lambda name: -alone[name].value)
+    pairs = {name: judged.evidence(measure, columns[name], columns[best]) for name in others}
+    if judged.groups is not None:
+        itself = judged.evidence(measure, columns[best], columns[best]) if not pairs else None
+        alone = {name: evidence.a(level) for name, evidence in pairs.items()}
+        alone[best] = (itself or next(iter(pairs.values()))).b(level)
+    p_values = [
+        p_value_of_intervals(partial(judged.difference, evidence), level)
+        for evidence in pairs.values()
+    ]
     standings = [Standing(best, *alone[best], beside_the_best=None)]
-    for name, test, p in zip(others, tests, adjusted, strict=True):
-        beside = BesideTheBest(
-            test.difference, test.low, test.high, test.p_value, p, p < 1.0 - judged.level
-        )
+    adjusted = adjusted_for_the_choice(p_values)
+    for (name, evidence), p, of_choice in zip(pairs.items(), p_values, adjusted, strict=True):
+        found = judged.difference(evidence, level)
+        beside = BesideTheBest(*found, p, of_choice, of_choice < 1.0 - level)
         standings.append(Standing(name, *alone[name], beside_the_best=beside))
     return Standings(measure.name, dict(measure.options), measure.words, tuple(standings))
-
-
-def _alone(measure: Measure, column: NDArray[np.float64], judged: _Judged) -> Interval:
-    """The value of a column with its interval, groups being honoured."""
-    if judged.groups is None:
-        return measure.interval(judged.y, column, judged.weight, judged.level)
-    pair = split_pair(judged.y, column, column, judged.weight, judged.groups)
-    seeds = np.random.SeedSequence(judged.test["random_state"]).generate_state(
-        judged.test["n_replicates"], np.uint64
-    )
-    draws = Draws(seeds.astype(np.uint64), judged.test["n_jobs"], False)
-    return EVIDENCE[measure.name](pair, draws, **measure.options).a(judged.level)
-
-
-def _test(
-    measure: Measure, a: NDArray[np.float64], best: NDArray[np.float64], judged: _Judged
-) -> PairedDifference:
-    told: dict[str, Any] = {
-        "sample_weight": judged.weight,
-        "groups": judged.groups,
-        "level": judged.level,
-        **judged.test,
-        **measure.options,
-    }
-    return paired_difference(judged.y, a, best, measure.name, **told)

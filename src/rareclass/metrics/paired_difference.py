@@ -10,13 +10,11 @@ from scipy import special
 
 from rareclass.errors import InputError, name_hint
 from rareclass.metrics.interval import Interval, normal_quantile
+from rareclass.metrics.p_value import LEAST_P, p_value_of_intervals
 from rareclass.metrics.paired_evidence import EVIDENCE, Draws, Evidence
 from rareclass.metrics.rows_again import values_of_draws
 from rareclass.metrics.scored_pair import ScoredPair, split_pair
 from rareclass.parameters import check_whole
-
-_LEAST_P = 1e-12
-_STEPS = 60
 
 
 class PairedDifference(NamedTuple):
@@ -162,33 +160,9 @@ def _known(measure: Any, options: dict[str, Any]) -> Callable[..., Evidence]:
 
 def _of_evidence(evidence: Evidence, level: float) -> PairedDifference:
     found, a, b = evidence.interval(level), evidence.a(level).value, evidence.b(level).value
-    return PairedDifference(*found, _p_value(evidence.interval, level), a, b, evidence.method)
-
-
-def _p_value(at: Callable[[float], Interval], level: float) -> float:
-    """The least tail whose interval leaves out 0, by bisection of its logarithm."""
-
-    def holds_zero(log_tail: float) -> bool:
-        found = at(-np.expm1(log_tail))
-        return found.low <= 0.0 <= found.high
-
-    held, left_out = np.log(_LEAST_P), np.log1p(-1e-9)
-    if holds_zero(left_out):
-        return 1.0
-    if not holds_zero(held):
-        return _LEAST_P
-    # What is reported at `level` says on which side of it the p-value lies.
-    if holds_zero(np.log1p(-level)):
-        held = max(held, np.log1p(-level))
-    else:
-        left_out = min(left_out, np.log1p(-level))
-    for _ in range(_STEPS):
-        middle = (held + left_out) / 2.0
-        if holds_zero(middle):
-            held = middle
-        else:
-            left_out = middle
-    return float(np.exp(left_out))
+    return PairedDifference(
+        *found, p_value_of_intervals(evidence.interval, level), a, b, evidence.method
+    )
 
 
 def _of_callable(
@@ -211,7 +185,7 @@ def _of_callable(
     bounds = Interval(difference, difference - reach, difference + reach)
     name = "paired bootstrap of groups, t" if pair.n_groups else "paired stratified bootstrap, t"
     a, b = float(values[0]), float(values[1])
-    return PairedDifference(*bounds, max(p_value, _LEAST_P), a, b, name)
+    return PairedDifference(*bounds, max(p_value, LEAST_P), a, b, name)
 
 
 def _seeds(random_state: Any, n: int) -> NDArray[np.uint64]:

@@ -89,12 +89,8 @@ def compare_score_files(
             "Give two files of scores, or --score twice.",
         )
     groups = None if files.groups is None else _beside(tables, files.groups).to_numpy()
-    n_rare = int(y.sum())
-    ks = sorted({float(n_rare), *files.ks})
-    if ks[-1] > len(y):
-        raise InputError(f"--k {ks[-1]:g} is more than the {counted(len(y), 'row')} there are.")
     comparison = compare_scores(
-        y, columns, k=ks, groups=groups, random_state=seed, progress=progress
+        y, columns, k=[None, *sorted(files.ks)], groups=groups, random_state=seed, progress=progress
     )
     return ComparedFiles(comparison, rare.label, homes)
 
