@@ -1,8 +1,7 @@
 """Which measures rankings are compared by, with the options that each has."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from numbers import Real
 from typing import Any, NamedTuple
 
 from rareclass import metrics
@@ -54,7 +53,7 @@ def chosen_measures(
     asked = [names] if isinstance(names, str) else list(names)
     if not asked:
         raise InputError("measures= names no measure.", f"There are: {', '.join(_WORDS)}.")
-    given: list[Any] = [k] if k is None or isinstance(k, Real) else list(k)
+    given: list[Any] = list(k) if isinstance(k, Iterable) else [k]
     ks = [max(1.0, round(n_rare)) if each is None else each for each in given]
     for each in ks:
         if not is_number(each, high=n_rows * (1.0 + 1e-9), ends="(]"):
