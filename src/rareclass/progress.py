@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 Advance = Callable[..., None]
+# Whether "auto" draws nothing wherever it is: `hush` says.
+_hushed = False
 
 
 def _silent(step: float = 1, note: str = "") -> None:
@@ -51,8 +53,14 @@ def track(
         yield advance
 
 
+def hush(is_hushed: bool) -> None:
+    """Let "auto" draw nothing in this process, as the command line's ``--quiet`` does, or again."""
+    global _hushed
+    _hushed = is_hushed
+
+
 def is_shown(enabled: bool | str) -> bool:
     """Whether `track` would draw anything."""
     if enabled == "auto":
-        return sys.stderr.isatty() and find_spec("rich") is not None
+        return not _hushed and sys.stderr.isatty() and find_spec("rich") is not None
     return bool(enabled) and find_spec("rich") is not None

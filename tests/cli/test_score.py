@@ -152,3 +152,12 @@ def test_the_column_of_each_feature_is_the_one_that_moves_it(
 def test_what_has_no_explanation_is_refused(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     words = ("score", fitted / "model.skops", fitted / "new.csv", "-o", tmp_path / "s.csv")
     assert "is no number of columns" in message(rareclass(*words, "--explain", 0))
+
+
+def test_quiet_prints_faults_alone(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    words = ("score", fitted / "model.skops", fitted / "new.csv", "-o", tmp_path / "s.csv")
+    result = rareclass("--quiet", *words)
+    assert (result.exit_code, result.output) == (0, "")
+    assert (tmp_path / "s.csv").exists()
+    assert "exists already" in message(rareclass("-q", *words))
+    assert "Scored 240 rows" in rareclass(*words, "--overwrite").stdout

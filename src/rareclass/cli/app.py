@@ -10,6 +10,7 @@ from rareclass.cli.evaluate import evaluate
 from rareclass.cli.fit import fit
 from rareclass.cli.hunt import hunt
 from rareclass.cli.score import score
+from rareclass.cli.screen import be_quiet
 from rareclass.cli.show import show
 from rareclass.cli.stream import stream
 from rareclass.cli.threshold import threshold
@@ -19,7 +20,6 @@ app = typer.Typer(
     help="Learn the class you have almost none of: train a ranking model on a table in which "
     "few rows matter, see honest estimates, score new rows.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -48,5 +48,9 @@ def options(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing but what is wrong.")
+    ] = False,
 ) -> None:
     """Learn the class you have almost none of."""
+    be_quiet(quiet)

@@ -22,10 +22,22 @@ _NARROW, _WIDE = 72, 100
 _LEAST_CORNER = 14
 
 
+_is_quiet = False
+
+
+def be_quiet(is_quiet: bool) -> None:
+    """Let verbs print nothing but faults from now on, or again what they have to say."""
+    from rareclass.progress import hush
+
+    global _is_quiet
+    _is_quiet = is_quiet
+    hush(is_quiet)
+
+
 def output() -> Console:
     """Return the console on standard output."""
     # Brackets in the name of a file or a label are no markup.
-    return Console(highlight=False, soft_wrap=False, markup=False)
+    return Console(highlight=False, soft_wrap=False, markup=False, quiet=_is_quiet)
 
 
 def print_fault(message: str, remedy: str) -> None:
