@@ -151,7 +151,9 @@ def test_a_stream_goes_on_as_it_did(
     assert newest_checkpoint(folder) != before
     assert (folder / "rejected.jsonl").read_text() == besides.pop("rejected")
     if besides:
-        assert_close(tables_beside(folder), besides)
+        tables = tables_beside(folder)
+        tables["log"] = {name: tables["log"][name] for name in besides["log"]}  # it may have more
+        assert_close(tables, besides)
     relocate(newest_checkpoint(folder), case["words"][0])
     # With the number of the format, and the state of every generator of random numbers.
     found, expected = read_checkpoint(newest_checkpoint(folder)), read_checkpoint(end)

@@ -13,8 +13,9 @@ from rareclass.errors import InputError, counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rareclass.verbs.stream.loop import StreamLoop
+    from rareclass.verbs.stream.loop import Report, StreamLoop
     from rareclass.verbs.stream.options import StreamOptions
+    from rareclass.verbs.stream.state import StreamState
 
 
 class Tails(StrEnum):
@@ -96,6 +97,24 @@ def stream(
     max_rejected: Annotated[
         int | None, typer.Option(min=0, help="Stop at more bad rows than that.")
     ] = None,
+    alerts: Annotated[
+        Path | None,
+        typer.Option(help="File to append alerts to, with reasons: .jsonl or .csv."),
+    ] = None,
+    alert_budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Most alerts: 50/day, which needs --time, or 50/10000 for as many rows. "
+            "By default --top in --window rows."
+        ),
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option("--time", help="Column of dates: the day of each row.")
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Stop where a tenth of a column lies outside what was seen."),
+    ] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
     """Learn from the rows of SOURCE in their order, each scored before it is learned from.
@@ -112,6 +131,7 @@ def stream(
         raise InputError(f"--half-life {half_life} is not a number of rows above 0.")
     if source != "-" and not Path(source).exists():
         raise InputError(f"There is no file or folder {source}.", "Check the name; - reads stdin.")
+    from rareclass.verbs.stream.alerts import check_alert_options
     from rareclass.verbs.stream.learners import parse_parameters
     from rareclass.verbs.stream.options import StreamOptions
 
@@ -135,6 +155,10 @@ def stream(
         report_every=report_every,
         follow=follow,
         max_rejected=max_rejected,
+        alerts=None if alerts is None else str(alerts),
+        alert_budget=check_alert_options(alerts, alert_budget, time),
+        time_column=time,
+        strict=strict,
     )
     stopped_by = _learn(output(), options, checkpoint)
     if stopped_by is not None:
@@ -175,9 +199,9 @@ def _print_end(
     if not hasattr(loop, "state"):
         console.print("Stopped before the first rows came; nothing was saved.")
         return
-    name = "Standard input" if options.source == "-" else options.source
     report = loop.report()
     counters, rows = report.counters, report.counters.rows
+    name = "Standard input" if options.source == "-" else options.source
     if stopped_by is not None:
         said = f"Stopped after {counted(rows, 'row')}."
     elif rows == rows_at_start:
@@ -197,22 +221,32 @@ def _print_end(
             "If the rare class has another name, give it with --positive, and a new folder.",
             markup=False,
         )  # fmt: skip
-    if report.rejected:
-        rejected = counted(report.rejected, "row")
-        console.print(
-            f"Rejected: {rejected}, with reasons in {loop.state.rejected.path}",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
-    if report.contradicted:
-        again = counted(report.contradicted, "row came", "rows came")
-        console.print(
-            f"Contradicted: {again} under another label than was learned before, listed in "
-            f"{loop.state.contradicted.path}",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
+    _print_files(console, options, loop.state, report)
     saved = checkpoints_in(folder)[0]
     console.print(f"Checkpoint: {file_text(saved)}", markup=False, soft_wrap=True)
     if stopped_by is not None:
         console.print("The same command goes on from there.")
     else:
         print_command(console, "Next:", f"rareclass score {folder} NEW_ROWS.csv --out scores.csv")
+
+
+def _print_files(
+    console: "Console", options: "StreamOptions", state: "StreamState", report: "Report"
+) -> None:
+    """Say what stands in the files beside the checkpoint."""
+    if report.rejected:
+        rejected = counted(report.rejected, "row")
+        console.print(
+            f"Rejected: {rejected}, with reasons in {state.rejected.path}",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+    if state.alerts is not None:
+        said = f"Alerts: {report.alerts:,}, at most {options.budget.words}, in {options.alerts}"
+        console.print(said, markup=False, soft_wrap=True)
+    if report.contradicted:
+        again = counted(report.contradicted, "row came", "rows came")
+        console.print(
+            f"Contradicted: {again} under another label than was learned before, listed in "
+            f"{state.contradicted.path}",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip

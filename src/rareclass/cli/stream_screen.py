@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _WIDE = 90
+_MOVED_SHOWN = 3
 
 
 class StreamScreen:
@@ -61,6 +62,9 @@ class StreamScreen:
     def __rich__(self) -> RenderableType:
         """Return the table of the last reports over a line on the present."""
         parts: list[RenderableType] = [self._table()] if self._reports else []
+        if self._reports and (words := drift_words(self._reports[-1], self._options.top)):
+            said = Text(" · ".join(words), style="yellow", no_wrap=True, overflow="ellipsis")
+            parts.append(said)
         if self._live is not None and (self._recent or self._waiting):
             parts.append(self._present())
         return Group(*parts)
@@ -126,8 +130,28 @@ class StreamScreen:
             parts.append(f"{report.dropped:,} dropped")
         if report.rejected:
             parts.append(f"{report.rejected:,} rejected")
+        if self._options.alerts is not None:
+            parts.append(f"{report.alerts:,} alerts")
         parts.append(f"{report.rows_per_second:,.0f} rows/s")
-        return "  ".join(parts)
+        return "  ".join([*parts, *drift_words(report, top)])
+
+
+def drift_words(report: "Report", top: int) -> list[str]:
+    """What has become worse or moved, in few words: falls of measures, then the worst columns."""
+    names = {"auc": "AUC", "precision_at_k": f"P@{top}"}
+    said = [
+        f"{names[fall.measure]} fell from {fall.best:.3f} at {counted(fall.best_rows, 'row')} "
+        f"(by {fall.low:.3f} to {fall.high:.3f})"
+        for fall in report.falls
+    ]
+    moved = []
+    for each in report.moved[:_MOVED_SHOWN]:
+        outside = f", {each.outside:.0%} outside" if each.outside >= 0.01 else ""
+        moved.append(f"{each.column} (PSI {each.stability_index:.2f}{outside})")
+    more = len(report.moved) - len(moved)
+    if moved:
+        said.append(f"moved: {', '.join(moved)}{f' and {more} more' if more else ''}")
+    return said
 
 
 def _count(holder: Any, name: str) -> str:

@@ -141,6 +141,11 @@ class OnlineEncoder:
         return len(self._features)
 
     @property
+    def features(self) -> tuple[Feature, ...]:
+        """What each column of X says."""
+        return tuple(self._features)
+
+    @property
     def feature_names(self) -> list[str]:
         """A name for each column of X."""
         return [feature.name for feature in self._features]

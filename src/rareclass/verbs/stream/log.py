@@ -30,6 +30,23 @@ LOG_SCHEMA = pa.schema(
         "auc": pa.float64(),
         "average_precision": pa.float64(),
         "precision_at_k": pa.float64(),
+        "moved": pa.list_(
+            pa.struct(
+                {"column": pa.string(), "stability_index": pa.float64(), "outside": pa.float64()}
+            )
+        ),
+        "falls": pa.list_(
+            pa.struct(
+                {
+                    "measure": pa.string(),
+                    "value": pa.float64(),
+                    "best": pa.float64(),
+                    "best_rows": pa.int64(),
+                    "low": pa.float64(),
+                    "high": pa.float64(),
+                }
+            )
+        ),
         # The clock's: these two differ from run to run, the others never.
         "rows_per_second": pa.float64(),
         "time": pa.timestamp("ms", tz="UTC"),
@@ -124,7 +141,12 @@ def read_log(folder: str | Path) -> pa.Table:
     pyarrow.Table
         ``rows`` (records so far), ``labelled``, ``rare``, ``unlabelled``, ``held``, ``dropped``,
         ``rejected``, ``features``; ``auc``, ``average_precision`` and ``precision_at_k`` of the
-        window (null while not defined); ``rows_per_second`` since the report before, and ``time``.
+        window (null while not defined); ``moved``, the columns whose recent cells are unlike the
+        past: a list of ``column``, ``stability_index`` and the share ``outside``; ``falls``, the
+        measures that are lower than in the best window by more than chance explains: a list of
+        ``measure``, ``value``, ``best``, ``best_rows`` and the bounds ``low`` and ``high`` of the
+        fall (both null in reports of earlier versions); ``rows_per_second`` since the report
+        before, and ``time``.
 
     Raises
     ------

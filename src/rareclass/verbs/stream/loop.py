@@ -11,11 +11,14 @@ import numpy as np
 
 from rareclass.encoding.schema import find_schema
 from rareclass.encoding.streams import OnlineEncoder
-from rareclass.errors import InputError, counted
+from rareclass.errors import InputError, column_hint, counted
 from rareclass.tables.batch import Batch, columns_fault
 from rareclass.tables.sources import Source, open_source
+from rareclass.verbs.stream.alerts import check_times
 from rareclass.verbs.stream.arrivals import Arrivals, sort_arrivals
+from rareclass.verbs.stream.best_windows import BestWindows, Fall
 from rareclass.verbs.stream.checkpoint import load_newest, save_checkpoint
+from rareclass.verbs.stream.column_drift import ColumnMove
 from rareclass.verbs.stream.learners import make_learner
 from rareclass.verbs.stream.learning import learn
 from rareclass.verbs.stream.log import log_parts, score_parts
@@ -25,8 +28,10 @@ from rareclass.verbs.stream.rejects import CONTRADICTED, RejectedFile
 from rareclass.verbs.stream.state import (
     Counters,
     StreamState,
+    alerts_of,
     from_checkpoint,
     label_names,
+    new_drift,
     to_checkpoint,
 )
 from rareclass.verbs.stream.waiting_rows import LearnedLabels, WaitingRows
@@ -37,6 +42,8 @@ FIRST_ROWS = 1000
 # With --follow: seconds without a row after which what is there is enough to begin with, and after
 # which what has been learned is saved though no checkpoint is due.
 PATIENCE = 5.0
+# With --strict: share of the recent cells of a column that may lie outside of what was seen.
+MOST_OUTSIDE = 0.10
 # Scores of rows without a label that are kept in memory before they go to disk.
 _MOST_WAITING = 200_000
 
@@ -52,6 +59,9 @@ class Report(NamedTuple):
     features: int  # columns of the learner
     measures: WindowMeasures
     rows_per_second: float  # since the report before
+    moved: list[ColumnMove] = []  # noqa: RUF012 (never changed)
+    falls: list[Fall] = []  # noqa: RUF012
+    alerts: int = 0
 
 
 class Event(NamedTuple):
@@ -73,6 +83,7 @@ class StreamLoop:
         self._log, self._scores = log_parts(folder), score_parts(folder)
         self._saved_rows = -1
         self._in_hand = False
+        self._reported: Report | None = None
         self._last_rate = (0, monotonic())
 
     def run(self) -> Iterator[Event]:
@@ -105,6 +116,9 @@ class StreamLoop:
             features=state.encoder.n_features,
             measures=state.window.measures(),
             rows_per_second=(state.counters.rows - rows_before) / max(monotonic() - then, 1e-9),
+            moved=state.drift.moves(state.encoder),
+            falls=state.best.falls(state.window),
+            alerts=0 if state.alerts is None else state.alerts.count,
         )
 
     def close(self) -> None:
@@ -112,6 +126,8 @@ class StreamLoop:
         if hasattr(self, "state"):
             self.state.rejected.close()
             self.state.contradicted.close()
+            if self.state.alerts is not None:
+                self.state.alerts.close()
 
     # -- beginning ---------------------------------------------------------------------------
 
@@ -128,9 +144,11 @@ class StreamLoop:
                 note = f"{path.name} was damaged and removed: going on from the one before."
                 yield Event("note", n_before, text=note)
             self._forget_after(n_before, loaded.state["counters"]["reported"])
-            self.state = from_checkpoint(loaded.state, self.folder)
+            self.state = from_checkpoint(loaded.state, self.folder, self.options)
             self._saved_rows = n_before
             yield Event("went on", n_before)
+            if self.state.alerts is not None and "alerts" not in loaded.state:
+                yield self._save()  # at once: from here on their file is this stream's
             yield from self._learn_all(self._reader(source, n_before))
 
     def _begin(self) -> Iterator[Event]:
@@ -175,6 +193,8 @@ class StreamLoop:
             category=options.categories,
             positive=options.positive,
         )
+        self._check_time_column(first)
+        alerts = alerts_of(options, None)
         self._forget_after(-1, -1)
         self.state = StreamState(
             encoder=OnlineEncoder(schema, options.max_categories, options.half_life, options.tails),
@@ -187,11 +207,23 @@ class StreamLoop:
             contradicted=RejectedFile(self.folder, name=CONTRADICTED),
             labels=label_names(first, options.target, options.positive),
             columns=columns,
+            drift=new_drift(options),
+            best=BestWindows(),
+            alerts=alerts,
         )
         # At once: how many rows were there to find it from may be chance.
         yield self._save()
         for note in schema.notes:
             yield Event("note", 0, text=note)
+
+    def _check_time_column(self, first: Batch) -> None:
+        name = self.options.time_column
+        if name is None:
+            return
+        if name not in first.columns:
+            hint = column_hint(name, first.columns, "--time")
+            raise InputError(f"{first.file} has no column {name!r}.", hint)
+        check_times(first.columns[name], first.lines, name)
 
     def _open(self, position: dict[str, Any] | None, columns: list[str] | None) -> Source:
         options = self.options
@@ -206,7 +238,8 @@ class StreamLoop:
             )
 
     def _reader(self, source: Source, n_before: int) -> BoundedReader:
-        bounds = (self.options.report_every, self.options.every)
+        segment = (self.state.drift if hasattr(self, "state") else new_drift(self.options)).size
+        bounds = (self.options.report_every, self.options.every, segment)
         return BoundedReader(source, self._interruption, bounds, n_before)
 
     def _forget_after(self, rows: int, reported: int) -> None:
@@ -246,6 +279,7 @@ class StreamLoop:
             if counters.rows % options.every == 0:
                 yield self._save()
             self._check_rejected()
+            self._check_outside()
         else:
             return
         yield from self._last_report()
@@ -260,12 +294,18 @@ class StreamLoop:
         arrivals = sort_arrivals(
             batch, state.encoder.schema, state.held, state.learned, counters.rows
         )
-        scores = learn(state, arrivals)
+        scores, encoded = learn(state, arrivals)
         self._keep_scores(arrivals, scores)
+        if state.alerts is not None:
+            usual = state.drift.usual(state.encoder)
+            features = state.encoder.features
+            state.alerts.take(arrivals, encoded, scores[arrivals.places], features, usual)
         state.rejected.add(arrivals.rejected)
         state.contradicted.add(arrivals.contradicted)
         labelled = ~np.isnan(arrivals.labels)
         counters.rows += batch.n_read
+        if counters.rows % state.drift.size == 0:
+            state.drift.end_segment(state.encoder)
         counters.labelled += int(labelled.sum())
         counters.rare += int((arrivals.labels == 1.0).sum())
         counters.unlabelled += int((~labelled).sum())
@@ -306,6 +346,23 @@ class StreamLoop:
             "goes on after them.",
         )
 
+    def _check_outside(self) -> None:
+        """With --strict: stop at a report with too much of a column outside of what was seen."""
+        report, self._reported = self._reported, None
+        if not self.options.strict or report is None or not report.moved:
+            return
+        worst = max(report.moved, key=lambda each: each.outside)
+        if worst.outside <= MOST_OUTSIDE:
+            return
+        if report.counters.rows > self._saved_rows:
+            self._save()
+        raise InputError(
+            f"{worst.outside:.1%} of the last cells of column {worst.column!r} lie outside of what "
+            f"was seen before row {report.counters.rows:,}, more than {MOST_OUTSIDE:.0%}.",
+            "Look whether the column still means the same. What came so far is learned and saved; "
+            "the same command goes on.",
+        )
+
     # -- reports and checkpoints -------------------------------------------------------------
 
     def _log_report(self) -> Event:
@@ -316,6 +373,8 @@ class StreamLoop:
                 for name, value in {
                     **vars(counters),
                     **report.measures._asdict(),
+                    "moved": [each._asdict() for each in report.moved],
+                    "falls": [each._asdict() for each in report.falls],
                     "held": report.held,
                     "dropped": report.dropped,
                     "rejected": report.rejected,
@@ -326,6 +385,7 @@ class StreamLoop:
             }
         )
         counters.reported = counters.rows
+        self._reported = report
         self._last_rate = (counters.rows, monotonic())
         return Event("report", counters.rows, report)
 
@@ -341,6 +401,8 @@ class StreamLoop:
         rows = self.state.counters.rows
         self.state.rejected.sync()
         self.state.contradicted.sync()
+        if self.state.alerts is not None:
+            self.state.alerts.sync()
         # Two checkpoints may stand at one row, the second one with the last report: a part of the
         # log is named after its own last row, so that it never takes the place of another.
         self._log.write(self.state.counters.reported)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rareclass.errors import InputError
+from rareclass.verbs.stream.alert_budget import AlertBudget
 
 # As the user knows them, for messages.
 _OPTION = {
@@ -13,6 +14,7 @@ _OPTION = {
     "parameters": "--param",
     "id_column": "--id",
 }
+_OF_ALERTS = ("alerts", "alert-budget", "time")
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,20 @@ class StreamOptions:
     report_every: int = 10_000  # records between two reports
     follow: bool = False
     max_rejected: int | None = None  # stop at more
+    alerts: str | None = None  # file for them
+    alert_budget: AlertBudget | None = None  # None: `top` in `window` rows
+    time_column: str | None = None  # tells the day of a row
+    strict: bool = False  # stop where too many cells of a column lie outside of what was seen
+
+    @property
+    def budget(self) -> AlertBudget:
+        """The budget of alerts, also where none is given."""
+        return self.alert_budget or AlertBudget(self.top, self.window)
 
     def lasting(self) -> dict[str, Any]:
         """Return what the state depends on, as JSON can write it."""
         source = self.source if self.source == "-" else str(Path(self.source).resolve())
-        return {
+        lasting: dict[str, Any] = {
             "source": source,
             "target": self.target,
             "learner": self.learner,
@@ -59,11 +70,23 @@ class StreamOptions:
             "top": self.top,
             "hold": self.hold,
         }
+        if self.alerts is not None:
+            lasting |= {
+                "alerts": str(Path(self.alerts).resolve()),
+                "alert-budget": self.budget.words,
+                "time": self.time_column,
+            }
+        return lasting
 
     def check_same(self, before: dict[str, Any], folder: Path) -> None:
         """Raise `InputError` when the state in `folder` was made with other options."""
-        for name, now in self.lasting().items():
+        given = self.lasting()
+        for name in dict.fromkeys([*given, *before]):
+            # Alerts may be asked for later, but once they are written none is to be left out.
+            if name in _OF_ALERTS and "alerts" not in before:
+                continue
             was: Any = before[name]
+            now: Any = given.get(name)
             if was == now:
                 continue
             if name == "parameters":

@@ -8,6 +8,9 @@ from rareclass.encoding.streams import OnlineEncoder
 from rareclass.online.state import flatten, unflatten
 from rareclass.tables.batch import Batch
 from rareclass.tables.raw_cells import read_rare_or_rest
+from rareclass.verbs.stream.alerts import Alerts, new_alerts
+from rareclass.verbs.stream.best_windows import BestWindows
+from rareclass.verbs.stream.column_drift import LEAST_SEGMENT, ColumnDrift
 from rareclass.verbs.stream.learners import make_learner
 from rareclass.verbs.stream.options import StreamOptions
 from rareclass.verbs.stream.rejects import CONTRADICTED, RejectedFile
@@ -45,6 +48,9 @@ class StreamState:
     learned: LearnedLabels
     contradicted: RejectedFile
     labels: dict[str, str]  # what "rare" and "rest" are called
+    drift: ColumnDrift
+    best: BestWindows
+    alerts: Alerts | None = None
     columns: list[str] | None = None  # where the source's first row does not name them all
     position: dict[str, Any] | None = None  # where it goes on; None: at its beginning
 
@@ -52,7 +58,7 @@ class StreamState:
 def to_checkpoint(state: StreamState, options: StreamOptions) -> dict[str, Any]:
     """Return the state as nested dictionaries of arrays and JSON values."""
     begun = hasattr(state.learner, "state_")
-    return {
+    saved = {
         "options": options.lasting(),
         "columns": state.columns,
         "position": state.position,
@@ -68,11 +74,20 @@ def to_checkpoint(state: StreamState, options: StreamOptions) -> dict[str, Any]:
         "rejected": state.rejected.to_state(),
         "learned": state.learned.to_state(),
         "contradicted": state.contradicted.to_state(),
+        "drift": state.drift.to_state(),
+        "best": state.best.to_state(),
     }
+    if state.alerts is not None:
+        saved["alerts"] = state.alerts.to_state()
+    return saved
 
 
-def from_checkpoint(saved: dict[str, Any], folder: Path) -> StreamState:
-    """Return the state that `to_checkpoint` took apart; cuts the file of rejected rows."""
+def from_checkpoint(saved: dict[str, Any], folder: Path, options: StreamOptions) -> StreamState:
+    """Return the state that `to_checkpoint` took apart; cuts the files beside it.
+
+    What a stream did not look at when the checkpoint was made, it looks at from here on.
+    """
+    alerts = alerts_of(options, saved.get("alerts"))  # first: it may be refused
     held = WaitingRows.from_state(saved["held"])
     learned = LearnedLabels(held.capacity)
     contradicted = {"count": 0, "length": 0, "last": None}
@@ -89,9 +104,27 @@ def from_checkpoint(saved: dict[str, Any], folder: Path) -> StreamState:
         learned=learned,
         contradicted=RejectedFile.from_state(folder, contradicted, CONTRADICTED),
         labels=saved["labels"],
+        drift=ColumnDrift.from_state(saved["drift"]) if "drift" in saved else new_drift(options),
+        best=BestWindows.from_state(saved["best"]) if "best" in saved else BestWindows(),
+        alerts=alerts,
         columns=saved["columns"],
         position=saved["position"],
     )
+
+
+def new_drift(options: StreamOptions) -> ColumnDrift:
+    """Return counts of columns that have seen nothing; a segment is a window."""
+    return ColumnDrift(max(options.window, LEAST_SEGMENT), options.half_life)
+
+
+def alerts_of(options: StreamOptions, saved: dict[str, Any] | None) -> Alerts | None:
+    """Return the alerts of a stream, gone on with or new; None where none are wanted."""
+    if options.alerts is None:
+        return None
+    path = Path(options.alerts)
+    if saved is not None:
+        return Alerts.from_state(path, options.time_column, saved)
+    return new_alerts(path, options.budget, options.time_column)
 
 
 def learner_of(saved: dict[str, Any]) -> "OnlineRanker":

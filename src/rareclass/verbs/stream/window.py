@@ -37,6 +37,11 @@ class Window:
     def __len__(self) -> int:
         return min(self._added, self.size)
 
+    @property
+    def n_added(self) -> int:
+        """Rows added so far."""
+        return self._added
+
     def add(self, scores: Any, rare: Any) -> None:
         """Take in rows in the order in which their labels became known; the oldest leave."""
         scores, rare = np.asarray(scores, np.float64), np.asarray(rare, np.bool_)

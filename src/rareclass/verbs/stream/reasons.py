@@ -1,0 +1,80 @@
+"""Why a row scored high: the columns that raised its score most."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Records between two looks at the weights.
+LOOK_EVERY = 100
+
+
+class Reason(NamedTuple):
+    """A column that raised a score: its cell as given, and by how much."""
+
+    column: str
+    value: Any
+    raises: float
+
+
+class Weights:
+    """The weights that reasons are told by: those of the learner at the last LOOK_EVERY records.
+
+    Not those of each row, which are gone when it is known that the row is an alert; and fixed by
+    the number of the record, not by the batch, so that reasons do not depend on how rows came.
+    """
+
+    def __init__(self) -> None:
+        self._looks: list[tuple[int, NDArray[np.float64]]] = []
+
+    def look(self, block: int, learner: Any) -> None:
+        """Keep the weights for rows of a block (record - 1) // LOOK_EVERY, if it is a new one."""
+        if not self._looks or block > self._looks[-1][0]:
+            begun = hasattr(learner, "state_")
+            coef = np.ravel(learner.coef_).copy() if begun else np.empty(0)
+            self._looks.append((block, coef))
+
+    def at(self, number: int, width: int) -> NDArray[np.float64]:
+        """Weights for a record of the last batch; 0 for features that were not born then."""
+        block = (number - 1) // LOOK_EVERY
+        coef = next(coef for known, coef in reversed(self._looks) if known <= block)
+        return np.concatenate([coef, np.zeros(max(width - len(coef), 0))])[:width]
+
+    def forget(self) -> None:
+        """Keep only what the next batch may need."""
+        del self._looks[:-1]
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what `from_state` needs: an array, and a value that JSON can write."""
+        block, coef = self._looks[-1] if self._looks else (-1, np.empty(0))
+        return {"block": block, "coef": coef}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "Weights":
+        """Return the weights that `to_state` described."""
+        weights = cls()
+        if state["block"] >= 0:
+            weights._looks = [(int(state["block"]), np.asarray(state["coef"], np.float64))]
+        return weights
+
+
+def reasons_of(
+    vector: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    usual: NDArray[np.float64],
+    columns: Sequence[str],
+    cells: dict[str, Any],
+    most: int = 3,
+) -> list[Reason]:
+    """The columns of a row that raised its score most, the first one most: O(features).
+
+    A column raises the score by ``sum_j weight_j (x_j - usual_j)`` over its features j; `columns`
+    says of which column each is. `usual` is 0 for a scaled number, which is 0 at its running mean,
+    and the share of rows with the value for a category. Columns that do not raise it are left out.
+    """
+    raised: dict[str, float] = {}
+    for name, amount in zip(columns, (weights * (vector - usual)).tolist(), strict=True):
+        raised[name] = raised.get(name, 0.0) + amount
+    best = sorted((name for name in raised if raised[name] > 0.0), key=lambda name: -raised[name])
+    return [Reason(name, cells[name], raised[name]) for name in best[:most]]

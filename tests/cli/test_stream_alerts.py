@@ -1,0 +1,91 @@
+"""Alerts and drift of ``rareclass stream`` as a user meets them."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cli.conftest import Run, message, purchases
+from rareclass.verbs.stream.log import read_log
+
+
+def stream(rareclass: Run, source: Path, folder: Path, *more: object) -> Any:
+    return rareclass(
+        "stream", source, "--target", "fraud", "--checkpoint", folder, "--learner", "oam",
+        "--id", "order", "--report-every", 500, *more,
+    )  # fmt: skip
+
+
+def test_a_budget_a_day_on_the_command_line(tmp_path: Path, rareclass: Run) -> None:
+    path, alerts = tmp_path / "rows.csv", tmp_path / "alerts.csv"
+    days = [f"2026-03-{1 + k // 200:02d}T08:00" for k in range(1000)]
+    purchases(1000).with_columns(when=pl.Series(days)).write_csv(path)
+    more = ("--alerts", alerts, "--alert-budget", "12/day", "--time", "when")
+    result = stream(rareclass, path, tmp_path / "run", *more)
+    assert result.exit_code == 0, result.output
+    table = pl.read_csv(alerts)
+    assert f"Alerts: {len(table)}, at most 12/day, in" in " ".join(result.stdout.split())
+    counts = table["time"].str.head(10).value_counts()["count"].to_list()
+    assert len(counts) == 5
+    assert 10 <= max(counts) <= 12
+    assert table["reason_1"].str.contains(r"^(amount|country) = ").mean() > 0.9
+    for changed in (
+        ("--alerts", alerts),
+        ("--alerts", alerts, "--alert-budget", "9/day", "--time", "when"),
+        (),
+    ):
+        assert "goes on with --alert" in message(
+            stream(rareclass, path, tmp_path / "run", *changed)
+        )
+
+
+def test_options_that_contradict(tmp_path: Path, rareclass: Run) -> None:
+    path, folder = tmp_path / "rows.csv", tmp_path / "run"
+    purchases(300).write_csv(path)
+    alerts = tmp_path / "alerts.jsonl"
+
+    def refused(*more: object) -> str:
+        return message(stream(rareclass, path, folder, *more))
+
+    assert "--alert-budget is about alerts" in refused("--alert-budget", "5/100")
+    assert "--time is about alerts" in refused("--time", "when")
+    assert "Give a name that ends in" in refused("--alerts", tmp_path / "alerts.txt")
+    assert "needs the day of each row" in refused("--alerts", alerts, "--alert-budget", "5/day")
+    words = ("--alerts", alerts, "--alert-budget", "5/day", "--time")
+    assert "no column 'contry'. Did you mean 'country'?" in refused(*words, "contry")
+    said = refused(*words, "country")
+    assert "Line 2: column 'country': 'DE' is no time" in said
+    alerts.write_text("something else\n")
+    assert "is there already" in refused("--alerts", alerts, "--alert-budget", "5/100")
+    assert alerts.read_text() == "something else\n"
+    assert not folder.exists()
+
+
+def test_drift_is_reported_and_strict_stops(tmp_path: Path, rareclass: Run) -> None:
+    path, folder = tmp_path / "rows.csv", tmp_path / "run"
+    table = purchases(5000)
+    late = pl.int_range(pl.len()) >= 4000
+    table = table.with_columns(
+        country=pl.when(late & (pl.col("items") < 4)).then(pl.lit("ZZ")).otherwise("country"),
+        amount=pl.when(late).then(50.0).otherwise("amount"),
+    )
+    table.write_csv(path)
+    more = ("--window", 1000, "--report-every", 1000, "--strict")
+    said = message(result := stream(rareclass, path, folder, *more))
+    assert result.exit_code == 2
+    assert "% of the last cells of column 'country' lie outside of what was seen" in said
+    out = " ".join(result.stdout.split())
+    assert "AUC fell from" in out
+    assert "moved: " in out
+    log = read_log(folder)
+    assert log["rows"].to_pylist()[-1] == 5000
+    moved = {each["column"]: each for each in log["moved"].to_pylist()[-1]}
+    assert moved["country"]["outside"] > 0.3
+    assert moved["amount"]["stability_index"] > 0.25
+    assert "auc" in [each["measure"] for each in log["falls"].to_pylist()[-1]]
+    assert log["moved"].to_pylist()[:3] == [[]] * 3
+    assert log["falls"].to_pylist()[:3] == [[]] * 3
+    # What came so far is learned: the same command has nothing to do.
+    again = stream(rareclass, path, folder, *more)
+    assert again.exit_code == 0
+    assert "Nothing new" in again.stdout
