@@ -18,7 +18,6 @@ from rareclass.ranking.solvers.certificate import duality_gap
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.ranking.solvers.path import Starts, solve_paths
 from rareclass.ranking.solvers.sparse_path import unit_norm
-from rareclass.ranking.targets import ScoredRows
 from rareclass.solver_status import Status
 
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
@@ -130,14 +129,6 @@ def training_thresholds(prepared: Prepared, solutions: Sequence[Solution]) -> li
         scored = prepared.scored(coefficients_of(some), token)
         thresholds += [prepared.target.threshold(scored.column(k)) for k in range(len(some))]
     return thresholds
-
-
-def held_out_threshold(prepared: Prepared, parts: Sequence[ScoredRows]) -> Any:
-    """The target's threshold when every row is scored by its own fold's model.
-
-    Scores of training rows are no guide: a held row is a landmark of its own model.
-    """
-    return prepared.target.threshold(parts[0].joined(list(parts[1:])))
 
 
 def _without_unused(

@@ -26,7 +26,6 @@ from rareclass.ranking.fitting import (
     PENALTIES,
     SolverSettings,
     fit_path,
-    held_out_threshold,
     learned_machines,
     stopped_short,
 )
@@ -37,6 +36,7 @@ from rareclass.ranking.preparation import Prepared, coefficients_of
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.ranking.solvers.path import solve_paths
+from rareclass.ranking.targets import aligned
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
@@ -274,10 +274,11 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
             prepared.scored(coefficients_of([solution]), tested=fold.tested)
             for solution, fold in zip(held_out, folds, strict=True)
         ]
-        threshold = held_out_threshold(prepared, parts)
+        # Scores of training rows are no guide: a held row is a landmark of its own model.
+        held_out_rows = aligned(parts, prepared.scored(coefficients_of([learned.solution])))
+        threshold = prepared.target.threshold(held_out_rows)
         model._learned(prepared, learned._replace(threshold=threshold))
-        coefficients = coefficients_of([learned.solution])
-        calibration = prepared.target.calibration(parts, lambda: prepared.scored(coefficients))
+        calibration = prepared.target.calibration(held_out_rows)
         if calibration is not None:
             model.calibration_ = calibration
         return model

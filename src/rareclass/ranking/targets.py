@@ -5,7 +5,7 @@ the loss between rows of different labels, how a ranking is measured and where t
 Everything else is the same for both.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -122,14 +122,8 @@ class RankingTarget(Protocol):
         """Where predictions change, from rows with one column of scores."""
         ...
 
-    def calibration(
-        self, parts: Sequence[ScoredRows], whole: Callable[[], ScoredRows]
-    ) -> Calibration | None:
-        """From scores to probabilities, from held-out rows with one column of scores.
-
-        `parts` are the folds' rows, each scored by the model that held them out; `whole` gives all
-        rows by the model that is to be used.
-        """
+    def calibration(self, rows: ScoredRows) -> Calibration | None:
+        """From scores to probabilities, from held-out rows with one column of scores."""
         ...
 
 
@@ -171,17 +165,8 @@ class TwoClasses:
             ScoredClasses(held, majority, rows.held_weight, rows.majority_weight)
         )
 
-    def calibration(
-        self, parts: Sequence[ScoredRows], whole: Callable[[], ScoredRows]
-    ) -> Calibration | None:
-        """The map to the probability of the rare class.
-
-        Pairs say nothing of where a model's scores lie, and folds' differ by more than a spread:
-        each is moved and stretched to the mean and deviation of the majority under the whole model.
-        """
-        like = _mean_and_deviation(whole())
-        first, *others = [_moved(part, like) for part in parts]
-        rows = first.joined(others)
+    def calibration(self, rows: ScoredRows) -> Calibration | None:
+        """The map to the probability of the rare class."""
         return learn_calibration(rows.y, rows.scores[:, 0], rows.weight)
 
 
@@ -230,8 +215,20 @@ class OrderedLevels:
         n_levels = len(self.labels.levels)
         return thresholds_of_codes(rows.y, rows.scores[:, 0], rows.weight, n_levels)
 
-    def calibration(self, parts: Any, whole: Any) -> None:
+    def calibration(self, rows: ScoredRows) -> None:
         """None: levels have no probabilities."""
+
+
+def aligned(parts: Sequence[ScoredRows], whole: ScoredRows) -> ScoredRows:
+    """Held-out rows of all folds with scores as of the model that is to be used.
+
+    Pairs say nothing of where a model's scores lie, and those of two folds may differ by more than
+    a spread: each fold's are moved and stretched to the mean and deviation that the majority has
+    under the model of all rows, which scored `whole`. One column of scores each.
+    """
+    like = _mean_and_deviation(whole)
+    first, *others = [_moved(part, like) for part in parts]
+    return first.joined(others)
 
 
 def _mean_and_deviation(rows: ScoredRows) -> tuple[float, float]:
