@@ -133,6 +133,7 @@ def table(n_rows, seed):
                 rare & (rng.random(n_rows) < 0.6), "b", rng.choice(["a", "c"], n_rows)
             ),
             "day": [f"2024-01-{1 + 5 * k % 31:02}" for k in range(n_rows)],
+            "seldom": [None if k % 4 or not rare[k] else "s" for k in range(n_rows)],
             "empty": [None if k % 3 else float(k % 5) for k in range(n_rows)],
         }
     ), rare
@@ -143,12 +144,13 @@ def test_columns_of_a_table_change_the_score_as_scoring_them_replaced_does():
     members = [LogisticOnQuantiles(strengths=(0.1,))]
     model = RareClassifier(members=members, cv=2, random_state=0).fit(train, rare)
     new, _ = table(9, 1)
-    new = new.with_columns(word=pl.Series([*"abc", None, "z", *"abca"]))
+    word = pl.Series([*"abc", None, "z", *"abca"])
+    new = new.with_columns(word=word, seldom=pl.Series(["s", None, "t"] * 3))
     told = explain(model, new)
-    assert told.columns == ["x", "word", "day", "empty"]
+    assert told.columns == ["x", "word", "day", "seldom", "empty"]
     np.testing.assert_allclose(told.score, model.score_samples(new), rtol=1e-12)
     commonest = train["word"].value_counts().sort("count")["word"][-1]
-    typical = {"x": train["x"].median(), "word": commonest, "day": None}
+    typical = {"x": train["x"].median(), "word": commonest, "day": None, "seldom": None}
     typical["empty"] = train["empty"].median()
     for name, cell in typical.items():
         changed = new.with_columns(pl.lit(cell).cast(new[name].dtype).alias(name))
@@ -156,7 +158,7 @@ def test_columns_of_a_table_change_the_score_as_scoring_them_replaced_does():
         found = told.contributions[:, told.columns.index(name)]
         np.testing.assert_allclose(found, expected, atol=1e-9, err_msg=name)
     assert np.abs(told.contributions).max() > 0.1
-    assert explain(model, new[:0]).contributions.shape == (0, 4)
+    assert explain(model, new[:0]).contributions.shape == (0, 5)
 
 
 def test_what_cannot_be_explained_is_refused(linear):

@@ -58,6 +58,9 @@ def test_the_worst_column_comes_first_and_shares_are_of_rows() -> None:
     drift = drift_of(seen_with(10, 30), None)
     assert [tuple(each) for each in drift.columns] == [("b", 30, 0.15), ("a", 10, 0.05)]
     assert drift.share == 40 / 800
+    codes = seen_with(10, 0)  # a code that training did not have and out of range as a number
+    codes.unseen_values.update({"a": 25})
+    assert drift_of(codes, None).columns[0].n_cells == 25
     assert drift_of(Seen(n_rows=5, n_columns=2), None).columns == []
 
 
