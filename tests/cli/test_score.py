@@ -70,7 +70,9 @@ def test_drift_is_told_and_refused(
     assert "are unlike any of training" in message(rareclass(*words, "--strict", "--overwrite"))
     assert not out.exists()
     evaluate = ("evaluate", fitted / "model.skops", drifted)
-    assert rareclass(*evaluate).exit_code == 0
+    judged = rareclass(*evaluate)
+    assert judged.exit_code == 0
+    assert "log loss is larger than that of giving every row" in " ".join(judged.stdout.split())
     assert "are unlike any of training" in message(rareclass(*evaluate, "--strict"))
     result = rareclass("evaluate", fitted / "model.skops", fitted / "new.csv", "--strict")
     assert result.exit_code == 0, result.output

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from rareclass.cli.screen import print_notes
+
 if TYPE_CHECKING:
     from rareclass.metrics import Interval
     from rareclass.verbs.decision_table import DecisionRow
@@ -51,3 +53,11 @@ def print_probabilities(console: Console, quality: "ProbabilityQuality") -> None
         f"Log loss {quality.log_loss:.4f} ({quality.log_loss_of_share:.4f} for that share in every "
         f"row), Brier score {quality.brier:.4f} ({quality.brier_of_share:.4f})"
     )
+    if quality.log_loss > quality.log_loss_of_share:
+        print_notes(
+            console,
+            [
+                "log loss is larger than that of giving every row the true share: that share is "
+                "not the one of training, or the rows are others."
+            ],
+        )
