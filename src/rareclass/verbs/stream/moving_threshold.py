@@ -38,9 +38,9 @@ class MovingThreshold:
     which keeps the last rows of a quiet period from being alerts whatever they score.
 
     A day is taken to have as many rows as the day a week before, else as the seven days before it
-    on average (10,000 before a day has ended); n is a tenth of that at least. A row without a day belongs to that of the row before it.
-    Rows of a day are counted together however far apart they come; of days before the earliest of
-    the last 4,000, none is an alert.
+    on average (10,000 before a day has ended); n is a tenth of that at least. A row without a day
+    belongs to that of the row before it. Rows of a day are counted together however far apart they
+    come; of days before the earliest of the last 4,000, none is an alert.
 
     Recent scores are the last ``100 N / k`` (1,000 to 100,000), brought up to date after each
     fiftieth of them, 100 rows at least; before the first 100 no row is an alert. All of this
