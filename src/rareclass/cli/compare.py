@@ -117,8 +117,6 @@ def compare(
     Values with intervals, and paired tests of the best against each other one.
     """
     character = parse_separator(separator)
-    if target is None:
-        raise InputError("--target is missing: which column holds the classes?")
     of_methods = {
         "--methods": methods, "--drop": drop, "--keep": keep, "--category": category,
         "--time": time, "--folds": folds, "--time-budget": time_budget, "--out": out,
@@ -128,6 +126,8 @@ def compare(
     _check_written(out, json_file, data, overwrite)
     ks = tuple(map(float, k or ()))
     if scores:
+        if target is None:
+            raise InputError("--target is missing: which column holds the classes?")
         from rareclass.verbs.compare.score_files import ScoreFiles
 
         columns = tuple(score or ())
@@ -183,7 +183,8 @@ def _compare_methods(
     for line in data.target.description():
         console.print(line)
     if data.n_copies:
-        print_notes(console, [f"{counted(data.n_copies, 'row')} are copies of others: weights."])
+        copies = counted(data.n_copies, "row is a copy", "rows are copies")
+        print_notes(console, [f"{copies} of others: equal rows are one that counts as often."])
     if sys.stdout.isatty():
         console.print("Ctrl-C ends it with the methods that are done.")
     board = compare_on(data, settings)

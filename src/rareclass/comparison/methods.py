@@ -43,7 +43,7 @@ class MethodRun:
     def why_not(self) -> str:
         """Why it has no place, in a line."""
         failed = "failed, " if self.status == "failed" else ""
-        return f"{self.name}: {failed}{self.message}."
+        return f"{self.name}: {failed}{self.message.rstrip('.')}."
 
 
 @dataclass(frozen=True)
