@@ -40,6 +40,9 @@ def test_a_table_of_any_kind_is_scored_as_the_command_scores_its_file(
     called = model.predict(given)
     assert set(called) == {"yes", "no"}
     np.testing.assert_array_equal(called == "yes", written["called_rare"].to_numpy())
+    probability = model.predict_proba(given)
+    np.testing.assert_allclose(probability[:, 1], written["probability"].to_numpy(), rtol=1e-12)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
 
 
 def test_what_a_model_says_of_itself(fitted: Path) -> None:

@@ -1,11 +1,15 @@
 """How unlike training rows are, beside counts made one by one."""
 
+from collections import Counter
+
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
+from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.tables import TableEncoder
+from rareclass.encoding.typed_table import read_table
 from rareclass.errors import InputError
 from rareclass.metrics import Interval
 from rareclass.tables.columns import Column
@@ -56,7 +60,7 @@ def seen_with(outside: int, unseen: int) -> Seen:
 
 def test_the_worst_column_comes_first_and_shares_are_of_rows() -> None:
     drift = drift_of(seen_with(10, 30), None)
-    assert [tuple(each) for each in drift.columns] == [("b", 30, 0.15), ("a", 10, 0.05)]
+    assert [each[:3] for each in drift.columns] == [("b", 30, 0.15), ("a", 10, 0.05)]
     assert drift.share == 40 / 800
     codes = seen_with(10, 0)  # a code that training did not have and out of range as a number
     codes.unseen_values.update({"a": 25})
@@ -68,6 +72,29 @@ def test_strict_refuses_above_a_tenth_of_a_column_only() -> None:
     refuse_drift(drift_of(seen_with(20, 20), None), "new.csv")
     with pytest.raises(InputError, match=r"10.5% of the cells of column 'b'"):
         refuse_drift(drift_of(seen_with(20, 21), None), "new.csv")
+
+
+def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse() -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in rng.integers(0, 700, 1600)]
+    train, new = pl.DataFrame({"word": words[:800]}), words[800:]
+    statistics = TableStatistics()
+    rare, fold = np.arange(800) % 8 == 1, np.arange(800) % 3
+    statistics.fit_encode(
+        read_table(train.with_columns(pl.col("word").cast(pl.Categorical))), rare, None, fold
+    )
+    counts = Counter(words[:800])
+    expected = statistics.expected_unseen()["word"]
+    assert expected == sum(counts[word] == 1 for word in words[:800]) / 800
+    unseen = sum(word not in counts for word in new)
+    assert abs(expected - unseen / 800) < 0.05
+    seen = Seen(n_rows=800, n_columns=1, expected={"word": expected})
+    seen.unseen_values.update({"word": unseen})
+    assert unseen / 800 > 0.1
+    refuse_drift(drift_of(seen, None), "new.csv")
+    seen.unseen_values.update({"word": 200})
+    with pytest.raises(InputError, match=r"of training, where .* were to be expected"):
+        refuse_drift(drift_of(seen, None), "new.csv")
 
 
 def test_strict_refuses_a_rate_far_from_the_one_held_out() -> None:

@@ -48,9 +48,8 @@ def score(
     explain: Annotated[
         int | None,
         typer.Option(
-            help="For rows called rare: so many columns that raise their score most, as reason_1 "
-            "(its name), value_1 (its cell), effect_1 (by how much), ... Takes about as long as "
-            "scoring each of these rows once for each column."
+            help="Beside rows called rare, so many columns that raise their score most: reason_1, "
+            "value_1 (its cell), effect_1 (by how much), ..."
         ),
     ] = None,
     strict: Annotated[bool, STRICT_OPTION] = False,

@@ -25,6 +25,12 @@ class UnlikeColumn(NamedTuple):
     name: str
     n_cells: int  # unseen words, or numbers beyond the least and greatest
     share: float  # of the rows
+    expected: float = 0.0  # of unseen words, as training had words that a single row has
+
+    @property
+    def excess(self) -> float:
+        """What is more than training leads one to expect."""
+        return self.share - self.expected
 
 
 class AlertRate(NamedTuple):
@@ -99,7 +105,10 @@ def drift_of(seen: Seen, alerts: AlertRate | None) -> Drift:
         for name, count in cells.items():
             counts[name] = max(counts[name], count)
     n_rows = max(seen.n_rows, 1)
-    columns = [UnlikeColumn(name, count, count / n_rows) for name, count in counts.most_common()]
+    columns = [
+        UnlikeColumn(name, count, count / n_rows, seen.expected.get(name, 0.0))
+        for name, count in counts.most_common()
+    ]
     n_cells = n_rows * max(seen.n_columns, 1)
     return Drift(columns, sum(each.n_cells for each in columns) / n_cells, alerts)
 
@@ -107,15 +116,18 @@ def drift_of(seen: Seen, alerts: AlertRate | None) -> Drift:
 def refuse_drift(drift: Drift, file: str) -> None:
     """Raise `InputError` where more than MOST_UNLIKE of a column's cells are unlike training.
 
-    Or where the rate of alerts is far from that of the rows held out.
+    That is beyond what is to be expected: a column of names has new ones in every file. Or where
+    the rate of alerts is far from that of the rows held out.
     """
-    worst = drift.columns[0] if drift.columns else None
-    if worst is not None and worst.share > MOST_UNLIKE:
-        n_more = sum(each.share > MOST_UNLIKE for each in drift.columns) - 1
+    beyond = [each for each in drift.columns if each.excess > MOST_UNLIKE]
+    if beyond:
+        worst = max(beyond, key=lambda each: each.excess)
+        n_more = len(beyond) - 1
         more = f" (and {n_more} more such columns)" if n_more else ""
+        usual = f", where {worst.expected:.1%} were to be expected" if worst.expected else ""
         raise InputError(
             f"{file}: {worst.share:.1%} of the cells of column {worst.name!r} are unlike any of "
-            f"training, more than {MOST_UNLIKE:.0%}{more}.",
+            f"training{usual}: more than {MOST_UNLIKE:.0%} of them{more}.",
             "Look whether the column still means the same; fit again with rows like these, or "
             "leave out --strict.",
         )

@@ -65,8 +65,8 @@ class Model:
     def score_samples(self, table: Any, separator: str | None = None) -> NDArray[np.float64]:
         """Return a score for each row: the higher, the more like the rare class.
 
-        For levels: the higher, the higher the level. Only the order of scores was learned; they
-        are no probabilities.
+        For levels: the higher, the higher the level. Only the order of scores was learned;
+        probabilities are `predict_proba`'s.
 
         Parameters
         ----------
@@ -106,6 +106,35 @@ class Model:
         called = self._decision.decide(self.score_samples(table, separator))
         return np.array(self.classes)[called]
 
+    def predict_proba(self, table: Any, separator: str | None = None) -> NDArray[np.float64]:
+        """Return the probability of each of `classes`, at the training's share of rare rows.
+
+        Parameters
+        ----------
+        table, separator
+            As for `score_samples`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            The rare class is the last column.
+
+        Raises
+        ------
+        InputError
+            As `score_samples`; where the model has no probabilities: no rows were held out, or it
+            is of levels or a stream.
+        """
+        calibration = self._content.calibration
+        if calibration is None:
+            raise InputError(
+                f"This model of {self.target!r} has no probabilities: it kept no map from scores "
+                "of rows held out.",
+                "rareclass fit makes models that have them, of tables with enough rare rows.",
+            )
+        rare = calibration(self.score_samples(table, separator))
+        return np.column_stack([1.0 - rare, rare])
+
 
 def load(path: str | Path) -> Model:
     """Open a model that ``rareclass fit`` or ``rareclass stream`` saved, to score tables with it.
@@ -117,12 +146,13 @@ def load(path: str | Path) -> Model:
     ----------
     path : str or Path
         A model file of ``rareclass fit``; the folder of ``rareclass stream``, which stands for
-        its newest checkpoint; or one checkpoint in it.
+        its newest checkpoint; one checkpoint in it; or the folder of ``rareclass hunt``.
 
     Returns
     -------
     Model
-        With `~Model.score_samples` and `~Model.predict` for tables and files.
+        With `~Model.score_samples`, `~Model.predict` and `~Model.predict_proba` for tables and
+        files.
 
     Raises
     ------

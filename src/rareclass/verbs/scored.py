@@ -35,6 +35,7 @@ class Seen:
     n_columns: int = 0  # those that the model looks at
     unseen_values: Counter[str] = field(default_factory=Counter)  # cells by column
     outside: Counter[str] = field(default_factory=Counter)  # cells beyond those of training
+    expected: dict[str, float] = field(default_factory=dict)  # share of unseen words, by column
     extra_columns: list[str] = field(default_factory=list)  # those the model does not use
 
 
@@ -62,6 +63,8 @@ def scored(
     columns: list[Column] = list(encoder.columns)
     _check_columns(file, columns, content.metadata, keep, seen)
     seen.n_columns = len(columns)
+    if hasattr(content.model, "outside"):  # it knows its words
+        seen.expected = content.model.statistics_.expected_unseen()
     names = list(dict.fromkeys([column.name for column in columns] + ([keep] if keep else [])))
     with track("Scoring", total=file.estimate_rows()) as advance:
         for batch in file.batches(names, batch_rows_for(len(names))):

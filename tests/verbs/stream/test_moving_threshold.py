@@ -35,6 +35,7 @@ def plain(
         else:
             day = period = day if days[number] == NO_DAY else days[number]
             before = [rows[each] for each in sorted(rows) if each < day][-7:]
+            before = [rows[day - 7]] if day - 7 in rows else before
             size = max(sum(before) / len(before) if before else 10_000.0, budget.number)
             least = size / 10
         is_alert, threshold = False, np.nan

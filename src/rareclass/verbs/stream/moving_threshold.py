@@ -14,7 +14,7 @@ NO_DAY = np.iinfo(np.int64).min
 _MOST_RECENT = 100_000
 _FEWEST_RECENT = 1_000
 _MOST_DAYS = 4_000
-_DAYS_AVERAGED = 7
+_WEEK = 7
 _FIRST_DAY = 10_000.0  # rows that a day is taken to have before one has ended
 
 
@@ -37,10 +37,10 @@ class MovingThreshold:
     expected number of alerts in what is left of the period is then b, but for the bound 2 k / N,
     which keeps the last rows of a quiet period from being alerts whatever they score.
 
-    A day has as many rows as the seven days before it had on average (10,000 before a day has
-    ended); n is a tenth of that at least. A row without a day belongs to that of the row before it.
-    Rows of a day are counted together however far apart they come; of days before the earliest of
-    the last 4,000, none is an alert.
+    A day is taken to have as many rows as the day a week before, else as the seven days before it
+    on average (10,000 before a day has ended); n is a tenth of that at least. A row without a day
+    belongs to that of the row before it. Rows of a day are counted together however far apart they
+    come; of days before the earliest of the last 4,000, none is an alert.
 
     Recent scores are the last ``100 N / k`` (1,000 to 100,000), brought up to date after each
     fiftieth of them, 100 rows at least; before the first 100 no row is an alert. All of this
@@ -133,7 +133,9 @@ class MovingThreshold:
         """Rows that a period has, or is expected to have: never fewer than it may have alerts."""
         if self.budget.rows is not None:
             return float(self.budget.rows)
-        before = sorted(day for day in self._periods if day < period)[-_DAYS_AVERAGED:]
+        if period - _WEEK in self._periods:
+            return float(max(self._periods[period - _WEEK][0], self.budget.number))
+        before = sorted(day for day in self._periods if day < period)[-_WEEK:]
         rows = [self._periods[day][0] for day in before]
         expected = sum(rows) / len(rows) if rows else _FIRST_DAY
         return max(expected, float(self.budget.number))
