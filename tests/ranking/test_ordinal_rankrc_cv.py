@@ -35,7 +35,7 @@ def test_fold_scores_are_those_of_models_that_never_saw_the_held_out_rows(select
             found = selected.cv_results_[f"split{k}_test_score"][i]
             assert found == pytest.approx(wanted, abs=1e-6)
     scores, used = held_out[selected.best_lam_], selected.score_samples(X)
-    majority = Y == selected.majority_level_
+    majority = selected.majority_level_ == Y
     for _, test in folds():  # each as its majority lies under the model in use
         rest = scores[test][majority[test]]
         stretch = used[majority].std() / rest.std()
