@@ -47,6 +47,7 @@ def test_contradictions_are_refused(fitted: Path, tmp_path: Path, rareclass: Run
         (("--top", 0), "--top 0 is no number of rows"),
         (("--threshold", "nan"), "is no score"),
         (("--json", fitted / "new.csv"), "is the file to be scored"),
+        (("--json", tmp_path / "s.csv"), "is the file of --out"),
     ):
         assert told in message(rareclass(*words, *options))
     assert not (tmp_path / "s.csv").exists()
@@ -154,6 +155,11 @@ def test_the_column_of_each_feature_is_the_one_that_moves_it(
 def test_what_has_no_explanation_is_refused(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     words = ("score", fitted / "model.skops", fitted / "new.csv", "-o", tmp_path / "s.csv")
     assert "is no number of columns" in message(rareclass(*words, "--explain", 0))
+    named = tmp_path / "named.csv"
+    purchases().rename({"order": "value_2"}).write_csv(named)
+    words = ("score", fitted / "model.skops", named, "-o", tmp_path / "s.csv", "--id", "value_2")
+    assert "a column of the scores has that name" in message(rareclass(*words, "--explain", 2))
+    assert rareclass(*words, "--explain", 1).exit_code == 0
 
 
 def test_quiet_prints_faults_alone(fitted: Path, tmp_path: Path, rareclass: Run) -> None:

@@ -16,6 +16,7 @@ from rareclass.cli.door import (
 from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
 from rareclass.cli.json_file import JSON_OPTION, check_json, write_json
 from rareclass.cli.screen import file_text, output, print_notes
+from rareclass.errors import InputError
 
 if TYPE_CHECKING:
     from rareclass.verbs.model_file import ModelFile
@@ -76,6 +77,8 @@ def score(
     check_new(out, "--out", overwrite)
     if json_file is not None:
         check_json(json_file, overwrite, {"the file to be scored": data, "the model": model})
+        if json_file.resolve() == out.resolve():
+            raise InputError(f"--json {json_file} is the file of --out.", "Give another name.")
     content = open_model(model)
     scoring = score_and_report(output(), content, data, out, settings)
     if json_file is not None:

@@ -52,6 +52,15 @@ def explainer_of(content: ModelFile, k: int) -> Explain:
     return explain_rows
 
 
+def reason_names(k: int) -> list[str]:
+    """The names of the columns of k reasons.
+
+    >>> reason_names(1)
+    ['reason_1', 'value_1', 'effect_1']
+    """
+    return [f"{what}_{number + 1}" for number in range(k) for what in ("reason", "value", "effect")]
+
+
 def _reasons(content: ModelFile, rows: pl.DataFrame, k: int) -> pl.DataFrame:
     """The reasons of typed rows, as columns of a file."""
     from rareclass.explain import explain  # every kind of model
@@ -62,20 +71,16 @@ def _reasons(content: ModelFile, rows: pl.DataFrame, k: int) -> pl.DataFrame:
         X, groups = _encoded(content, rows)
         told = explain(content.model, X, groups=groups)
         names, effects, strongest = told.columns, told.contributions, told.strongest(k)
-    columns = []
+    columns: list[tuple[list[Any], Any]] = []
     for place in range(k):
         chosen = strongest[:, place]
         found = [(row, names[j]) if j >= 0 else None for row, j in enumerate(chosen)]
         cells = [None if each is None else _text(rows[each[1]][each[0]]) for each in found]
         raised = [float(effects[row, j]) if j >= 0 else None for row, j in enumerate(chosen)]
-        number = place + 1
         reasons = [None if each is None else each[1] for each in found]
-        columns += [
-            pl.Series(f"reason_{number}", reasons, pl.String),
-            pl.Series(f"value_{number}", cells, pl.String),
-            pl.Series(f"effect_{number}", raised, pl.Float64),
-        ]
-    return pl.DataFrame(columns)
+        columns += [(reasons, pl.String), (cells, pl.String), (raised, pl.Float64)]
+    named = zip(reason_names(k), columns, strict=True)
+    return pl.DataFrame([pl.Series(name, values, dtype) for name, (values, dtype) in named])
 
 
 def _encoded(content: ModelFile, rows: pl.DataFrame) -> tuple[Any, list[str] | None]:

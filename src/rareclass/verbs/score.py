@@ -14,7 +14,7 @@ from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, open_table
 from rareclass.verbs.calls import CallBy, Part, calls_by
 from rareclass.verbs.drift import Drift, alert_rate, drift_of, refuse_drift
-from rareclass.verbs.explained import explainer_of
+from rareclass.verbs.explained import explainer_of, reason_names
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.scored import ScoredBatch, Seen, scored
 from rareclass.verbs.targets import decision_of
@@ -98,7 +98,8 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
     calls = calls_by(decision, call_by, explain)
     id_column = settings.id_column
     if id_column is not None:
-        _check_id(file, id_column, out, (*_OURS, decision.column))
+        reasons = [] if settings.explain is None else reason_names(settings.explain)
+        _check_id(file, id_column, out, (*_OURS, decision.column, *reasons))
     with replacing(out) as temporary:
         batches = scored(content, file, id_column, seen, with_rows=explain is not None)
         parts = (Part(_columns(content, decision, each, seen), each.rows) for each in batches)
