@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import Run, message
+from rareclass.cli import compare as cli_compare
 from rareclass.comparison import compare_methods, compare_scores
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
@@ -156,6 +157,8 @@ def test_methods_on_the_same_folds(
     words = ("compare", train_csv, "--target", "fraud", "--folds", 2, "--methods")
     done = rareclass(*words, "mibc, logistic,catboost", "--k", 30, "--out", out, "--json", numbers)
     assert done.exit_code == 0, done.output
+    named = cli_compare.compare.__annotations__["methods"].__metadata__[0].help
+    assert all(name in named for name in peers.PEERS)
     assert "Rare class: fraud = yes, 24 rows" in done.stdout
     assert "240 rows, 24 of them rare, by the models of 2 folds" in done.stdout
     assert "catboost: not installed: pip install catboost." in done.stdout

@@ -80,7 +80,7 @@ def test_groups_times_and_rows_tested_twice():
     fold[by_group.rows] = by_group.fold
     assert (fold.reshape(30, 4) == fold.reshape(30, 4)[:, :1]).all()
     by_time = compare_methods(X, y, {"a": GaussianNB()}, 3, time=np.arange(120.0), **QUICK)
-    assert by_time.folds == "3 folds in the order of time"
+    assert by_time.says()[0].endswith("by the models of 3 folds in the order of time")
     assert len(by_time.rows) < 120
     halves = StratifiedKFold(2).split(X, y)
     twice = compare_methods(X, y, {"a": GaussianNB()}, [*halves] * 2, **QUICK)

@@ -56,9 +56,10 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Methods to compare, with commas between.",
-            show_default="auto,rankrc,mibc,lightgbm,xgboost,catboost,hgb,forest,balanced-forest,"
-            "extra-trees,easy-ensemble,logistic,svm",
+            help="Methods to compare, with commas between, of auto, rankrc, mibc, lightgbm, "
+            "xgboost, catboost, hgb, forest, balanced-forest, extra-trees, easy-ensemble, "
+            "logistic, svm.",
+            show_default="all that are installed",
         ),
     ] = None,
     positive: Annotated[
@@ -189,7 +190,7 @@ def _compare_methods(
         console.print("Ctrl-C ends it with the methods that are done.")
     board = compare_on(data, settings)
     console.print()
-    console.print(f"{board.found.comparison.basis() if board.found.comparison else ''}")
+    console.print(board.found.basis())
     print_leaderboard(console, board)
     if out is not None:
         (write_table if out.suffix == ".csv" else write_json)(out, board.rows())

@@ -116,8 +116,8 @@ class Comparison:
         """What was judged, and a line a measure."""
         return [self.basis(), *(each.says() for each in self.measures)]
 
-    def basis(self) -> str:
-        """Which rows all this rests on.
+    def basis(self, folds: str = "") -> str:
+        """Which rows all this rests on; `folds` are words for them where there is more to say.
 
         Such as "200 rows, 20 of them rare, by the models of 5 folds".
         """
@@ -125,5 +125,5 @@ class Comparison:
         if self.n_groups is not None:
             parts.append(f"in {counted(self.n_groups, 'group')} that move together")
         if self.n_folds is not None:
-            parts.append(f"by the models of {counted(self.n_folds, 'fold')}")
+            parts.append(f"by the models of {folds or counted(self.n_folds, 'fold')}")
         return ", ".join(parts)

@@ -78,6 +78,10 @@ class MethodComparison:
         """Methods without a place."""
         return sum(not run.is_judged for run in self.runs)
 
+    def basis(self) -> str:
+        """Which rows all this rests on, and how they were held out."""
+        return "" if self.comparison is None else self.comparison.basis(self.folds)
+
     def to_dict(self) -> dict[str, Any]:
         """Dictionaries, lists, words and numbers, for JSON; without the scores."""
         return {
@@ -88,7 +92,9 @@ class MethodComparison:
 
     def says(self) -> list[str]:
         """What was judged, a line a measure, and a line for each method that has no place."""
-        found = [] if self.comparison is None else self.comparison.says()
+        found = []
+        if self.comparison is not None:
+            found = [self.basis(), *(each.says() for each in self.comparison.measures)]
         return found + [run.why_not() for run in self.runs if not run.is_judged]
 
 
