@@ -55,6 +55,7 @@ def test_options_that_contradict(tmp_path: Path, rareclass: Run) -> None:
     assert "no column 'contry'. Did you mean 'country'?" in refused(*words, "contry")
     said = refused(*words, "country")
     assert "Line 2: column 'country': 'DE' is no time" in said
+    assert "would be read again" in message(stream(rareclass, tmp_path, folder, "--alerts", alerts))
     alerts.write_text("something else\n")
     assert "is there already" in refused("--alerts", alerts, "--alert-budget", "5/100")
     assert alerts.read_text() == "something else\n"

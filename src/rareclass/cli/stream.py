@@ -156,7 +156,7 @@ def stream(
         follow=follow,
         max_rejected=max_rejected,
         alerts=None if alerts is None else str(alerts),
-        alert_budget=check_alert_options(alerts, alert_budget, time),
+        alert_budget=check_alert_options(source, alerts, alert_budget, time),
         time_column=time,
         strict=strict,
     )

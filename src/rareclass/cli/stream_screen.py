@@ -92,6 +92,8 @@ class StreamScreen:
             columns["Dropped"] = _count(report, "dropped")
         if is_wide:
             columns["Rejected"] = _count(report, "rejected")
+            if options.alerts is not None:
+                columns["Alerts"] = _count(report, "alerts")
         columns["Rows/s"] = _count(report, "rows_per_second")
         return columns
 

@@ -54,7 +54,7 @@ def plain(
         decided.append((is_alert, threshold))
         later.append(score)
         if len(later) == max(100, len(recent) // 50):
-            wanted = int(min(max(100 * size / budget.number, 1_000), 100_000))
+            wanted = int(min(max(30 * size / budget.number, 1_000), 100_000))
             recent, later = [*recent, *later][-wanted:], []
     return decided
 

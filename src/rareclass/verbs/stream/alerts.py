@@ -162,7 +162,7 @@ class Alerts:
 
 
 def check_alert_options(
-    path: Path | None, budget: str | None, time_column: str | None
+    source: str, path: Path | None, budget: str | None, time_column: str | None
 ) -> AlertBudget | None:
     """The budget that was given; raises `InputError` where options of alerts contradict."""
     if path is None:
@@ -177,6 +177,11 @@ def check_alert_options(
         raise InputError(
             f"--alerts {path}: the suffix does not say which format it is.",
             "Give a name that ends in .jsonl or .csv.",
+        )
+    if Path(source).is_dir() and Path(source).resolve() in path.resolve().parents:
+        raise InputError(
+            f"--alerts {path} lies in the folder that the rows come from, and would be read again.",
+            "Give a file elsewhere.",
         )
     parsed = None if budget is None else AlertBudget.parse(budget)
     if parsed is not None and parsed.rows is None and time_column is None:

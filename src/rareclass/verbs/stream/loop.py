@@ -283,6 +283,7 @@ class StreamLoop:
         else:
             return
         yield from self._last_report()
+        self._check_outside()
 
     def _take(self, batch: Batch) -> str | None:
         """Learn from a batch; the state is of no use while that goes on.

@@ -42,7 +42,7 @@ class MovingThreshold:
     belongs to that of the row before it. Rows of a day are counted together however far apart they
     come; of days before the earliest of the last 4,000, none is an alert.
 
-    Recent scores are the last ``100 N / k`` (1,000 to 100,000), brought up to date after each
+    Recent scores are the last ``30 N / k`` (1,000 to 100,000), brought up to date after each
     fiftieth of them, 100 rows at least; before the first 100 no row is an alert. All of this
     depends on the rows before alone, never on how they came in batches. O(1) a row, and O(m log m)
     for each time that the m recent scores are sorted.
@@ -145,7 +145,7 @@ class MovingThreshold:
         self._n_later += len(scores)
         if self._n_later < self._step():
             return
-        wanted = 100.0 * self._size(period) / self.budget.number
+        wanted = 30.0 * self._size(period) / self.budget.number
         wanted = int(min(max(wanted, _FEWEST_RECENT), _MOST_RECENT))
         self._recent = np.concatenate([self._recent, *self._later])[-wanted:]
         self._sorted = np.sort(self._recent)
