@@ -117,7 +117,7 @@ def test_reasons_are_weight_times_distance_from_the_usual() -> None:
     found = reasons_of(vector, weights, usual, columns, cells)
     assert [tuple(each) for each in found] == [("land", "DE", 6.0), ("amount", 9.0, 1.0)]
     assert reasons_of(vector, weights, usual, columns, cells, most=1) == found[:1]
-    assert LOOK_EVERY == 100  # documented
+    assert LOOK_EVERY == 1_000  # documented
 
 
 def test_alerts_begin_later_on_a_stream_of_before(source: Path, tmp_path: Path) -> None:

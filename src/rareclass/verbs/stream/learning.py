@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.streams import Encoded
 from rareclass.errors import InputError
 from rareclass.verbs.stream.arrivals import Arrivals
-from rareclass.verbs.stream.reasons import LOOK_EVERY
+from rareclass.verbs.stream.reasons import blocks_of
 from rareclass.verbs.stream.state import CLASSES, StreamState
 from rareclass.verbs.stream.waiting_rows import HeldRow
 
@@ -77,7 +77,7 @@ def _test_then_train(
     """
     learner = state.learner
     n_old = learner.n_features_in_ if hasattr(learner, "state_") else 0
-    blocks = (arrivals.numbers - 1) // LOOK_EVERY
+    blocks = blocks_of(arrivals.numbers)
     looks = np.flatnonzero(np.diff(blocks)) + 1 if state.alerts is not None else blocks[:0]
     cuts = np.unique(np.concatenate([born[n_old:], [0, len(rows)], looks]).astype(np.int64))
     scores = np.empty(len(rows))

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Records between two looks at the weights.
-LOOK_EVERY = 100
+# Records between two looks at the weights: each costs as much as some ten rows. Among the first
+# LOOK_EVERY records, while the weights are young, it is a tenth of that.
+LOOK_EVERY = 1_000
 
 
 class Reason(NamedTuple):
@@ -18,8 +19,18 @@ class Reason(NamedTuple):
     raises: float
 
 
+def blocks_of(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The block of each record, from 1: records of one block have reasons by the same weights.
+
+    >>> blocks_of(np.array([1, 100, 101, 1000, 1001, 2000, 2001]))
+    array([ 0,  0,  1,  9, 10, 10, 11])
+    """
+    before = numbers - 1
+    return np.where(before < LOOK_EVERY, before * 10 // LOOK_EVERY, 9 + before // LOOK_EVERY)
+
+
 class Weights:
-    """The weights that reasons are told by: those of the learner at the last LOOK_EVERY records.
+    """The weights that reasons are told by: those of the learner when a block of records began.
 
     Not those of each row, which are gone when it is known that the row is an alert; and fixed by
     the number of the record, not by the batch, so that reasons do not depend on how rows came.
@@ -29,7 +40,7 @@ class Weights:
         self._looks: list[tuple[int, NDArray[np.float64]]] = []
 
     def look(self, block: int, learner: Any) -> None:
-        """Keep the weights for rows of a block (record - 1) // LOOK_EVERY, if it is a new one."""
+        """Keep the weights for rows of a block, if it is a new one."""
         if not self._looks or block > self._looks[-1][0]:
             begun = hasattr(learner, "state_")
             coef = np.ravel(learner.coef_).copy() if begun else np.empty(0)
@@ -37,7 +48,7 @@ class Weights:
 
     def at(self, number: int, width: int) -> NDArray[np.float64]:
         """Weights for a record of the last batch; 0 for features that were not born then."""
-        block = (number - 1) // LOOK_EVERY
+        block = int(blocks_of(np.array(number)))
         coef = next(coef for known, coef in reversed(self._looks) if known <= block)
         return np.concatenate([coef, np.zeros(max(width - len(coef), 0))])[:width]
 
