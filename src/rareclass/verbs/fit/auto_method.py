@@ -137,7 +137,9 @@ class AutoMethod:
         lines = []
         counting = _columns_that_count(model)
         if counting:
-            lines.append(f"Columns that count most: {', '.join(counting)}")
+            without = int(np.isnan(model.feature_importances_).sum())
+            some = f" ({counted(without, 'column')} had no time to be tried)" if without else ""
+            lines.append(f"Columns that count most{some}: {', '.join(counting)}")
         lines.append("A score of 3: about 1 row in 1,000 of the rest ranks as high; of 2, 1 in 100")
         if np.isfinite(model.offset_):
             lines.append(
