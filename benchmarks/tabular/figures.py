@@ -69,6 +69,23 @@ def results(runs: Sequence[Run]) -> Results:
     return Results(found, {label: methods[label] for label in labels})
 
 
+def of_all_splits(runs: Sequence[Run]) -> list[Run]:
+    """Without labels that were tried on half of the splits of a set or fewer.
+
+    Means over other splits cannot be ranked beside each other.
+    """
+    tried: dict[str, dict[str, set[int]]] = {}
+    for run in runs:
+        tried.setdefault(run["set"], {}).setdefault(run["label"], set()).add(run["repeat"])
+    few = {
+        label
+        for labels in tried.values()
+        for label, splits in labels.items()
+        if 2 * len(splits) <= max(map(len, labels.values())) > 1
+    }
+    return [run for run in runs if run["label"] not in few]
+
+
 def means(found: Results, measure: str) -> Means:
     """Of every method on every set."""
     return {

@@ -58,19 +58,27 @@ def page(result: Result) -> str:
 
 def render(runs: Sequence[Run]) -> str:
     """The halves of the sets, one after the other."""
-    found = figures.results(runs)
+    found = figures.results(figures.of_all_splits(runs))
+    first = figures.results([run for run in runs if run["repeat"] == 0])
     parts = [INTRODUCTION]
     for half, names in HALVES.items():
         part = found.part(names)
         if part.finished:
-            parts += [f"### {TITLES[half]}", *half_tables(part)]
+            more = first.part(names) if len(first.methods) > len(found.methods) else None
+            parts += [f"### {TITLES[half]}", *half_tables(part, more)]
     return "\n\n".join(parts)
 
 
-def half_tables(found: Results) -> list[str]:
-    """Ranks, tests, means and seconds of one half of the sets."""
+def half_tables(found: Results, first: Results | None = None) -> list[str]:
+    """Ranks, tests, means and seconds of one half of the sets.
+
+    `first` is the first split of each, where some methods were tried on no other.
+    """
     ours = _ours(found)
     tables = [_ranks(found, ours)]
+    if first is not None:
+        words = "**The first split of each set alone**, with methods that were tried on no other:"
+        tables += [words, _ranks(first, ours)]
     if ours is not None:
         tables += [_best_peers(found, ours, measure) for measure in TESTED]
     tables += [_means(found, measure, title) for measure, title in MEASURED.items()]
