@@ -15,6 +15,12 @@ Run = Callable[..., Result]
 QUICK = ("--members", "logistic regression", "--folds", "2")
 
 
+@pytest.fixture(autouse=True)
+def without_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain methods beside a model take longer than most tests; `test_baselines` has them."""
+    monkeypatch.setattr("rareclass.verbs.fit.training.baselines", lambda *rows: [])
+
+
 @pytest.fixture(scope="session")
 def rareclass() -> Run:
     """Run the command line with the given words."""

@@ -39,7 +39,10 @@ def test_they_are_scikit_learns_with_their_defaults():
     assert [each.name for each in alone] == ["logistic regression"]
 
 
-def test_a_line_each_unless_they_are_not_wanted(train_csv: Path, rareclass: Run) -> None:
+def test_a_line_each_unless_they_are_not_wanted(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.verbs.fit.training.baselines", baselines)
     words = ("fit", train_csv, "-t", "fraud", "-o", train_csv.parent / "m.skops", "--overwrite")
     done = rareclass(*words, "--method", "mibc")
     assert done.exit_code == 0, done.output

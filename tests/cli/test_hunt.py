@@ -94,6 +94,7 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run)
     assert summary["version"]
 
 
+@pytest.mark.thorough
 def test_formats_find_the_same_rows(data: Path, rareclass: Run) -> None:
     table, folder = payments(), data.parent
     table.write_parquet(folder / "payments.parquet")
@@ -356,6 +357,7 @@ def test_brackets_in_names_are_no_markup(
     assert "Reading x[bold].csv" in drawn
 
 
+@pytest.mark.thorough
 def test_filter_reaches_the_ball(data: Path, rareclass: Run) -> None:
     n_weighed = {}
     for word in ("0.5", "yes", "no"):

@@ -131,6 +131,7 @@ def test_words_in_a_given_order(folder: Path, tmp_path: Path, rareclass: Run) ->
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.thorough
 def test_a_table_on_disk(
     folder: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:

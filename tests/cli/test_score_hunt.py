@@ -12,6 +12,7 @@ from rareclass.verbs.hunt import files
 
 
 @pytest.mark.parametrize("kernel", [("none",), ("gaussian", "--width", "2")])
+@pytest.mark.thorough
 def test_scores_are_the_depths_that_the_hunt_found(
     tmp_path: Path, rareclass: Run, kernel: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,6 +146,7 @@ def test_a_table_of_numbers_is_scored_without_skrub_and_other_methods(
     assert found & {*NOT_TO_SCORE, f"rareclass.{other}.fitting", f"rareclass.{other}.mibc"} == set()
 
 
+@pytest.mark.thorough
 def test_a_table_with_categories_needs_skrub_but_no_more(fitted: Path, tmp_path: Path) -> None:
     found = imported(
         "score", fitted / "model.skops", fitted / "new.csv", "--out", tmp_path / "s.csv"
@@ -162,6 +163,7 @@ def test_a_table_with_categories_needs_skrub_but_no_more(fitted: Path, tmp_path:
         *(pytest.param(name, marks=pytest.mark.thorough) for name in ("rich", "polars", "skops")),
     ],
 )
+@pytest.mark.thorough
 def test_a_package_of_the_extra_that_is_absent(fitted: Path, tmp_path: Path, package: str) -> None:
     done = command(
         WITHOUT.format(package=package),
@@ -209,6 +211,7 @@ def read_only(tmp_path: Path) -> dict[str, str]:
     return kept | {"PYTHONPATH": str(code), "HOME": str(home), "TMPDIR": str(tmp_path)}
 
 
+@pytest.mark.thorough
 def test_nothing_can_be_cached_and_home_is_no_folder(
     read_only: dict[str, str], tmp_path: Path
 ) -> None:

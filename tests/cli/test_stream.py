@@ -221,6 +221,7 @@ def command(*words: object, **more: object) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_standard_input_and_a_second_time(tmp_path: Path) -> None:
     text, folder = purchases(500).write_csv(), tmp_path / "run"
     words = ["stream", "-", "--target", "fraud", "--learner", "oam", "--checkpoint", folder]

@@ -338,6 +338,7 @@ def test_the_cross_validated_model_and_the_path_learn_too(learned):
     np.testing.assert_allclose(first.score_samples(X), learned.score_samples(X), atol=1e-4)
 
 
+@pytest.mark.thorough
 def test_learning_tells_what_it_compared():
     source = as_source(X)
     labels = read_labels(Y, None, 1, len(Y))
@@ -347,6 +348,7 @@ def test_learning_tells_what_it_compared():
     assert found.unseen["selected"].mean() > found.unseen["plain"].mean() + 0.05
 
 
+@pytest.mark.thorough
 def test_rows_that_nothing_was_learned_from_decide():
     # Many features of noise and few rare rows: folds that chose the scales are sure of a gain.
     rng = np.random.default_rng(5)

@@ -271,6 +271,7 @@ def test_estimators_from_parts_are_those_without(parameters, small_blocks, monke
         pytest.param(True, np.float32, 1e-4, marks=pytest.mark.thorough),
     ],
 )
+@pytest.mark.thorough
 def test_memory_and_threads_do_not_change_estimators(
     parts, dtype, tolerance, small_blocks, monkeypatch
 ):

@@ -52,6 +52,7 @@ def test_nearly_singular_rare_rows_are_no_trouble(dtype):
     assert models[-1].score(X, y) > models[0].score(X, y)
 
 
+@pytest.mark.thorough
 def test_sparse_text_stays_sparse():
     import bz2
 

@@ -241,6 +241,7 @@ def test_a_disk_far_too_small_is_noticed_at_the_first_batch(
         start(1_000_000)
 
 
+@pytest.mark.thorough
 def test_huge_row_groups_are_streamed(tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=5_000_000)
     pq.write_table(pa.table({"x": x}), tmp_path / "t.parquet", row_group_size=len(x))

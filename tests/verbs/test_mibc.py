@@ -83,6 +83,7 @@ def test_a_model_file_holds_no_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", [MIBCMethod(0.1), MIBCMethod(), MIBCMethod(0.1, "factor")])
+@pytest.mark.thorough
 def test_rows_on_disk_give_the_same_model(tmp_path: Path, method: MIBCMethod) -> None:
     settings = FitSettings(target="y", method=method, folds=3)
     path = messy(tmp_path / "t.parquet")

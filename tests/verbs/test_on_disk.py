@@ -137,6 +137,7 @@ def test_encoded_rows_are_closed_after_their_training(
             rows.take(slice(0, 1))
 
 
+@pytest.mark.thorough
 def test_a_sample_for_the_encoder_is_nearly_as_good(tmp_path: Path) -> None:
     path = messy(tmp_path / "t.parquet", 3000)
     # Letter groups of a text column need more rows than that.

@@ -50,7 +50,7 @@ class FitSettings:
     scratch: Path | None = None  # folder for them; None: $TMPDIR, else /var/tmp
     groups: str | None = None  # column whose rows of one value are held out together
     time: str | None = None  # column that says when a row was: later ones are held out
-    baseline: bool = True  # whether plain methods are tried on the held-out rows
+    baseline: bool = False  # whether plain methods are tried on the held-out rows
     rule: DecisionRule | None = None  # what the threshold keeps; None: the best balanced accuracy
 
     @property

@@ -90,10 +90,10 @@ class RareTarget:
         if n_distinct < _FEW_ROWS:
             notes.append(
                 f"Rare rows held out: only {n_distinct}, so the intervals are wide and rough."
-                if n_rare == n_distinct
+                if round(n_rare) == n_distinct
                 else f"Distinct rare rows held out: only {n_distinct}, so the intervals are rough."
             )
-        if n_rare > n_distinct:
+        if round(n_rare) > n_distinct:
             notes.append(
                 f"The {counted(n_rare, 'rare row')} held out are copies of {n_distinct:,} distinct "
                 "ones. The intervals take every copy as a row of its own, so they are too short "
