@@ -344,6 +344,7 @@ def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path: Path, rarecl
     np.testing.assert_allclose(package.load(model).score_samples(moved), again, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_pair_of_columns_gives_no_column_away(tmp_path: Path, rareclass: Run) -> None:
     """Only together they tell the class."""
     rng = np.random.default_rng(0)

@@ -316,6 +316,7 @@ def test_brackets_in_a_progress_line_are_no_markup(
     assert "Reading [red]t[bold].csv" in shown
 
 
+@pytest.mark.thorough
 def test_wine(tmp_path: Path, rareclass: Run) -> None:
     table = pl.read_parquet(real_file("wine_quality.parquet")).drop("target")
     table.sample(700, shuffle=True, seed=0).write_csv(tmp_path / "wine.csv")

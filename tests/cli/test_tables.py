@@ -38,6 +38,7 @@ def long_table(n_rows: int = 6000) -> str:
         pytest.param("hunt", "short", marks=pytest.mark.thorough),
     ],
 )
+@pytest.mark.thorough
 def test_a_refused_table_ends_the_process_cleanly(tmp_path: Path, verb: str, fault: str) -> None:
     """A reader's thread must not live longer than the interpreter: it would abort."""
     lines = long_table().splitlines()

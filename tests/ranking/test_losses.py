@@ -95,6 +95,7 @@ def test_hessian_product_equals_all_pairs(data, n_blocks, seed):
     assert_near(found, hessian @ np.concatenate([d_rare, d_majority]), scale)
 
 
+@pytest.mark.thorough
 def test_many_rows_equal_all_pairs_to_1e_10_of_the_value_itself():
     rng = np.random.default_rng(0)
     rare_scores, majority = rng.normal(1, 2, 300), rng.normal(0, 2, 5000)
