@@ -14,6 +14,7 @@ from rareclass.cli.door import (
     exit_codes_for_faults,
     parse_separator,
 )
+from rareclass.cli.json_file import write_json
 from rareclass.cli.method import parse_seconds
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError, counted
@@ -239,16 +240,6 @@ def _check_written(
             check_not_input(path, option, {f"the file {each.name}": each for each in data})
             check_new(path, option, overwrite)
             check_writable(path, option)
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write plain data, at once or not at all."""
-    import json
-
-    from rareclass.atomic_file import replacing
-
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def write_table(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -23,7 +23,7 @@ def check_json(path: Path, overwrite: bool, inputs: Mapping[str, Path]) -> None:
     check_writable(path, "--json")
 
 
-def write_json(path: Path, data: dict[str, Any]) -> None:
+def write_json(path: Path, data: Any) -> None:
     """Write numbers as JSON; what is not finite is null."""
     from rareclass.atomic_file import replacing
 
@@ -31,7 +31,7 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
         temporary.write_text(as_json(data) + "\n", encoding="utf-8")
 
 
-def as_json(data: dict[str, Any]) -> str:
+def as_json(data: Any) -> str:
     """Numbers as JSON that any reader takes: NaN and the infinite become null.
 
     >>> print(as_json({"a": float("nan"), "b": [1.5]}))
