@@ -198,6 +198,7 @@ def test_share_says_how_many_are_found(data: Path, rareclass: Run) -> None:
     assert "--share 0" in refuse(rareclass, data, "--cleared", "ok", "--share", "0")
 
 
+@pytest.mark.thorough
 def test_negative_numbers_are_values(data: Path, rareclass: Run) -> None:
     values = {"fraud": "1", "ok": "0"}
     table = payments().with_columns(
@@ -323,6 +324,7 @@ def test_prices_that_were_given_are_not_called_chosen(
         ((), "defaults", "(defaults, not chosen on your rows"),
     ],
 )
+@pytest.mark.thorough
 def test_without_held_out_rows_prices_are_as_given_or_defaults(
     data: Path, rareclass: Run, options: tuple[str, ...], by: str, said: str
 ) -> None:

@@ -297,6 +297,7 @@ def with_decimal_commas(table: pl.DataFrame, path: Path, separator: str) -> Path
 
 
 @pytest.mark.parametrize(("separator", "named"), [(";", None), ("\t", "tab"), ("~", "~")])
+@pytest.mark.thorough
 def test_decimal_commas_and_any_separator(
     fitted: Path, tmp_path: Path, rareclass: Run, separator: str, named: str | None
 ) -> None:

@@ -37,6 +37,7 @@ def test_selected_models_rank_held_out_rows_as_the_paper_says(name, least):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.thorough
 def test_nearly_singular_rare_rows_are_no_trouble(dtype):
     table = pl.read_parquet(real_file("kddcup99_10pct_train.parquet"))
     numbers = [name for name, kind in table.schema.items() if kind.is_numeric()]

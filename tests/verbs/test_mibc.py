@@ -42,6 +42,7 @@ def rows(n_rows: int = 300, n_columns: int = 6, is_sparse: bool = False) -> Enco
 @pytest.mark.parametrize(
     "covariance", ["full", "diagonal", "factor", "shrunk", "sparse_inverse", None]
 )
+@pytest.mark.thorough
 def test_every_covariance_learns_and_is_saved(tmp_path: Path, covariance: str | None) -> None:
     # Letter groups of texts depend on each other, which the lasso cannot work with.
     settings = FitSettings(

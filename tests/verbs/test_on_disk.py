@@ -93,6 +93,7 @@ def test_the_rows_are_the_same(tmp_path: Path, suffix: str) -> None:
         replace(SETTINGS, method=RankRCMethod()),
     ],
 )
+@pytest.mark.thorough
 def test_the_model_is_the_same(tmp_path: Path, settings: FitSettings) -> None:
     memory, disk = both(messy(tmp_path / "t.parquet"), settings)
     one, other = train(memory, settings), train(disk, replace(settings, on_disk=True))
