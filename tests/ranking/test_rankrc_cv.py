@@ -65,7 +65,7 @@ def like_majority(scores, test, used, weight):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_threshold_is_the_best_on_held_out_scores(weighted):
     # Weights under which another threshold is the best.
-    uneven = np.where(X[:, 1] > 0, 20.0, 1.0)
+    uneven = np.where(X[:, 1] > 0, 40.0, 1.0)
     splits = list(StratifiedKFold(5, shuffle=True, random_state=1).split(X, Y))
     weight = uneven if weighted else np.ones(len(X))
     model = RankRCCV([0.01], cv=splits, tol=1e-9).fit(X, Y, weight)
@@ -83,7 +83,7 @@ def test_the_threshold_is_the_best_on_held_out_scores(weighted):
     assert model.offset_ == model.best_estimator_.offset_ != alone.offset_
     if weighted:
         without = max(scores, key=lambda t: accuracy(t, None))
-        assert accuracy(without, weight) < best - 0.005
+        assert accuracy(without, weight) < best - 0.01
 
 
 @pytest.mark.parametrize("lams", [[2.0**-6, 1.0, 2.0**-12], [1.0, 2.0**-6], [2.0**-12, 1.0]])
