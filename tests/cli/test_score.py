@@ -115,7 +115,10 @@ def test_alerts_are_explained_and_no_other_rows(
     assert result.exit_code == 0, result.output
     scores = pl.read_parquet(tmp_path / "s.parquet")
     names = [f"{what}_{k}" for k in (1, 2) for what in ("reason", "value", "effect")]
-    assert scores.columns[-6:] == names
+    if learned.name != "stream":
+        names += ["case_1", "distance_1", "case_2", "distance_2"]
+    assert scores.columns[-len(names) :] == names
+    assert ("keeps no rare rows" in " ".join(result.stdout.split())) == (learned.name == "stream")
     alerts, others = scores.filter("called_rare"), scores.filter(~pl.col("called_rare"))
     assert others["reason_1"].null_count() == len(others)
     assert set(alerts["reason_1"].drop_nulls()) <= set(ROWS.columns) - {"fraud"}
@@ -130,6 +133,55 @@ def test_alerts_are_explained_and_no_other_rows(
     both = top.join(alerts, on="row")
     assert len(both) == 3
     np.testing.assert_allclose(both["effect_1"], both["effect_1_right"])
+
+
+@pytest.mark.parametrize("how", ["auto", "mibc", "rankrc", "disk"])
+def test_the_nearest_cases_are_rare_rows_of_the_training_file(
+    how: str, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_more = 7  # rows without a label, and a copy of row 8, before those that are scored
+    blank = ROWS[:n_more].with_columns(fraud=pl.lit(None, pl.String))
+    train, model = pl.concat([blank, ROWS[3:4], ROWS]), tmp_path / "m.skops"
+    train.write_csv(tmp_path / "train.csv")
+    options: tuple[object, ...] = QUICK
+    if how == "disk":
+        monkeypatch.setattr("rareclass.verbs.fit.memory_plan.LARGE_SHARE", 1e12)
+    elif how != "auto":
+        options = ("--method", how, "--cost" if how == "mibc" else "--lam", 1, "--holdout", 0)
+    fitted = rareclass("fit", tmp_path / "train.csv", "-t", "fraud", "-o", model, *options)
+    assert fitted.exit_code == 0, fitted.output
+    assert ("read from disk" in " ".join(fitted.stdout.split())) == (how == "disk")
+    ROWS.write_csv(tmp_path / "rows.csv")
+    out = tmp_path / "s.parquet"
+    words = ("score", model, tmp_path / "rows.csv", "-o", out, "--threshold", -1e9)
+    result = rareclass(*words, "--explain", 3)
+    assert result.exit_code == 0, result.output
+    scores = pl.read_parquet(out)
+    fraud = train["fraud"].to_list()
+    for k in (1, 2, 3):
+        assert {fraud[number - 1] for number in scores[f"case_{k}"]} == {"yes"}
+    assert (scores["distance_1"] <= scores["distance_2"]).all()
+    own = scores.filter(pl.Series(ROWS["fraud"] == "yes"))
+    expected = [8 if row == 4 else row + n_more + 1 for row in own["row"]]
+    np.testing.assert_allclose(own["distance_1"], 0.0, atol=1e-6)
+    assert own["case_1"].to_list() == expected
+
+
+def test_many_rare_rows_are_thinned(
+    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.verbs.fit.cases.MOST_CASES", 5)
+    ROWS.write_csv(tmp_path / "train.csv")
+    words = ("fit", tmp_path / "train.csv", "-t", "fraud", "--method", "mibc", "--holdout", 0)
+    for name in ("one", "other"):
+        result = rareclass(*words, "--cost", 1, "-o", tmp_path / name)
+        assert result.exit_code == 0, result.output
+    one, other = (open_model(tmp_path / name).cases for name in ("one", "other"))
+    assert one is not None
+    assert other is not None
+    assert len(one.number) == 5
+    assert one.number.tolist() == other.number.tolist()
+    assert (ROWS["fraud"].to_numpy()[one.number - 1] == "yes").all()
 
 
 def test_the_column_of_each_feature_is_the_one_that_moves_it(learned: Path) -> None:

@@ -50,7 +50,8 @@ def score(
         int | None,
         typer.Option(
             help="Beside rows called rare, so many columns that raise their score most: reason_1, "
-            "value_1 (its cell), effect_1 (by how much), ..."
+            "value_1 (its cell), effect_1 (by how much), ...; and the rare training rows nearest "
+            "to them: case_1 (its number in the training file), distance_1, ..."
         ),
     ] = None,
     strict: Annotated[bool, STRICT_OPTION] = False,
@@ -100,5 +101,6 @@ def score_and_report(
     scoring = score_rows(content, data, out, settings or ScoreSettings())
     console.print(scoring.sentence)
     print_drift(console, scoring.seen, scoring.drift)
+    print_notes(console, scoring.notes)
     console.print(f"Saved {file_text(out)}")
     return scoring

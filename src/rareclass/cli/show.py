@@ -148,6 +148,10 @@ def _decision(told: dict[str, Any]) -> list[str]:
             f"Held-out scores: {told['held_out_scores']:,} (rareclass threshold sets another "
             "threshold by them)"
         )
+    if told["rare_cases"]:
+        lines.append(
+            f"Rare rows kept: {told['rare_cases']:,} (rareclass score --explain names the nearest)"
+        )
     return lines
 
 

@@ -29,8 +29,8 @@ class TrainingTable:
     """A training file in memory.
 
     `frame` has the used columns as float64, datetime or string; `columns` every column that was
-    looked at; `beside` those asked for whether they are used or not. Rows with an empty target are
-    left out everywhere.
+    looked at; `beside` those asked for whether they are used or not; `number` that of each row in
+    the file, from 1 on. Rows with an empty target are left out everywhere.
     """
 
     frame: pl.DataFrame
@@ -38,6 +38,7 @@ class TrainingTable:
     labels: pl.Series
     n_unlabelled: int
     beside: list[pl.Series]
+    number: pl.Series
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ def read_training_table(
         labels.filter(labelled),
         int((~labelled).sum()),
         [frame[name].filter(labelled) for name in beside],
+        labelled.arg_true() + 1,
     )
 
 

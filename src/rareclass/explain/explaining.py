@@ -76,7 +76,7 @@ def explain(
     ['x5', 'x12']
     """
     model = getattr(model, "best_estimator_", model)
-    if _is_rare_classifier(model):
+    if is_rare_classifier(model):
         from rareclass.explain.column_replacement import explain_columns
 
         if typical is not None or groups is not None:
@@ -99,6 +99,6 @@ def explain(
     return explain_linear(model.coef_, rows)
 
 
-def _is_rare_classifier(model: Any) -> bool:
+def is_rare_classifier(model: Any) -> bool:
     """By its name: its members bring trees and more, which others do not need."""
     return any(each.__name__ == "RareClassifier" for each in type(model).__mro__)

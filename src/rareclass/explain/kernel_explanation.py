@@ -35,6 +35,8 @@ class KernelExplanation(Explanation):
     def nearest(self, k: int) -> NDArray[np.intp]:
         """The k landmarks that pull each row up most, the strongest first: (n, k), -1 for none.
 
+        The rare rows that are nearest are `rareclass.explain.nearest_cases`'s.
+
         ``landmark_rows[nearest]`` are their rows in the training data.
         """
         return strongest_of(self.pulls, k)
@@ -46,7 +48,7 @@ def explain_kernel(model: KernelModel, rows: Features) -> KernelExplanation:
     ``f(x) - f(x with the group's features typical)``, exactly: only the group's part of the
     squared distance, or inner product, is worked out again. O(n n_landmarks n_features) time.
     """
-    kernel, Z = _plain_kernel(model)
+    kernel, Z = plain_kernel(model)
     beta = np.asarray(model.coef_, dtype=np.float64)
     X, typical = rows.X, rows.typical
     if isinstance(kernel, FeatureScaled):
@@ -68,7 +70,7 @@ def explain_kernel(model: KernelModel, rows: Features) -> KernelExplanation:
     )
 
 
-def _plain_kernel(model: KernelModel) -> tuple[Any, Floats]:
+def plain_kernel(model: KernelModel) -> tuple[Any, Floats]:
     """The kernel, and the landmarks in float64."""
     expansion = model._expansion()
     Z = expansion.landmarks

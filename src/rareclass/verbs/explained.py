@@ -1,9 +1,8 @@
-"""Why rows are called rare: the columns that raise their scores most, beside each."""
+"""Why rows are called rare: the columns that raise their scores, and the nearest rare cases."""
 
 from copy import copy
 from typing import Any
 
-import numpy as np
 import polars as pl
 from scipy import sparse
 
@@ -19,12 +18,15 @@ _ROWS = 1000
 
 
 def explainer_of(content: ModelFile, k: int) -> Explain:
-    """Return what makes three columns for each of k reasons: its column, cell and effect.
+    """Return what makes three columns for each of k reasons, and two for each of k cases.
 
     ``reason_1`` is the name of the column that raises a row's score most, ``value_1`` its cell as
     text, ``effect_1`` by how much (`rareclass.explain.explain`), and so on; empty where fewer
     columns raise it. Effects are against a typical cell for `RareClassifier`, and against the mean
     of the training rows for models of encoded rows.
+
+    Where the model file keeps rare rows, ``case_1`` is the number in the training file of the one
+    nearest to a row, and ``distance_1`` how far it is (`rareclass.explain.nearest_cases`).
 
     Raises `InputError` for a k below 1, and for models of levels and of svmlight rows.
     """
@@ -52,25 +54,33 @@ def explainer_of(content: ModelFile, k: int) -> Explain:
     return explain_rows
 
 
-def reason_names(k: int) -> list[str]:
-    """The names of the columns of k reasons.
+def told_names(content: ModelFile, k: int) -> list[str]:
+    """The names of the columns of k reasons and, where the file keeps rare rows, of k cases."""
+    what_of_each = [["reason", "value", "effect"]]
+    if content.cases is not None:
+        what_of_each.append(["case", "distance"])
+    return [f"{what}_{place + 1}" for each in what_of_each for place in range(k) for what in each]
 
-    >>> reason_names(1)
-    ['reason_1', 'value_1', 'effect_1']
-    """
-    return [f"{what}_{number + 1}" for number in range(k) for what in ("reason", "value", "effect")]
+
+def note_on_cases(content: ModelFile) -> list[str]:
+    """What to say where a file keeps no rare rows."""
+    if content.cases is not None:
+        return []
+    return [
+        "this model keeps no rare rows, so that no cases stand beside the reasons: rareclass fit "
+        "makes models of tables that do."
+    ]
 
 
 def _reasons(content: ModelFile, rows: pl.DataFrame, k: int) -> pl.DataFrame:
-    """The reasons of typed rows, as columns of a file."""
+    """The reasons of typed rows and the cases near them, as columns of a file."""
     from rareclass.explain import explain  # every kind of model
 
-    names: list[str] = []
-    effects, strongest = np.empty((0, 0)), np.empty((0, k), dtype=np.intp)
-    if rows.height:
-        X, groups = _encoded(content, rows)
-        told = explain(content.model, X, groups=groups)
-        names, effects, strongest = told.columns, told.contributions, told.strongest(k)
+    if not rows.height:
+        return _empty(content, k)
+    X, groups = _encoded(content, rows)
+    told = explain(content.model, X, groups=groups)
+    names, effects, strongest = told.columns, told.contributions, told.strongest(k)
     columns: list[tuple[list[Any], Any]] = []
     for place in range(k):
         chosen = strongest[:, place]
@@ -79,8 +89,38 @@ def _reasons(content: ModelFile, rows: pl.DataFrame, k: int) -> pl.DataFrame:
         raised = [float(effects[row, j]) if j >= 0 else None for row, j in enumerate(chosen)]
         reasons = [None if each is None else each[1] for each in found]
         columns += [(reasons, pl.String), (cells, pl.String), (raised, pl.Float64)]
-    named = zip(reason_names(k), columns, strict=True)
+    columns += _cases(content, X, k)
+    named = zip(told_names(content, k), columns, strict=True)
     return pl.DataFrame([pl.Series(name, values, dtype) for name, (values, dtype) in named])
+
+
+def _cases(content: ModelFile, X: Any, k: int) -> list[tuple[list[Any], Any]]:
+    """Numbers and distances of the nearest cases: two columns for each of k."""
+    if content.cases is None:
+        return []
+    from rareclass.explain.near_cases import case_features, nearest_of
+
+    model = content.model
+    number, features = content.cases.number, content.cases.features
+    if features is None:
+        is_case = number > 0
+        number, features = number[is_case], case_features(model, model.landmarks_[is_case])
+    found = nearest_of(model, case_features(model, X), features, k)
+    columns: list[tuple[list[Any], Any]] = []
+    for chosen, apart in zip(found.places.T, found.distances.T, strict=True):
+        pairs = list(zip(chosen, apart, strict=True))
+        columns += [
+            ([int(number[j]) if j >= 0 else None for j in chosen], pl.Int64),
+            ([float(value) if j >= 0 else None for j, value in pairs], pl.Float64),
+        ]
+    return columns
+
+
+def _empty(content: ModelFile, k: int) -> pl.DataFrame:
+    """The columns of no row."""
+    types: dict[str, Any] = {"reason": pl.String, "value": pl.String, "case": pl.Int64}
+    names = told_names(content, k)
+    return pl.DataFrame(schema={name: types.get(name.split("_")[0], pl.Float64) for name in names})
 
 
 def _encoded(content: ModelFile, rows: pl.DataFrame) -> tuple[Any, list[str] | None]:

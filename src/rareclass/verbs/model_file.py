@@ -5,9 +5,10 @@ import json
 import warnings
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import skops.io
 from sklearn.exceptions import InconsistentVersionWarning
@@ -15,10 +16,13 @@ from sklearn.exceptions import InconsistentVersionWarning
 from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
 from rareclass.verbs.decision_rule import ScoredRows
+from rareclass.verbs.rare_cases import RareCases
 from rareclass.verbs.targets import needed_for_decisions
 
 if TYPE_CHECKING:
     from rareclass.decide.calibration.calibration import Calibration
+
+Part = TypeVar("Part")
 
 FORMAT = 1
 # What scoring and evaluating look up in the metadata, besides what decisions do.
@@ -122,6 +126,7 @@ class ModelFile:
     metadata: dict[str, Any]  # plain data on target, training and measures
     notices: tuple[str, ...] = ()  # what is odd but kept nothing from opening
     held_out: ScoredRows | None = None  # rows that it did not learn from, to set a threshold by
+    cases: RareCases | None = None  # rare rows that it learned from, to compare others with
 
     @property
     def calibration(self) -> "Calibration | None":
@@ -141,6 +146,7 @@ def save_model(path: Path, content: ModelFile) -> None:
         "model": content.model,
         "metadata": content.metadata,
         "held_out": _as_arrays(content.held_out),
+        "cases": None if content.cases is None else content.cases.as_arrays(),
     }
     with replacing(path) as temporary:
         skops.io.dump(parts, temporary, compression=zipfile.ZIP_DEFLATED)
@@ -163,8 +169,11 @@ def load_model(path: Path) -> ModelFile:
             "Give a file of rareclass fit, or a folder of rareclass stream.",
         )
     parts, notices = read_parts(path, "rareclass_format", FORMAT, {"encoder", "model", "metadata"})
-    held_out = _as_scored_rows(path, parts.get("held_out"))
-    content = ModelFile(parts["encoder"], parts["model"], parts["metadata"], notices, held_out)
+    held_out = _read_part(path, parts.get("held_out"), _as_scored_rows)
+    cases = _read_part(path, parts.get("cases"), RareCases.of_arrays)
+    content = ModelFile(
+        parts["encoder"], parts["model"], parts["metadata"], notices, held_out, cases
+    )
     if not (
         _type_name(content.encoder) in _ENCODERS
         and _type_name(content.model) in _MODELS
@@ -216,17 +225,20 @@ def _as_arrays(held_out: ScoredRows | None) -> dict[str, Any] | None:
     return {"y": held_out.y, "scores": held_out.scores, "weight": held_out.weight}
 
 
-def _as_scored_rows(path: Path, arrays: Any) -> ScoredRows | None:
-    """Read held-out scores; a file of before has none."""
+def _read_part(path: Path, arrays: Any, as_what: Callable[[Any], Part]) -> Part | None:
+    """Read what a file of before may not have."""
     if arrays is None:
         return None
     try:
-        rows = ScoredRows(arrays["y"], arrays["scores"], arrays["weight"])
-        lengths = {len(column) for column in rows[:3] if column is not None}
-    except (TypeError, KeyError) as error:
+        return as_what(arrays)
+    except (AttributeError, TypeError, KeyError, ValueError) as error:
         raise _damaged(path) from error
-    if len(lengths) != 1:
-        raise _damaged(path)
+
+
+def _as_scored_rows(arrays: Any) -> ScoredRows:
+    rows = ScoredRows(arrays["y"], arrays["scores"], arrays["weight"])
+    if len({len(column) for column in rows[:3] if column is not None}) != 1:
+        raise ValueError("as many labels as scores, and as weights")
     return rows
 
 

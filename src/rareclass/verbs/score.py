@@ -1,6 +1,6 @@
 """``rareclass score``: from a model and a file of any size to a file of scores."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, open_table
 from rareclass.verbs.calls import CallBy, Part, calls_by
 from rareclass.verbs.drift import Drift, alert_rate, drift_of, refuse_drift
-from rareclass.verbs.explained import explainer_of, reason_names
+from rareclass.verbs.explained import explainer_of, note_on_cases, told_names
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.scored import ScoredBatch, Seen, scored
 from rareclass.verbs.targets import decision_of
@@ -36,6 +36,7 @@ class Scoring:
     sentence: str  # how many rows were called what
     seen: Seen
     drift: Drift
+    notes: list[str] = field(default_factory=list)  # what was asked for and is not there
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return the outcome as dictionaries and numbers."""
@@ -58,7 +59,7 @@ class ScoreSettings:
     separator: str | None = None  # of a CSV file; None finds out
     top: int | None = None  # see `CallBy`
     threshold: float | None = None
-    explain: int | None = None  # so many columns that raise the scores of rows called rare
+    explain: int | None = None  # so many reasons and cases beside rows called rare
     strict: bool = False  # refuse rows that are unlike those of training
 
 
@@ -98,7 +99,7 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
     calls = calls_by(decision, call_by, explain)
     id_column = settings.id_column
     if id_column is not None:
-        reasons = [] if settings.explain is None else reason_names(settings.explain)
+        reasons = [] if settings.explain is None else told_names(content, settings.explain)
         _check_id(file, id_column, out, (*_OURS, decision.column, *reasons))
     with replacing(out) as temporary:
         batches = scored(content, file, id_column, seen, with_rows=explain is not None)
@@ -113,7 +114,9 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
         if settings.strict:
             refuse_drift(drift, str(data))
     named = {name: int(n) for name, n in zip(decision.names, n_called, strict=True)}
-    return Scoring(seen.n_rows, named, calls.threshold, calls.sentence(n_called), seen, drift)
+    notes = [] if explain is None else note_on_cases(content)
+    sentence = calls.sentence(n_called)
+    return Scoring(seen.n_rows, named, calls.threshold, sentence, seen, drift, notes)
 
 
 def _columns(

@@ -46,6 +46,7 @@ def describe(path: Path) -> dict[str, Any]:
         "rule": content.metadata.get("rule"),
         "probabilities": _probabilities(content),
         "held_out_scores": None if held_out is None else len(held_out.scores),
+        "rare_cases": None if content.cases is None else int((content.cases.number > 0).sum()),
         "needs": _needs(path),
         "notices": list(content.notices),
     }

@@ -18,6 +18,7 @@ from rareclass.ensemble.majority_part import thinned
 from rareclass.errors import InputError
 from rareclass.verbs.decision_rule import ScoredRows
 from rareclass.verbs.fit.baselines import Baseline, baselines
+from rareclass.verbs.fit.cases import rare_cases
 from rareclass.verbs.fit.hold_out import (
     NO_ESTIMATE,
     cross_fits,
@@ -86,8 +87,10 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     if final.quantiles not in metadata:
         metadata[final.quantiles] = _quantiles(encoder, model, trained_on, settings.seed)
     summary = method.summary(model, chosen_on) + final.rules()
+    cases = rare_cases(encoder, model, trained_on, settings.seed)
     method.lighten(model)
-    content = ModelFile(encoder, model, metadata, held_out=_light(judged, data, settings))
+    light = _light(judged, data, settings)
+    content = ModelFile(encoder, model, metadata, held_out=light, cases=cases)
     return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it)
 
 

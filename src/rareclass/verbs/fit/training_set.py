@@ -80,6 +80,7 @@ class TrainingSet:
     n_copies: int = 0  # of other rows: in ``weight``, or dropped
     zero_based: bool = True  # whether an svmlight file numbers its first feature 0
     beside: pl.DataFrame | None = None  # columns that rows are held out by, or judged with
+    number: NDArray[np.int64] | None = None  # of each row in the file, from 1 on
 
     def beside_of(self, name: str | None) -> NDArray[Any] | None:
         """Return a column of `beside`, None for no name."""
@@ -126,6 +127,7 @@ class TrainingSet:
             y=self.y[chosen],
             weight=weight,
             beside=None if self.beside is None else self.beside[chosen],
+            number=None if self.number is None else self.number[chosen],
             n_unlabelled=0,
             n_copies=0,
         )
@@ -135,9 +137,8 @@ def in_memory(data: TrainingSet, seed: int) -> TrainingSet:
     """Return rows on disk as a table in memory: a sample, weighted to stand for all of them."""
     assert isinstance(data.rows, RowsOnDisk)
     sample, weight = sample_of(data.rows, data.rare, data.weight, seed)
-    return replace(
-        data, rows=data.rows[sample].frame(), y=data.y[sample], weight=weight, n_copies=0
-    )
+    chosen = data.take(sample)
+    return replace(chosen, rows=data.rows[sample].frame(), weight=weight)
 
 
 def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> TrainingSet:
@@ -175,6 +176,7 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         table.n_unlabelled,
         len(y) - len(distinct),
         beside=beside if beside is None or copies is None else beside[distinct],
+        number=table.number.cast(pl.Int64).to_numpy()[distinct],
     )
 
 
@@ -272,6 +274,7 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
         _treated(meaning, table.columns, settings.method),
         len(table.codes) - len(labelled),
         len(y) - len(distinct),
+        number=labelled[distinct] + 1,
     )
 
 
