@@ -1,6 +1,7 @@
 """Which rows are called rare, drift, and numbers for scripts, from the command line."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from cli.conftest import QUICK, Run, message, purchases
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.verbs.model import open_model
+from rareclass.verbs.model import Model, open_model
+from rareclass.verbs.model_file import save_model
 
 
 @pytest.fixture
@@ -38,6 +40,49 @@ def test_the_so_many_highest_rows(fitted: Path, tmp_path: Path, rareclass: Run) 
     table = pl.read_csv(tmp_path / "s.csv")
     assert ((table["score"] > 0.5) == (table["called_rare"] == 1)).all()
     assert table["probability"].is_between(0, 1, closed="none").all()
+
+
+def test_probabilities_have_an_interval(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    words = ("score", fitted / "model.skops", fitted / "new.csv", "-o", tmp_path / "s.csv")
+    result = rareclass(*words, "--probability-interval")
+    assert result.exit_code == 0, result.output
+    table = pl.read_csv(tmp_path / "s.csv")
+    assert table.columns[2:5] == ["probability", "probability_low", "probability_high"]
+    low, high = table["probability_low"], table["probability_high"]
+    assert ((low <= table["probability"]) & (table["probability"] <= high)).all()
+    assert low.is_between(0, 1).all()
+    assert (high > low).any()
+    assert low.mean() < 0.1 < high.mean()  # of which a tenth are rare
+    content = open_model(fitted / "model.skops")
+    interval = Model(content).predict_proba_interval(fitted / "new.csv")
+    np.testing.assert_allclose(interval.high, high)
+    save_model(tmp_path / "before.skops", replace(content, held_out=None))
+    words = ("score", tmp_path / "before.skops", *words[2:], "--overwrite")
+    told = message(rareclass(*words, "--probability-interval"))
+    assert "has no scores of rows held out" in told
+
+
+def test_held_out_scores_are_as_of_the_saved_model(
+    tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purchases(2000).write_csv(tmp_path / "train.csv")
+    words = ("fit", tmp_path / "train.csv", "-t", "fraud", "--method", "rankrc", "--lam", "0.1")
+    result = rareclass(*words, "-o", tmp_path / "m.skops", "--max-fpr", 0.1)
+    assert result.exit_code == 0, result.output
+    content = open_model(tmp_path / "m.skops")
+    assert content.held_out is not None
+    rest = content.held_out.y == 0
+    score = rareclass(
+        "score", tmp_path / "m.skops", tmp_path / "train.csv", "-o", tmp_path / "s.csv"
+    )
+    assert score.exit_code == 0
+    scores = pl.read_csv(tmp_path / "s.csv")["score"].to_numpy()
+    for share in (0.1, 0.5, 0.9):
+        whole = np.quantile(scores[purchases(2000)["fraud"] == "no"], share)
+        assert abs(np.quantile(content.held_out.scores[rest], share) - whole) < 0.1 * scores.std()
+    called = content.held_out.scores[rest] > content.model.offset_
+    assert called.mean() <= 0.1
+    assert content.metadata["rule"]["alerts"] >= called.sum()
 
 
 def test_contradictions_are_refused(fitted: Path, tmp_path: Path, rareclass: Run) -> None:

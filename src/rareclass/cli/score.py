@@ -54,6 +54,14 @@ def score(
             "to them: case_1 (its number in the training file), distance_1, ..."
         ),
     ] = None,
+    probability_interval: Annotated[
+        bool,
+        typer.Option(
+            "--probability-interval",
+            help="Also write probability_low and probability_high: how little the held-out rows "
+            "of training tell of the probability.",
+        ),
+    ] = False,
     strict: Annotated[bool, STRICT_OPTION] = False,
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
@@ -72,7 +80,15 @@ def score(
     from rareclass.verbs.model import open_model
     from rareclass.verbs.score import ScoreSettings, check_score_path
 
-    settings = ScoreSettings(id_column, parse_separator(separator), top, threshold, explain, strict)
+    settings = ScoreSettings(
+        id_column,
+        parse_separator(separator),
+        top,
+        threshold,
+        explain,
+        strict,
+        probability_interval,
+    )
     check_not_input(out, "--out", {"the model": model})
     check_score_path(out, data)
     check_new(out, "--out", overwrite)

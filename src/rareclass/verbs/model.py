@@ -9,11 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.decide.calibration.venn_abers import ProbabilityInterval
 from rareclass.errors import InputError
 from rareclass.findings import warn
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, open_table
 from rareclass.verbs.model_file import ModelFile, load_model
+from rareclass.verbs.probability_interval import held_out_interval
 from rareclass.verbs.scored import Seen, scored
 from rareclass.verbs.stream.checkpoint import is_checkpoint
 from rareclass.verbs.targets import decision_of
@@ -125,6 +127,38 @@ class Model:
             As `score_samples`; where the model has no probabilities: no rows were held out, or it
             is of levels or a stream.
         """
+        rare = self._calibrated(self.score_samples(table, separator))
+        return np.column_stack([1.0 - rare, rare])
+
+    def predict_proba_interval(
+        self, table: Any, separator: str | None = None
+    ) -> ProbabilityInterval:
+        """Return bounds of the probability of the rare class: how little held-out rows tell of it.
+
+        One of the two, the one that goes by the true label, is calibrated for rows drawn as those
+        of training (Venn-Abers prediction); they are as at the prevalence of `predict_proba`, which
+        lies between them.
+
+        Parameters
+        ----------
+        table, separator
+            As for `score_samples`.
+
+        Returns
+        -------
+        ProbabilityInterval
+            ``low`` and ``high``, each of shape (n_rows,).
+
+        Raises
+        ------
+        InputError
+            As `score_samples`; where the file holds no scores of rows held out.
+        """
+        interval = held_out_interval(self._content)
+        scores = self.score_samples(table, separator)
+        return interval(scores, self._calibrated(scores))
+
+    def _calibrated(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         calibration = self._content.calibration
         if calibration is None:
             raise InputError(
@@ -132,8 +166,7 @@ class Model:
                 "of rows held out.",
                 "rareclass fit makes models that have them, of tables with enough rare rows.",
             )
-        rare = calibration(self.score_samples(table, separator))
-        return np.column_stack([1.0 - rare, rare])
+        return calibration(scores)
 
 
 def load(path: str | Path) -> Model:
@@ -151,8 +184,8 @@ def load(path: str | Path) -> Model:
     Returns
     -------
     Model
-        With `~Model.score_samples`, `~Model.predict` and `~Model.predict_proba` for tables and
-        files.
+        With `~Model.score_samples`, `~Model.predict`, `~Model.predict_proba` and its interval for
+        tables and files.
 
     Raises
     ------

@@ -16,13 +16,14 @@ from rareclass.verbs.calls import CallBy, Part, calls_by
 from rareclass.verbs.drift import Drift, alert_rate, drift_of, refuse_drift
 from rareclass.verbs.explained import explainer_of, note_on_cases, told_names
 from rareclass.verbs.model_file import ModelFile
+from rareclass.verbs.probability_interval import HIGH, LOW, HeldOutInterval, held_out_interval
 from rareclass.verbs.scored import ScoredBatch, Seen, scored
 from rareclass.verbs.targets import decision_of
 from rareclass.verbs.targets.target import Decision
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
 # Names of columns that no identifier may have, besides what the target calls its decision.
-_OURS = ("score", "probability", "percentile")
+_OURS = ("score", "probability", LOW, HIGH, "percentile")
 _NOT_IN_CSV = (pl.Binary, pl.Duration, pl.Object)
 
 
@@ -61,6 +62,7 @@ class ScoreSettings:
     threshold: float | None = None
     explain: int | None = None  # so many reasons and cases beside rows called rare
     strict: bool = False  # refuse rows that are unlike those of training
+    interval: bool = False  # of the probability as well
 
 
 def score_file(
@@ -81,8 +83,9 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
     (higher is rarer, or a higher level), ``probability`` of the rare class where the model has one,
     what each row is called (``called_rare``, or ``level``) and ``percentile`` (the share of the
     training majority, or of all training rows where the target has levels, with a lower score, in
-    percent). With ``settings.explain`` also why rows are called rare (`explainer_of`); for others
-    these columns are empty.
+    percent). With ``settings.interval`` also ``probability_low`` and ``probability_high``
+    (`HeldOutInterval`). With ``settings.explain`` also why rows are called rare (`explainer_of`);
+    for others these columns are empty.
 
     The so many highest rows of ``settings.top`` are known only at the end: rows wait in a temporary
     Parquet file beside `out`, and memory holds as many scores as are asked for.
@@ -96,6 +99,7 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
     decision = decision_of(content.model, content.metadata)
     call_by = CallBy(settings.top, settings.threshold)
     explain = None if settings.explain is None else explainer_of(content, settings.explain)
+    interval = held_out_interval(content) if settings.interval else None
     calls = calls_by(decision, call_by, explain)
     id_column = settings.id_column
     if id_column is not None:
@@ -103,7 +107,9 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
         _check_id(file, id_column, out, (*_OURS, decision.column, *reasons))
     with replacing(out) as temporary:
         batches = scored(content, file, id_column, seen, with_rows=explain is not None)
-        parts = (Part(_columns(content, decision, each, seen), each.rows) for each in batches)
+        parts = (
+            Part(_columns(content, decision, each, seen, interval), each.rows) for each in batches
+        )
         n_called = calls.write(parts, temporary)
         if not seen.n_rows:
             raise InputError(f"{data} has no rows.", "Give a file with rows.")
@@ -120,7 +126,11 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
 
 
 def _columns(
-    content: ModelFile, decision: Decision, batch: ScoredBatch, seen: Seen
+    content: ModelFile,
+    decision: Decision,
+    batch: ScoredBatch,
+    seen: Seen,
+    interval: HeldOutInterval | None,
 ) -> pl.DataFrame:
     """The columns of some rows that do not depend on what they are called."""
     quantiles = np.asarray(content.metadata[decision.quantiles])
@@ -128,8 +138,12 @@ def _columns(
     last = seen.n_rows + 1
     rows = pl.Series("row", np.arange(last - len(batch.scores), last))
     columns = [rows if batch.kept is None else batch.kept, pl.Series("score", batch.scores)]
-    if content.calibration is not None:
-        columns.append(pl.Series("probability", content.calibration(batch.scores)))
+    probability = None if content.calibration is None else content.calibration(batch.scores)
+    if probability is not None:
+        columns.append(pl.Series("probability", probability))
+    if interval is not None:
+        low, high = interval(batch.scores, probability)
+        columns += [pl.Series(LOW, low), pl.Series(HIGH, high)]
     percentile = np.interp(batch.scores, quantiles, percents)
     return pl.DataFrame([*columns, pl.Series("percentile", percentile)])
 

@@ -5,7 +5,7 @@ it. Others are fitted on a part of the rows, judged on the rest, and fitted agai
 """
 
 import platform
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from rareclass.verbs.fit.hold_out import (
     split,
 )
 from rareclass.verbs.fit.method import EncodedRows, Method, Terms
+from rareclass.verbs.fit.one_scale import Moved, between
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.verbs.model_file import ModelFile
@@ -75,7 +76,9 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         chosen = method.as_chosen(first.model) if will_refit else method
         again = _refit(data, settings, chosen, first, notes) if will_refit else None
     encoder, model = first if again is None else again
+    to_saved = _to_saved(first, again, judged, data, held_out, method.cross_fits)
     if rule is not None:
+        rule = replace(rule, threshold=float(to_saved(np.array(rule.threshold))))
         model.offset_ = rule.threshold
     trained_on = data.take(kept) if again is None else data
     chosen_on = terms_of(data.y[kept], settings)
@@ -90,6 +93,8 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
     cases = rare_cases(encoder, model, trained_on, settings.seed)
     method.lighten(model)
     light = _light(judged, data, settings)
+    if light is not None:
+        light = light._replace(scores=to_saved(light.scores))
     content = ModelFile(encoder, model, metadata, held_out=light, cases=cases)
     return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it)
 
@@ -115,6 +120,26 @@ def _scored(
         notes.append(NO_ESTIMATE)
         return None
     return judged
+
+
+def _to_saved(
+    first: "_Fitted",
+    again: "_Fitted | None",
+    judged: ScoredRows | None,
+    data: TrainingSet,
+    held_out: NDArray[np.int64],
+    is_rate: bool,
+) -> Moved:
+    """What makes scores of the model that was judged those of the one that is saved.
+
+    Scores of a method that cross-fits are false-positive rates, which lie where they lie.
+    """
+    if again is None or judged is None or not isinstance(data.target, RareTarget) or is_rate:
+        return Moved()
+    rest = judged.y != 1
+    majority = data.take(held_out[rest])
+    scores = scores_of(again.encoder, again.model, majority.rows)
+    return between(judged.scores[rest], scores, majority.weight)
 
 
 def _set_threshold(
