@@ -17,6 +17,7 @@ def test_the_wheel_holds_the_package_and_says_that_it_is_typed(tmp_path: Path) -
     shipped = {name for name in names if ".dist-info/" not in name}
     there = {
         f"rareclass/{path.relative_to(ROOT / 'src/rareclass').as_posix()}"
-        for path in (ROOT / "src/rareclass").rglob("*.py")
+        for ending in ("py", "css", "js", "html.j2")
+        for path in (ROOT / "src/rareclass").rglob(f"*.{ending}")
     }
     assert shipped == there | {"rareclass/py.typed"}

@@ -9,6 +9,7 @@ from rareclass.cli.demo import demo
 from rareclass.cli.evaluate import evaluate
 from rareclass.cli.fit import fit
 from rareclass.cli.hunt import hunt
+from rareclass.cli.report import report
 from rareclass.cli.score import score
 from rareclass.cli.screen import be_quiet
 from rareclass.cli.show import show
@@ -28,6 +29,7 @@ app.command()(score)
 app.command()(evaluate)
 app.command()(threshold)
 app.command()(compare)
+app.command()(report)
 app.command()(show)
 app.command()(hunt)
 app.command()(stream)

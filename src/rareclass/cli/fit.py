@@ -30,6 +30,7 @@ from rareclass.cli.method import (
     MethodName,
     method_from,
 )
+from rareclass.cli.report import check_page, write_page
 from rareclass.cli.rule import (
     ALERTS_OPTION,
     CONFIDENCE_OPTION,
@@ -154,6 +155,12 @@ def fit(
         typer.Option(help="Most memory to take, such as 4GiB. By default what is free."),
     ] = None,
     json_file: Annotated[Path | None, JSON_OPTION] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write an HTML page on the rows held out, as rareclass report does."
+        ),
+    ] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
     scratch: Annotated[
@@ -185,6 +192,8 @@ def fit(
     check_writable(out)
     if json_file is not None:
         check_json(json_file, overwrite, {"the training file": train, "--out": out})
+    if report is not None:
+        check_page(report, "--report", overwrite, {"the training file": train, "--out": out})
     file = open_table(train, character)
     plan = plan_memory(
         file, _memory_limit(memory), VIEW_COPIES if learner.reads_types else ENCODED_COPIES
@@ -215,7 +224,21 @@ def fit(
     if json_file is not None:
         write_json(json_file, trained.as_plain_data())
         console.print(f"Saved {file_text(json_file)}")
+    if report is not None:
+        _write_report(console, report, out, trained)
     print_command(console, "Next:", f"rareclass score {out} NEW_ROWS.csv --out scores.csv")
+
+
+def _write_report(console: Console, report: Path, out: Path, trained: "Trained") -> None:
+    """Write the page; a model without scores of rows held out, or of levels, has none."""
+    from rareclass.verbs.report.model_report import report_on_held_out
+
+    try:
+        page, _ = report_on_held_out(trained.content, out)
+    except InputError as error:
+        print_notes(console, [f"no report was written: {error}"])
+        return
+    write_page(report, page)
 
 
 def fit_and_save(

@@ -10,44 +10,44 @@ from rareclass.errors import InputError
 if TYPE_CHECKING:
     from rareclass.verbs.decision_rule import DecisionRule
 
-_PANEL = "Threshold: one of"
+PANEL = "Threshold: one of"
 ALERTS_OPTION = typer.Option(
     help="At most so many alerts: 50/day, which needs --time, or 50/10000 for as many rows.",
-    rich_help_panel=_PANEL,
+    rich_help_panel=PANEL,
 )
 MIN_PRECISION_OPTION = typer.Option(
     help="The highest recall with this share of alerts rare at least, such as 0.3.",
-    rich_help_panel=_PANEL,
+    rich_help_panel=PANEL,
 )
 MIN_RECALL_OPTION = typer.Option(
     help="The highest precision with this share of rare rows found at least, such as 0.9.",
-    rich_help_panel=_PANEL,
+    rich_help_panel=PANEL,
 )
 MAX_FPR_OPTION = typer.Option(
     "--max-fpr",
     help="The highest recall with an alert for this share of the rest at most, such as 0.01.",
-    rich_help_panel=_PANEL,
+    rich_help_panel=PANEL,
 )
 _LEAST_COST = (
     "The least cost: fp=5,fn=100 for a false alert and a missed rare row, review=1 for any alert; "
     "a column of costs by its name, as in fn=amount."
 )
-LEAST_COST_OPTION = typer.Option("--cost", help=_LEAST_COST, rich_help_panel=_PANEL)
+LEAST_COST_OPTION = typer.Option("--cost", help=_LEAST_COST, rich_help_panel=PANEL)
 COST_OPTION = typer.Option(
     "--cost",
     help=f"{_LEAST_COST} With --method mibc a number: its C, the price of a rare row on the wrong "
     "side, as 0.1, 10^-2, or inf; auto cross-validates.",
-    rich_help_panel=_PANEL,
+    rich_help_panel=PANEL,
 )
 CONFIDENCE_OPTION = typer.Option(
     help="How sure it is that new rows keep it: 0.9 means in 9 of 10 samples of rows like these at "
     "least; none takes the rows at their word.",
-    rich_help_panel=_PANEL,
+    rich_help_panel=PANEL,
     show_default="0.9",
 )
 PREVALENCE_OPTION = typer.Option(
     help="Share of rare rows where the model will be used, if it is not that of the rows here.",
-    rich_help_panel=_PANEL,
+    rich_help_panel=PANEL,
 )
 
 
@@ -99,11 +99,23 @@ def rule_from(given: RuleGiven, time: str | None) -> "DecisionRule | None":
     return rule
 
 
+def check_score(score: float, given: RuleGiven) -> None:
+    """Raise `InputError` where a threshold given as a score is none, or has a rule beside it."""
+    if not abs(score) < float("inf"):
+        raise InputError(f"--threshold {score} is no score.", "Give a finite number.")
+    for name, value in given._asdict().items():
+        if value is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(
+                f"--threshold and {option} both set the threshold.", "Give one of them."
+            )
+
+
 def _rule(given: RuleGiven, name: str) -> Any:
     from rareclass.decide.threshold_rule import ThresholdRule
 
     if name == "cost":
-        costs: dict[str, Any] = _costs(given.cost or "")
+        costs: dict[str, Any] = costs_of(given.cost or "")
         return ThresholdRule.least_cost(**costs, prevalence=given.prevalence)
     shared = {"confidence": _confidence(given.confidence), "prevalence": given.prevalence}
     if name == "alerts":
@@ -141,10 +153,10 @@ def _alerts(text: str) -> tuple[int, int | None]:
     return int(number), None if rows == "day" else int(rows)
 
 
-def _costs(text: str) -> dict[str, float | str]:
+def costs_of(text: str) -> dict[str, float | str]:
     """Costs by name; what is no number is the name of a column.
 
-    >>> _costs("fp=5, fn=amount")
+    >>> costs_of("fp=5, fn=amount")
     {'fp': 5.0, 'fn': 'amount'}
     """
     costs: dict[str, float | str] = {}

@@ -20,8 +20,10 @@ from rareclass.cli.rule import (
     MAX_FPR_OPTION,
     MIN_PRECISION_OPTION,
     MIN_RECALL_OPTION,
+    PANEL,
     PREVALENCE_OPTION,
     RuleGiven,
+    check_score,
     rule_from,
 )
 from rareclass.cli.screen import file_text, output, print_notes, print_threshold
@@ -42,6 +44,14 @@ def threshold(
         Path | None,
         typer.Option("--out", "-o", help="Model file to write. Without it the threshold is shown."),
     ] = None,
+    score: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            help="This score itself, as rareclass report shows it.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
     alerts: Annotated[str | None, ALERTS_OPTION] = None,
     min_precision: Annotated[float | None, MIN_PRECISION_OPTION] = None,
     min_recall: Annotated[float | None, MIN_RECALL_OPTION] = None,
@@ -58,17 +68,19 @@ def threshold(
 ) -> None:
     """Choose another threshold for a model, by a rule, and save the model with it."""
     character = parse_separator(separator)
-    rule = rule_from(
-        RuleGiven(alerts, min_precision, min_recall, max_fpr, cost, confidence, prevalence), time
-    )
-    if rule is None:
+    given = RuleGiven(alerts, min_precision, min_recall, max_fpr, cost, confidence, prevalence)
+    if score is not None:
+        check_score(score, given)
+    rule = rule_from(given, time)
+    if rule is None and score is None:
         raise InputError(
             "What is the threshold to keep?",
-            "Give one of --alerts, --min-precision, --min-recall, --max-fpr and --cost.",
+            "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
+            "--threshold.",
         )
     from rareclass.atomic_file import check_not_input, check_writable
     from rareclass.verbs.model_file import load_model, save_model
-    from rareclass.verbs.set_threshold import with_rule
+    from rareclass.verbs.set_threshold import with_rule, with_score
 
     if out is not None:
         if data is not None:
@@ -80,7 +92,11 @@ def threshold(
     console = output()
     content = load_model(model)
     print_notes(console, content.notices)
-    changed, chosen = with_rule(content, rule, data, time, character)
+    if rule is not None:
+        changed, chosen = with_rule(content, rule, data, time, character)
+    else:
+        assert score is not None
+        changed, chosen = with_score(content, score, data, character)
     print_threshold(console, chosen)
     for name, share in (("Precision", chosen.precision), ("Recall", chosen.recall)):
         console.print(

@@ -3,6 +3,9 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from rareclass.decide.rules.constraint import Found
 from rareclass.decide.rules.exact_bounds import exact_interval
 from rareclass.decide.rules.held_out import HeldOut
@@ -109,6 +112,25 @@ class ChosenThreshold:
         if not self.met:
             words += f" Not met: {says_unmet(self)}"
         return words
+
+
+def chosen_by_hand(
+    threshold: float, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
+) -> ChosenThreshold:
+    """A threshold that was named, and how it does on held-out rows.
+
+    Nothing is vouched for: ``rule`` says where it is, and its intervals are those of any threshold
+    named before. Raises `ValueError` as `ThresholdRule.choose`.
+
+    >>> chosen = chosen_by_hand(2.5, [0, 0, 1, 1], [1.0, 3.0, 2.0, 4.0])
+    >>> chosen.rule, chosen.alerts, chosen.recall.value, chosen.guaranteed
+    ('score > 2.5', 2.0, 0.5, False)
+    """
+    held = HeldOut.read(y, scores, sample_weight)
+    n_above = int(np.searchsorted(-held.score, -threshold, side="left"))
+    cut = int(np.searchsorted(held.ends, n_above))
+    found = Found(cut, True, threshold, None, "named by hand")
+    return replace(judged(held, found, f"score > {threshold:g}", None, None), threshold=threshold)
 
 
 def judged(

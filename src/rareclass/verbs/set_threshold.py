@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rareclass.decide.chosen_threshold import ChosenThreshold
+from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import InputError, name_hint
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -32,11 +32,7 @@ def with_rule(
 
     Raises `InputError` where there are no such rows, or the rule cannot be judged on them.
     """
-    if not isinstance(decision_of(content.model, content.metadata), RareDecision):
-        raise InputError(
-            "A model of levels has a threshold for each, and no rule for them.",
-            "Fit one of a rare class: --method auto --positive LEVEL.",
-        )
+    _refuse_levels(content)
     if data is None:
         chosen = rule.choose(_held_out(content, rule), None, None)
         chosen = chosen.approximately("the model learned from these rows as well")
@@ -48,27 +44,65 @@ def with_rule(
     return replace(content, metadata=metadata), chosen
 
 
-def _held_out(content: ModelFile, rule: DecisionRule) -> ScoredRows:
+def with_score(
+    content: ModelFile, score: float, data: Path | None, separator: str | None
+) -> tuple[ModelFile, ChosenThreshold]:
+    """Return the model with a threshold that was named, and what rows say of it.
+
+    They are those of a file with the target, or those held out of the training, as for a rule.
+    Raises `InputError` where there are none.
+    """
+    _refuse_levels(content)
+    if data is None:
+        rows = _with_scores(content)
+    else:
+        rows, _ = _read(content, data, None, None, separator)
+    chosen = chosen_by_hand(score, rows.y == 1, rows.scores, rows.weight)
+    content.model.offset_ = score
+    metadata = content.metadata | {"threshold": score, "rule": chosen.to_dict()}
+    return replace(content, metadata=metadata), chosen
+
+
+def _refuse_levels(content: ModelFile) -> None:
+    if not isinstance(decision_of(content.model, content.metadata), RareDecision):
+        raise InputError(
+            "A model of levels has a threshold for each, and no rule for them.",
+            "Fit one of a rare class: --method auto --positive LEVEL.",
+        )
+
+
+def _with_scores(content: ModelFile) -> ScoredRows:
     if content.held_out is None:
         raise InputError(
             "The model file has no scores of rows held out.",
             "Give a file with the target that the model did not learn from.",
         )
+    return content.held_out
+
+
+def _held_out(content: ModelFile, rule: DecisionRule) -> ScoredRows:
+    held_out = _with_scores(content)
     if rule.columns or rule.needs_time:
         what = f"costs by {rule.columns[0]}" if rule.columns else "alerts a day"
         raise InputError(
             f"The model file has scores of rows held out, and nothing on {what}.",
             "Give a file with the target that the model did not learn from.",
         )
-    return content.held_out
+    return held_out
 
 
 def _read(
-    content: ModelFile, data: Path, rule: DecisionRule, time: str | None, separator: str | None
+    content: ModelFile,
+    data: Path,
+    rule: DecisionRule | None,
+    time: str | None,
+    separator: str | None,
 ) -> tuple[ScoredRows, pl.DataFrame | None]:
     """Scores and labels of the rows of a file, and the columns that the rule needs."""
     file = open_table(data, separator)
-    names = [*rule.columns, *([time] if time is not None and rule.needs_time else [])]
+    names: list[str] = []
+    if rule is not None:
+        names = [*rule.columns, *([time] if time is not None and rule.needs_time else [])]
     beside = _columns(file, names) if names else None
     batches = list(scored(content, file, content.metadata["target"], Seen()))
     if not batches:

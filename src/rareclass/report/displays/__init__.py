@@ -1,0 +1,1 @@
+"""Plots of rankings and models in scikit-learn's convention of displays; they need matplotlib."""

@@ -1,0 +1,1 @@
+"""Sections of a report: from summaries to words, plots and tables."""

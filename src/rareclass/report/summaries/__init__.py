@@ -1,0 +1,1 @@
+"""What a report shows, as small frozen tables of numbers: no rows, no plots."""

@@ -1,0 +1,306 @@
+"""What every threshold comes to: one table that curves, plots and the report's slider read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rareclass.decide.rules.exact_bounds import lower_bound, upper_bound
+from rareclass.decide.rules.held_out import HeldOut
+from rareclass.metrics.expected_cost import class_cost
+from rareclass.metrics.interval import Interval, sum_interval
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.95
+"""Of all intervals in a report."""
+SHARES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+"""Of all rows, that have thresholds of their own."""
+# Every number of alerts up to here has its threshold; beyond, they are so many a decade.
+_EXACT_ALERTS = 200
+_A_DECADE = 100
+# Thresholds by share of rare rows found: a recall that is typed is met within a two-hundredth.
+_BY_RECALL = 200
+
+
+class Band(NamedTuple):
+    """A share at every threshold with its exact interval; NaN, 0 and 1 where nothing is counted."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+    def at(self, place: int) -> Interval:
+        """The interval of one threshold."""
+        return Interval(float(self.value[place]), float(self.low[place]), float(self.high[place]))
+
+
+class Cost(NamedTuple):
+    """What errors cost at every threshold, on all the rows together, with intervals."""
+
+    words: str
+    value: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def least(self) -> int:
+        """The place of the least cost; among equals the highest threshold."""
+        return int(np.argmin(self.value))
+
+
+@dataclass(frozen=True)
+class ThresholdTable:
+    """What calling ``score > threshold`` rare comes to, at thresholds from the highest down.
+
+    Up to 200 alerts every number of alerts that can be has its threshold, beyond there are a
+    hundred for each factor of ten; two hundred more are spread over the recall; and the first
+    raises no alert, the last all. So the table is small at any number of rows, and what it says is
+    exact: the counts are those of scikit-learn's ``confusion_matrix(y, scores > threshold)``.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (t,)
+        Falling. Each the shortest decimal number between two neighbouring scores, so that it can
+        be typed; `own` where that is given.
+    hits, false_alerts : ndarray of shape (t,)
+        Rare rows and others above the threshold; weights where there are some.
+    n_rare, n_rest : float
+        All rare rows, and all others.
+    precision, recall, false_positive_rate, alert_rate : Band
+        With exact (Clopper-Pearson) 95 % intervals, each of that threshold as if it had been named
+        before: pointwise, not of the curve as a whole. Weights that are not whole count as so many
+        rows as have the same variance. The alert rate is the share of all rows.
+    own : int or None
+        The place of the model's own threshold.
+    busiest : ndarray of shape (t,) or None
+        Most alerts on one day, where times were given.
+    n_days : int or None
+    cost : Cost or None
+    """
+
+    thresholds: Floats
+    hits: Floats
+    false_alerts: Floats
+    n_rare: float
+    n_rest: float
+    precision: Band
+    recall: Band
+    false_positive_rate: Band
+    alert_rate: Band
+    own: int | None = None
+    busiest: Floats | None = None
+    n_days: int | None = None
+    cost: Cost | None = None
+
+    @property
+    def alerts(self) -> Floats:
+        """Rows above each threshold."""
+        return self.hits + self.false_alerts
+
+    @property
+    def n_rows(self) -> float:
+        """All rows."""
+        return self.n_rare + self.n_rest
+
+    @classmethod
+    def of(
+        cls,
+        y: ArrayLike,
+        scores: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        own: float | None = None,
+        time: Any = None,
+        costs: Mapping[str, ArrayLike | float] | None = None,
+    ) -> Self:
+        """Count what every threshold comes to.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            True or 1 where the row is rare.
+        scores : array-like of shape (n,)
+            Higher means rarer.
+        sample_weight : array-like of shape (n,), optional
+            Copies that each row stands for.
+        own : float, optional
+            The model's threshold.
+        time : array-like of shape (n,), optional
+            When each row was; numbers are days.
+        costs : mapping, optional
+            ``fp`` of a false alert, ``fn`` of a missed rare row, ``review`` of any alert: a number,
+            or one for each row.
+
+        Returns
+        -------
+        ThresholdTable
+            O(n log n) time, O(n) memory while it is made.
+
+        Raises
+        ------
+        ValueError
+            On one class, NaN scores, negative weights; `InputError` where all scores are tied.
+        """
+        held = HeldOut.read(y, scores, sample_weight, time)
+        cuts = _chosen_cuts(held)
+        thresholds = np.array([short_threshold(held, int(cut)) for cut in cuts])
+        place = None
+        if own is not None and not np.isnan(own):
+            cuts, thresholds, place = _with_own(held, cuts, thresholds, own)
+        hits, false_alerts = held.rare[cuts], held.majority[cuts]
+        alerts, trials = hits + false_alerts, held.trials[cuts]
+        effective = trials[-1] if len(trials) else 0.0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            precision = np.where(alerts > 0, hits / np.maximum(alerts, 1e-300), np.nan)
+        n_rows = held.n_rare + held.n_majority
+        return cls(
+            thresholds,
+            hits,
+            false_alerts,
+            held.n_rare,
+            held.n_majority,
+            precision=_band(precision, trials),
+            recall=_band(hits / held.n_rare, held.rare_trials),
+            false_positive_rate=_band(false_alerts / held.n_majority, held.majority_trials),
+            alert_rate=_band(alerts / n_rows, effective),
+            own=place,
+            busiest=_busiest(held, cuts),
+            n_days=None if held.days is None else int(held.days.max()) + 1,
+            cost=None if not costs else _costs(held, cuts, costs, len(np.asarray(scores))),
+        )
+
+    def at_alerts(self, alerts: float) -> int:
+        """The place of the lowest threshold that raises at most so many alerts."""
+        return int(np.searchsorted(self.alerts, alerts, side="right")) - 1
+
+    def at_recall(self, share: float) -> int:
+        """The place of the highest threshold that finds at least this share of the rare rows."""
+        return int(np.searchsorted(self.recall.value, share - 1e-12))
+
+    def thinned(self, most: int) -> NDArray[np.intp]:
+        """Places of at most so many thresholds, spread over the logarithm of alerts."""
+        n = len(self.thresholds)
+        if n <= most:
+            return np.arange(n)
+        way = np.log10(np.maximum(self.alerts, 1.0)) + self.recall.value * 2.0
+        spread = np.linspace(way[0], way[-1], most)
+        kept = np.unique(np.clip(np.searchsorted(way, spread), 0, n - 1))
+        return np.union1d(kept, [0, n - 1])
+
+
+def short_threshold(held: HeldOut, cut: int) -> float:
+    """The decimal number of fewest digits that is not below the score under a cut, and less than
+    that over it.
+
+    A threshold that a person can type, and that parts the rows as the midpoint would.
+    """
+    n_above, n = int(held.ends[cut]), len(held.score)
+    over = float(held.score[n_above - 1]) if n_above else np.inf
+    under = float(held.score[n_above]) if n_above < n else -np.inf
+    middle = held.threshold(cut)
+    if not np.isfinite(middle):
+        if not np.isfinite(over):
+            return middle
+        middle = over - max(abs(over), 1.0)  # all rows are above
+    if not n_above:  # none is
+        over, middle = np.inf, under
+        middle = under + 1e-9 * max(abs(under), 1.0) if np.isfinite(under) else under
+    for digits in range(2, 17):
+        short = float(f"{middle:.{digits}g}")
+        if under <= short < over:
+            return short
+    return middle
+
+
+def _chosen_cuts(held: HeldOut) -> NDArray[np.intp]:
+    """Cuts by number of alerts and by share of rare rows found; the first and the last."""
+    ends, n_cuts = held.rare + held.majority, len(held.ends)
+    few = np.flatnonzero(ends <= _EXACT_ALERTS)
+    decades = np.log10(max(ends[-1] / _EXACT_ALERTS, 1.0))
+    wanted = np.geomspace(_EXACT_ALERTS, max(ends[-1], _EXACT_ALERTS), int(_A_DECADE * decades) + 2)
+    wanted = np.concatenate([wanted, (1.0 + 1e-12) * ends[-1] * np.array(SHARES)])
+    by_alerts = np.searchsorted(ends, wanted, side="right") - 1
+    shares = np.linspace(0.0, 1.0, _BY_RECALL + 1)
+    by_recall = np.searchsorted(held.rare, shares * held.n_rare * (1 - 1e-12))
+    every = np.concatenate([[0, n_cuts - 1], few, by_alerts, by_recall])
+    return np.unique(np.clip(every, 0, n_cuts - 1))
+
+
+def _with_own(
+    held: HeldOut, cuts: NDArray[np.intp], thresholds: Floats, own: float
+) -> tuple[NDArray[np.intp], Floats, int]:
+    """The cuts with that of a given threshold, which keeps its own number."""
+    n_above = int(np.searchsorted(-held.score, -own, side="left"))
+    cut = int(np.searchsorted(held.ends, n_above))
+    place = int(np.searchsorted(cuts, cut))
+    if place == len(cuts) or cuts[place] != cut:
+        cuts, thresholds = np.insert(cuts, place, cut), np.insert(thresholds, place, own)
+    thresholds = thresholds.copy()
+    thresholds[place] = own
+    return cuts, thresholds, place
+
+
+def _band(share: Floats, trials: Floats | float) -> Band:
+    """Exact intervals of many shares at once."""
+    tail = (1.0 - LEVEL) / 2.0
+    known = np.where(np.isnan(share), 0.0, share)
+    some = np.maximum(trials, 1e-9)
+    hits = np.minimum(known * some, some)
+    low = np.minimum(lower_bound(hits, some, tail), known)
+    high = np.maximum(upper_bound(hits, some, tail), known)
+    counted = ~np.isnan(share)
+    return Band(share, np.where(counted, low, 0.0), np.where(counted, high, 1.0))
+
+
+def _busiest(held: HeldOut, cuts: NDArray[np.intp]) -> Floats | None:
+    """Most alerts on one day above each cut."""
+    if held.days is None:
+        return None
+    most = np.zeros(len(cuts))
+    order = np.argsort(held.days, kind="stable")
+    bounds = np.searchsorted(held.days[order], np.arange(int(held.days.max()) + 2))
+    for first, last in pairwise(bounds):
+        places = order[first:last]  # rising, as rows are from the highest score down
+        above = np.concatenate([[0.0], np.cumsum(held.weight[places])])
+        most = np.maximum(most, above[np.searchsorted(places, held.ends[cuts])])
+    return most
+
+
+def _costs(
+    held: HeldOut, cuts: NDArray[np.intp], costs: Mapping[str, ArrayLike | float], n_rows: int
+) -> Cost:
+    """Sums of what the rows on the wrong side cost, and of what looking at alerts does."""
+    columns = {
+        name: np.broadcast_to(np.asarray(costs.get(name, 0.0), float), n_rows)[held.rows]
+        for name in ("fp", "fn", "review")
+    }
+    rare, rest = held.is_rare, ~held.is_rare
+    parts = [
+        (rare, columns["fn"], False),
+        (rare, columns["review"], True),
+        (rest, columns["fp"] + columns["review"], True),
+    ]
+    intervals = [_cost_of(held, cuts, *part) for part in parts]
+    sums = [sum_interval(at) for at in zip(*intervals, strict=True)]
+    value, low, high = (np.array(each) for each in zip(*sums, strict=True))
+    words = ", ".join(
+        f"{name} {float(given):g}" if isinstance(given, int | float) else f"{name} by row"
+        for name, given in costs.items()
+    )
+    return Cost(words, value, low, high)
+
+
+def _cost_of(
+    held: HeldOut, cuts: NDArray[np.intp], mask: NDArray[np.bool_], amount: Floats, above: bool
+) -> list[Interval]:
+    """What one class costs at each cut: its rows above it, or those below."""
+    weight = np.where(mask, held.weight, 0.0)
+    sums = np.concatenate([[0.0], np.cumsum(weight * amount)])[held.ends[cuts]]
+    total = float(weight @ amount)
+    value = sums if above else np.maximum(total - sums, 0.0)
+    whole = class_cost(np.ones(int(mask.sum()), bool), amount[mask], held.weight[mask], 1.0)
+    return [whole._replace(value=float(each)).interval(LEVEL) for each in value]

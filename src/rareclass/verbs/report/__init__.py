@@ -1,0 +1,1 @@
+"""``rareclass report``: one HTML page on a model, a comparison, a stream or a hunt."""

@@ -1,0 +1,227 @@
+"""The rows of a report: their scores, classes and what stands beside, read batch by batch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.encoding.target import labels_as_text
+from rareclass.errors import InputError, name_hint
+from rareclass.splits.times import read_times
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile, open_table
+from rareclass.verbs.model_file import ModelFile
+from rareclass.verbs.report.columns_now import ColumnsNow
+from rareclass.verbs.scored import Seen, scored
+from rareclass.verbs.targets import decision_of
+from rareclass.verbs.targets.rare_class import RareDecision
+
+Floats = NDArray[np.float64]
+# Highest rows that are kept, to say what raises their scores.
+MOST_TOP = 100
+# Rare rows that are kept whole, the lowest first, to say what is like what.
+MOST_RARE = 5_000
+# Days a row must share, on average, with others: else the column is no time of days.
+_LEAST_A_DAY = 2.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the report is to be about."""
+
+    target: str | None = None
+    time: str | None = None
+    groups: str | None = None
+    costs: Mapping[str, float | str] | None = None
+    n_shown: int = 0  # rows whose cells may be shown
+    separator: str | None = None
+
+
+@dataclass(frozen=True)
+class ReadRows:
+    """Scored rows with classes."""
+
+    name: str
+    y: NDArray[np.bool_]
+    scores: Floats
+    rows: NDArray[np.int64]  # where each is in the file, from 0; without a class they are left out
+    n_unlabelled: int
+    seen: Seen
+    columns: ColumnsNow | None
+    time: Any = None
+    groups: NDArray[Any] | None = None
+    costs: dict[str, Any] | None = None
+    kept: pl.DataFrame | None = None  # typed rows, of `kept_rows`
+    kept_rows: NDArray[np.int64] | None = None  # places among the labelled rows
+
+
+def read_rows(content: ModelFile, data: Path, asked: Asked) -> ReadRows:
+    """Score the rows of a file and read their classes.
+
+    Raises `InputError` where the model is of levels, a column is missing, there is one class only,
+    costs are no numbers, or times are none.
+    """
+    decision = check_rare_class(content)
+    file, seen = open_table(data, asked.separator), Seen()
+    target = asked.target or content.metadata["target"]
+    beside = _beside(file, asked)
+    columns = None if isinstance(file, SvmlightFile) else ColumnsNow(content)
+    keeper = _Keeper()
+    labels, scores = [], []
+    for batch in scored(content, file, target, seen, with_rows=columns is not None):
+        if columns is not None:
+            columns.add(batch.rows)
+            keeper.add(batch.rows, batch.scores)
+        assert batch.kept is not None
+        labels.append(labels_as_text(batch.kept))
+        scores.append(batch.scores)
+    if not scores:
+        raise InputError(f"{data} has no rows.", "Give a file with rows.")
+    codes = decision.codes(pl.concat(labels), str(data))
+    every = np.concatenate(scores)
+    labelled = np.flatnonzero(codes >= 0)
+    y, value = codes[labelled] == 1, every[labelled]
+    kept, kept_rows = keeper.found(y, value, labelled)
+    return ReadRows(
+        data.name,
+        y,
+        value,
+        labelled,
+        int((codes < 0).sum()),
+        seen,
+        columns,
+        _time(beside, asked, labelled, len(every)),
+        None if asked.groups is None else _named(beside[asked.groups])[labelled],
+        _costs(beside, asked, labelled),
+        kept,
+        kept_rows,
+    )
+
+
+def check_rare_class(content: ModelFile) -> RareDecision:
+    """How the model decides; raises `InputError` where it is of levels."""
+    decision = decision_of(content.model, content.metadata)
+    if not isinstance(decision, RareDecision):
+        raise InputError(
+            "A report is of a rare class, and this model is of levels.",
+            "rareclass evaluate says how good it is; fit one with --positive LEVEL for a report.",
+        )
+    return decision
+
+
+class _Keeper:
+    """Batches of typed rows, of which some are taken once it is known which."""
+
+    # More cells than this are not held: the report says no more of single rows then.
+    _MOST_CELLS = 60_000_000
+
+    def __init__(self) -> None:
+        self._batches: list[pl.DataFrame] = []
+        self._n_cells = 0
+
+    def add(self, rows: pl.DataFrame, scores: Floats) -> None:
+        self._n_cells += rows.height * rows.width
+        if self._n_cells <= self._MOST_CELLS:
+            self._batches.append(rows)
+        else:
+            self._batches.clear()
+
+    def found(
+        self, y: NDArray[np.bool_], scores: Floats, labelled: NDArray[np.int64]
+    ) -> tuple[pl.DataFrame | None, NDArray[np.int64] | None]:
+        """The highest rows and the rare ones, the lowest of these first."""
+        if not self._batches:
+            return None, None
+        top = np.argsort(-scores, kind="stable")[:MOST_TOP]
+        rare = np.flatnonzero(y)
+        rare = rare[np.argsort(scores[rare], kind="stable")]
+        if len(rare) > MOST_RARE:
+            spread = np.linspace(0, len(rare) - 1, MOST_RARE // 2).astype(int)
+            rare = np.concatenate([rare[: MOST_RARE // 2], rare[spread]])
+        places = np.unique(np.concatenate([top, rare]))
+        return pl.concat(self._batches)[labelled[places]], places
+
+
+def _beside(file: TableFile | SvmlightFile, asked: Asked) -> dict[str, pl.Series]:
+    """Columns that are asked for beside the model's."""
+    of_costs = [each for each in (asked.costs or {}).values() if isinstance(each, str)]
+    given = [("--time", asked.time), ("--groups", asked.groups)]
+    wanted = [(option, name) for option, name in given if name is not None]
+    wanted += [("--cost", name) for name in of_costs]
+    if not wanted:
+        return {}
+    if isinstance(file, SvmlightFile):
+        raise InputError(
+            f"{wanted[0][0]}: {file.path} is an svmlight file, which has no named columns."
+        )
+    for option, name in wanted:
+        if name not in file.columns:
+            raise InputError(
+                f"{option}: {file.path} has no column {name!r}.", name_hint(name, file.columns)
+            )
+    names = list(dict.fromkeys(name for _, name in wanted))
+    frame = pl.concat(list(file.batches(names)))
+    return {name: frame[name] for name in names}
+
+
+def _time(
+    beside: dict[str, pl.Series], asked: Asked, labelled: NDArray[np.int64], n_rows: int
+) -> Any:
+    if asked.time is None:
+        return None
+    column = beside[asked.time]
+    if column.dtype == pl.String:
+        column = _as_moments(column)
+    time = read_times(column.to_numpy(), n_rows, f"--time {asked.time}")[labelled]
+    days = day_of(time)
+    if len(days) > 20 and len(days) < _LEAST_A_DAY * len(np.unique(days)):
+        raise InputError(
+            f"--time {asked.time}: {len(np.unique(days)):,} different days in {len(days):,} rows. "
+            "Numbers are taken as days.",
+            "Give dates, or a column of days: seconds divided by 86,400.",
+        )
+    return time
+
+
+def _as_moments(column: pl.Series) -> pl.Series:
+    """Text that is numbers throughout as numbers."""
+    numbers = column.cast(pl.Float64, strict=False)
+    return column if numbers.null_count() > column.null_count() else numbers
+
+
+def day_of(time: Any) -> Any:
+    """The day of each time, as a date or a whole number."""
+    return time.astype("M8[D]") if time.dtype.kind == "M" else np.floor(time).astype(np.int64)
+
+
+def _named(column: pl.Series) -> NDArray[Any]:
+    return column.cast(pl.String).fill_null("(empty)").to_numpy()
+
+
+def _costs(
+    beside: dict[str, pl.Series], asked: Asked, labelled: NDArray[np.int64]
+) -> dict[str, Any] | None:
+    if not asked.costs:
+        return None
+    found: dict[str, Any] = {}
+    for name, given in asked.costs.items():
+        if not isinstance(given, str):
+            if not (np.isfinite(given) and given >= 0):
+                raise InputError(f"--cost {name}={given:g}: a cost is a number of at least 0.")
+            found[name] = given
+            continue
+        column = beside[given]
+        numbers = column.cast(pl.Float64, strict=False).to_numpy()[labelled]
+        bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
+        if len(bad):
+            row = int(labelled[bad[0]])
+            raise InputError(
+                f"--cost {name}={given}: {column[row]!r} at row {row + 1} is no cost.",
+                "Costs are finite numbers of at least 0.",
+            )
+        found[name] = numbers
+    return found

@@ -1,0 +1,133 @@
+"""Reliability, distributions, drift and parts, against plain computations."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from rareclass.decide.rules.exact_bounds import exact_interval
+from rareclass.encoding.bounded_numbers import summarise_numbers
+from rareclass.metrics import roc_auc_interval
+from rareclass.report.summaries.column_drift import (
+    ColumnDrift,
+    stability_index,
+    tenths,
+    worst_first,
+)
+from rareclass.report.summaries.near_rows import nearest
+from rareclass.report.summaries.parts import Parts
+from rareclass.report.summaries.reliability import Reliability
+from rareclass.report.summaries.score_distribution import ScoreDistribution
+from rareclass.report.summaries.score_drift import ScoreDrift
+
+
+def test_reliable_probabilities_are_found_so():
+    generator = np.random.default_rng(0)
+    given = 10 ** generator.uniform(-4, 0, 40_000)
+    y = generator.random(40_000) < given
+    told = Reliability.of(y, given)
+    assert told.n_off <= 1
+    assert sum(told.n_rows) == 40_000
+    assert sum(told.n_rare) == y.sum()
+    assert list(told.foretold) == sorted(told.foretold)
+    both = zip(told.n_rows, told.n_rare, told.found, strict=True)
+    for n, hits, found in both:
+        assert_allclose(found, exact_interval(hits, n, 0.95))
+    # Each says something, but for the lowest, which is what is left.
+    assert all(n * p >= 2 or hits >= 2 for n, p, hits in list(
+        zip(told.n_rows, told.foretold, told.n_rare, strict=True))[1:])  # fmt: skip
+    assert Reliability.of(y, given**2).n_off > 5
+
+
+def test_copies_are_weights_in_reliability():
+    generator = np.random.default_rng(1)
+    given = generator.random(300) ** 3
+    y = generator.random(300) < given
+    weight = generator.integers(1, 4, 300)
+    copies = np.repeat(np.arange(300), weight)
+    a, b = Reliability.of(y, given, weight), Reliability.of(y[copies], given[copies])
+    assert_allclose(a.foretold, b.foretold)
+    assert_allclose(a.n_rare, b.n_rare)
+    with pytest.raises(ValueError, match=r"probabilities\[1\]"):
+        Reliability.of([0, 1], [0.5, 1.5])
+
+
+def test_distributions_add_up():
+    generator = np.random.default_rng(2)
+    y, scores = generator.random(500) < 0.1, generator.standard_cauchy(500)
+    told = ScoreDistribution.of(y, scores)
+    assert_allclose([told.rare.sum(), told.rest.sum()], 1.0)
+    assert ScoreDistribution.of([0, 1], [3.0, 3.0]).rare.sum() == 1.0
+
+
+def column(kind: str, generator: np.random.Generator, n: int) -> np.ndarray:
+    if kind == "normal":
+        return generator.normal(size=n)
+    if kind == "mostly one value":
+        return np.where(generator.random(n) < 0.6, 3.0, generator.normal(size=n) * 5)
+    if kind == "few values":
+        return generator.integers(0, 4, n).astype(float)
+    return (generator.random(n) < 0.3).astype(float)
+
+
+@pytest.mark.parametrize("kind", ["normal", "mostly one value", "few values", "flag"])
+def test_rows_of_the_same_kind_have_not_moved(kind):
+    generator = np.random.default_rng(3)
+    before, now = (column(kind, generator, 4_000) for _ in range(2))
+    known = summarise_numbers(before[:, None])
+    edges, shares = tenths(known.knots, known.ranks)
+    truth = np.bincount(np.searchsorted(edges, before, side="right"), minlength=len(shares))
+    assert_allclose(shares, truth / 4_000, atol=0.01)
+    counts = np.bincount(np.searchsorted(edges, now, side="right"), minlength=len(shares))
+    assert stability_index(shares, counts / 4_000, 4_000) < 0.02
+    moved = np.bincount(np.searchsorted(edges, now + 1.5, side="right"), minlength=len(shares))
+    if kind == "normal":
+        assert stability_index(shares, moved / 4_000, 4_000) > 0.25
+
+
+def test_columns_that_moved_most_come_first():
+    columns = [
+        ColumnDrift("a", "number", outside=0.5),
+        ColumnDrift("b", "number", stability_index=0.01),
+        ColumnDrift("c", "number", stability_index=0.4),
+    ]
+    assert [each.name for each in worst_first(columns)] == ["c", "b", "a"]
+    assert [each.verdict for each in columns] == ["", "steady", "moved far"]
+
+
+def test_alerts_more_frequent_than_held_out_differ():
+    generator = np.random.default_rng(4)
+    held, same, more = (generator.normal(m, size=3_000) for m in (0.0, 0.0, 0.7))
+    assert not ScoreDrift.of(held, None, same, 2.0).differs
+    told = ScoreDrift.of(held, None, more, 2.0)
+    assert told.differs
+    assert told.at_threshold.now.value == (more > 2.0).mean()
+    assert_allclose([tail.before.value for tail in told.tails], [0.01, 0.1], atol=0.001)
+
+
+def test_parts_are_measured_each_by_itself():
+    generator = np.random.default_rng(5)
+    n = 6_000
+    names = generator.choice(["a", "b", "c"], n)
+    y = generator.random(n) < 0.1
+    scores = generator.normal(size=n) + np.where(y, np.where(names == "c", 0.5, 3.0), 0.0)
+    told = Parts.of("shop", names, y, scores, 1.5)
+    assert [each.name for each in told.worse] == ["c"]
+    assert told.parts[0].name == "c"
+    part = told.parts[0]
+    here = names == "c"
+    assert (part.n_rows, part.n_rare) == (here.sum(), (here & y).sum())
+    assert part.alerts == (here & (scores > 1.5)).sum()
+    assert_allclose(part.auc, roc_auc_interval(y[here], scores[here]))
+    days = Parts.of("day", np.arange(n) // 100, y, scores, 1.5, most=10, in_order=True)
+    assert len(days.parts) == 10
+    assert days.n_parts == 60
+
+
+def test_the_nearest_row_by_ranks_and_words():
+    numbers = {"amount": np.array([1.0, 2.0, 1000.0, np.nan])}
+    words = {"country": np.array([0, 1, 0, -1])}
+    found, differs = nearest(numbers, words, 0, np.array([0, 1, 2, 3]))
+    assert found == 2
+    assert differs == ("amount",)
+    assert nearest(numbers, words, 0, np.array([0])) == (None, ())
+    assert nearest(numbers, words, 3, np.array([1, 2]))[1] == ("amount", "country")
