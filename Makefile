@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-thorough lint types unit install clean
+.PHONY: demo docs test test-thorough lint types unit install clean
 
 install: $(STAMP)
 
@@ -21,6 +21,17 @@ $(STAMP): requirements.lock pyproject.toml
 
 demo: install
 	$(BIN)/rareclass demo --overwrite
+
+# The documentation site, in build/docs: what it needs goes into the same environment, pinned.
+DOCS_STAMP := $(VENV)/.docs-installed
+
+$(DOCS_STAMP): $(STAMP) requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
+	@touch $@
+
+docs: $(DOCS_STAMP)
+	OMP_NUM_THREADS=2 $(BIN)/python -m sphinx -b html -W --keep-going -q -E -d build/docs-pages docs build/docs
+	@echo "The site is in build/docs: open build/docs/index.html"
 
 test: lint types unit
 
@@ -47,4 +58,4 @@ test-thorough: install
 	$(PYTEST) --hypothesis-profile=thorough --hypothesis-seed=$(SEED) $(TESTS)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist docs/generated

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("method/*.md")])
 IMPORT = re.compile(r"^\s*(?:>>> )?from (rareclass[\w.]*) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)
 MENTION = re.compile(r"`(rareclass(?:\.\w+)+)`")
 # Once documented there, and so for good.

@@ -141,7 +141,7 @@ def nystrom_svm_bound(
     Parameters
     ----------
     outside : float or array-like
-        Share of the rows (of their weight, where rows are weighted) outside R, 1 - |R| / m,
+        Share of the rows (of their weight, where rows are weighted) outside R, ``1 - |R| / m``,
         in [0, 1]. With ``residuals=True`` the weighted mean of
         :math:`\|\phi(x_i) - \phi_R(x_i)\|`, from 0 to :math:`\sqrt\kappa`.
     lam : float or array-like

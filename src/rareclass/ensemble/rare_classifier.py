@@ -113,7 +113,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         Members that were not learned for want of time, with the seconds foretold.
     interrupted_ : bool
         Whether Ctrl-C ended `fit` before all members that there was time for were learned.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         Loss of the objective when a column is shuffled among held-out rows; 0 for columns that are
         not learned from, NaN where time ran out.
     columns_ : list of dict

@@ -42,11 +42,11 @@ class SparseRows(NamedTuple):
 
 
 class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
-    """A linear ranker ``f(x) = w . x`` that learns from one row at a time.
+    """A linear ranker that learns from one row at a time.
 
-    A subclass says how an empty state looks (`_start`) and how rows change it (`_learn`). All that
-    is drawn at random comes from the state's generator in row order, so that the model does not
-    depend on how a stream is cut into batches.
+    It scores rows by ``f(x) = w . x``. A subclass says how an empty state looks (`_start`) and
+    how rows change it (`_learn`). All that is drawn at random comes from the state's generator
+    in row order, so that the model does not depend on how a stream is cut into batches.
     """
 
     _takes: Literal["dense", "sparse"] = "dense"

@@ -50,13 +50,13 @@ class RankRC(RanksTwoClasses, KernelMachine):
         handful of rare rows. "all" is kernel RankSVM (time and memory grow with the square of the
         rows); "random" is as many rows drawn from all as there are rare ones; an integer is
         that many; an array holds row numbers, or points as a matrix.
-    loss : {"smoothed_hinge", "squared_hinge", "logistic", "exponential", "pnorm_push", \
-"partial_auc", "top"} or PairLoss, default="smoothed_hinge"
-        The first four are losses of the score difference of a pair. The others look at the top of
-        the list, for precision and average precision: "pnorm_push" pushes down majority rows that
-        stand above many rare ones (`PNormPush`, "power"); "partial_auc" sees only the share of
-        the majority that stands highest (`PartialAUC`, "beta"); "top" counts places near the top
-        of every rare row for more (`Top`, "depth"), and alone is not convex. The classes are in
+    loss : str or PairLoss, default="smoothed_hinge"
+        "smoothed_hinge", "squared_hinge", "logistic" and "exponential" are losses of the score
+        difference of a pair. The others look at the top of the list, for precision and average
+        precision: "pnorm_push" pushes down majority rows that stand above many rare ones
+        (`PNormPush`, "power"); "partial_auc" sees only the share of the majority that stands
+        highest (`PartialAUC`, "beta"); "top" counts places near the top of every rare row for
+        more (`Top`, "depth"), and alone is not convex. The classes are in
         `rareclass.ranking.losses`.
     eps : float, default=0.5
         Half the width of the quadratic part of the loss, in (0, 0.5]. Smaller is nearer to the

@@ -207,9 +207,8 @@ class PNormPush(MajorityOuterLoss):
     ----------
     power : float, default=4.0
         p, at least 1. Higher looks nearer to the top, and is more at the mercy of a few rows.
-    pair_loss : {"smoothed_hinge", "squared_hinge", "logistic", "exponential"}, \
-default="smoothed_hinge"
-        The loss of a pair.
+    pair_loss : str, default="smoothed_hinge"
+        The loss of a pair: "smoothed_hinge", "squared_hinge", "logistic" or "exponential".
     eps : float, default=0.5
         Of the smoothed hinge.
 

@@ -44,9 +44,8 @@ class PartialAUC(MajorityOuterLoss):
     rare_share : float, default=1.0
         Share of the rare rows that count, those that score lowest, in (0, 1]. Below 1 the range is
         two-way: false-positive rates up to beta, true-positive rates above 1 - `rare_share`.
-    pair_loss : {"smoothed_hinge", "squared_hinge", "logistic", "exponential"}, \
-default="smoothed_hinge"
-        The loss of a pair.
+    pair_loss : str, default="smoothed_hinge"
+        The loss of a pair: "smoothed_hinge", "squared_hinge", "logistic" or "exponential".
     eps : float, default=0.5
         Of the smoothed hinge.
 

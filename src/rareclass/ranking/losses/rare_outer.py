@@ -131,9 +131,8 @@ class Top(RareOuterLoss):
     rounds : int, default=10
         Most rounds of new weights; they end before when one lowers the objective by less than
         1e-3 of it.
-    pair_loss : {"smoothed_hinge", "squared_hinge", "logistic", "exponential"}, \
-default="smoothed_hinge"
-        The loss of a pair.
+    pair_loss : str, default="smoothed_hinge"
+        The loss of a pair: "smoothed_hinge", "squared_hinge", "logistic" or "exponential".
     eps : float, default=0.5
         Of the smoothed hinge.
 

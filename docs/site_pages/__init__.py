@@ -1,0 +1,1 @@
+"""Pages of the site that are made of the code: the API, the commands, llms.txt."""

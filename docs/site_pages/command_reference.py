@@ -1,0 +1,63 @@
+"""The command reference: each verb with its arguments and options, as the command line has them."""
+
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rareclass.cli.app import app
+
+
+def commands() -> dict[str, Any]:
+    """Return the command of each verb, in the order of the help page; "" is the whole."""
+    whole = typer.main.get_command(app)
+    return {"": whole, **whole.commands}
+
+
+def option_rows(verb: str, command: Any) -> list[tuple[str, str]]:
+    """Return how an argument or option is written, and its help, for all that a verb takes."""
+    context = typer.Context(command, info_name=f"rareclass {verb}".strip())
+    rows = []
+    for parameter in command.params:
+        record = parameter.get_help_record(context)
+        if record is not None:
+            is_option = parameter.param_type_name == "option"
+            rows.append((record[0] if is_option else parameter.name.upper(), record[1]))
+    return rows
+
+
+def write_command_reference(folder: Path) -> None:
+    """Write commands.md, unless it is there as it should be."""
+    parts = [
+        "# Commands\n",
+        "Made of the commands themselves: what `rareclass VERB --help` says. "
+        "Whole runs with what they print are in "
+        "[the command line, run by run](../command-line.md).\n",
+    ]
+    parts += [section(verb, command) for verb, command in commands().items()]
+    text = "\n".join(parts)
+    path = folder / "commands.md"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not path.is_file() or path.read_text() != text:
+        path.write_text(text)
+
+
+def section(verb: str, command: Any) -> str:
+    """Return the Markdown of one verb."""
+    title = f"rareclass {verb}".strip()
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    words = " ".join(each.name.upper() for each in arguments)
+    takes = "VERB ..." if not verb else f"{words} [OPTIONS]".strip()
+    lines = [f"## {title}\n", cleandoc(command.help or "") + "\n"]
+    lines += ["```text", f"{title} {takes}", "```\n"]
+    for written, text in option_rows(verb, command):
+        lines += [f"`` {written} ``", f": {_plain(text)}\n"]
+    return "\n".join(lines)
+
+
+def _plain(text: str) -> str:
+    """Markdown that shows the text as it is."""
+    for sign in "\\`*_[]<>$|":
+        text = text.replace(sign, "\\" + sign)
+    return " ".join(text.split())
