@@ -16,8 +16,9 @@ import skops.io
 
 from cli.conftest import QUICK, Run, message, purchases
 from rareclass.errors import InputError
-from rareclass.verbs.demo import write_digits
+from rareclass.verbs.demo import FILES, write_payments
 from rareclass.verbs.model_file import load_model, save_model
+from rareclass.verbs.payments import PaymentSettings
 
 
 def fit(rareclass: Run, path: Path, *more: object) -> str:
@@ -359,7 +360,7 @@ def copied(fitted: Path, folder: Path) -> tuple[Path, Path]:
 
 
 def test_demo_leaves_files_alone_that_it_did_not_write(tmp_path: Path, rareclass: Run) -> None:
-    for name in ("train.csv", "test.csv", "scores.csv", "model.skops"):
+    for name in FILES:
         folder = tmp_path / name.replace(".", "-")
         folder.mkdir()
         (folder / name).write_text("id,amount\n1,2\n")
@@ -371,9 +372,12 @@ def test_demo_leaves_files_alone_that_it_did_not_write(tmp_path: Path, rareclass
 
 
 def test_demo_may_be_run_again_in_its_folder(tmp_path: Path) -> None:
-    train, test = write_digits(tmp_path)
+    few = PaymentSettings(n_days=8, payments_a_day=20)
+    weeks = write_payments(tmp_path, settings=few)
     (tmp_path / "model.skops").write_bytes(b"of an earlier run")
-    assert write_digits(tmp_path, seed=1) == (train, test)
+    before = weeks.train.read_text()
+    assert write_payments(tmp_path, 1, few) == weeks
+    assert weeks.train.read_text() != before
 
 
 def test_outputs_never_replace_inputs(fitted: Path, tmp_path: Path, rareclass: Run) -> None:

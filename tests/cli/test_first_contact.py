@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import QUICK, Run, message, purchases
-from rareclass.verbs.demo import FILES
+from rareclass.verbs.demo import SCORES_NAME
 from rareclass.verbs.model_file import load_model
 
 
@@ -40,11 +40,11 @@ def test_scores_and_measures_are_replaced_only_where_said(
 
 
 def test_the_demonstration_asks_before_it_replaces(tmp_path: Path, rareclass: Run) -> None:
-    (tmp_path / FILES[-1]).write_text("row,score,called_rare,percentile\n")
+    (tmp_path / SCORES_NAME).write_text("row,score,called_rare,percentile\n")
     said = message(rareclass("demo", "--out", tmp_path))
-    assert f"{FILES[-1]} exists already" in said
+    assert f"{SCORES_NAME} exists already" in said
     assert "--overwrite" in said
-    assert [path.name for path in tmp_path.iterdir()] == [FILES[-1]]
+    assert [path.name for path in tmp_path.iterdir()] == [SCORES_NAME]
 
 
 def test_one_row_is_one_row(fitted: Path, tmp_path: Path, rareclass: Run) -> None:

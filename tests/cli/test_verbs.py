@@ -11,7 +11,9 @@ import polars as pl
 import pytest
 
 from cli.conftest import QUICK, Run, purchases
+from rareclass.verbs.demo import FILES, TEST_NAME
 from rareclass.verbs.model_file import load_model
+from rareclass.verbs.payments import PaymentSettings
 
 
 def test_fit_says_what_it_understood_and_saves(fitted: Path, rareclass: Run) -> None:
@@ -280,14 +282,20 @@ def test_demo_runs_all_of_it(
     tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rareclass.verbs.demo.SECONDS", 1)
+    few = PaymentSettings(n_days=16, payments_a_day=100, n_cards=100, n_shops=20)
+    monkeypatch.setattr("rareclass.verbs.demo.PAYMENTS", few)
     folder = tmp_path / "demo"
     result = rareclass("demo", "--out", folder)
     assert result.exit_code == 0, result.output
-    for name in ("train.csv", "test.csv", "model.skops", "scores.csv"):
+    for name in FILES:
         assert (folder / name).is_file()
         assert name in result.stdout
-    for rival in ("logistic regression", "SVC", "histogram boosting", "RareClassifier"):
-        assert rival in result.stdout
+    test = pl.read_csv(folder / TEST_NAME)
+    caught = f"{test['fraud'].sum()} frauds, {test.filter(fraud=1)['amount'].sum():,.0f} in all."
+    assert caught in result.stdout
+    for way in ("RareClassifier, first 50", "boosted trees, first 50", "boosted trees, above .5"):
+        assert way in result.stdout
+    assert "With as many alerts:" in result.stdout
 
 
 def with_decimal_commas(table: pl.DataFrame, path: Path, separator: str) -> Path:
