@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from cli.conftest import QUICK, Run
-from rareclass.verbs.fit.baselines import baselines
+from rareclass.verbs.fit.baselines import JudgedRows, baselines
 
 
 def test_they_are_scikit_learns_with_their_defaults():
@@ -19,9 +19,8 @@ def test_they_are_scikit_learns_with_their_defaults():
     X = random.normal(size=(400, 3)) + y[:, None]
     weight = random.integers(1, 3, 400).astype(float)
     train, test = np.arange(400) < 300, np.arange(400) >= 300
-    boosting, logistic = baselines(
-        X[train], y[train], weight[train], X[test], y[test], weight[test]
-    )
+    rows = JudgedRows(X[train], y[train], weight[train], X[test], y[test], weight[test])
+    boosting, logistic = baselines([rows])
     models = (HistGradientBoostingClassifier(random_state=0), LogisticRegression(max_iter=1000))
     for found, model in zip((boosting, logistic), models, strict=True):
         model.fit(X[train], y[train], sample_weight=weight[train])
@@ -33,9 +32,8 @@ def test_they_are_scikit_learns_with_their_defaults():
             average_precision_score(y[test], scores, sample_weight=weight[test])
         )
         assert found.seconds > 0.0
-    alone = baselines(
-        sparse.csr_matrix(X[train]), y[train], None, sparse.csr_matrix(X[test]), y[test], None
-    )
+    thin = sparse.csr_matrix(X)
+    alone = baselines([JudgedRows(thin[train], y[train], None, thin[test], y[test], None)])
     assert [each.name for each in alone] == ["logistic regression"]
 
 

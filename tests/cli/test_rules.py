@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ import pytest
 
 from cli.conftest import QUICK, Run
 from rareclass.decide.threshold_rule import ThresholdRule
+from rareclass.verbs.fit.method import EncodedRows, Terms
 from rareclass.verbs.model_file import load_model
 
 
@@ -125,6 +127,43 @@ def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -
 
 
 @pytest.mark.parametrize(
+    "learner", [("--method", "rankrc", "--lam", "1"), ("--method", "mibc", "--cost", "1")]
+)
+def test_one_method_has_folds_by_group_and_time_as_well(
+    payments: Path, rareclass: Run, learner: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+    cv = EncodedRows.cv
+
+    def watched(rows: EncodedRows, terms: Terms) -> Any:
+        tried.append((rows, cv(rows, terms)))
+        return tried[-1][1]
+
+    monkeypatch.setattr(EncodedRows, "cv", watched)
+    out = payments.parent / "m.skops"
+    words = ("fit", payments, "-t", "fraud", *learner, "--holdout", "0.25", "--folds", 3, "-o", out)
+    done = rareclass(*words, "--groups", "customer")
+    assert done.exit_code == 0, done.output
+    assert "held-out rows" in said(done)
+    assert "those of one customer together" in said(done)
+    assert load_model(out).metadata["estimated_by"] == "held-out groups"
+    for rows, folds in tried:
+        assert len(folds) == 3
+        for train, test in folds:
+            assert not set(rows.groups[train]) & set(rows.groups[test])
+            assert len(set(rows.y[test])) == 2
+            assert len(train) + len(test) == len(rows.y)
+    tried.clear()
+    done = rareclass(*words, "--time", "date", "--overwrite")
+    assert done.exit_code == 0, done.output
+    assert "On the latest rows by date:" in said(done)
+    for rows, folds in tried:
+        for train, test in folds:
+            first, last = rows.time[test].min(), rows.time[test].max()
+            assert ((rows.time[train] < first) | (rows.time[train] > last)).all()
+
+
+@pytest.mark.parametrize(
     ("words", "answer"),
     [
         (("--alerts", "many"), "--alerts many cannot be read"),
@@ -136,7 +175,6 @@ def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -
         (("--cost", "fp=5,price=3"), "cannot be read at 'price=3'"),
         (("--cost", "fp=1,fn=fraud"), "both --cost and --target"),
         (("--groups", "costumer"), "Did you mean 'customer'?"),
-        (("--time", "a", "--method", "rankrc"), "--time is for --method auto"),
         (("--max-fpr", "0.1", "--holdout", "0"), "none are held out"),
         (("--time", "kind"), "there is no column 'kind'"),
         (

@@ -165,7 +165,7 @@ def test_too_few_rare_rows_for_folds() -> None:
 
 @pytest.mark.parametrize("method", [MIBCMethod(), RankRCMethod()])
 def test_what_no_folds_chose_is_not_said_to_be_chosen(tmp_path: Path, method: Any) -> None:
-    settings = FitSettings(target="y", method=method)
+    settings = FitSettings(target="y", method=method, holdout=0.25)
     data = read(messy(tmp_path / "t.parquet"), settings)
     rare, others = np.flatnonzero(data.rare), np.flatnonzero(~data.rare)[:300]
     for n_rare in (1, 2):  # of two, one is held out: one is left to choose with

@@ -7,8 +7,11 @@ import polars as pl
 import pytest
 
 from rareclass.errors import InputError
+from rareclass.moments import MIBC
 from rareclass.tables.table_file import open_table
 from rareclass.verbs.fit.kernel_methods import RankRCMethod
+from rareclass.verbs.fit.method import EncodedRows, Terms
+from rareclass.verbs.fit.mibc_method import MIBCMethod
 from rareclass.verbs.fit.training import train
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet, read_training_set
 
@@ -100,3 +103,70 @@ def test_a_mistake_of_the_program_is_not_called_memory(
     monkeypatch.setattr("rareclass.verbs.fit.kernel_methods.RankRCCV.fit", fail)
     with pytest.raises(ValueError, match="a bug"):
         train(data, FitSettings(target="y", method=RankRCMethod()))
+
+
+def few(path: Path, n_rare: int, n_rest: int = 120) -> Path:
+    """Write rows of which few are rare, two of a customer."""
+    generator = np.random.default_rng(1)
+    rare = np.arange(n_rare + n_rest) % ((n_rare + n_rest) // n_rare) == 1
+    rare &= np.cumsum(rare) <= n_rare
+    X = (generator.normal(size=(len(rare), 3)) + rare[:, None]).round(6)
+    table = pl.DataFrame(X, schema=list("abc"))
+    customer = np.where(rare, np.cumsum(rare) // 2, 100 + np.arange(len(rare)) // 2)
+    table.with_columns(y=pl.Series(rare.astype(int)), customer=pl.Series(customer)).write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize("groups", [None, "customer"])
+def test_few_rare_rows_are_held_out_in_turn(
+    tmp_path: Path, groups: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    fit = MIBCMethod.fit
+
+    def watched(method: MIBCMethod, rows: EncodedRows, terms: Terms, notes: list[str]) -> MIBC:
+        seen.append(rows)
+        return fit(method, rows, terms, notes)
+
+    monkeypatch.setattr(MIBCMethod, "fit", watched)
+    monkeypatch.setattr("rareclass.verbs.fit.training.MOST_LEARNED", 60)
+    settings = FitSettings(
+        target="y",
+        drop=("customer",) if groups is None else (),
+        method=MIBCMethod(1.0),
+        groups=groups,
+    )
+    data = read_training_set(open_table(few(tmp_path / "t.csv", 6)), settings)
+    trained = train(data, settings)
+    metadata, held_out = trained.content.metadata, trained.content.held_out
+    how = "cross-fitting" if groups is None else "cross-fitting by group"
+    assert metadata["estimated_by"] == how
+    assert trained.estimate is not None
+    assert trained.estimate.n_rare == 6
+    assert held_out is not None
+    assert held_out.y.tolist() == data.y.tolist()
+    whole, *parts = seen
+    assert len(whole.y) == len(data.y)
+    assert len(parts) == (5 if groups is None else 4)
+    for part in parts:
+        assert (part.y == 0).sum() == 60
+        assert 0 < (part.y == 1).sum() < 6
+        assert part.weight.sum() == pytest.approx(len(data.y) * (1 - 1 / len(parts)), abs=8)
+    # Where the saved model has them.
+    X = trained.content.encoder.transform(data.rows)
+    scores = trained.content.model.score_samples(X)[data.y == 0]
+    rest = held_out.scores[data.y == 0]
+    assert rest.mean() == pytest.approx(scores.mean(), abs=1e-9)
+    assert rest.std() == pytest.approx(scores.std(), rel=0.1)
+    assert trained.content.metadata["trained_on_all_rows"]
+
+
+def test_held_out_rows_are_as_asked_for_and_where_rare_rows_are_many(tmp_path: Path) -> None:
+    method = MIBCMethod(1.0)
+    settings = FitSettings(target="y", drop=("customer",), method=method)
+    data = read_training_set(open_table(few(tmp_path / "t.csv", 6)), settings)
+    by = train(data, FitSettings(target="y", method=method, holdout=0.5)).content.metadata
+    assert (by["estimated_by"], by["holdout"]) == ("held-out rows", 0.5)
+    data = read_training_set(open_table(few(tmp_path / "t.csv", 20)), settings)
+    by = train(data, settings).content.metadata
+    assert (by["estimated_by"], by["holdout"]) == ("held-out rows", 0.25)

@@ -114,7 +114,8 @@ def fit(
             min=0.0,
             max=0.9,
             help="Share of rows held out for the estimate; 0: none. By default auto estimates by "
-            "cross-fitting on all rows, and the others hold out .25.",
+            "cross-fitting on all rows, the others so with fewer than 20 rare rows, else on .25 of "
+            "the rows.",
             show_default=False,
         ),
     ] = None,

@@ -87,7 +87,7 @@ class AutoMethod:
         )
         with warnings_as(notes, _say):
             # The file names members, and holds what they learned.
-            return rows.fit(model).set_params(members=list(self.members))
+            return rows.fit(model, **rows.folds).set_params(members=list(self.members))
 
     def cross_fitted(self, model: RareClassifier, rows: EncodedRows) -> ScoredRows:
         """Held-out scores; what is left of thinned rows stands for all of them."""

@@ -1,9 +1,9 @@
 """What plain methods reach on the same held-out rows: is the model worth its time?"""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -20,41 +20,56 @@ class Baseline:
     name: str
     auc: float
     average_precision: float
-    seconds: float  # of its fit
+    seconds: float  # of learning
 
 
-def baselines(
-    X: Any,
-    y: np.ndarray,
-    weight: np.ndarray | None,
-    tested: Any,
-    y_tested: np.ndarray,
-    weight_tested: np.ndarray | None,
-) -> list[Baseline]:
+class JudgedRows(NamedTuple):
+    """Encoded rows to learn from and to be judged on, with codes of a rare class 1."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None
+    tested: Any
+    y_tested: np.ndarray
+    weight_tested: np.ndarray | None
+
+
+def baselines(parts: Iterable[JudgedRows]) -> list[Baseline]:
     """scikit-learn's histogram boosting and logistic regression, with their defaults.
 
-    `X` and `tested` are encoded rows to learn from and to be judged on, `y` codes of a rare class
-    1. Boosting takes no sparse rows.
+    On the rows judged in all parts together, with scores of each part measured from the mean of its
+    majority in deviations. Boosting takes no sparse rows.
     """
+    parts = list(parts)
+    y = np.concatenate([part.y_tested for part in parts]) == 1
+    weights = [part.weight_tested for part in parts if part.weight_tested is not None]
+    weight = np.concatenate(weights) if weights else None
     found = []
     for name, make in _MAKERS.items():
-        if sparse.issparse(X) and name == "histogram boosting":
+        if sparse.issparse(parts[0].X) and name == "histogram boosting":
             continue
         start = time.perf_counter()
         with threadpool_limits(count_threads(None), user_api="openmp"):
-            model = make().fit(X, y, sample_weight=weight)
+            models = [make().fit(part.X, part.y, sample_weight=part.weight) for part in parts]
         seconds = time.perf_counter() - start
-        scores = model.decision_function(tested)
-        rare = y_tested == 1
+        scores = np.concatenate(
+            [_standardised(model, part) for model, part in zip(models, parts, strict=True)]
+        )
         found.append(
             Baseline(
                 name,
-                roc_auc(rare, scores, weight_tested),
-                average_precision(rare, scores, weight_tested),
+                roc_auc(y, scores, weight),
+                average_precision(y, scores, weight),
                 seconds,
             )
         )
     return found
+
+
+def _standardised(model: Any, part: JudgedRows) -> np.ndarray:
+    scores: np.ndarray = model.decision_function(part.tested)
+    rest = scores[part.y_tested != 1]
+    return (scores - rest.mean()) / (rest.std() or 1.0)
 
 
 def _boosting() -> Any:

@@ -3,13 +3,18 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.splits import RareGroupKFold, RareTimeSplit
+from rareclass.splits import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
+from rareclass.splits.dealing import most_folds
 from rareclass.splits.places import places
 from rareclass.splits.times import read_times
+from rareclass.verbs.fit.rows_on_disk import RowsOnDisk
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet
+from rareclass.verbs.targets.rare_class import RareTarget
 
 # Share of the rows that an estimate is made of, where it needs rows of its own.
 _HOLDOUT = 0.25
+# With fewer rare rows than this a quarter of them says next to nothing.
+FEW_RARE = 20
 NO_ESTIMATE = (
     "Fewer than two classes have two distinct rows: nothing can be held out, so there is no "
     "estimate, and intervals from any small test would mean little."
@@ -18,29 +23,49 @@ NO_ESTIMATE = (
 Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def cross_fits(settings: FitSettings) -> bool:
+def cross_fits(data: TrainingSet, settings: FitSettings) -> bool:
     """Whether the estimate is made of the training rows, each scored as if it were a new one.
 
-    Not where time is known: what comes is foretold from what was.
+    By the method itself, or where rare rows are few by one that learns anew without each part of
+    the rows. Not where time is known: what comes is foretold from what was.
     """
-    return (
-        settings.method.cross_fits
-        and settings.holdout is None
-        and settings.refit
-        and settings.time is None
-    )
+    can = settings.method.cross_fits or len(estimation_folds(data, settings)) > 1
+    return can and settings.holdout is None and settings.refit and settings.time is None
 
 
-def share_held_out(settings: FitSettings) -> float:
+def estimation_folds(data: TrainingSet, settings: FitSettings) -> list[Split]:
+    """Parts of a table in memory with few rare rows, which are held out in turn; none of others.
+
+    Raises `InputError` where a group has no name.
+    """
+    n_rare = int(data.rare.sum())
+    is_small = n_rare < FEW_RARE and not isinstance(data.rows, RowsOnDisk)
+    if not is_small or not isinstance(data.target, RareTarget):
+        return []
+    if settings.groups is None:
+        n_folds = min(settings.folds, n_rare, len(data.y) - n_rare)
+        if n_folds < 2:
+            return []
+        folds = RareStratifiedKFold(n_folds, random_state=settings.seed, pos_label=True)
+        return list(folds.split(data.y, data.rare))
+    group = places(data.beside_of(settings.groups), len(data.y), f"--groups {settings.groups}")
+    n_folds = min(settings.folds, most_folds(data.rare, group))
+    if n_folds < 2:
+        return []
+    parts = RareGroupKFold(n_folds, random_state=settings.seed, pos_label=True)
+    return list(parts.split(data.y, data.rare, group))
+
+
+def share_held_out(data: TrainingSet, settings: FitSettings) -> float:
     """The share of the rows that is held out."""
-    if cross_fits(settings):
+    if cross_fits(data, settings):
         return 0.0
     return _HOLDOUT if settings.holdout is None else settings.holdout
 
 
-def estimated_by(settings: FitSettings) -> str:
+def estimated_by(data: TrainingSet, settings: FitSettings) -> str:
     """What the estimate is made of, in a word."""
-    if cross_fits(settings):
+    if cross_fits(data, settings):
         return "cross-fitting" if settings.groups is None else "cross-fitting by group"
     if settings.time is not None:
         return "latest rows"
@@ -53,9 +78,9 @@ def split(data: TrainingSet, settings: FitSettings, notes: list[str]) -> Split:
     Raises `InputError` where groups or times leave no such rows.
     """
     everything = np.arange(len(data.y))
-    if cross_fits(settings):
+    if cross_fits(data, settings):
         return everything, everything[:0]
-    holdout = share_held_out(settings)
+    holdout = share_held_out(data, settings)
     # The codes from the highest: the rare class before the rest.
     codes = [np.flatnonzero(data.y == code) for code in np.unique(data.y)[::-1]]
     if holdout == 0:

@@ -133,7 +133,7 @@ class RankRCMethod(KernelMethod):
             lam = self.lam_unchosen("rare rows for cross-validation: the threshold", notes)
             model: RankRC = rows.fit(RankRC(lam=lam, **shared))
             return model
-        model = rows.fit(RankRCCV(self.lams(), cv=terms.folds, **shared)).best_estimator_
+        model = rows.fit(RankRCCV(self.lams(), cv=rows.cv(terms), **shared)).best_estimator_
         return model
 
     def facts(self, model: RankRC, terms: Terms) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class OrdinalMethod(KernelMethod):
             lam = self.lam_unchosen("rows for cross-validation: the thresholds", notes)
             model: OrdinalRankRC = rows.fit(OrdinalRankRC(lam=lam, **shared))
             return model
-        model = rows.fit(OrdinalRankRCCV(self.lams(), cv=terms.folds, **shared)).best_estimator_
+        model = rows.fit(OrdinalRankRCCV(self.lams(), cv=rows.cv(terms), **shared)).best_estimator_
         return model
 
     def facts(self, model: OrdinalRankRC, terms: Terms) -> dict[str, Any]:

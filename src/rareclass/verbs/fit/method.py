@@ -5,8 +5,12 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rareclass.errors import InputError
 from rareclass.estimators.door import FitsRows
 from rareclass.rows import LabelledRows, RowSource
+from rareclass.splits.dealing import dealt_with_both, most_folds
+from rareclass.splits.places import places
+from rareclass.splits.stretches import exactly
 from rareclass.verbs.decision_rule import ScoredRows
 from rareclass.verbs.targets.target import FoundLabels, Target
 
@@ -32,15 +36,36 @@ class EncodedRows(NamedTuple):
         n_rows, n_features = self.X.shape
         return n_rows, n_features
 
-    def fit(self, estimator: Estimator) -> Estimator:
-        """Fit an estimator on these rows and their codes.
+    def fit(self, estimator: Estimator, **beside: Any) -> Estimator:
+        """Fit an estimator on these rows and their codes; `beside` are more columns for its fit.
 
         Rows on disk are closed then: they have no other use, and the next training wants the room.
         """
         if isinstance(self.X, RowSource):
             with LabelledRows(self.X, self.y, self.weight) as rows:
                 return estimator.fit_rows(rows)
-        return estimator.fit(self.X, self.y, sample_weight=self.weight, **self.folds)
+        return estimator.fit(self.X, self.y, sample_weight=self.weight, **beside)
+
+    def cv(self, terms: "Terms") -> Any:
+        """Return what an estimator's ``cv`` is: a number of folds, or folds by groups or time.
+
+        Raises `InputError` where groups or times leave no two folds.
+        """
+        if self.groups is None and self.time is None:
+            return terms.folds
+        name, values = ("groups", self.groups) if self.time is None else ("time", self.time)
+        is_rare = self.y != np.argmax(np.bincount(self.y, self.weight))
+        place = places(values, len(self.y), f"--{name}")
+        number = _dealt(terms, is_rare, place) if name == "groups" else _cut(terms, is_rare, place)
+        if number is None:
+            raise InputError(
+                f"--{name}: the rows to learn from cannot be cut into two folds with rows of both "
+                "classes.",
+                f"Leave out --{name}.",
+            )
+        return [
+            (np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in np.unique(number)
+        ]
 
     @property
     def folds(self) -> dict[str, NDArray[Any]]:
@@ -56,6 +81,25 @@ class Terms(NamedTuple):
     seed: int
     memory: int  # bytes to use beside the rows
     share: float = 1.0  # of the time allowed, for methods that are given a time
+
+
+def _dealt(
+    terms: Terms, is_rare: NDArray[np.bool_], group: NDArray[np.intp]
+) -> NDArray[np.int64] | None:
+    """Number of the fold of each row, groups being kept together; None for fewer than two."""
+    n_folds = min(terms.folds, most_folds(is_rare, group))
+    return dealt_with_both(n_folds, terms.seed, is_rare, group) if n_folds > 1 else None
+
+
+def _cut(
+    terms: Terms, is_rare: NDArray[np.bool_], moment: NDArray[np.intp]
+) -> NDArray[np.int64] | None:
+    """The same for stretches of time, as many as have rows of both classes."""
+    for n_folds in range(terms.folds, 1, -1):
+        number = exactly(n_folds, is_rare, moment)
+        if number is not None and len(np.unique(number[~is_rare])) == n_folds:
+            return number
+    return None
 
 
 def how_chosen(given: Any, terms: Terms) -> str:

@@ -57,14 +57,16 @@ class MIBCMethod(AllEncoded):
         covariance = self.covariance or _covariance(rows)
         _check_memory(covariance, rows, terms)
         try:
-            estimator = self._estimator(covariance, terms, notes)
+            estimator = self._estimator(covariance, rows, terms, notes)
             with warnings_as(notes, _say):
                 fitted = rows.fit(estimator)
         except NotSeparableError as error:
             raise InputError(error.message, "Use --cost auto, or a number such as 1.") from error
         return fitted.best_estimator_ if isinstance(fitted, MIBCCV) else fitted
 
-    def _estimator(self, covariance: str, terms: Terms, notes: list[str]) -> MIBC | MIBCCV:
+    def _estimator(
+        self, covariance: str, rows: EncodedRows, terms: Terms, notes: list[str]
+    ) -> MIBC | MIBCCV:
         """A search over folds where there are rows for them."""
         shared: dict[str, Any] = {
             "covariance": covariance,
@@ -82,7 +84,7 @@ class MIBCMethod(AllEncoded):
         if self.ridge is None:
             ridges = RIDGES if covariance in _CHEAP else ("auto",)
         # Even one C is cross-validated: the threshold needs scores of rows held out.
-        return MIBCCV(costs, ridges, cv=terms.folds, **shared)
+        return MIBCCV(costs, ridges, cv=rows.cv(terms), **shared)
 
     def as_chosen(self, model: MIBC) -> "MIBCMethod":
         """Return the method with the C and the ridge of `model`."""

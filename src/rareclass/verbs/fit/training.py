@@ -17,17 +17,18 @@ from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.ensemble.majority_part import thinned
 from rareclass.errors import InputError
 from rareclass.verbs.decision_rule import ScoredRows
-from rareclass.verbs.fit.baselines import Baseline, baselines
+from rareclass.verbs.fit.baselines import Baseline, JudgedRows, baselines
 from rareclass.verbs.fit.cases import rare_cases
 from rareclass.verbs.fit.hold_out import (
     NO_ESTIMATE,
     cross_fits,
     estimated_by,
+    estimation_folds,
     share_held_out,
     split,
 )
 from rareclass.verbs.fit.method import EncodedRows, Method, Terms
-from rareclass.verbs.fit.one_scale import Moved, between
+from rareclass.verbs.fit.one_scale import Moved, between, pooled
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.verbs.model_file import ModelFile
@@ -40,6 +41,8 @@ from rareclass.verbs.warning_notes import warnings_as
 PERCENTILE_ROWS = 20_000
 # Majority rows whose held-out scores are kept in the file, for other thresholds.
 MOST_HELD_OUT = 50_000
+# Majority rows that are learned from where few rare rows are held out in turn.
+MOST_LEARNED = 10_000
 _PACKAGES = ("rareclass", "scikit-learn", "skrub", "skops", "numpy", "polars")
 
 
@@ -107,7 +110,9 @@ def _scored(
     notes: list[str],
 ) -> ScoredRows | None:
     """Return scores of rows that count as new, None where there are none of two classes."""
-    if cross_fits(settings):
+    if cross_fits(data, settings) and not settings.method.cross_fits:
+        judged = _judged_in_turn(data, fitted, settings)
+    elif cross_fits(data, settings):
         every = EncodedRows(None, data.y, data.weight, data.target.n_codes)
         judged = settings.method.cross_fitted(fitted.model, every)
     else:
@@ -120,6 +125,32 @@ def _scored(
         notes.append(NO_ESTIMATE)
         return None
     return judged
+
+
+def _judged_in_turn(data: TrainingSet, fitted: "_Fitted", settings: FitSettings) -> ScoredRows:
+    """Scores of all rows by models of the others, which chose their parameters without them.
+
+    As of the model of all rows, `fitted`. Of a large majority they learn from a part.
+    """
+    parts = []
+    for kept, held_out in estimation_folds(data, settings):
+        learned = _with_part_of_majority(data.take(kept), settings.seed)
+        part = _fit(learned, settings, settings.method, [], 1.0)
+        tested = data.take(held_out)
+        scores = scores_of(part.encoder, part.model, tested.rows)
+        whole = scores_of(fitted.encoder, fitted.model, tested.rows)
+        rest = tested.y != 1
+        weight = None if tested.weight is None else tested.weight[rest]
+        move = between(scores[rest], whole[rest], weight)
+        parts.append((ScoredRows(tested.y, scores, tested.weight, held_out), move))
+    return pooled(parts)
+
+
+def _with_part_of_majority(data: TrainingSet, seed: int) -> TrainingSet:
+    if int((~data.rare).sum()) <= MOST_LEARNED:
+        return data
+    chosen, weight = thinned(data.rare, data.weight, MOST_LEARNED, seed)
+    return replace(data.take(chosen), weight=weight)
 
 
 def _to_saved(
@@ -177,11 +208,18 @@ def _baselines(
     is_plain = isinstance(data.target, RareTarget) and not isinstance(data.rows, RowsOnDisk)
     if not settings.baseline or settings.method.cross_fits or not is_plain:
         return []
+    splits = [(kept, held_out)] if len(held_out) else estimation_folds(data, settings)
+    return baselines(_for_baselines(data, *split, settings.seed) for split in splits)
+
+
+def _for_baselines(
+    data: TrainingSet, kept: NDArray[np.int64], held_out: NDArray[np.int64], seed: int
+) -> JudgedRows:
     train, tested = data.take(kept), data.take(held_out)
-    encoder: Any = data.new_encoder(settings.seed)
-    X = _encoded(encoder, train, settings.seed)
+    encoder: Any = data.new_encoder(seed)
+    X = _encoded(encoder, train, seed)
     new = encoder.transform(tested.rows)
-    return baselines(X, train.y, train.weight, new, tested.y, tested.weight)
+    return JudgedRows(X, train.y, train.weight, new, tested.y, tested.weight)
 
 
 def _estimate(
@@ -294,12 +332,12 @@ def _metadata(
         "n_rows_without_target": data.n_unlabelled,
         "columns": [asdict(column) for column in data.columns],
         "copies_count": data.weight is not None or not data.n_copies,
-        "holdout": share_held_out(settings),
+        "holdout": share_held_out(data, settings),
         "groups": settings.groups,
         "time": settings.time,
         "seed": settings.seed,
         "trained_on_all_rows": on_all_rows or estimate is None,
-        "estimated_by": None if estimate is None else estimated_by(settings),
+        "estimated_by": None if estimate is None else estimated_by(data, settings),
         "held_out": None if estimate is None else estimate.as_plain_data(),
         "versions": {package: version(package) for package in _PACKAGES}
         | {"python": platform.python_version()},

@@ -202,12 +202,6 @@ def check_beside(file: TableFile, settings: FitSettings) -> None:
             "may be used.",
             "Give a part of the rows, or more with --memory.",
         )
-    columns = [option for option, _ in options if option != "--cost"]
-    if columns and not settings.method.cross_fits:
-        raise InputError(
-            f"{columns[0]} is for --method auto: {settings.method.name} has folds of its own.",
-            f"Leave out {columns[0]}, or --method {settings.method.name}.",
-        )
 
 
 def _target(
