@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import QUICK, Run, purchases
-from rareclass.verbs.demo import FILES, TEST_NAME
+from rareclass.verbs.demo import FILES, REPORT_NAME, TEST_NAME
 from rareclass.verbs.model_file import load_model
 from rareclass.verbs.payments import PaymentSettings
 
@@ -295,7 +295,8 @@ def test_demo_runs_all_of_it(
     assert caught in result.stdout
     for way in ("RareClassifier, first 50", "boosted trees, first 50", "boosted trees, above .5"):
         assert way in result.stdout
-    assert "With as many alerts:" in result.stdout
+    assert "Frauds by as many alerts:" in result.stdout
+    assert "<title>" in (folder / REPORT_NAME).read_text()
 
 
 def with_decimal_commas(table: pl.DataFrame, path: Path, separator: str) -> Path:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
+from rareclass.cli.demo import _who_is_ahead
 from rareclass.verbs.demo import Alerts, first_of_each_day, judge, write_payments
 from rareclass.verbs.demo import Peer as DemoPeer
 from rareclass.verbs.payments import (
@@ -122,3 +123,11 @@ def test_alerts_are_judged_by_frauds_and_money(tmp_path):
     assert above == Alerts("boosted trees, above .5", (~fraud).sum() / weeks.n_test_days, 0, 0.0)
     assert outcome.ours == 1.0 > outcome.theirs
     assert outcome.difference.low > 0
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "verdict"),
+    [(2, 1, "RareClassifier is ahead"), (1, 2, "boosted trees are ahead"), (1, 1, "are level")],
+)
+def test_whoever_is_ahead_is_said_to_be(ours, theirs, verdict):
+    assert verdict in _who_is_ahead("Frauds", ours, theirs)

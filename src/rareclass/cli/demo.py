@@ -9,12 +9,14 @@ from rich.table import Table
 
 from rareclass.cli.door import OVERWRITE_OPTION, check_new, exit_codes_for_faults
 from rareclass.cli.fit import fit_and_save
+from rareclass.cli.report import write_page
+from rareclass.cli.rule import costs_of
 from rareclass.cli.score import score_and_report
 from rareclass.cli.screen import file_text, output, print_command, print_notes
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
-    from rareclass.verbs.demo import Alerts, Outcome, Weeks
+    from rareclass.verbs.demo import Outcome, Weeks
 
 
 @exit_codes_for_faults
@@ -58,10 +60,10 @@ def demo(
     scores = _fit_and_score(console, weeks, out, seed)
     _print_step(console, "3. Alerts in the last weeks")
     _print_outcome(console, judge(weeks, scores, boosted_trees(weeks, seed)))
+    _report(console, weeks, out)
     _print_step(console, "The files")
     for name in FILES:
-        if (out / name).exists():
-            console.print(file_text(out / name), markup=False, soft_wrap=True)
+        console.print(file_text(out / name), markup=False, soft_wrap=True)
     console.print()
     print_command(
         console,
@@ -100,6 +102,24 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
     return scores
 
 
+def _report(console: Console, weeks: "Weeks", out: Path) -> None:
+    """The fourth step: the page to look at."""
+    from rareclass.verbs.demo import MODEL_NAME, REPORT_NAME
+    from rareclass.verbs.model_file import load_model
+    from rareclass.verbs.payments import TIME
+    from rareclass.verbs.report.model_report import report_on_model
+    from rareclass.verbs.report.reading import Asked
+
+    model, page = out / MODEL_NAME, out / REPORT_NAME
+    words = f"--time {TIME} --cost fp=5,fn=amount --out {page}"
+    _print_step(console, f"4. rareclass report {model} {weeks.test} {words}")
+    costs = costs_of("fp=5,fn=amount")
+    made, _ = report_on_model(
+        load_model(model), model, weeks.test, Asked(None, TIME, None, costs, 0, None)
+    )
+    write_page(page, made)
+
+
 def _print_step(console: Console, title: str) -> None:
     console.print()
     console.print(title, style="bold cyan", markup=False, soft_wrap=True)
@@ -122,7 +142,8 @@ def _print_outcome(console: Console, outcome: "Outcome") -> None:
     console.print(table)
     console.print()
     ours, theirs = outcome.alerts[:2]
-    console.print(_who_is_ahead(ours, theirs))
+    console.print(_who_is_ahead("Frauds", ours.n_caught, theirs.n_caught))
+    console.print(_who_is_ahead("Money", ours.money, theirs.money))
     console.print(_told_apart(outcome))
     print_notes(
         console,
@@ -134,18 +155,11 @@ def _print_outcome(console: Console, outcome: "Outcome") -> None:
     )
 
 
-def _who_is_ahead(ours: "Alerts", theirs: "Alerts") -> str:
+def _who_is_ahead(what: str, ours: float, theirs: float) -> str:
     """Which of the two caught more with as many alerts, whoever it is."""
-
-    def said(what: str, mine: float, yours: float) -> str:
-        if mine == yours:
-            return f"the same {what}"
-        ahead = "RareClassifier" if mine > yours else "boosted trees"
-        return f"{ahead} more {what} ({mine:,.0f} and {yours:,.0f})"
-
-    frauds = said("frauds", ours.n_caught, theirs.n_caught)
-    money = said("money", ours.money, theirs.money)
-    return f"With as many alerts: {frauds}; {money}."
+    ahead = "RareClassifier is ahead" if ours > theirs else "the boosted trees are ahead"
+    verdict = "they are level" if ours == theirs else ahead
+    return f"{what} by as many alerts: {ours:,.0f} and {theirs:,.0f}, {verdict}."
 
 
 def _told_apart(outcome: "Outcome") -> str:
