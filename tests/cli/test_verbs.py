@@ -285,8 +285,11 @@ def test_demo_runs_all_of_it(
     few = PaymentSettings(n_days=16, payments_a_day=100, n_cards=100, n_shops=20)
     monkeypatch.setattr("rareclass.verbs.demo.PAYMENTS", few)
     folder = tmp_path / "demo"
-    result = rareclass("demo", "--out", folder)
+    result = rareclass("demo", "--out", folder, "--json", tmp_path / "d.json")
     assert result.exit_code == 0, result.output
+    told = json.loads((tmp_path / "d.json").read_text())
+    assert len(told["alerts"]) == 3
+    assert told["difference"]["low"] <= told["difference"]["difference"]
     for name in FILES:
         assert (folder / name).is_file()
         assert name in result.stdout

@@ -14,7 +14,7 @@ from rareclass.cli.door import (
     exit_codes_for_faults,
     parse_separator,
 )
-from rareclass.cli.json_file import write_json
+from rareclass.cli.json_file import JSON_OPTION, check_json, give_json, write_json
 from rareclass.cli.method import parse_seconds
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError, counted
@@ -108,9 +108,7 @@ def compare(
         Path | None,
         typer.Option("--out", "-o", help="Leaderboard to write, .csv or .json: a row a method."),
     ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write all numbers to this file.")
-    ] = None,
+    json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
@@ -196,9 +194,7 @@ def _compare_methods(
     if out is not None:
         (write_table if out.suffix == ".csv" else write_json)(out, board.rows())
         console.print(f"Saved {file_text(out)}")
-    if json_file is not None:
-        write_json(json_file, board.to_dict())
-        console.print(f"Saved {file_text(json_file)}")
+    give_json(json_file, board.to_dict())
 
 
 def _check_options(data: list[Path], scores: bool, misplaced: dict[str, Any]) -> None:
@@ -222,9 +218,7 @@ def _compare_files(files: "ScoreFiles", seed: int, json_file: Path | None) -> No
     found = compare_score_files(files, seed, progress="auto")
     console.print(f"{found.comparison.basis()}: {files.target} = {found.rare_label}", style="bold")
     print_comparison(console, found.comparison)
-    if json_file is not None:
-        write_json(json_file, found.to_dict())
-        console.print(f"Saved {file_text(json_file)}")
+    give_json(json_file, found.to_dict())
 
 
 def _check_written(
@@ -235,11 +229,12 @@ def _check_written(
 
     if out is not None and out.suffix not in (".csv", ".json"):
         raise InputError(f"--out {out} is neither .csv nor .json.", "Give it one of these endings.")
-    for option, path in (("--out", out), ("--json", json_file)):
-        if path is not None:
-            check_not_input(path, option, {f"the file {each.name}": each for each in data})
-            check_new(path, option, overwrite)
-            check_writable(path, option)
+    inputs = {f"the file {each.name}": each for each in data}
+    check_json(json_file, overwrite, inputs)
+    if out is not None:
+        check_not_input(out, "--out", inputs)
+        check_new(out, "--out", overwrite)
+        check_writable(out, "--out")
 
 
 def write_table(path: Path, rows: list[dict[str, Any]]) -> None:

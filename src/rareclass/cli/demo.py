@@ -1,5 +1,6 @@
 """``rareclass demo``: the whole of it on simulated payments."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ from rich.table import Table
 
 from rareclass.cli.door import OVERWRITE_OPTION, check_new, exit_codes_for_faults
 from rareclass.cli.fit import fit_and_save
+from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.report import write_page
 from rareclass.cli.rule import costs_of
 from rareclass.cli.score import score_and_report
@@ -25,6 +27,7 @@ def demo(
         "rareclass-demo"
     ),
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same payments.")] = 0,
+    json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
 ) -> None:
     """Find frauds in simulated payments: learn from the first weeks, raise alerts in the last.
@@ -34,6 +37,7 @@ def demo(
     """
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out} is a file.", "Give the name of a folder.")
+    check_json(json_file, overwrite, {"--out": out})
     console = output()
     from rareclass.verbs.demo import (
         FILES,
@@ -59,7 +63,8 @@ def demo(
     )
     scores = _fit_and_score(console, weeks, out, seed)
     _print_step(console, "3. Alerts in the last weeks")
-    _print_outcome(console, judge(weeks, scores, boosted_trees(weeks, seed)))
+    outcome = judge(weeks, scores, boosted_trees(weeks, seed))
+    _print_outcome(console, outcome)
     _report(console, weeks, out)
     _print_step(console, "The files")
     for name in FILES:
@@ -70,6 +75,7 @@ def demo(
         "Try it on a table of yours:",
         "rareclass fit TABLE.csv --target COLUMN --out model.skops",
     )
+    give_json(json_file, asdict(outcome) | {"difference": outcome.difference._asdict()})
 
 
 def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Path:

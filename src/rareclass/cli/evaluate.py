@@ -15,9 +15,8 @@ from rareclass.cli.door import (
     parse_separator,
 )
 from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
-from rareclass.cli.json_file import JSON_OPTION, check_json, write_json
+from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.screen import (
-    file_text,
     output,
     print_confusion,
     print_estimate,
@@ -48,13 +47,10 @@ def evaluate(
     from rareclass.verbs.model import open_model
 
     character = parse_separator(separator)
-    if json_file is not None:
-        check_json(json_file, overwrite, {"the file to be read": data, "the model": model})
+    check_json(json_file, overwrite, {"the file to be read": data, "the model": model})
     content = open_model(model)
     evaluation = evaluate_and_report(output(), content, data, character, strict)
-    if json_file is not None:
-        write_json(json_file, evaluation.as_plain_data())
-        output().print(f"Saved {file_text(json_file)}")
+    give_json(json_file, evaluation.as_plain_data())
 
 
 def evaluate_and_report(

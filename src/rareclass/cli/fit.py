@@ -15,7 +15,7 @@ from rareclass.cli.door import (
     exit_codes_for_faults,
     parse_separator,
 )
-from rareclass.cli.json_file import JSON_OPTION, check_json, write_json
+from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.method import (
     COMPACT_OPTION,
     COVARIANCE_OPTION,
@@ -191,8 +191,7 @@ def fit(
     check_not_input(out, "--out", {"the training file": train})
     check_new(out, "--out", overwrite)
     check_writable(out)
-    if json_file is not None:
-        check_json(json_file, overwrite, {"the training file": train, "--out": out})
+    check_json(json_file, overwrite, {"the training file": train, "--out": out})
     if report is not None:
         check_page(report, "--report", overwrite, {"the training file": train, "--out": out})
     file = open_table(train, character)
@@ -222,9 +221,7 @@ def fit(
     )
     console = output()
     trained = fit_and_save(console, file, out, settings)
-    if json_file is not None:
-        write_json(json_file, trained.as_plain_data())
-        console.print(f"Saved {file_text(json_file)}")
+    give_json(json_file, trained.as_plain_data())
     if report is not None:
         _write_report(console, report, out, trained)
     print_command(console, "Next:", f"rareclass score {out} NEW_ROWS.csv --out scores.csv")

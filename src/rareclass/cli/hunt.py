@@ -14,6 +14,7 @@ from rareclass.cli.door import (
     parse_separator,
 )
 from rareclass.cli.hunt_screen import print_files, print_hunt, print_table_read
+from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.method import parse_strength
 from rareclass.cli.screen import output
 from rareclass.errors import InputError
@@ -109,6 +110,7 @@ def hunt(
     ] = "yes",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same rows.")] = 0,
+    json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
@@ -118,7 +120,7 @@ def hunt(
     """
     from rareclass.atomic_file import check_not_inside
     from rareclass.verbs.hunt.ball_choice import HuntSettings
-    from rareclass.verbs.hunt.files import check_folder
+    from rareclass.verbs.hunt.files import check_folder, read_summary
     from rareclass.verbs.hunt.table import AskedLabels
 
     character = parse_separator(separator)
@@ -142,9 +144,11 @@ def hunt(
         raise InputError("--share 0 leaves nothing to find.", "Give a share such as 0.001.")
     check_not_inside(out, "--out", data)
     check_folder(out, overwrite)
+    check_json(json_file, overwrite, {"the file to be read": data, "--out": out})
     asked = AskedLabels(tuple(rare), tuple(cleared or ()), tuple(ignore or ()))
     columns = {"drop": drop or (), "categories": category or (), "keep": keep or ()}
     _hunt_and_report(data, target, asked, columns, settings, out, character)
+    give_json(json_file, read_summary(out))
 
 
 def _hunt_and_report(

@@ -8,12 +8,24 @@ from typing import Any
 import typer
 
 from rareclass.cli.door import check_new
+from rareclass.cli.screen import be_quiet, file_text, output
 
-JSON_OPTION = typer.Option("--json", help="Also write the numbers to this file.")
+JSON_OPTION = typer.Option(
+    "--json", help="Also write the numbers to this file; - prints them, and nothing else."
+)
+_TO_SCREEN = Path("-")
 
 
-def check_json(path: Path, overwrite: bool, inputs: Mapping[str, Path]) -> None:
-    """Raise `InputError` where the file cannot be written, or is one of those read."""
+def check_json(path: Path | None, overwrite: bool, inputs: Mapping[str, Path]) -> None:
+    """Raise `InputError` where the file cannot be written, or is one of those read.
+
+    Where the numbers are to be printed, nothing else is from here on.
+    """
+    if path is None:
+        return
+    if path == _TO_SCREEN:
+        be_quiet(True)
+        return
     from rareclass.atomic_file import check_not_input, check_not_inside, check_writable
 
     check_not_input(path, "--json", inputs)
@@ -21,6 +33,15 @@ def check_json(path: Path, overwrite: bool, inputs: Mapping[str, Path]) -> None:
         check_not_inside(path, "--json", read)
     check_new(path, "--json", overwrite)
     check_writable(path, "--json")
+
+
+def give_json(path: Path | None, data: Any) -> None:
+    """Print numbers or write them to a file, as ``--json`` says; nothing where it was not given."""
+    if path == _TO_SCREEN:
+        typer.echo(as_json(data))
+    elif path is not None:
+        write_json(path, data)
+        output().print(f"Saved {file_text(path)}", soft_wrap=True)
 
 
 def write_json(path: Path, data: Any) -> None:

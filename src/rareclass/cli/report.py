@@ -12,7 +12,7 @@ from rareclass.cli.door import (
     exit_codes_for_faults,
     parse_separator,
 )
-from rareclass.cli.json_file import JSON_OPTION, check_json, write_json
+from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.rule import costs_of
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
@@ -76,13 +76,10 @@ def report(
     costs = None if cost is None else costs_of(cost)
     asked = Asked(target, time, groups, costs, rows, character)
     check_page(out, "--out", overwrite, {"the model": model} | ({"DATA": data} if data else {}))
-    if json_file is not None:
-        check_json(json_file, overwrite, {"the model": model} | ({"DATA": data} if data else {}))
+    check_json(json_file, overwrite, {"the model": model} | ({"DATA": data} if data else {}))
     page, numbers = _made(model, data, asked)
     write_page(out, page)
-    if json_file is not None:
-        write_json(json_file, numbers)
-        output().print(f"Saved {file_text(json_file)}")
+    give_json(json_file, numbers)
 
 
 def check_page(path: Path, option: str, overwrite: bool, inputs: dict[str, Path]) -> None:

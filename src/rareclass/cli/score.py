@@ -14,7 +14,7 @@ from rareclass.cli.door import (
     parse_separator,
 )
 from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
-from rareclass.cli.json_file import JSON_OPTION, check_json, write_json
+from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
 
@@ -92,15 +92,12 @@ def score(
     check_not_input(out, "--out", {"the model": model})
     check_score_path(out, data)
     check_new(out, "--out", overwrite)
-    if json_file is not None:
-        check_json(json_file, overwrite, {"the file to be scored": data, "the model": model})
-        if json_file.resolve() == out.resolve():
-            raise InputError(f"--json {json_file} is the file of --out.", "Give another name.")
+    check_json(json_file, overwrite, {"the file to be scored": data, "the model": model})
+    if json_file is not None and json_file.resolve() == out.resolve():
+        raise InputError(f"--json {json_file} is the file of --out.", "Give another name.")
     content = open_model(model)
     scoring = score_and_report(output(), content, data, out, settings)
-    if json_file is not None:
-        write_json(json_file, scoring.as_plain_data())
-        output().print(f"Saved {file_text(json_file)}")
+    give_json(json_file, scoring.as_plain_data())
 
 
 def score_and_report(

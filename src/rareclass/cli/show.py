@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rareclass.cli.door import OVERWRITE_OPTION, exit_codes_for_faults
-from rareclass.cli.json_file import as_json, check_json, write_json
-from rareclass.cli.screen import file_text, output, print_leaderboard, print_notes
+from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
+from rareclass.cli.screen import output, print_leaderboard, print_notes
 from rareclass.errors import counted
 
 _MOST_COLUMNS = 40
@@ -23,27 +23,16 @@ def show(
     model: Annotated[
         Path, typer.Argument(help="Model file of rareclass fit, or folder of a stream or hunt.")
     ],
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", help="Also write it all to this file; - prints it, and no more."),
-    ] = None,
+    json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
 ) -> None:
     """Show what a model file holds: target, columns, training, estimate, members, threshold."""
     from rareclass.verbs.show import describe
 
-    to_screen = json_file is not None and str(json_file) == "-"
-    if json_file is not None and not to_screen:
-        check_json(json_file, overwrite, {"the model": model})
+    check_json(json_file, overwrite, {"the model": model})
     told = describe(model)
-    if to_screen:
-        typer.echo(as_json(told))
-        return
-    console = output()
-    print_model(console, told)
-    if json_file is not None:
-        write_json(json_file, told)
-        console.print(f"Saved {file_text(json_file)}")
+    print_model(output(), told)
+    give_json(json_file, told)
 
 
 def print_model(console: Console, told: dict[str, Any]) -> None:

@@ -1,12 +1,14 @@
 """``rareclass stream``: learn from rows as they arrive, and go on after any stop."""
 
+import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
+from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.screen import file_text, output, print_command
 from rareclass.errors import InputError, counted
 
@@ -115,6 +117,7 @@ def stream(
         bool,
         typer.Option("--strict", help="Stop where a tenth of a column lies outside what was seen."),
     ] = False,
+    json_file: Annotated[Path | None, JSON_OPTION] = None,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
 ) -> None:
     """Learn from the rows of SOURCE in their order, each scored before it is learned from.
@@ -160,12 +163,30 @@ def stream(
         time_column=time,
         strict=strict,
     )
-    stopped_by = _learn(output(), options, checkpoint)
+    _check_json(json_file, source)
+    stopped_by = _learn(output(), options, checkpoint, json_file)
     if stopped_by is not None:
         raise typer.Exit(128 + stopped_by)
 
 
-def _learn(console: "Console", options: "StreamOptions", folder: Path) -> int | None:
+def _check_json(path: Path | None, source: str) -> None:
+    """Refuse a file that cannot be written; one of a stream is replaced by the same command."""
+    check_json(path, True, {} if source == "-" else {"SOURCE": Path(source)})
+    if path is None or not path.is_file():
+        return
+    try:
+        is_ours = "checkpoint" in json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        is_ours = False
+    if not is_ours:
+        raise InputError(
+            f"--json {path} exists already, and no stream wrote it.", "Give another name."
+        )
+
+
+def _learn(
+    console: "Console", options: "StreamOptions", folder: Path, json_file: Path | None
+) -> int | None:
     """Run the stream on the screen; returns the signal that stopped it, if any."""
     from rareclass.cli.stream_screen import StreamScreen
     from rareclass.verbs.stream.checkpoint import claimed
@@ -183,7 +204,27 @@ def _learn(console: "Console", options: "StreamOptions", folder: Path) -> int | 
         finally:
             loop.close()
         _print_end(console, options, folder, loop, screen.rows_at_start, interruption.signal)
+        if hasattr(loop, "state"):
+            give_json(json_file, _as_plain_data(loop, folder, interruption.signal))
     return interruption.signal
+
+
+def _as_plain_data(loop: "StreamLoop", folder: Path, stopped_by: int | None) -> dict[str, Any]:
+    """The last report with the names of files."""
+    from rareclass.verbs.stream.checkpoint import checkpoints_in
+
+    report = loop.report()
+    parts = report._asdict()
+    del parts["rows_per_second"]  # since the report before, which may be the last row
+    return {
+        **vars(parts.pop("counters")),
+        **parts,
+        "measures": report.measures._asdict(),
+        "moved": [each._asdict() for each in report.moved],
+        "falls": [each._asdict() for each in report.falls],
+        "checkpoint": str(checkpoints_in(folder)[0]),
+        "stopped_by": stopped_by,
+    }
 
 
 def _print_end(

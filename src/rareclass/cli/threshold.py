@@ -12,7 +12,7 @@ from rareclass.cli.door import (
     exit_codes_for_faults,
     parse_separator,
 )
-from rareclass.cli.json_file import JSON_OPTION, check_json, write_json
+from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.rule import (
     ALERTS_OPTION,
     CONFIDENCE_OPTION,
@@ -87,8 +87,7 @@ def threshold(
             check_not_input(out, "--out", {"the file to be read": data})
         check_new(out, "--out", overwrite)
         check_writable(out)
-    if json_file is not None:
-        check_json(json_file, overwrite, {"the model": model} | ({"DATA": data} if data else {}))
+    check_json(json_file, overwrite, {"the model": model} | ({"DATA": data} if data else {}))
     console = output()
     content = load_model(model)
     print_notes(console, content.notices)
@@ -106,6 +105,4 @@ def threshold(
     if out is not None:
         save_model(out, changed)
         console.print(f"Saved {file_text(out)}")
-    if json_file is not None:
-        write_json(json_file, chosen.to_dict())
-        console.print(f"Saved {file_text(json_file)}")
+    give_json(json_file, chosen.to_dict())

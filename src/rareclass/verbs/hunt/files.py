@@ -103,6 +103,12 @@ def write_hunt(
     return [out / name for name in names]
 
 
+def read_summary(out: Path) -> dict[str, Any]:
+    """What the summary of a hunt's folder says."""
+    summary: dict[str, Any] = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
+    return summary
+
+
 def _description_frame(
     description: "Description", values: Sequence[TypicalValue], hunt: Hunt
 ) -> pl.DataFrame:
