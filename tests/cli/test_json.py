@@ -13,7 +13,7 @@ def test_a_hunt_gives_its_summary(data: Path, rareclass: Run) -> None:  # noqa: 
     result = rareclass(*words(data, "--cleared", "ok", *FEW, "--json", "-"))
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert told["counts"]["rare"] == 6
+    assert told["counts"]["rare"] == {"fraud": 6}
     assert told == json.loads((data.parent / "found" / "hunt.json").read_text())
     inside = words(data, *FEW, "--overwrite", "--json", data.parent / "found" / "x.json")
     assert "--json" in message(rareclass(*inside))
