@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs test test-thorough lint types unit install clean
+.PHONY: demo docs test test-browser test-thorough lint types unit install clean
 
 install: $(STAMP)
 
@@ -56,6 +56,21 @@ test-thorough: SEED := $(SEED)
 test-thorough: install
 	@echo "Drawn with SEED=$(SEED)"
 	$(PYTEST) --hypothesis-profile=thorough --hypothesis-seed=$(SEED) $(TESTS)
+
+# Pages in headless Chromium: Debian's, with axe-core's rules from the npm registry.
+AXE := build/browser/node_modules/axe-core/axe.min.js
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
+$(AXE):
+	@command -v npm >/dev/null \
+	  || { echo "axe-core is fetched by npm, which is missing; on Debian: apt-get install npm"; exit 1; }
+	npm install --silent --no-audit --no-fund --prefix build/browser axe-core@4.14.1
+
+test-browser: install $(AXE)
+	@command -v chromedriver >/dev/null || { command -v apt-get >/dev/null \
+	  && $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium chromium-driver; } \
+	  || { echo "Chromium could not be installed: install chromium and chromedriver, and try again"; exit 1; }
+	$(BIN)/python -m pytest -q --hypothesis-profile=thorough -m browser tests/browser
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist docs/generated

@@ -13,6 +13,13 @@ from cli.conftest import QUICK, Run, message, purchases
 from rareclass.verbs.model_file import load_model
 
 
+@pytest.fixture(autouse=True)
+def without_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What plots show is tested with the displays; drawing takes most of a page's time."""
+    empty = '<svg viewBox="0 0 1 1"></svg>'
+    monkeypatch.setattr("rareclass.report.page.svg._written", lambda figure: empty)
+
+
 @pytest.fixture(scope="module")
 def dated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """New rows with a day, a shop, what is at stake, and some without a class."""

@@ -1,7 +1,7 @@
 """``rareclass report``: one HTML page on a model, a comparison, a stream or a hunt."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -28,14 +28,17 @@ _REPORT_OPTION = typer.Option("--out", "-o", help="HTML file to write.")
 def report(
     model: Annotated[
         Path,
-        typer.Argument(help="Model file of rareclass fit, or folder of a stream or hunt."),
+        typer.Argument(
+            help="Model file of rareclass fit, folder of a stream or hunt, or a file of scores."
+        ),
     ],
     out: Annotated[Path, _REPORT_OPTION],
     data: Annotated[
         Path | None,
         typer.Argument(
             help="File or folder with the target that the model did not learn from. By default the "
-            "rows that were held out when it was fitted, whose scores it holds."
+            "rows that were held out when it was fitted, whose scores it holds. Beside a file of "
+            "scores, another one to compare it with."
         ),
     ] = None,
     target: Annotated[
@@ -54,6 +57,13 @@ def report(
             help="fp=5,fn=100 for a false alert and a missed rare row, review=1 for any alert; a "
             "column of costs by its name, as in fn=amount."
         ),
+    ] = None,
+    compare: Annotated[
+        list[Path] | None,
+        typer.Option(help="Model to compare with on the same rows. May be given many times."),
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="File with the classes, where files of scores lack them.")
     ] = None,
     rows: Annotated[
         int,
@@ -75,9 +85,10 @@ def report(
 
     costs = None if cost is None else costs_of(cost)
     asked = Asked(target, time, groups, costs, rows, character)
-    check_page(out, "--out", overwrite, {"the model": model} | ({"DATA": data} if data else {}))
-    check_json(json_file, overwrite, {"the model": model} | ({"DATA": data} if data else {}))
-    page, numbers = _made(model, data, asked)
+    inputs = {"the model": model} | ({"DATA": data} if data else {})
+    check_page(out, "--out", overwrite, inputs)
+    check_json(json_file, overwrite, inputs)
+    page, numbers = _made(Sources(model, data, tuple(compare or ()), truth), asked)
     write_page(out, page)
     give_json(json_file, numbers)
 
@@ -107,8 +118,46 @@ def write_page(path: Path, page: "Report") -> None:
     console.print(f"Saved {file_text(path)}: open it in a browser; it needs no network.")
 
 
-def _made(model: Path, data: Path | None, asked: "Asked") -> tuple["Report", dict[str, Any]]:
+class Sources(NamedTuple):
+    """What a report is made from."""
+
+    model: Path
+    data: Path | None
+    others: tuple[Path, ...]
+    truth: Path | None
+
+
+def _made(sources: Sources, asked: "Asked") -> tuple["Report", dict[str, Any]]:
     """The page, by what there is to report on."""
+    from rareclass.verbs.model import HUNT_SUMMARY
+    from rareclass.verbs.stream.checkpoint import is_checkpoint
+
+    model, data, others, truth = sources
+    if _is_table(model):
+        return _of_scores(sources, asked)
+    if truth is not None:
+        raise InputError("--truth is about files of scores, and this is a model.", "Leave it out.")
+    if others:
+        if data is None:
+            raise InputError("--compare needs rows to compare on.", "Give DATA as well.")
+        _refuse(asked, "--compare", ("--time", "--cost", "--rows"))
+        from rareclass.verbs.report.comparison_report import report_on_models
+
+        return report_on_models([model, *others], data, asked)
+    if data is None and (model / HUNT_SUMMARY).is_file():
+        _refuse(asked, "The report of a hunt", _OPTIONS)
+        from rareclass.verbs.report.hunt_report import report_on_hunt
+
+        return report_on_hunt(model)
+    if data is None and model.is_dir() and is_checkpoint(model):
+        _refuse(asked, "The report of a stream", _OPTIONS)
+        from rareclass.verbs.report.stream_report import report_on_stream
+
+        return report_on_stream(model)
+    return _of_model(model, data, asked)
+
+
+def _of_model(model: Path, data: Path | None, asked: "Asked") -> tuple["Report", dict[str, Any]]:
     from rareclass.verbs.model import open_model
     from rareclass.verbs.report.model_report import report_on_held_out, report_on_model
 
@@ -116,11 +165,46 @@ def _made(model: Path, data: Path | None, asked: "Asked") -> tuple["Report", dic
     print_notes(output(), content.notices)
     if data is not None:
         return report_on_model(content, model, data, asked)
-    beside = {"--time": asked.time, "--groups": asked.groups, "--target": asked.target}
-    given = [name for name, value in beside.items() if value is not None]
-    given += ["--rows"] if asked.n_shown else []
-    if given:
-        raise InputError(f"{given[0]} is about the rows of a file.", "Give DATA as well.")
+    for name in _given(asked):
+        if name != "--cost":
+            raise InputError(f"{name} is about the rows of a file.", "Give DATA as well.")
     if any(isinstance(each, str) for each in (asked.costs or {}).values()):
         raise InputError("--cost names a column, and there is no DATA.", "Give DATA as well.")
     return report_on_held_out(content, model, asked.costs)
+
+
+_OPTIONS = ("--target", "--time", "--groups", "--cost", "--rows")
+
+
+def _given(asked: "Asked") -> list[str]:
+    values = (asked.target, asked.time, asked.groups, asked.costs, asked.n_shown or None)
+    return [name for name, value in zip(_OPTIONS, values, strict=True) if value is not None]
+
+
+def _refuse(asked: "Asked", what: str, options: tuple[str, ...]) -> None:
+    for name in _given(asked):
+        if name in options:
+            raise InputError(f"{what} takes no {name}.", "Leave it out.")
+
+
+def _is_table(path: Path) -> bool:
+    """Whether a name given for a model is that of a table, by how it ends."""
+    endings = {".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".txt"}
+    return path.is_file() and bool(endings & {each.lower() for each in path.suffixes})
+
+
+def _of_scores(sources: Sources, asked: "Asked") -> tuple["Report", dict[str, Any]]:
+    from rareclass.verbs.compare.score_files import ScoreFiles
+    from rareclass.verbs.report.comparison_report import report_on_scores
+
+    if asked.target is None:
+        raise InputError(
+            f"{sources.model} is a file of scores: which column has the classes?",
+            "Name it by --target.",
+        )
+    _refuse(asked, "A report of files of scores", ("--time", "--cost", "--rows"))
+    paths = tuple(each for each in (sources.model, sources.data, *sources.others) if each)
+    files = ScoreFiles(
+        paths, asked.target, sources.truth, groups=asked.groups, separator=asked.separator
+    )
+    return report_on_scores(files)

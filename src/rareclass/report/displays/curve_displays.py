@@ -61,12 +61,14 @@ class TableDisplay(RankingDisplay):
         words = f"{what} {self.value.value:.3f}"
         return words if self.name is None else f"{self.name} ({words})"
 
-    def _mark_own(self, ax: "Axes", x: NDArray[Any], y: NDArray[Any]) -> None:
+    def _mark_own(
+        self, ax: "Axes", x: NDArray[Any], y: NDArray[Any], in_legend: bool = True
+    ) -> None:
         """A diamond at the model's own threshold."""
         if self.table.own is not None and np.isfinite(y[self.table.own]):
             ax.plot(
                 x[self.table.own], y[self.table.own], "D", color=INK, markersize=5.5, zorder=5,
-                label="the model's threshold",
+                label="the model's threshold" if in_legend else "_",
             )  # fmt: skip
 
 
@@ -218,17 +220,12 @@ class AlertsDisplay(TableDisplay):
             name = label if self.name is None else f"{label}, {self.name}"
             look = {"color": color, "linestyle": dashes} | style
             _curve(ax, x[kept], band, kept, name, look)
-            self._mark_own_once(ax, x, band.value)
+            self._mark_own(ax, x, band.value, label == "recall")
         log_axis(ax.xaxis, self.unit)
         ax.set_xlim(x[kept][0], x[kept][-1])
         share_axis(ax.yaxis, "")
         ax.set_ylim(-0.02, 1.05)
         ax.legend()
-
-    def _mark_own_once(self, ax: "Axes", x: NDArray[Any], y: NDArray[Any]) -> None:
-        self._mark_own(ax, x, y)
-        if y is self.table.precision.value and ax.lines:
-            ax.lines[-1].set_label("_once")
 
 
 class CostDisplay(TableDisplay):

@@ -84,6 +84,18 @@ class Plot:
     description: str  # what there is to see, for those who do not see it
     svg: str
     table: Table | None = None
+    wide: bool = False  # takes the width of the page where it stands alone
+
+
+@dataclass(frozen=True)
+class Image:
+    """A picture that is there as pixels."""
+
+    kind: ClassVar[str] = "image"
+
+    title: str
+    description: str
+    png: bytes
 
 
 @dataclass(frozen=True)
@@ -111,7 +123,7 @@ class ThresholdChoice:
     axis: tuple[float, float, float, float] | None = None
 
 
-Block = Text | Heading | Note | Listing | Facts | Table | Plots | ThresholdChoice
+Block = Text | Heading | Note | Listing | Facts | Table | Plots | Image | ThresholdChoice
 
 
 @dataclass(frozen=True)

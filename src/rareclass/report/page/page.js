@@ -47,7 +47,7 @@
     if (Number.isNaN(share)) { return "–"; }
     var number = 100 * share;
     if (number === 0 || number === 100) { return number.toFixed(0); }
-    if (number > 99.9) { return number.toFixed(2); }
+    if (number > 99.9) { return (Math.floor(100 * number + 1e-9) / 100).toFixed(2); }
     return number >= 1 ? number.toFixed(1) : String(Number(number.toPrecision(2)));
   };
   var percent = function (share) {

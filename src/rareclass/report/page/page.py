@@ -1,5 +1,6 @@
 """A report as one HTML file that asks nothing of anywhere."""
 
+from base64 import b64encode
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -25,6 +26,7 @@ def _template() -> Any:
         raise ImportError("a report needs jinja2: pip install 'rareclass[cli]'.") from error
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters["choice_view"] = choice_view
+    environment.filters["base64"] = lambda png: b64encode(png).decode("ascii")
     return environment.from_string(_part("page.html.j2"))
 
 

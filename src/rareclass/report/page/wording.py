@@ -48,14 +48,14 @@ def percent(share: float) -> str:
 def percent_number(share: float) -> str:
     """The same without its sign, for the first of two.
 
-    >>> percent_number(0.1234), percent_number(0.00123)
-    ('12.3', '0.12')
+    >>> percent_number(0.1234), percent_number(0.00123), percent_number(0.999999)
+    ('12.3', '0.12', '99.99')
     """
     number = 100.0 * share
     if number in (0.0, 100.0):
         return f"{number:.0f}"
-    if number > 99.9:
-        return f"{number:.2f}"
+    if number > 99.9:  # never rounded to all
+        return f"{math.floor(100.0 * number + 1e-9) / 100.0:.2f}"
     return f"{number:.1f}" if number >= 1.0 else f"{number:.2g}"
 
 

@@ -99,7 +99,7 @@ def _by_day(parts: Parts) -> Plot:
     head = ("Day", "Rows", "Rare", "Alerts", "Found", "Recall")
     table = Table("Recall and alerts by day", head, rows, (1, 2, 3, 4, 5))
     svg = drawn(draw, "days", title, description, (7.2, 3.2))
-    return Plot("days-plot", title, description, svg, table)
+    return Plot("days-plot", title, description, svg, table, wide=True)
 
 
 def _draw_days(ax: "Axes", shown: tuple[PartOfRows, ...], parts: Parts) -> None:

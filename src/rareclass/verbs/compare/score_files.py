@@ -70,6 +70,30 @@ def compare_score_files(
     Raises `InputError` where the files are of different rows, an id occurs twice, a label or score
     is missing, a probability is not between 0 and 1, a column is all tied, or there is one class.
     """
+    columns, homes, rare, y, groups = read_score_files(files)
+    if len(columns) < 2:
+        raise InputError(
+            "There is one column of scores: nothing to compare it with.",
+            "Give two files of scores, or --score twice.",
+        )
+    comparison = compare_scores(
+        y, columns, k=[None, *sorted(files.ks)], groups=groups, random_state=seed, progress=progress
+    )
+    return ComparedFiles(comparison, rare, homes)
+
+
+class ReadScores(NamedTuple):
+    """Score columns of the same rows, with their classes."""
+
+    columns: dict[str, np.ndarray]
+    homes: dict[str, dict[str, str]]  # of each column: its file and name there
+    rare_label: str
+    y: np.ndarray
+    groups: np.ndarray | None
+
+
+def read_score_files(files: ScoreFiles) -> ReadScores:
+    """Read score files and match their rows; raises `InputError` as `compare_score_files`."""
     tables = _matched([_read(path, files) for path in files.paths], files)
     truth = tables[-1] if files.truth is not None else None
     scored = tables if truth is None else tables[:-1]
@@ -83,16 +107,8 @@ def compare_score_files(
             known = _name(table, name, scored, names)
             columns[known] = _numbers(table, name)
             homes[known] = {"file": str(table.path), "column": name}
-    if len(columns) < 2:
-        raise InputError(
-            "There is one column of scores: nothing to compare it with.",
-            "Give two files of scores, or --score twice.",
-        )
     groups = None if files.groups is None else _beside(tables, files.groups).to_numpy()
-    comparison = compare_scores(
-        y, columns, k=[None, *sorted(files.ks)], groups=groups, random_state=seed, progress=progress
-    )
-    return ComparedFiles(comparison, rare.label, homes)
+    return ReadScores(columns, homes, rare.label, y, groups)
 
 
 def _read(path: Path, files: ScoreFiles) -> _Table:

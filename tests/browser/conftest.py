@@ -1,0 +1,170 @@
+"""A headless Chromium, and pages to look at; tests skip, saying why, where there is none."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rareclass.metrics import average_precision_interval, roc_auc_interval
+from rareclass.report.page.document import Figure, Note, Report, Section, Table
+from rareclass.report.page.page import rendered
+from rareclass.report.sections.cost import cost_section
+from rareclass.report.sections.ranking import ranking_section
+from rareclass.report.sections.scores import scores_section
+from rareclass.report.sections.threshold import threshold_section
+from rareclass.report.summaries.reliability import Reliability
+from rareclass.report.summaries.score_distribution import ScoreDistribution
+from rareclass.report.summaries.threshold_table import ThresholdTable
+
+_CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--hide-scrollbars",
+)  # fmt: skip
+_REMEDY = "make test-browser installs it (on Debian: apt-get install chromium chromium-driver)"
+# Where `make test-browser` puts axe-core.
+_AXE = Path(__file__).parents[2] / "build/browser/node_modules/axe-core/axe.min.js"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+class Chromium:
+    """A browser, its console and its requests."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def show(self, width: int, theme: str) -> None:
+        """A screen so wide, of a system that prefers this theme."""
+        screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        features = [{"name": "prefers-color-scheme", "value": theme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def open(self, page: Path) -> None:
+        """Open a file; forgets what was logged before."""
+        self.console()
+        self.requests()
+        self.driver.get(page.as_uri())
+
+    def text(self, name: str) -> str:
+        """The text of an element by its id."""
+        return str(self.run(f"return document.getElementById('{name}').textContent"))
+
+    def run(self, script: str, *words: Any) -> Any:
+        """Run a script in the page."""
+        return self.driver.execute_script(script, *words)
+
+    def console(self) -> list[str]:
+        """What the console has said since it was last asked."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """Addresses that were asked for since this was last asked, but for the page itself."""
+        found = []
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                request = message["params"]
+                if request.get("type") != "Document" and not request["request"]["url"].startswith(
+                    "data:"
+                ):
+                    found.append(request["request"]["url"])
+        return found
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    binary = next((found for name in _CHROMIUM if (found := shutil.which(name))), None)
+    driver = shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip(f"no {'Chromium' if binary is None else 'chromedriver'}: {_REMEDY}")
+    options = webdriver.ChromeOptions()
+    for flag in (*_FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(flag)
+    options.binary_location = binary
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(driver)
+    started = webdriver.Chrome(options=options, service=service)
+    yield Chromium(started)
+    started.quit()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core's rules."""
+    if not _AXE.is_file():
+        pytest.skip("no axe-core: make test-browser fetches it from the npm registry")
+    return _AXE.read_text(encoding="utf-8")
+
+
+class Judged:
+    """Scores of rows with classes, as a page."""
+
+    def __init__(self, y: np.ndarray, scores: np.ndarray) -> None:
+        self.y, self.scores = y, scores
+        own = float(np.quantile(scores, 1 - 2 * y.mean()))
+        self.table = ThresholdTable.of(y, scores, own=own, costs={"fp": 1.0, "fn": 20.0})
+
+    def write(self, path: Path) -> Path:
+        y, scores = self.y, self.scores
+        probabilities = 1 / (1 + np.exp(-scores))
+        sections = (
+            threshold_section(
+                self.table, "target = 1", "target = 0", "twice as many as are rare",
+                "rareclass threshold m.skops --threshold {threshold} --out n.skops",
+            ),
+            ranking_section(
+                self.table, roc_auc_interval(y, scores), average_precision_interval(y, scores)
+            ),
+            scores_section(
+                ScoreDistribution.of(y, scores), float(self.table.thresholds[self.table.own or 0]),
+                Reliability.of(y, probabilities),
+            ),
+            cost_section(self.table),
+            Section(
+                "data", "The data", "A table that is too wide for a telephone.",
+                (
+                    Note("A note."),
+                    Table("Columns", tuple("abcdefgh"), (("a number of words",) * 8,) * 3),
+                ),
+            ),
+        )  # fmt: skip
+        report = Report(
+            "Finding target = 1", "some rows", "What there is to know.",
+            (Figure("AUC", "0.9", "0.8 to 0.95"),), sections, "Made by a test.",
+        )  # fmt: skip
+        path.write_text(rendered(report), encoding="utf-8")
+        return path
+
+
+def judged_of(X: np.ndarray, y: np.ndarray) -> Judged:
+    """The scores of a linear model of the even rows for the odd ones."""
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
+    model.fit(X[::2], y[::2])
+    return Judged(y[1::2], model.decision_function(X[1::2]))
+
+
+@pytest.fixture(scope="session")
+def simulated() -> Judged:
+    generator = np.random.default_rng(0)
+    y = generator.random(4_000) < 0.04
+    return Judged(y, np.round(generator.normal(size=4_000) - 3.0 + 3.0 * y, 3))
+
+
+@pytest.fixture(scope="session")
+def page(simulated: Judged, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return simulated.write(tmp_path_factory.mktemp("page") / "report.html")

@@ -1,0 +1,144 @@
+"""`rareclass report` of two models, of files of scores, of a stream and of a hunt."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.conftest import Run, message, purchases
+from cli.test_hunt import FEW, payments
+from cli.test_report import text_of
+from rareclass.comparison import compare_scores
+from rareclass.verbs.stream.log import read_log
+
+
+@pytest.fixture(autouse=True)
+def without_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What plots show is tested with the displays; drawing takes most of a page's time."""
+    empty = '<svg viewBox="0 0 1 1"></svg>'
+    monkeypatch.setattr("rareclass.report.page.svg._written", lambda figure: empty)
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two files of scores of the same rows, and their classes."""
+    folder = tmp_path_factory.mktemp("scores")
+    generator = np.random.default_rng(0)
+    y = generator.random(900) < 0.1
+    for name, apart in (("good", 3.0), ("bad", 0.7)):
+        column = generator.normal(size=900) + apart * y
+        pl.DataFrame({"score": column}).write_csv(folder / f"{name}.csv")
+    pl.DataFrame({"y": y.astype(int)}).write_csv(folder / "truth.csv")
+    return folder
+
+
+def test_two_models_on_the_same_rows(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    model, out, numbers = fitted / "model.skops", tmp_path / "r.html", tmp_path / "r.json"
+    other = tmp_path / "other.skops"
+    words = ("fit", fitted / "train.csv", "-t", "fraud", "--method", "mibc", "--cost", "1", "-o")
+    assert rareclass(*words, other).exit_code == 0
+    done = rareclass(
+        "report", model, fitted / "new.csv", "--compare", other, "-o", out, "--json", numbers
+    )
+    assert done.exit_code == 0, done.output
+    page = text_of(out.read_text())
+    assert "Finding fraud = yes: model or other" in page
+    assert "Do they find the same?" in page
+    told = json.loads(numbers.read_text())
+    assert {each["name"] for each in told["measures"][0]["standings"]} == {"model", "other"}
+    out.unlink()
+    for more, said in (
+        (("--compare", other), "--compare needs rows"),
+        ((fitted / "new.csv", "--compare", other, "--rows", 3), "--compare takes no --rows"),
+        ((fitted / "new.csv", "--truth", fitted / "new.csv"), "--truth is about files of scores"),
+    ):
+        assert said in message(rareclass("report", model, "-o", out, *more))
+        assert not out.exists()
+
+
+def test_two_files_of_scores(scores: Path, tmp_path: Path, rareclass: Run) -> None:
+    out = tmp_path / "r.html"
+    words = ("report", scores / "good.csv", scores / "bad.csv", "--truth", scores / "truth.csv")
+    done = rareclass(*words, "--target", "y", "-o", out)
+    assert done.exit_code == 0, done.output
+    assert "good is better than bad by average precision" in " ".join(done.stdout.split())
+    y = pl.read_csv(scores / "truth.csv")["y"].to_numpy()
+    columns = {n: pl.read_csv(scores / f"{n}.csv")["score"].to_numpy() for n in ("good", "bad")}
+    best = compare_scores(y, columns, ("average_precision",)).measures[0].best
+    assert f"{best.value:.3f} ({best.low:.3f} to {best.high:.3f})" in text_of(out.read_text())
+    refused = message(rareclass(*words, "-o", tmp_path / "x.html"))
+    assert "which column has the classes? Name it by --target" in refused
+    alone = message(rareclass(words[0], words[1], *words[3:], "-t", "y", "-o", tmp_path / "x.html"))
+    assert "nothing to compare it with" in alone
+
+
+def test_a_stream(tmp_path: Path, rareclass: Run) -> None:
+    path, run, out = tmp_path / "rows.csv", tmp_path / "run", tmp_path / "r.html"
+    purchases(1000).write_csv(path)
+    done = rareclass(
+        "stream", path, "--target", "fraud", "--checkpoint", run, "--learner", "oam", "--drop",
+        "order", "--report-every", 250, "--alerts", tmp_path / "a.csv", "--alert-budget", "20/200",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    numbers = tmp_path / "r.json"
+    done = rareclass("report", run, "-o", out, "--json", numbers)
+    assert done.exit_code == 0, done.output
+    page = text_of(out.read_text())
+    n_alerts = len(pl.read_csv(tmp_path / "a.csv"))
+    for words in (
+        "Stream for fraud = yes", "1,000 rows so far", f"{n_alerts} alerts, at most 20/200",
+        "Choose the threshold", "How it did over time", "Drift",
+    ):  # fmt: skip
+        assert words in page
+    log = read_log(run).to_pylist()
+    assert [each["auc"] for each in json.loads(numbers.read_text())["reports"]] == [
+        each["auc"] for each in log
+    ]
+    (tmp_path / "a.csv").unlink()
+    done = rareclass("report", run, "-o", out, "--overwrite")
+    assert done.exit_code == 0, done.output
+    assert "only their number is known" in text_of(out.read_text())
+    refused = message(rareclass("report", run, "-o", out, "--overwrite", "--rows", 3))
+    assert "The report of a stream takes no --rows" in refused
+    # With rows it is a model like any other.
+    done = rareclass("report", run, path, "-o", out, "--overwrite")
+    assert done.exit_code == 0, done.output
+    assert "Finding fraud = yes" in text_of(out.read_text())
+
+
+def test_a_hunt(tmp_path: Path, rareclass: Run) -> None:
+    path, found, out = tmp_path / "payments.csv", tmp_path / "found", tmp_path / "r.html"
+    payments().write_csv(path)
+    done = rareclass(
+        "hunt", path, "--target", "checked", "--rare", "fraud", "--cleared", "ok", *FEW, "--out",
+        found,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    done = rareclass("report", found, "-o", out)
+    assert done.exit_code == 0, done.output
+    told, page = json.loads((found / "hunt.json").read_text()), out.read_text()
+    assert "Hunt for fraud" in text_of(page)
+    assert f"{told['counts']['found']} rows of {told['counts']['unlabelled']:,}" in text_of(page)
+    assert "amount" in text_of(page)
+    assert 'src="data:image/png;base64,' in page
+    assert len(page) < 500_000
+    (found / "description.csv").unlink()
+    refused = message(rareclass("report", found, "-o", out, "--overwrite"))
+    assert "is not the whole folder of a hunt" in refused
+
+
+def test_levels_are_refused(tmp_path: Path, rareclass: Run) -> None:
+    path, model = tmp_path / "train.csv", tmp_path / "m.skops"
+    table = purchases(120).with_columns(grade=pl.col("items").clip(1, 3)).drop("items")
+    table.write_csv(path)
+    done = rareclass(
+        "fit", path, "-t", "grade", "--method", "ordinal-rankrc", "--lam", "2^-4", "-o", model,
+        "--report", tmp_path / "fit.html",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "no report was written" in " ".join(done.output.split())
+    refused = message(rareclass("report", model, path, "-o", tmp_path / "r.html"))
+    assert "this model is of levels" in refused
+    assert not (tmp_path / "r.html").exists()
