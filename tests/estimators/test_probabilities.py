@@ -5,7 +5,17 @@ import pytest
 import skops.io
 from sklearn.datasets import make_classification
 
-from rareclass import MIBC, MIBCCV, OrdinalRankRCCV, RankRC, RankRCCV, RareClassifier
+from rareclass import (
+    MIBC,
+    MIBCCV,
+    OrdinalRankRC,
+    OrdinalRankRCCV,
+    RankRC,
+    RankRCCV,
+    RareClassifier,
+)
+from rareclass.decide.calibration.calibration import Calibration
+from rareclass.decide.calibration.level_calibration import LevelCalibration
 from rareclass.estimators.probabilities import learn_calibration
 from rareclass.verbs.model_file import TRUSTED_TYPES
 
@@ -66,8 +76,38 @@ def test_what_holds_no_rows_out_says_who_gives_probabilities(model):
         model.set_prevalence(0.1)
 
 
-def test_levels_have_none():
-    assert not hasattr(OrdinalRankRCCV(), "predict_proba")
+LEVELS = np.digitize(X[:, 0] + X[:, 1], [0.8, 2.0])
+
+
+def test_levels_have_a_probability_each():
+    model = OrdinalRankRCCV(lams=[0.1], cv=3, levels=[-1, 0, 1, 2, 3])
+    assert hasattr(model, "predict_proba")
+    p = model.fit(X[:350], LEVELS[:350]).predict_proba(X)
+    assert p.shape == (500, 5)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert (p >= 0).all()
+    assert (p[:, [0, 4]] == 0).all()  # levels of no row
+    share = np.bincount(LEVELS[350:] + 1, minlength=5) / 150
+    np.testing.assert_allclose(p[350:].mean(axis=0), share, atol=0.06)
+    higher = p[np.argsort(model.score_samples(X))] @ np.arange(5.0)
+    assert higher[-50:].mean() > higher[:50].mean() + 0.5
+    above = [each for each in model.calibration_.above if not isinstance(each, float)]
+    for k, each in enumerate(above):
+        expected = each(model.score_samples(X))  # but for where they cross
+        np.testing.assert_allclose(p[:, k + 2 :].sum(axis=1), expected, atol=1e-3)
+    assert not hasattr(OrdinalRankRC().fit(X, LEVELS), "predict_proba")
+    assert not hasattr(model.best_estimator_.fit(X, LEVELS), "predict_proba")
+
+
+def test_maps_that_cross_are_made_monotone():
+    y, scores = np.repeat([0, 1, 2], 6), np.arange(18.0)
+    one = Calibration.fit(y > 0, scores, method="logistic")
+    other = Calibration.fit(y > 0, scores + 4.0, method="logistic")
+    rows = np.array([3.0, 5.0, 8.0])
+    assert (other(rows) < one(rows)).all()
+    p = LevelCalibration([other, one])(rows)  # the lower level is exceeded less often
+    middle = 0.5 * (one(rows) + other(rows))
+    np.testing.assert_allclose(p, np.column_stack([1 - middle, 0 * middle, middle]), atol=1e-12)
 
 
 def test_a_model_that_is_fitted_anew_forgets_the_map_of_its_search():

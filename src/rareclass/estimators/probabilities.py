@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.calibration.calibration import Calibration
+from rareclass.decide.calibration.level_calibration import LevelCalibration
 
 # Weights whose ratios to the least are as near as this to whole numbers were copies.
 _ROUNDING = 1e-9
@@ -30,6 +31,17 @@ def learn_calibration(
     if not len(y) or y.all() or not y.any():
         return None
     return Calibration.fit(y, scores, weight)
+
+
+def learn_level_calibration(
+    codes: np.ndarray, scores: np.ndarray, weight: np.ndarray | None, n_levels: int
+) -> LevelCalibration:
+    """The maps from held-out scores to probabilities of levels 0 to n_levels - 1."""
+    above: list[Calibration | float] = []
+    for k in range(n_levels - 1):
+        found = learn_calibration(codes > k, scores, weight)
+        above.append(float(np.max(codes) > k) if found is None else found)
+    return LevelCalibration(above)
 
 
 def _check_calibrated(estimator: Any) -> None:

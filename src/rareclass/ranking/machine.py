@@ -9,7 +9,7 @@
 5. what was learned is kept
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from rareclass.decide.calibration.level_calibration import LevelCalibration
 from rareclass.estimators.door import FitsRows, read_features, settings_of
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.kernels.expansion import KernelExpansion, block_scores
@@ -210,8 +211,12 @@ class RanksLevels(ClassifierMixin):
 
     It is a classifier to scikit-learn, not a regressor: labels may be text, `predict` gives one of
     them, and splitters and scorers should keep every level in every fold. Whoever inherits has
-    ``score_samples``, ``thresholds_`` and ``classes_``.
+    ``score_samples``, ``thresholds_`` and ``classes_``, and where it kept maps of held-out scores
+    ``calibration_``.
     """
+
+    _calibrates = False
+    calibration_: LevelCalibration
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Rank of every row, one number whatever the number of levels: `score_samples`.
@@ -230,6 +235,28 @@ class RanksLevels(ClassifierMixin):
         """The level of every row: k where ``thresholds_[k - 1] < score <= thresholds_[k]``."""
         scores = self.score_samples(X)
         return self.classes_[np.searchsorted(self.thresholds_, scores, side="left")]
+
+    @property
+    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+        """Probability of each of ``classes_``, from the score and maps of held-out scores.
+
+        ``predict_proba(X)`` takes what `score_samples` takes, and gives an ndarray of shape
+        (n_rows, n_levels) whose rows sum to 1; see `LevelCalibration`. A level without rows has
+        probability 0. There only where rows were held out while fitting, as in `OrdinalRankRCCV`.
+        `predict` goes by thresholds, not by the likeliest level.
+        """
+        if getattr(self, "calibration_", None) is None and (
+            not self._calibrates or hasattr(self, "classes_")
+        ):
+            raise AttributeError(
+                f"this {type(self).__name__} has no probabilities: no scores of held-out rows were "
+                "kept. OrdinalRankRCCV keeps some, with lams=[lam] too."
+            )
+        return self._predict_proba
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self.calibration_(self.score_samples(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """MAUC: share of the pairs of rows of different levels that are in order, in [0, 1].

@@ -51,6 +51,8 @@ feature_scaling, tol, max_iter, memory, n_jobs, random_state, verbose
     thresholds_ : ndarray of shape (n_levels - 1,)
         As in `OrdinalRankRC`, learned on scores of held-out rows: each row scored by the model
         of the fold that held it out.
+    calibration_ : LevelCalibration
+        From these scores to the probabilities of levels, of `predict_proba`.
     classes_, majority_level_, n_iter_, feature_scales_, n_features_in_, feature_names_in_
         As in `OrdinalRankRC`.
 
@@ -82,6 +84,8 @@ feature_scaling, tol, max_iter, memory, n_jobs, random_state, verbose
 
     _machine = OrdinalRankRC
     _scorings: ClassVar = {"mauc": mauc}
+    _calibrates = True
+    calibration_ = of_best("calibration_", "From scores to probabilities, from held-out scores.")
     thresholds_ = of_best("thresholds_", "Scores at which levels end, learned on held-out scores.")
 
     def __init__(

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rareclass.decide.calibration.calibration import Calibration
+from rareclass.decide.calibration.level_calibration import LevelCalibration
 from rareclass.decide.level_thresholds import thresholds_of_codes
 from rareclass.decide.threshold import threshold_between
-from rareclass.estimators.probabilities import learn_calibration
+from rareclass.estimators.probabilities import learn_calibration, learn_level_calibration
 from rareclass.labels.levels import Levels
 from rareclass.labels.two_classes import HeldRows, Labels, plain
 from rareclass.metrics import mauc, roc_auc
@@ -122,7 +123,7 @@ class RankingTarget(Protocol):
         """Where predictions change, from rows with one column of scores."""
         ...
 
-    def calibration(self, rows: ScoredRows) -> Calibration | None:
+    def calibration(self, rows: ScoredRows) -> Calibration | LevelCalibration | None:
         """From scores to probabilities, from held-out rows with one column of scores."""
         ...
 
@@ -215,8 +216,10 @@ class OrderedLevels:
         n_levels = len(self.labels.levels)
         return thresholds_of_codes(rows.y, rows.scores[:, 0], rows.weight, n_levels)
 
-    def calibration(self, rows: ScoredRows) -> None:
-        """None: levels have no probabilities."""
+    def calibration(self, rows: ScoredRows) -> LevelCalibration:
+        """The maps to the probabilities of levels."""
+        n_levels = len(self.labels.levels)
+        return learn_level_calibration(rows.y, rows.scores[:, 0], rows.weight, n_levels)
 
 
 def aligned(parts: Sequence[ScoredRows], whole: ScoredRows) -> ScoredRows:

@@ -118,16 +118,20 @@ class Model:
 
         Returns
         -------
-        ndarray of shape (n_rows, 2)
-            The rare class is the last column.
+        ndarray of shape (n_rows, n_classes)
+            The rare class, or the highest level, is the last column.
 
         Raises
         ------
         InputError
             As `score_samples`; where the model has no probabilities: no rows were held out, or it
-            is of levels or a stream.
+            is of a stream.
         """
-        rare = self._calibrated(self.score_samples(table, separator))
+        scores = self.score_samples(table, separator)
+        levels = self._content.level_calibration
+        if levels is not None:
+            return levels(scores)
+        rare = self._calibrated(scores)
         return np.column_stack([1.0 - rare, rare])
 
     def predict_proba_interval(

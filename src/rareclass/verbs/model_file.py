@@ -21,6 +21,7 @@ from rareclass.verbs.targets import needed_for_decisions
 
 if TYPE_CHECKING:
     from rareclass.decide.calibration.calibration import Calibration
+    from rareclass.decide.calibration.level_calibration import LevelCalibration
 
 Part = TypeVar("Part")
 
@@ -38,6 +39,7 @@ TRUSTED_TYPES = (
     "rareclass.decide.calibration.beta.BetaMap",
     "rareclass.decide.calibration.calibration.Calibration",
     "rareclass.decide.calibration.isotonic.IsotonicMap",
+    "rareclass.decide.calibration.level_calibration.LevelCalibration",
     "rareclass.decide.calibration.pooled.PooledMap",
     "rareclass.decide.calibration.score_scale.ScoreScale",
     "rareclass.encoding.bounded_numbers.BoundedNumbers",
@@ -131,7 +133,13 @@ class ModelFile:
     @property
     def calibration(self) -> "Calibration | None":
         """From scores to probabilities of the rare class; None for a model that has none."""
-        return getattr(self.model, "calibration_", None)
+        return None if self.level_calibration else getattr(self.model, "calibration_", None)
+
+    @property
+    def level_calibration(self) -> "LevelCalibration | None":
+        """From scores to probabilities of levels; None for a model of a rare class."""
+        found = getattr(self.model, "calibration_", None)
+        return found if hasattr(found, "above") else None
 
 
 def save_model(path: Path, content: ModelFile) -> None:
