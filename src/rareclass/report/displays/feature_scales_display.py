@@ -1,8 +1,12 @@
 """Learned scales of features, drawn: which of them the model looks at, and how closely."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from rareclass.report.displays.look import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,6 +18,51 @@ MOST_DRAWN = 30
 _BLUE, _GREY = "#0072B2", "#8F8F8F"
 _LONGEST_NAME = 32
 _BAR_HEIGHT, _MARGINS, _WIDTH = 0.26, 1.5, 7.5
+
+
+class FeatureScalesDisplay:
+    """A bar for the learned scale of every feature in use, as `draw_feature_scales` has them.
+
+    Parameters
+    ----------
+    scales : array-like of shape (n_features,)
+    names : sequence of str
+    most : int, default=30
+        Most bars.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Set by `plot`.
+    figure_ : matplotlib.figure.Figure
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> display = FeatureScalesDisplay([0.0, 1.2, 0.7], ["age", "amount", "hour"]).plot()
+    >>> display.ax_.get_title()
+    '2 of 3 features in use'
+    """
+
+    def __init__(self, scales: ArrayLike, names: Sequence[str], *, most: int = MOST_DRAWN) -> None:
+        self.scales, self.names, self.most = np.asarray(scales, dtype=float), list(names), most
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, feature_names: Any = None, most: int = MOST_DRAWN, ax: Any = None
+    ) -> Self:
+        """Draw the scales of a model fitted with ``feature_scaling="learned"``.
+
+        Raises `ValueError` as `draw_feature_scales`, `ImportError` without matplotlib.
+        """
+        return cls(*_read(estimator, feature_names, most), most=most).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it on axes, by default those of a new figure of pyplot."""
+        self.ax_ = new_axes(ax)
+        self.figure_ = self.ax_.get_figure()
+        _draw(self.ax_, self.scales, self.names, self.most, None)
+        return self
 
 
 def draw_feature_scales(
@@ -55,6 +104,21 @@ def draw_feature_scales(
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['amount', 'hour']
     """
+    scales, names = _read(model, feature_names, most)
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "draw_feature_scales needs matplotlib: pip install 'rareclass[cli]'."
+        ) from error
+    height = _MARGINS + _BAR_HEIGHT * max(min(int(np.count_nonzero(scales)), most), 1)
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    _draw(figure.subplots(), scales, names, most, title)
+    return figure
+
+
+def _read(model: Any, feature_names: Any, most: int) -> tuple[np.ndarray, list[str]]:
+    """Scales and a name for each of them."""
     scales = getattr(model, "feature_scales_", None)
     if scales is None:
         raise ValueError("this model has no learned scales: fit it with feature_scaling='learned'.")
@@ -62,23 +126,17 @@ def draw_feature_scales(
     names = _names(model, feature_names, len(scales))
     if most < 1:
         raise ValueError(f"most={most} must be at least 1.")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "draw_feature_scales needs matplotlib: pip install 'rareclass[cli]'."
-        ) from error
+    return scales, names
+
+
+def _draw(axes: "Axes", scales: np.ndarray, names: list[str], most: int, title: str | None) -> None:
     order = np.argsort(-scales, kind="stable")
     n_used = int(np.count_nonzero(scales))
     drawn = order[: min(n_used, most)]
-    height = _MARGINS + _BAR_HEIGHT * max(len(drawn), 1)
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-    axes = figure.subplots()
     _draw_bars(axes, scales[drawn], [names[k] for k in drawn])
     axes.set_xlabel(f"scale inside the kernel\n{_left_out(scales, n_used, len(drawn))}")
     default = f"{n_used:,} of {len(scales):,} features in use"
     axes.set_title(default if title is None else title, fontsize=10, parse_math=False)
-    return figure
 
 
 def _draw_bars(axes: "Axes", scales: np.ndarray, names: list[str]) -> None:

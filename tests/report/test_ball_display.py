@@ -15,7 +15,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from rareclass.hyperball.picture import BallPicture
 from rareclass.report import draw_ball
-from rareclass.report.ball_plot import MOST_DRAWN
+from rareclass.report.displays.ball_display import MOST_DRAWN
 
 RARE, MAJORITY = "labelled rare", "labelled majority"
 INSIDE, OUTSIDE = "unlabelled, inside", "unlabelled, outside"

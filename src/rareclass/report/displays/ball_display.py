@@ -1,6 +1,6 @@
 """A ball around a rare class, drawn: the rows around it, and how far they are from its centre."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MOST_DRAWN = 20_000
 # Rows reach farther than this many radii: the ball would be a speck, so the panels zoom on it.
 _FAR = 8.0
+_SIZE = (11.0, 5.6)
 # A panel that zooms shows this many radii, and so many rows from outside the ball, or fewer where
 # these are far away.
 _ZOOM, _LEAST_SEEN = 3.0, (25, 5, 0)
@@ -51,6 +52,65 @@ _LOOKS = {
     LABELLED_MAJORITY: _Look("s", _BLUE, 20.0, "white", 1.0, False),
     LABELLED_RARE: _Look("*", _VERMILLION, 150.0, _BLACK, 1.0, False),
 }
+
+
+class BallDisplay:
+    """A ball in two panels: a plane through its centre, and the distances to its centre.
+
+    As `draw_ball` has them. On axes that are given only the plane is drawn.
+
+    Parameters
+    ----------
+    picture : BallPicture
+        As `RACH.picture` returns it.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes or ndarray of two
+        Set by `plot`.
+    figure_ : matplotlib.figure.Figure
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> picture = BallPicture(
+    ...     np.array([[0.1, 0.0], [3.0, 1.0]]),
+    ...     np.array(["labelled rare", "unlabelled, outside"]),
+    ...     radius=1.0,
+    ...     distances=np.array([3.3]),
+    ...     rare_distances=np.array([0.1]),
+    ...     axis_names=("first", "second"),
+    ...     title="fraud",
+    ... )
+    >>> BallDisplay(picture).plot().ax_.shape
+    (2,)
+    """
+
+    def __init__(self, picture: BallPicture) -> None:
+        self.picture = picture
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ball: int = 0, ax: Any = None) -> Self:
+        """Draw a ball of a fitted `RACH` or `RACHCV`; `ball` is its number.
+
+        Raises `ValueError` where there is no such ball, `ImportError` without matplotlib.
+        """
+        return cls(estimator.picture(ball)).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it: both panels in a new figure of pyplot, or the plane on axes that are given."""
+        if ax is not None:
+            self.ax_, self.figure_ = ax, ax.get_figure()
+            _draw_plane(ax, self.picture)
+            ax.legend(loc="best", frameon=False)
+            return self
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise ImportError("plots need matplotlib: pip install 'rareclass[cli]'.") from error
+        self.figure_ = pyplot.figure(figsize=_SIZE, layout="constrained")
+        self.ax_ = _draw_panels(self.figure_, self.picture)
+        return self
 
 
 def draw_ball(picture: BallPicture) -> "Figure":
@@ -99,8 +159,14 @@ def draw_ball(picture: BallPicture) -> "Figure":
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("draw_ball needs matplotlib: pip install 'rareclass[cli]'.") from error
-    figure = Figure(figsize=(11.0, 5.6), layout="constrained")
-    plane, histogram = figure.subplots(1, 2, width_ratios=(1.0, 1.0))
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    _draw_panels(figure, picture)
+    return figure
+
+
+def _draw_panels(figure: "Figure", picture: BallPicture) -> np.ndarray:
+    """The plane, the distances and the legend; the axes of both."""
+    plane, histogram = panels = figure.subplots(1, 2, width_ratios=(1.0, 1.0))
     _draw_plane(plane, picture)
     _draw_distances(histogram, picture)
     figure.suptitle(picture.title, parse_math=False)
@@ -109,7 +175,7 @@ def draw_ball(picture: BallPicture) -> "Figure":
     )
     for handle in legend.legend_handles:
         handle.set_sizes([45.0])  # type: ignore[union-attr]
-    return figure
+    return np.asarray(panels)
 
 
 def _draw_plane(axes: "Axes", picture: BallPicture) -> None:
