@@ -52,6 +52,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "write_computation_times": False,
     "min_reported_time": 10_000,
+    "image_scrapers": ("matplotlib", "site_pages.loose_figures.loose_figures"),
     "plot_gallery": "True",
     "abort_on_example_error": False,
 }

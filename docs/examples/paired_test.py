@@ -1,0 +1,53 @@
+"""
+Is one ranking better than another?
+===================================
+
+Two intervals that overlap say little: rows that are hard for one ranking are hard for the other.
+A paired test looks at the difference on the same rows.
+"""
+
+# %%
+# Two rankings of the same rows share most of their luck: they are correlated at 0.9.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from rareclass.metrics import average_precision_interval, paired_difference, roc_auc_interval
+
+rng = np.random.default_rng(2)
+y = np.arange(6_000) < 60
+common = rng.normal(size=6_000)
+old = 0.95 * common + 0.31 * rng.normal(size=6_000) + 1.3 * y
+new = 0.95 * common + 0.31 * rng.normal(size=6_000) + 1.6 * y
+
+measures = {"AUC": ("roc_auc", roc_auc_interval),
+            "average precision": ("average_precision", average_precision_interval)}  # fmt: skip
+alone, paired = {}, {}
+for name, (metric, interval) in measures.items():
+    alone[name] = [interval(y, scores) for scores in (old, new)]
+    paired[name] = paired_difference(y, new, old, metric)
+    test = paired[name]
+    print(f"{name}: {test.value_b:.3f} and {test.value_a:.3f}, "
+          f"difference {test.low:+.3f} to {test.high:+.3f}, p = {test.p_value:.4f}")  # fmt: skip
+
+# %%
+# On the left the intervals of either ranking, which overlap; on the right the interval of the
+# difference, which does not reach zero where the rankings are told apart.
+
+fig, (left, right) = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained", sharey=True)
+for place, name in enumerate(measures):
+    for offset, each, colour in zip((-0.12, 0.12), alone[name], ("C1", "C0"), strict=True):
+        left.plot([each.low, each.high], [place + offset] * 2, color=colour, lw=2)
+        left.plot(each.value, place + offset, "o", color=colour)
+    test = paired[name]
+    right.plot([test.low, test.high], [place] * 2, color="k", lw=2)
+    right.plot(test.difference, place, "ko")
+left.plot([], [], "o-", color="C1", label="old")
+left.plot([], [], "o-", color="C0", label="new")
+left.legend(loc="upper right")
+right.axvline(0, color="0.6", lw=1)
+left.set_yticks(range(2), list(measures))
+left.set_ylim(-0.5, 1.5)
+left.set_title("Each by itself, 95 %")
+right.set_title("New less old, 95 %")
+plt.show()
