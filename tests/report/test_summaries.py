@@ -118,6 +118,11 @@ def test_parts_are_measured_each_by_itself():
     assert (part.n_rows, part.n_rare) == (here.sum(), (here & y).sum())
     assert part.alerts == (here & (scores > 1.5)).sum()
     assert_allclose(part.auc, roc_auc_interval(y[here], scores[here]))
+    # Among many parts that do alike none is worse.
+    alike = generator.normal(size=n) + 2.0 * y
+    told = Parts.of("shop", np.arange(n) % 200, y, alike, 1.5, most=20)
+    assert told.worse == ()
+    assert told.n_tested <= told.n_parts == 200
     days = Parts.of("day", np.arange(n) // 100, y, scores, 1.5, most=10, in_order=True)
     assert len(days.parts) == 10
     assert days.n_parts == 60

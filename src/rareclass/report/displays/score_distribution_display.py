@@ -49,18 +49,19 @@ class ScoreDistributionDisplay(RankingDisplay):
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
         told = self.distribution
-        for shares, label, color, hatch in (
-            (told.rest, "the rest", BLUE, ""),
-            (told.rare, "rare rows", VERMILLION, "////"),
+        for shares, label, color, dashes, hatch in (
+            (told.rest, "the rest", BLUE, "--", ""),
+            (told.rare, "rare rows", VERMILLION, "-", "////"),
         ):
-            ax.stairs(shares, told.edges, color=color, linewidth=1.4, label=label, **style)
+            look: dict[str, Any] = {"color": color, "linewidth": 1.4, "linestyle": dashes} | style
+            ax.stairs(shares, told.edges, label=label, **look)
             # The hatch takes the colour of the edge, which is not drawn.
             ax.stairs(
                 shares, told.edges, fill=True, hatch=hatch, linewidth=0.0,
                 facecolor=(color, BAND), edgecolor=(color, 0.4),
             )  # fmt: skip
         if self.threshold is not None and np.isfinite(self.threshold):
-            ax.axvline(self.threshold, color=INK, linewidth=1.2, linestyle="--", label="threshold")
+            ax.axvline(self.threshold, color=INK, linewidth=1.2, linestyle=":", label="threshold")
         ax.set_yscale("function", functions=(_root, np.square))
         share_axis(ax.yaxis, "share of the rows of a class (root scale)")
         ax.set_ylim(0.0, None)

@@ -81,4 +81,9 @@ def _and(names: list[str]) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 24 else f"{name[:23]}…"
+    """Both ends of a long name: the middle tells the least.
+
+    >>> _short("CUSTOMER_ID_NB_TX_30DAY_WINDOW")
+    'CUSTOMER_ID_…30DAY_WINDOW'
+    """
+    return name if len(name) <= 25 else f"{name[:12]}…{name[-12:]}"

@@ -32,10 +32,9 @@ def parts_section(days: Parts | None, groups: Parts | None) -> Section:
             continue
         n_worse = len(parts.worse)
         whats = f"{parts.n_parts:,} {what}{'s' if parts.n_parts != 1 else ''}"
-        chance = "one of twenty would be by chance" if n_worse else "beyond chance"
         leads.append(
             f"Of {whats} ({parts.by}), {n_worse or 'none'} {'do' if n_worse > 1 else 'does'} worse "
-            f"than all rows together ({chance})."
+            "than chance explains."
         )
         if what == "day":
             blocks.append(Plots((_by_day(parts),)))
@@ -69,7 +68,8 @@ def _table(parts: Parts, what: str) -> Table:
         (what.capitalize(), "Rows", "Rare", "Alerts", "Precision", "Recall", "AUC"),
         rows,
         (1, 2, 3, 4, 5, 6),
-        f"{note}▼: the whole interval of its recall is below that of all rows.",
+        f"{note}▼: fewer of its rare rows are found than chance explains, by exact binomial tests "
+        "at 5 % after Holm's correction.",
     )
 
 

@@ -34,7 +34,7 @@ def distribution_plot(distribution: ScoreDistribution, threshold: float) -> Plot
     title = "Scores of both classes"
     description = (
         "Each class as shares of its own rows, on a root scale so that few are seen beside many. "
-        "What lies right of the dashed line raises alerts."
+        "What lies right of the dotted line raises alerts."
     )
     step = max(len(distribution.rare) // 12, 1)
     rows = []

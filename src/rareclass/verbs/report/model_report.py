@@ -86,7 +86,7 @@ def report_on_model(
         *_features(content, importances, singled),
         *singled.sections,
         *([] if days is None and groups is None else [parts_section(days, groups)]),
-        data_section(_data_facts(rows, asked), drifts, score_drift, _data_notes(rows)),
+        data_section(_data_facts(rows, asked), drifts, score_drift, _data_notes(content, rows)),
     ]
     evidence = Evidence(
         content, judged.table, judged.reliability, drifts, score_drift, days, groups, rows.name
@@ -289,11 +289,19 @@ def _data_facts(rows: ReadRows, asked: Asked) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def _data_notes(rows: ReadRows) -> list[str]:
-    if not rows.n_unlabelled:
-        return []
-    left = "was" if rows.n_unlabelled == 1 else "were"
-    return [f"{counted(rows.n_unlabelled, 'row has', 'rows have')} no class and {left} left out."]
+def _data_notes(content: ModelFile, rows: ReadRows) -> list[str]:
+    notes = []
+    if rows.n_unlabelled:
+        left = "was" if rows.n_unlabelled == 1 else "were"
+        unlabelled = counted(rows.n_unlabelled, "row has", "rows have")
+        notes.append(f"{unlabelled} no class and {left} left out.")
+    told = content.metadata
+    if told.get("n_copies_collapsed") and not told.get("copies_count"):
+        notes.append(
+            "Training counted copies of a row once, and here each counts: columns of which many "
+            "rows are copies seem to have moved."
+        )
+    return notes
 
 
 def _training_facts(content: ModelFile) -> tuple[tuple[str, str], ...]:
