@@ -29,10 +29,11 @@ from benchmarks.tabular.sets import CHOSEN_ON, SETS, load, split
 from rareclass import RareClassifier
 from rareclass.ensemble.budget import Budget, CostModel
 from rareclass.ensemble.combination import greedy_weights, mean_of_greedy
-from rareclass.ensemble.combined import HeldOut, Judged, _best_settings, combine
+from rareclass.ensemble.combined import Judged, _best_settings, combine
+from rareclass.ensemble.held_out import HeldOut
 from rareclass.ensemble.members.registry import make_members
 from rareclass.ensemble.race import Race
-from rareclass.ensemble.rare_classifier import _can_see
+from rareclass.ensemble.rare_classifier import _is_of_use
 from rareclass.ensemble.training_rows import Given
 from rareclass.ensemble.training_views import TrainingViews
 from rareclass.metrics import average_precision, roc_auc
@@ -52,10 +53,10 @@ def measured(name: str, number: int, members: Any) -> dict[str, Any]:
     frame, y = rows.part(train)
     model = RareClassifier(members=members, verbose=False)
     typed = model._read(Given(frame, y))
-    views = TrainingViews(typed._replace(folds=typed.folds[:1]))
-    race = Race(views, Budget(1e9), CostModel(), 0, 1)
-    race.run([member for member in make_members(members) if _can_see(member, views)])
-    held_out = HeldOut(views.is_rare, None, np.flatnonzero(views.folds[0] >= 0))
+    views = TrainingViews(typed)
+    held_out = HeldOut.of(typed, 0)
+    race = Race(views, held_out, Budget(1e9), CostModel(), 0, 1)
+    race.run([member for member in make_members(members) if _is_of_use(member, views)])
     combined = combine(
         list(race.candidates.values()), held_out, average_precision, compact=False, seed=0
     )
@@ -82,7 +83,7 @@ def measured(name: str, number: int, members: Any) -> dict[str, Any]:
 def _scored(judged: Judged, views: TrainingViews, encoded: Any) -> np.ndarray:
     candidate = judged.candidate
     X = views.views[candidate.member.view].transform(encoded)
-    return np.mean([function.scores(X) for function in candidate.functions], axis=0)
+    return candidate.function.scores(X)
 
 
 def _rules(

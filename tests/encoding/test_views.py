@@ -211,21 +211,6 @@ def test_codes_and_pairs_that_tell_something_are_features(paired):
     assert "c: log-odds" in bounded.feature_names_
 
 
-def test_other_folds_of_the_same_rows_have_the_same_features(paired):
-    table, y, fold, statistics, encoded = paired
-    again = statistics.encode_out_of_fold(table, y, None, fold)
-    np.testing.assert_allclose(again.log_odds, encoded.log_odds, atol=1e-12)
-    np.testing.assert_allclose(again.pairs, encoded.pairs, atol=1e-12)
-    np.testing.assert_array_equal(again.numbers, encoded.numbers)
-    other = statistics.encode_out_of_fold(table, y, None, (fold + table.column("c").values) % 5)
-    assert other.pairs.shape == encoded.pairs.shape
-    assert not np.allclose(other.log_odds, encoded.log_odds)
-    view = DenseView("asinh")
-    assert (
-        view.fit_transform(encoded, y, statistics=statistics).shape == view.transform(other).shape
-    )
-
-
 def test_views_by_name_are_new_each_time():
     for name, make in VIEWS.items():
         view = make()

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from draws import draws
 from rareclass.ensemble.combination import mean_of_greedy
-from rareclass.ensemble.combined import HeldOut, combine, cross_fitted_log_rates
+from rareclass.ensemble.combined import combine, cross_fitted_log_rates
 from rareclass.ensemble.false_positive_rate import FalsePositiveRate
+from rareclass.ensemble.held_out import HeldOut
 from rareclass.metrics import average_precision, average_precision_interval, roc_auc
 
 

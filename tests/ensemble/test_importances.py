@@ -9,10 +9,12 @@ from ensemble.quick_members import MeanDifference
 from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.encoding.typed_table import read_table
-from rareclass.ensemble.combined import HeldOut, combine
+from rareclass.ensemble.combined import combine
 from rareclass.ensemble.giveaway import warn_of_giveaways
+from rareclass.ensemble.held_out import HeldOut
 from rareclass.ensemble.importances import _shuffled, permutation_importances
 from rareclass.ensemble.leaderboard import leaderboard
+from rareclass.ensemble.learned_member import merged
 from rareclass.ensemble.members.logistic import LogisticOnIndicators
 from rareclass.ensemble.race import Candidate
 from rareclass.ensemble.training_rows import TrainingRows
@@ -66,40 +68,33 @@ def test_shuffled_features_are_those_of_other_rows():
 
 def views_of(frame, y=Y, weight=None):
     number = np.arange(len(y))
-    return TrainingViews(TrainingRows(read_table(frame), y, weight, [number % 5], number))
+    return TrainingViews(TrainingRows(read_table(frame), y, weight, number % 5, number))
 
 
 def learned(views, name="mean difference"):
     from rareclass.ensemble.members.member import EncodedFolds
 
-    rows = EncodedFolds(
-        views.encoded("quantiles"), views.is_rare, views.weight, views.folds[0], 0, 1
-    )
+    rows = EncodedFolds(views.encoded("quantiles"), views.is_rare, views.weight, views.fold, 0, 1)
     (found,) = MeanDifference(name).cross_fit(rows)
-    return Candidate(
-        MeanDifference(name), "", found.held_out, found.functions, found.functions, 1.5
-    )
+    functions = found.functions
+    return Candidate(MeanDifference(name), "", found.held_out, functions, merged(functions), 1.5)
 
 
 def test_importances_are_losses_of_the_merit_by_hand():
     views = views_of(FRAME[["noise", "decides"]])
     candidate = learned(views)
-    combined = combine(
-        [candidate], HeldOut(Y, None, np.arange(N)), average_precision, compact=False, seed=0
-    )
+    held_out = HeldOut(Y, None, np.arange(N))
+    combined = combine([candidate], held_out, average_precision, compact=False, seed=0)
     (judged,) = combined.judged
 
-    def merit(rows, scores):
-        return average_precision(Y[rows], scores)
-
     found = permutation_importances(
-        views, [(candidate, judged.scale, 1.0)], merit, 3, 1, lambda: True
+        views, held_out, [(candidate, judged.scale, 1.0)], average_precision, 3, 1, lambda: True
     )
     whole = average_precision(Y, judged.rarity)
     assert found[1] == pytest.approx(whole - Y.mean(), abs=0.1)  # what is left is chance
     assert abs(found[0]) < 0.05
     none = permutation_importances(
-        views, [(candidate, judged.scale, 1.0)], merit, 3, 1, lambda: False
+        views, held_out, [(candidate, judged.scale, 1.0)], average_precision, 3, 1, lambda: False
     )
     assert np.isnan(none).all()
 
@@ -121,7 +116,7 @@ def test_the_leaderboard_measures_held_out_rows_with_their_weights():
     weight = RNG.integers(1, 4, N).astype(float)
     views = views_of(FRAME, weight=weight)
     good, bad = learned(views), learned(views, "worse")
-    bad = Candidate(bad.member, "", -bad.held_out, bad.by_fold, bad.functions, 2.5)
+    bad = Candidate(bad.member, "", -bad.held_out, bad.by_fold, bad.function, 2.5)
     combined = combine(
         [bad, good], HeldOut(Y, weight, np.arange(N)), roc_auc, compact=False, seed=0
     )

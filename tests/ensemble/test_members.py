@@ -32,7 +32,7 @@ QUICK = {
     "catboost": {"rounds": 4},
     "kernel on quantiles": {"lams": (0.1,), "n_majority": 20},
     "kernel on logarithms": {"lams": (0.1, 0.01), "n_majority": 20, "most_rare": 3},
-    "smooth kernel on logarithms": {"lams": (0.1,), "most_majority": 25},
+    "smooth kernel on logarithms": {"lams": (0.1,)},
     "smooth kernel on numbers": {"lams": (0.1,), "n_majority": 5},
     "logistic regression": {"strengths": (0.1,)},
     "logistic regression on indicators": {"strengths": (0.1,)},
@@ -196,16 +196,6 @@ def test_a_learned_metric_follows_what_decides():
     # What new rows are scored by is one function in one metric.
     assert all(each.scales is scales for each in learned.functions)
     assert merged(learned.functions).scores(X).shape == (240,)
-
-
-def test_a_large_majority_is_learned_from_in_part_and_scored_whole():
-    rows = encoded()
-    whole = MEMBERS["smooth kernel on numbers"](lams=(0.1,), n_majority=10)
-    part = MEMBERS["smooth kernel on numbers"](lams=(0.1,), n_majority=10, most_majority=40)
-    (of_all,), (of_part,) = whole.cross_fit(rows), part.cross_fit(rows)
-    assert np.isfinite(of_part.held_out).all()
-    for scores in (of_all.held_out, of_part.held_out):
-        assert average_precision(rows.is_rare, scores) > 0.5
 
 
 def test_a_view_that_holds_nothing_ranks_nothing():

@@ -10,7 +10,7 @@ from rareclass.ensemble import budget, race, rare_classifier, thinning, training
 from rareclass.findings import finding_of
 
 X, Y = rare_mixture(120, 20)
-ONE_ROUND = [(np.flatnonzero(np.arange(120) % 3 != k), np.arange(k, 120, 3)) for k in range(3)]
+FOLDS = [(np.flatnonzero(np.arange(120) % 3 != k), np.arange(k, 120, 3)) for k in range(3)]
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def clock(monkeypatch):
     return one
 
 
-def fitted(members, seconds=60.0, cv=ONE_ROUND, **more):
+def fitted(members, seconds=60.0, cv=FOLDS, **more):
     return RareClassifier(seconds, members=members, cv=cv, n_jobs=1, **more).fit(X, Y)
 
 
@@ -39,16 +39,20 @@ def test_a_member_that_is_not_likely_to_end_is_not_begun(clock):
     assert model.without_time_["xgboost"] > 60.0
 
 
-def test_who_takes_a_large_part_of_the_time_waits_for_the_others(clock):
-    # 30 s are foretold: more than a third of what is left, less than all.
+def test_who_takes_more_than_its_share_waits_for_the_others(clock):
+    # 30 s are foretold: all that is left, less what "last" is likely to take, is 42 s.
     large = Slow("xgboost", clock, 10.0, units=10.0 / 1.1e-6)
     model = fitted([Slow("first", clock, 1.0), large, Slow("last", clock, 1.0)])
     assert learned(model) == {"first", "xgboost", "last"}
     assert model.without_time_ == {}
-    # The others leave too little of it.
-    model = fitted([Slow("first", clock, 1.0), large, Slow("last", clock, 10.0)], 55.0)
-    assert learned(model) == {"first", "last"}
-    assert model.without_time_["xgboost"] == pytest.approx(30.0, rel=0.1)
+    # Neither of two keeps to its half, 24 s: the first in order is learned, and too little is left.
+    late = Slow("lightgbm", clock, 10.0, units=10.0 / 1e-6)
+    model = fitted([Slow("first", clock, 1.0), large, late], 55.0)
+    assert learned(model) == {"first", "xgboost"}
+    assert model.without_time_["lightgbm"] == pytest.approx(30.0, rel=0.1)
+    # Who keeps to its share comes before them, whatever the order.
+    model = fitted([Slow("first", clock, 1.0), large, late, Slow("last", clock, 1.0)], 55.0)
+    assert learned(model) == {"first", "xgboost", "last"}
 
 
 def test_a_member_is_stopped_between_folds_when_the_time_is_over(clock):
@@ -94,17 +98,6 @@ def test_importances_are_unknown_where_no_time_was_left(clock):
     assert np.isfinite(fitted([Slow("first", clock, 1.0)]).feature_importances_).all()
 
 
-def test_further_rounds_are_for_members_that_count_and_only_with_much_time_left(clock):
-    quick = fitted([Slow("first", clock, 0.1)], cv=3)
-    assert [len(member.functions) for member in quick.members_] == [2]
-    slow = fitted([Slow("first", clock, 4.0)], cv=3)
-    assert [len(member.functions) for member in slow.members_] == [1]
-    # A round that is cut short leaves what was learned before, and nobody without time.
-    cut = fitted([Slow("first", clock, 2.0), Slow("other", clock, 0.1)], cv=3)
-    assert learned(cut) == {"first", "other"}
-    assert cut.without_time_ == {}
-
-
 def test_an_interrupted_fit_ends_with_what_is_there(clock):
     members = [
         MeanDifference("first"),
@@ -140,19 +133,21 @@ def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypa
     weight = np.where(y, 1.0, rng.integers(1, 3, 6000))
     slow = Slow("slow", clock, seconds_a_row=1.0)
 
-    def learned_rows(seconds, weight=None):
+    def learned_rows(seconds, weight=None, members=(slow,), cv=3):
         clock.rows.clear()
-        model = RareClassifier(seconds, members=[slow], cv=3, n_jobs=1)
+        model = RareClassifier(seconds, members=list(members), cv=cv, n_jobs=1)
         return model.fit(table, y, weight), clock.rows[:]
 
     model, (piece, whole) = learned_rows(1e6)[0], clock.rows[:2]
     assert piece == (200, 20, 2)  # what it takes is tried on two folds of a small piece
     assert whole == (6000, 120, 3)
+    # The piece took 400 s; what is left of 88 % is for three folds of so many rows.
     model, calls = learned_rows(10_000.0)
-    n_rows = calls[1][0]
-    # The piece took 400 s; three fifths of what is left are for three folds of so many rows.
-    assert n_rows == pytest.approx(0.6 * (10_000 - 400) / 3, rel=0.03)
+    assert calls[1][0] == pytest.approx((0.88 * 10_000 - 400) / 3, rel=0.03)
     assert calls[1][1] == 120
+    # Five folds, where there is time for them.
+    assert learned_rows(30_000.0, cv="auto")[1][1][2] == 3
+    assert learned_rows(40_000.0, cv="auto")[1][1] == (6000, 120, 5)
     # Scores are those of all of the majority.
     for weights in (None, weight):
         model, _ = learned_rows(10_000.0, weights)
@@ -161,6 +156,15 @@ def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypa
     few, calls = learned_rows(700.0)
     assert calls[1][0] == 120 + 5 * 120  # not less
     assert few.score_samples(table).shape == (6000,)
+    # Another learns from as many of these as its own part of the time is enough for, and all that
+    # are judged on have its scores.
+    slower = Slow("slower", clock, seconds_a_row=4.0)
+    model, calls = learned_rows(80_000.0, members=[slow, slower])
+    rows = [call[0] for call in calls[-2:]]
+    assert rows[0] == 6000
+    assert rows[1] == pytest.approx((0.88 * 80_000 - 400 - 1600 - 18_000) / 12, rel=0.03)
+    assert len(model.held_out_["row"]) == 6000
+    assert set(model.leaderboard_["member"]) == {"slow", "slower"}
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, np.nan, np.inf, "60", True, None])

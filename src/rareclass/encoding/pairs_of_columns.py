@@ -82,19 +82,6 @@ class PairStatistics(BaseEstimator):
         self.rows_, self.rare_ = count_levels(position, len(self.cells_), y, weight)
         return self._log_odds(others, share)
 
-    def out_of_fold(
-        self,
-        codes: tuple[Codes, Codes],
-        log_odds: tuple[Floats, Floats],
-        y: NDArray[np.bool_],
-        weight: Floats,
-        fold: Codes,
-    ) -> Floats:
-        """Each row's log-odds in the other folds, for any folds of the rows learned from."""
-        position = np.searchsorted(self.cells_, self._cells(codes))
-        others = counts_of_other_folds(position, len(self.cells_), y, weight, fold)
-        return self._log_odds(others, self._share_of_both(log_odds))
-
     def transform(self, codes: tuple[Codes, Codes], log_odds: tuple[Floats, Floats]) -> Floats:
         """The log-odds of each row's pair: (n_rows,)."""
         cells = self._cells(codes)

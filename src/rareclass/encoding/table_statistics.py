@@ -14,6 +14,7 @@ from rareclass.encoding.code_columns import as_codes, could_be_codes
 from rareclass.encoding.known_words import KnownWords
 from rareclass.encoding.pairs_of_columns import PairStatistics, find_pairs
 from rareclass.encoding.recurring_dates import RecurringDates
+from rareclass.encoding.rows_in_order import halves, holds_nearby_only
 from rareclass.encoding.text_components import TextComponents
 from rareclass.encoding.typed_table import TypedColumn, TypedTable
 
@@ -86,6 +87,11 @@ class TableStatistics(BaseEstimator):
         where they are a level of their own.
     pairs_ : list of [int, int]
         The categories of each pair.
+    nearby_only_ : list of str
+        Categories whose values tell clearly less of rows far away in the table
+        (`holds_nearby_only`), in folds that were drawn. Where there are any, log-odds of training
+        rows are out of the other half of the table, for members to learn what they are worth
+        farther away.
     """
 
     def __init__(self, absolute_time: bool = False) -> None:
@@ -97,11 +103,13 @@ class TableStatistics(BaseEstimator):
         y: NDArray[np.bool_],
         weight: Floats | None = None,
         fold: NDArray[np.integer] | None = None,
+        is_drawn: bool = False,
     ) -> EncodedTable:
         """Learn from all rows and return them encoded, what looks at y out of fold.
 
         y: which rows are rare; weight: as copies, 0 as absent; fold: the number of each row's fold,
-        any whole numbers. Raises `ValueError` where there are no folds.
+        any whole numbers; is_drawn: whether folds were drawn at random, and say nothing of rows far
+        away. Raises `ValueError` where there are no folds.
         """
         if fold is None:
             raise ValueError("statistics of categories need the folds of the rows: pass fold.")
@@ -110,7 +118,7 @@ class TableStatistics(BaseEstimator):
         shares = np.ones(table.n_rows) if used is None else used
         self.columns_ = [[column.name, column.kind] for column in table.columns]
         self._fit_numbers(table, used)
-        levels, log_odds, pairs = self._fit_categories(table, y, shares, np.asarray(fold))
+        levels, log_odds, pairs = self._fit_categories(table, y, shares, np.asarray(fold), is_drawn)
         self._fit_texts(table, shares)
         counts = self._counts_out_of_fold(levels, shares, np.asarray(fold))
         self.stand_ins_ = [self._stand_in(k, counts[:, k], shares) for k in range(self.n_words_)]
@@ -132,34 +140,6 @@ class TableStatistics(BaseEstimator):
         log_odds = side_by_side([known.transform(each) for known, each in of_levels], table.n_rows)
         pairs = [known.transform(*both) for known, both in self._each_pair(levels, log_odds)]
         return self._encoded(table, levels, log_odds, pairs, self._log_counts(levels, table.n_rows))
-
-    def encode_out_of_fold(
-        self,
-        table: TypedTable,
-        y: NDArray[np.bool_],
-        weight: Floats | None,
-        fold: NDArray[np.integer],
-    ) -> EncodedTable:
-        """Encode the rows of training out of other folds than those of ``fit_encode``.
-
-        The features are the same ones: what was found then, codes and pairs, is not looked for
-        again.
-        """
-        y, fold = np.asarray(y, np.bool_), np.asarray(fold)
-        shares = np.ones(table.n_rows) if weight is None else np.asarray(weight, np.float64)
-        levels = self._levels(table)
-        groups = [None] * self.n_words_ + [known.groups for known in self.known_[self.n_words_ :]]
-        each = zip(self.statistics_, levels, groups, strict=True)
-        log_odds = side_by_side(
-            [known.out_of_fold(level, y, shares, fold, group) for known, level, group in each],
-            table.n_rows,
-        )
-        pairs = [
-            known.out_of_fold(*both, y, shares, fold)
-            for known, both in self._each_pair(levels, log_odds)
-        ]
-        counts = self._counts_out_of_fold(levels, shares, fold)
-        return self._encoded(table, levels, log_odds, pairs, counts)
 
     def outside(self, table: TypedTable) -> dict[str, int]:
         """Cells of each column that are beyond the numbers of training, or words it did not have.
@@ -231,15 +211,23 @@ class TableStatistics(BaseEstimator):
         return numbers, parts[:, :n_cycles]
 
     def _fit_categories(
-        self, table: TypedTable, y: NDArray[np.bool_], weight: Floats, fold: NDArray[np.integer]
+        self,
+        table: TypedTable,
+        y: NDArray[np.bool_],
+        weight: Floats,
+        fold: NDArray[np.integer],
+        is_drawn: bool,
     ) -> tuple[list[Codes], Floats, list[Floats]]:
         """Find categories and pairs; levels, and log-odds in the other folds, of both."""
-        words = [_words_as_levels(table, k, y, weight, fold) for k in table.of_kind("category")]
-        codes = [
-            _Category(k, *as_codes(table.columns[k].values, y, weight, fold))
-            for k in table.of_kind("number")
-            if could_be_codes(table.columns[k].values, weight)
+        words, codes = _categories(table, y, weight, fold)
+        self.nearby_only_ = [
+            table.columns[each.source].name
+            for each in words + codes
+            if is_drawn and each.tells_more and each.holds_nearby_only(y, weight)
         ]
+        if self.nearby_only_:
+            fold = halves(table.n_rows)
+            words, codes = _categories(table, y, weight, fold)
         every = words + codes
         log_odds = side_by_side([each.log_odds for each in every], table.n_rows)
         found = find_pairs([each.levels for each in every], log_odds, y, weight, fold)
@@ -381,6 +369,24 @@ class _Category(NamedTuple):
     log_odds: Floats
     tells_more: bool
     has_order: bool
+
+    def holds_nearby_only(self, y: NDArray[np.bool_], weight: Floats) -> bool:
+        """Whether its values tell clearly less of rows far away."""
+        groups = getattr(self.known, "groups", None)  # words have none
+        return holds_nearby_only(self.levels, self.known.n_levels, y, weight, groups)
+
+
+def _categories(
+    table: TypedTable, y: NDArray[np.bool_], weight: Floats, fold: NDArray[np.integer]
+) -> tuple[list[_Category], list[_Category]]:
+    """The columns of words, and those of whole numbers that may be codes."""
+    words = [_words_as_levels(table, k, y, weight, fold) for k in table.of_kind("category")]
+    codes = [
+        _Category(k, *as_codes(table.columns[k].values, y, weight, fold))
+        for k in table.of_kind("number")
+        if could_be_codes(table.columns[k].values, weight)
+    ]
+    return words, codes
 
 
 def _words_as_levels(

@@ -24,6 +24,7 @@ from sklearn.preprocessing import (
     normalize,
 )
 
+from rareclass.encoding.bounded_numbers import BoundedNumbers
 from rareclass.tables.columns import HIGH_CARDINALITY, Column
 
 if TYPE_CHECKING:
@@ -51,21 +52,29 @@ class TableEncoder(BaseEstimator):
     month, day, hour and total seconds; text gets letter groups. Then empty numbers become the
     median, with a marker column, and everything is standardised.
 
+    With ``numbers="quantiles"`` a number, or the total seconds of a date, is the normal quantile of
+    its rank in training (`BoundedNumbers`) in place of its distance from the median: only the order
+    counts, and no far value, or long tail, decides alone (docs/decisions/0006).
+
     A weight counts as copies in the means and deviations of the standardisation only: medians,
     means of the target and letter groups are those of the rows given, each taken once.
 
-    `centre_` and `spread_` are median and root mean square distance from it of the numbers and
-    total seconds; `vectorizer_` encodes all other columns, `imputer_` and `scaler_` follow; `low_`
-    and `high_` are the ends of each encoded number and part of a date in training.
+    Of centred numbers `centre_` and `spread_` are median and root mean square distance from it, of
+    quantiles `bounded_` is what makes them; `vectorizer_` encodes all other columns, `imputer_` and
+    `scaler_` follow; `low_` and `high_` are the ends of each encoded number and part of a date in
+    training.
     `dtype_` is float64 when fitted on fewer than 100,000 rows, else float32: numbers and total
     seconds are centred and scaled in float64 before they become that; what skrub makes of the other
     columns has been through float32 in any case. The seed is that of the folds of the target
     encoding and of the text's SVD.
     """
 
-    def __init__(self, columns: Sequence[Column], random_state: int = 0) -> None:
+    def __init__(
+        self, columns: Sequence[Column], random_state: int = 0, numbers: str = "centred"
+    ) -> None:
         self.columns = columns
         self.random_state = random_state
+        self.numbers = numbers
 
     def fit_transform(
         self,
@@ -84,9 +93,12 @@ class TableEncoder(BaseEstimator):
         n_rows = frame.height if n_rows is None else n_rows
         self.dtype_ = "float64" if n_rows < DOUBLE_PRECISION_ROWS else "float32"
         numbers, others = self._split(frame)
-        centred = [_centre_and_spread(cells) for cells in numbers]
-        self.centre_ = np.array([centre for centre, _ in centred])
-        self.spread_ = np.array([spread for _, spread in centred])
+        if self._has_quantiles:
+            self.bounded_ = BoundedNumbers("quantiles").fit(_cells(numbers), sample_weight)
+        else:
+            centred = [_centre_and_spread(cells) for cells in numbers]
+            self.centre_ = np.array([centre for centre, _ in centred])
+            self.spread_ = np.array([spread for _, spread in centred])
         self.vectorizer_ = self._vectorizer(y) if others.width else None
         self.imputer_ = SimpleImputer(
             strategy="median", add_indicator=True, keep_empty_features=True
@@ -145,6 +157,9 @@ class TableEncoder(BaseEstimator):
             return counts
         numbers, _ = self._split(frame)
         names = {column.name for column in self.columns if column.reads_as == "number"}
+        if self._has_quantiles:
+            beyond = zip(numbers.columns, self.bounded_.n_outside(_cells(numbers)), strict=True)
+            return {name: int(n) for name, n in beyond if n and name in names}
         for place, cells in enumerate(numbers):
             if cells.name not in names:
                 continue
@@ -157,6 +172,10 @@ class TableEncoder(BaseEstimator):
             if beyond.any():
                 counts[cells.name] = int(np.count_nonzero(beyond))
         return counts
+
+    @property
+    def _has_quantiles(self) -> bool:
+        return getattr(self, "numbers", "centred") == "quantiles"  # models of 0.1.0 have none
 
     @property
     def feature_columns(self) -> list[str]:
@@ -196,9 +215,12 @@ class TableEncoder(BaseEstimator):
         """Return centred numbers and encoded columns side by side, NaN where empty."""
         n_rows = max(numbers.height, encoded.height)
         X = np.empty((n_rows, numbers.width + encoded.width), dtype=self.dtype_)
-        for position, cells in enumerate(numbers):
-            distance = (cells.to_numpy() - self.centre_[position]) / self.spread_[position]
-            X[:, position] = np.clip(distance, -_FARTHEST, _FARTHEST)
+        if self._has_quantiles:
+            X[:, : numbers.width] = self.bounded_.transform(_cells(numbers))
+        else:
+            for position, cells in enumerate(numbers):
+                distance = (cells.to_numpy() - self.centre_[position]) / self.spread_[position]
+                X[:, position] = np.clip(distance, -_FARTHEST, _FARTHEST)
         for position, cells in enumerate(encoded, numbers.width):
             X[:, position] = cells.to_numpy()
         return X
@@ -290,6 +312,12 @@ class SparseEncoder(BaseEstimator):
 def _total_seconds(dates: pl.Series) -> pl.Series:
     seconds = dates.dt.timestamp("us").cast(pl.Float64) / 1e6
     return seconds.alias(f"{dates.name}_total_seconds")
+
+
+def _cells(numbers: pl.DataFrame) -> NDArray[np.float64]:
+    """Numbers as a matrix, NaN where empty: (n_rows, n_columns), F order."""
+    columns = [cells.cast(pl.Float64).to_numpy() for cells in numbers]
+    return np.array(columns, np.float64).reshape(numbers.width, numbers.height).T
 
 
 def _centre_and_spread(cells: pl.Series) -> tuple[float, float]:

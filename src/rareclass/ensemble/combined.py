@@ -7,6 +7,7 @@ import numpy as np
 
 from rareclass.ensemble.combination import mean_of_greedy
 from rareclass.ensemble.false_positive_rate import FalsePositiveRate
+from rareclass.ensemble.held_out import HeldOut
 from rareclass.ensemble.learned_member import LearnedMember
 from rareclass.ensemble.race import Candidate
 from rareclass.estimators.search import Scoring
@@ -71,28 +72,13 @@ class Combined(NamedTuple):
                 each.candidate.member.name,
                 each.candidate.setting,
                 each.candidate.member.view,
-                each.candidate.functions,
+                each.candidate.function,
                 each.scale,
                 float(weight),
             )
             for each, weight in zip(self.judged, self.weights, strict=True)
             if weight > 0.0
         ]
-
-
-class HeldOut(NamedTuple):
-    """Labels and weights of the training rows, and those of them that folds held out."""
-
-    is_rare: np.ndarray
-    weight: np.ndarray | None
-    tested: np.ndarray  # row numbers
-
-    def measure(self, objective: Scoring, scores: np.ndarray, rows: np.ndarray) -> float:
-        """The objective of scores of rows; NaN where they hold one class only."""
-        y = self.is_rare[rows]
-        if y.all() or not y.any():
-            return float("nan")
-        return objective(y, scores, None if self.weight is None else self.weight[rows])
 
 
 def combine(
@@ -117,7 +103,8 @@ def combine(
         weights = _chosen_weights(judged, held_out, objective, compact, seed)
     rarity = np.column_stack([each.rarity for each in judged]) @ weights
     rest = ~held_out.is_rare[tested]
-    weight = None if held_out.weight is None else held_out.weight[tested][rest]
+    weight = held_out.tested_weight
+    weight = None if weight is None else weight[rest]
     return Combined(
         tested,
         rarity,

@@ -7,16 +7,19 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.ensemble.false_positive_rate import FalsePositiveRate
+from rareclass.ensemble.held_out import HeldOut
 from rareclass.ensemble.race import Candidate
 from rareclass.ensemble.training_views import TrainingViews
+from rareclass.estimators.search import Scoring
 
 _MOST_RARE, _MOST_ROWS = 500, 2000
 
 
 def permutation_importances(
     views: TrainingViews,
+    held_out: HeldOut,
     members: Sequence[tuple[Candidate, FalsePositiveRate, float]],
-    merit: Callable[[np.ndarray, np.ndarray], float],
+    objective: Scoring,
     seed: int,
     n_jobs: int,
     has_time: Callable[[], bool],
@@ -24,14 +27,12 @@ def permutation_importances(
     """Loss of the objective for each column of the table, NaN where time ran out: (n_columns,).
 
     Held-out rows, all of them or 500 rare and 1,500 others, are scored by the functions of the fold
-    that held them out. `members` come with their scale and weight; `merit` is a function of row
-    numbers and combined scores.
+    that held them out. `members` come with their scale and weight.
 
     Cost: a scoring of these rows a column.
     """
     rng = np.random.default_rng(seed)
-    fold = views.folds[0]
-    tested = np.flatnonzero(fold >= 0)
+    fold, tested = views.fold, held_out.tested
     rare = tested[views.is_rare[tested]]
     rest = tested[~views.is_rare[tested]]
     rare = rng.permutation(rare)[:_MOST_RARE]
@@ -50,7 +51,7 @@ def permutation_importances(
             total -= weight * scale(
                 _held_out(candidate, X[candidate.member.view], fold[rows], n_jobs)
             )
-        return merit(rows, total)
+        return held_out.measure(objective, total, rows)
 
     whole = merit_of(encoded)
     losses = np.full(len(views.table.columns), np.nan)

@@ -15,8 +15,8 @@ class LearnedMember:
     Attributes
     ----------
     name, setting, view : str
-    functions : list of ScoreFunction
-        Their mean is the member's score.
+    function : ScoreFunction
+        The member's score.
     scale : FalsePositiveRate
         Of the member's held-out scores.
     weight : float
@@ -28,17 +28,16 @@ class LearnedMember:
         name: str,
         setting: str,
         view: str,
-        functions: Sequence[ScoreFunction],
+        function: ScoreFunction,
         scale: FalsePositiveRate,
         weight: float,
     ) -> None:
         self.name, self.setting, self.view = name, setting, view
-        self.functions, self.scale, self.weight = list(functions), scale, weight
+        self.function, self.scale, self.weight = function, scale, weight
 
     def rarity(self, X: Any, n_jobs: int | None) -> np.ndarray:
         """``-ln F`` of encoded rows, F their estimated false-positive rate by this member."""
-        scores = np.mean([function.scores(X, n_jobs) for function in self.functions], axis=0)
-        return -self.scale(scores)
+        return -self.scale(self.function.scores(X, n_jobs))
 
 
 def merged(functions: Sequence[ScoreFunction]) -> ScoreFunction:

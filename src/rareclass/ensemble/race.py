@@ -1,8 +1,8 @@
 """Members learned in turn while there is time, the most useful first.
 
-1. every member in order, on the folds of the first round, if it is likely to end in time
-2. with few rare rows and time left, the members that are in the running once more on other folds:
-   held-out scores and functions are then means over the rounds
+1. the first that is likely to keep to its share of the time left, on as many of the majority rows
+   as fit into it; what others are not likely to need of theirs is there for those before them
+2. where none is, the first that is likely to end at all
 
 What a member is likely to take is known from a small piece of the table (`pilot`), then from what
 it took.
@@ -17,48 +17,36 @@ import numpy as np
 
 from rareclass.ensemble.budget import Budget, CostModel
 from rareclass.ensemble.functions.score_function import ScoreFunction
+from rareclass.ensemble.held_out import HeldOut
 from rareclass.ensemble.learned_member import merged
-from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Stopped
+from rareclass.ensemble.majority_part import thinned
+from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Size, Stopped
+from rareclass.ensemble.thinning import affordable_rows
 from rareclass.ensemble.training_views import TrainingViews
-
-# Of the time left: a member that takes more waits.
-_LARGE_PART = 0.35
 
 Report = Callable[[str], None]
 """Told what is learned next."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Candidate:
-    """A setting of a member, learned on the folds of one round or of several.
+    """A setting of a member, learned on the folds.
 
-    `held_out` are mean scores of rows by functions that did not see them; `by_fold` the functions
-    of the first round; `functions` their mean, and that of each further round.
+    `held_out` of shape (n_rows,) are scores by functions that did not see the row, NaN for rows
+    that are not judged on; `by_fold` the functions of the folds, `function` their mean.
     """
 
     member: Member
     setting: str
     held_out: np.ndarray
     by_fold: list[ScoreFunction]
-    functions: list[ScoreFunction]
+    function: ScoreFunction
     seconds: float
 
     @property
     def key(self) -> tuple[str, str]:
         """Which it is."""
         return self.member.name, self.setting
-
-    def joined(self, another: "Candidate") -> "Candidate":
-        """With what a further round found."""
-        n = len(self.functions)
-        return Candidate(
-            self.member,
-            self.setting,
-            (n * self.held_out + another.held_out) / (n + 1),
-            self.by_fold,
-            self.functions + another.functions,
-            self.seconds + another.seconds,
-        )
 
 
 @dataclass
@@ -70,6 +58,7 @@ class Race:
     """
 
     views: TrainingViews
+    held_out: HeldOut
     budget: Budget
     costs: CostModel
     seed: int
@@ -79,90 +68,140 @@ class Race:
     without_time: dict[str, float | None] = field(default_factory=dict)
     failed: dict[str, Exception] = field(default_factory=dict)
 
-    def run(self, members: Sequence[Member], number: int = 0) -> None:
-        """Learn members on the folds of a round; those that are not likely to end in time are not.
+    def run(self, members: Sequence[Member]) -> None:
+        """Learn members; those that are not likely to end in time are not.
 
         One is learned whatever it takes: the first that is likely to end in time, or else the
-        quickest. Who is likely to take a large part of the time that is left waits until the others
-        are done.
+        quickest.
         """
-        if not self.candidates:
-            members = self._one_in_time_first(members, number)
-        waiting = self._in_turn(members, number, _LARGE_PART)
-        self._in_turn(waiting, number, 1.0)
+        pending = list(members)
+        first = self._most_likely_in_time(pending)
+        self._try(pending.pop(first), self._allowed(first, members))
+        while pending:
+            chosen = self._next(pending)
+            if chosen is None:
+                break
+            k, seconds = chosen
+            self._try(pending.pop(k), seconds)
+        for member in pending:
+            in_time = self.budget.left > 0.0
+            self.without_time[member.name] = self._foretold(member, 0.0) if in_time else None
         if not self.candidates:
             raise next(iter(self.failed.values()))
 
-    def _one_in_time_first(self, members: Sequence[Member], number: int) -> Sequence[Member]:
-        every = [self._rows(member, number, may_stop=False) for member in members]
-        seconds = [
-            self.costs.foretell(member, rows.size, rows.n_folds) or 0.0
-            for member, rows in zip(members, every, strict=True)
-        ]
-        in_time = np.flatnonzero(np.array(seconds) <= self.budget.left)
-        first = int(in_time[0] if len(in_time) else np.argmin(seconds))
-        return [members[first], *members[:first], *members[first + 1 :]]
+    def _most_likely_in_time(self, members: Sequence[Member]) -> int:
+        """The first that is likely to end in time, or else the quickest."""
+        seconds = np.array([self._foretold(member, 0.0) or 0.0 for member in members])
+        in_time = np.flatnonzero(seconds <= self.budget.left)
+        return int(in_time[0] if len(in_time) else np.argmin(seconds))
 
-    def _in_turn(self, members: Sequence[Member], number: int, share: float) -> list[Member]:
-        """Learn those that are likely to take at most a share of the time left; the others."""
-        waiting = []
-        for member in members:
-            is_first = not self.candidates
-            if not is_first and self.budget.left <= 0.0:
-                self._left_out(member, None)
-                continue
-            rows = self._rows(member, number, may_stop=not is_first)
-            foretold = self.costs.foretell(member, rows.size, rows.n_folds)
-            if not is_first and (foretold or 0.0) > share * self.budget.left:
-                waiting.append(member)
-                if share == 1.0:
-                    self._left_out(member, foretold)
-                continue
-            self.report(member.name)
-            try:
-                self._learn(member, rows, number)
-            except Stopped:
-                self._left_out(member, None)
-            except Exception as error:  # of whatever learned it: the others are none the worse
-                self.failed[member.name] = error
-        return waiting
+    def _next(self, pending: Sequence[Member]) -> tuple[int, float] | None:
+        """Who of those that wait is next, and the seconds that it is given; None: there are none.
 
-    def _left_out(self, member: Member, foretold: float | None) -> None:
-        if member.name not in {name for name, _ in self.candidates}:  # in no round before
-            seconds = None if foretold is None else float(foretold)
-            self.without_time.setdefault(member.name, seconds)
+        The first that is likely to keep to its part of the time, with what others do not need of
+        theirs; or else to all the time that is left.
+        """
+        left = self.budget.left
+        if left <= 0.0:
+            return None
+        for may_take in (lambda k: self._allowed(k, pending), lambda k: left):
+            for k, member in enumerate(pending):
+                seconds = may_take(k)
+                if (self._foretold(member, seconds) or 0.0) <= seconds:
+                    return k, seconds
+        return None
 
-    def _learn(self, member: Member, rows: EncodedFolds, number: int) -> None:
+    def _allowed(self, k: int, members: Sequence[Member]) -> float:
+        """Seconds for one of those that are left.
+
+        The others keep their shares of the time left, or what they are likely to take of it.
+        """
+        left = max(self.budget.left, 0.0)
+        a_share = left / sum(member.share for member in members)
+        kept = (
+            min(self._foretold(member, np.inf) or 0.0, member.share * a_share)
+            for member in (*members[:k], *members[k + 1 :])
+        )
+        return left - sum(kept)
+
+    def _n_majority(self, member: Member, seconds: float) -> int:
+        """Majority rows that a member learns from within so many seconds."""
+        rows = self._rows(member)
+        size, n_folds = rows.size, rows.n_folds
+        n_majority = size.n_rows - size.n_rare
+        return affordable_rows(
+            self.costs, member, size.n_features, size.n_rare, n_majority, n_folds, seconds
+        )
+
+    def _foretold(self, member: Member, seconds: float) -> float | None:
+        """What a member is likely to take on the rows that it would learn from within seconds."""
+        rows = self._rows(member)
+        n_rows = rows.size.n_rare + self._n_majority(member, seconds)
+        size = Size(n_rows, rows.size.n_rare, rows.size.n_features)
+        return self.costs.foretell(member, size, rows.n_folds)
+
+    def _try(self, member: Member, seconds: float) -> None:
+        """Learn a member on what it can learn from within so many seconds."""
+        self.report(member.name)
+        try:
+            self._learn(member, seconds, may_stop=bool(self.candidates))
+        except Stopped:
+            self.without_time[member.name] = None
+        except Exception as error:  # of whatever learned it: the others are none the worse
+            self.failed[member.name] = error
+
+    def _learn(self, member: Member, seconds: float, may_stop: bool) -> None:
         start = time.perf_counter()
+        every = self._rows(member, may_stop)
+        learned, rows = self._part(every, self._n_majority(member, seconds))
         found = quietly(member, rows)
-        seconds = time.perf_counter() - start
-        self.costs.learn(member, rows.size, rows.n_folds, seconds)
+        if len(learned) < len(every.fold):
+            others = np.setdiff1d(self.held_out.tested, learned, assume_unique=True)
+            found = [_scored_too(each, every, learned, others) for each in found]
+        took = time.perf_counter() - start
+        self.costs.learn(member, rows.size, rows.n_folds, took)
         for each in found:
             candidate = Candidate(
                 member,
                 each.setting,
                 each.held_out,
                 each.functions,
-                [merged(each.functions)],
-                seconds / len(found),
+                merged(each.functions),
+                took / len(found),
             )
-            known = self.candidates.get(candidate.key)
-            if number == 0:
-                self.candidates[candidate.key] = candidate
-            elif known is not None:
-                self.candidates[candidate.key] = known.joined(candidate)
+            self.candidates[candidate.key] = candidate
 
-    def _rows(self, member: Member, number: int, may_stop: bool) -> EncodedFolds:
+    def _part(self, rows: EncodedFolds, n_majority: int) -> tuple[np.ndarray, EncodedFolds]:
+        """Row numbers of a part with so many majority rows, which weigh what all do, and it."""
+        if n_majority == rows.size.n_rows - rows.size.n_rare:
+            return np.arange(len(rows.fold)), rows
+        learned, weight = thinned(rows.is_rare, rows.weight, n_majority, rows.seed)
+        return learned, rows.take(learned, weight)
+
+    def _rows(self, member: Member, may_stop: bool = False) -> EncodedFolds:
         views = self.views
         return EncodedFolds(
-            views.encoded(member.view, number),
+            views.encoded(member.view),
             views.is_rare,
             views.weight,
-            views.folds[number],
+            views.fold,
             self.seed,
             self.n_jobs,
             self.budget.check if may_stop else lambda: None,
         )
+
+
+def _scored_too(
+    found: CrossFitted, rows: EncodedFolds, learned: np.ndarray, others: np.ndarray
+) -> CrossFitted:
+    """With scores of rows that no function saw, each by that of its fold."""
+    held_out = np.full(len(rows.fold), np.nan)
+    held_out[learned] = found.held_out
+    for number, function in enumerate(found.functions):
+        rows.check()
+        of_fold = others[rows.fold[others] == number]
+        held_out[of_fold] = function.scores(rows.X[of_fold], rows.n_jobs)
+    return found._replace(held_out=held_out)
 
 
 def quietly(member: Member, rows: EncodedFolds) -> list[CrossFitted]:
@@ -176,7 +215,7 @@ def pilot(
     members: Sequence[Member], views: TrainingViews, costs: CostModel, seed: int, n_jobs: int
 ) -> None:
     """Learn members on two folds of a small piece of the table: what do they take on all of it?"""
-    fold = np.where(views.folds[0] < 0, views.folds[0], views.folds[0] % 2)
+    fold = np.where(views.fold < 0, views.fold, views.fold % 2)
     for member in members:
         rows = EncodedFolds(
             views.encoded(member.view),

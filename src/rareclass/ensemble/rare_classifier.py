@@ -11,15 +11,17 @@ from threadpoolctl import threadpool_limits
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.encoding.typed_table import TypedTable, read_table
 from rareclass.ensemble.budget import Budget, CostModel
-from rareclass.ensemble.combined import Combined, HeldOut, combine, cross_fitted_log_rates
+from rareclass.ensemble.combined import Combined, combine, cross_fitted_log_rates
 from rareclass.ensemble.giveaway import warn_of_giveaways
+from rareclass.ensemble.held_out import HeldOut
 from rareclass.ensemble.importances import permutation_importances
 from rareclass.ensemble.leaderboard import leaderboard
-from rareclass.ensemble.members.member import Member
+from rareclass.ensemble.members.member import Member, Size
 from rareclass.ensemble.members.registry import make_members
+from rareclass.ensemble.nearby_columns import warn_of_nearby_columns
 from rareclass.ensemble.objectives import as_objective
 from rareclass.ensemble.race import Race, pilot
-from rareclass.ensemble.thinning import affordable_rows
+from rareclass.ensemble.thinning import affordable_rows, most_rows
 from rareclass.ensemble.training_rows import Given, TrainingRows, in_memory, read_training_rows
 from rareclass.ensemble.training_views import TrainingViews
 from rareclass.estimators.door import FitsRows
@@ -33,11 +35,10 @@ from rareclass.rows.memory import count_threads
 
 # Tables of fewer rows are learned without a look at a piece of them first.
 _SMALL_ROWS = 10_000
-_PILOT_MEMBERS = 2
-# The first members, which thinning makes room for.
-_N_FIRST = 5
-# The part of the time after which no further round is begun.
-_ROUNDS_SHARE = 0.15
+_PILOT_MEMBERS = 3
+# The part of the time that the first member may be likely to take on all rows: the table is
+# thinned to as many. Each of the others then takes as many of these as it has time for.
+_FIRST_PART = 0.25
 # The part of the time kept for what comes after the members.
 _AFTERWARDS = 0.12
 # Rows that are scored at a time: what bounds the memory of their views.
@@ -72,9 +73,10 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     members : str or list, default="auto"
         "auto", "kernel" (this package's own methods), "trees", a member's name as `leaderboard_`
         has it, or a list of these: ``["auto", "catboost"]`` adds one.
-    cv : int, splitter or iterable of (train, test), default=5
+    cv : "auto", int, splitter or iterable of (train, test), default="auto"
         Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare rows.
-        Every row is held out once at most.
+        "auto" is 5, or 3 where there is not time for 5 on all rows: each learns from more of them
+        then. Every row is held out once at most.
     compact : bool or float, default=False
         Keep the best single member where the objective on held-out rows loses at most 0.01, or
         the loss given: a smaller, quicker model.
@@ -135,7 +137,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     Warns
     -----
     UserWarning
-        Where a column alone gives the label away, there was time for one member alone, a member
+        Where a column alone gives the label away, rare rows of one value of a column stand close
+        together in the table, there was time for one member alone, a member
         failed, or `fit` was interrupted. `rareclass.findings.finding_of` gives what a warning says
         as data.
 
@@ -145,9 +148,11 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     1. the table is typed, the labels read, rows of no weight left out
     2. folds, the same for all members
-    3. where the first members are not likely to end in time, the majority is thinned, with
-       weights that put it back
-    4. members are learned in turn, each on all folds (`race`)
+    3. where the members are not likely to end in time, folds are fewer, and a table of which the
+       first member alone would take a quarter of the time is thinned in the majority, with weights
+       that put it back
+    4. members are learned in turn, each on all folds, and on as many of the majority rows as it
+       has time for (`race`)
     5. held-out scores become false-positive rates; weights by greedy selection
     6. the same weights once more without each fold in turn: scores of its rows that stand for new
        ones, and from them the threshold
@@ -178,7 +183,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         time_budget: float = 60.0,
         objective: Any = "average_precision",
         members: Any = "auto",
-        cv: Any = 5,
+        cv: Any = "auto",
         compact: bool | float = False,
         absolute_time: bool = False,
         random_state: int | None = None,
@@ -231,9 +236,10 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         rows = self._read(Given(X, y, sample_weight, groups, time))
         costs = CostModel()
         with track("RareClassifier", len(members), self.verbose) as advance:
-            rows = self._thinned(rows, members, costs, budget, n_jobs)
-            views = TrainingViews(rows, self.absolute_time)
             within = Budget((1.0 - _AFTERWARDS) * budget.seconds, budget.started)
+            rows = self._affordable(rows, members, costs, within, n_jobs)
+            views = TrainingViews(rows, self.absolute_time)
+            held_out = HeldOut.of(rows, seed)
 
             begun: set[str] = set()
 
@@ -241,10 +247,10 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
                 advance(name not in begun, f"{name}, {max(within.left, 0.0):.0f} s left")
                 begun.add(name)
 
-            members = [member for member in members if _can_see(member, views)] or members
-            race = Race(views, within, costs, seed, n_jobs, report)
+            members = [member for member in members if _is_of_use(member, views)] or members
+            race = Race(views, held_out, within, costs, seed, n_jobs, report)
             with threadpool_limits(1, user_api="blas"):  # waiting, they spin in the way of others
-                self._run(race, members, objective)
+                self._run(race, members)
         combined = self._combined(race, objective)
         self._keep(race, combined, members)
         self._judge(race, rows, objective)
@@ -324,7 +330,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         return rows
 
-    def _thinned(
+    def _affordable(
         self,
         rows: TrainingRows,
         members: Sequence[Member],
@@ -332,38 +338,43 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         budget: Budget,
         n_jobs: int,
     ) -> TrainingRows:
-        """All rows, or those that the first members are likely to manage."""
-        n_rows = rows.table.n_rows
+        """All rows where there is time for all members; else fewer folds, and such of the rows.
+
+        So many are kept that the first member manages them in a quarter of the time, or its share.
+        """
+        n_rows, n_rare = rows.table.n_rows, int(rows.is_rare.sum())
         if n_rows < _SMALL_ROWS:
             return rows
-        first = members[:_N_FIRST]
         views = TrainingViews(rows.piece(self._seed()), self.absolute_time)
-        pilot(first[:_PILOT_MEMBERS], views, costs, self._seed(), n_jobs)
-        n_rare = int(rows.is_rare.sum())
+        pilot(members[:_PILOT_MEMBERS], views, costs, self._seed(), n_jobs)
+
+        def foretold(member: Member) -> float:
+            n_learned = n_rare + most_rows(member, n_rows - n_rare)
+            size = Size(n_learned, n_rare, views.encoded(member.view).shape[1])
+            return costs.foretell(member, size, int(rows.fold.max()) + 1) or 0.0
+
+        if sum(foretold(member) for member in members) <= budget.left:
+            return rows
+        rows, first = rows.in_fewer_folds(), members[0]
+        share = first.share / sum(member.share for member in members)
         n_majority = affordable_rows(
             costs,
             first,
-            [views.encoded(member.view).shape[1] for member in first],
+            views.encoded(first.view).shape[1],
             n_rare,
             n_rows - n_rare,
-            int(rows.folds[0].max()) + 1,
-            budget.left,
+            int(rows.fold.max()) + 1,
+            max(_FIRST_PART, share) * budget.left,
         )
-        if n_majority >= n_rows - n_rare:
+        if n_majority >= most_rows(first, n_rows - n_rare):
             return rows
         return rows.thinned(n_majority, self._seed())
 
-    def _run(self, race: Race, members: Sequence[Member], objective: Scoring) -> None:
-        """Members in turn, then further rounds for those that count; Ctrl-C ends it."""
+    def _run(self, race: Race, members: Sequence[Member]) -> None:
+        """Members in turn; Ctrl-C ends it."""
         self.interrupted_ = False
         try:
             race.run(members)
-            for number in range(1, len(race.views.folds)):
-                if race.budget.spent > _ROUNDS_SHARE * self.time_budget:
-                    break
-                combined = self._combined(race, objective)
-                names = {each.name for each in combined.members()}
-                race.run([member for member in members if member.name in names], number)
         except KeyboardInterrupt:
             if not race.candidates:
                 raise
@@ -376,22 +387,21 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     def _combined(self, race: Race, objective: Scoring) -> Combined:
         candidates = list(race.candidates.values())
-        return combine(candidates, _held_out(race), objective, self.compact, self._seed())
+        return combine(candidates, race.held_out, objective, self.compact, self._seed())
 
     def _judge(self, race: Race, rows: TrainingRows, objective: Scoring) -> None:
         """What the model is worth on new rows, and its threshold."""
-        held_out = _held_out(race)
-        tested = held_out.tested
+        held_out, tested = race.held_out, race.held_out.tested
         log_rates = cross_fitted_log_rates(
             list(race.candidates.values()),
             held_out,
-            race.views.folds[0],
+            race.views.fold,
             objective,
             self.compact,
             self._seed(),
         )
         scores, y = -log_rates / _LN_10, held_out.is_rare[tested]
-        weight = None if held_out.weight is None else held_out.weight[tested]
+        weight = held_out.tested_weight
         self.held_out_ = {"row": rows.number[tested], "rare": y, "score": scores}
         if weight is not None:
             self.held_out_["weight"] = weight
@@ -416,9 +426,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
                 f"{name} is left out, as it failed: {type(error).__name__}: {error}",
                 finding=Finding("member failed", {"member": name, "error": str(error)}),
             )
-        # A further round of a member that was learned is no loss worth telling.
-        missing = {name: took for name, took in race.without_time.items() if name not in learned}
-        self.without_time_ = missing
+        missing = self.without_time_ = dict(race.without_time)
         if missing and len(learned) == 1:
             left_out = [member.name for member in members if member.name not in learned]
             warn(
@@ -429,12 +437,11 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
     def _describe(self, race: Race, combined: Combined, objective: Scoring, budget: Budget) -> None:
         """Leaderboard and importances, of held-out rows."""
-        views, tested = race.views, combined.tested
-        y = views.is_rare[tested]
-        weight = None if views.weight is None else views.weight[tested]
-        self.leaderboard_ = leaderboard(combined, y, weight)
+        views, held_out = race.views, race.held_out
+        y = views.is_rare[held_out.tested]
+        self.leaderboard_ = leaderboard(combined, y, held_out.tested_weight)
         warn_of_giveaways(views)
-        held_out = _held_out(race)
+        warn_of_nearby_columns(views.statistics)
         in_use = [
             (each.candidate, each.scale, float(share))
             for each, share in zip(combined.judged, combined.weights, strict=True)
@@ -445,8 +452,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             try:
                 losses = permutation_importances(
                     views,
+                    held_out,
                     in_use,
-                    lambda rows, scores: held_out.measure(objective, scores, rows),
+                    objective,
                     self._seed(),
                     race.n_jobs,
                     lambda: budget.left > 0.0,
@@ -469,11 +477,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         return total
 
 
-def _held_out(race: Race) -> HeldOut:
-    views = race.views
-    return HeldOut(views.is_rare, views.weight, np.flatnonzero(views.folds[0] >= 0))
-
-
-def _can_see(member: Member, views: TrainingViews) -> bool:
-    """Whether a member's view holds anything of its own: indicators are of categories."""
+def _is_of_use(member: Member, views: TrainingViews) -> bool:
+    """Whether there is anything for a member to see, and rows enough for it to be any better."""
+    if views.table.n_rows < member.least_rows:
+        return False
+    # A view of indicators holds nothing of its own where there are no categories.
     return member.view != "indicators" or bool(views.statistics.category_names_)

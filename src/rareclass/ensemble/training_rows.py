@@ -11,8 +11,9 @@ from rareclass.ensemble.majority_part import thinned
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.rows import LabelledRows, RowSource
 
-# With few rare rows other folds say much: so many rounds, while there is time.
-_FEW_RARE, _MOST_ROUNDS = 300, 2
+# Folds where nothing is said of them, and where there is no time for so many on all rows: each
+# learns from more rows then (docs/decisions/0028).
+FOLDS, FEWER_FOLDS = 5, 3
 # Larger weights are no numbers of copies, whole or not.
 _MOST_COPIES = 1e9
 # Rows elsewhere of which more than these are not read: of the majority a part is learned from.
@@ -27,9 +28,11 @@ class TrainingRows(NamedTuple):
     table: TypedTable
     is_rare: np.ndarray
     weight: np.ndarray | None
-    folds: list[np.ndarray]  # of each round: the fold that holds a row out
+    fold: np.ndarray  # that holds each row out
     number: np.ndarray
+    fewer_folds: np.ndarray | None = None  # likewise, to take where time is short
     has_names: bool = True  # columns have names of their own
+    is_drawn: bool = False  # folds were drawn at random
 
     def part(self, chosen: np.ndarray, weight: np.ndarray | None) -> Self:
         """Some of the rows, with other weights."""
@@ -37,9 +40,14 @@ class TrainingRows(NamedTuple):
             table=self.table.take(chosen),
             is_rare=self.is_rare[chosen],
             weight=weight,
-            folds=[fold[chosen] for fold in self.folds],
+            fold=self.fold[chosen],
             number=self.number[chosen],
+            fewer_folds=None if self.fewer_folds is None else self.fewer_folds[chosen],
         )
+
+    def in_fewer_folds(self) -> Self:
+        """The same rows in fewer folds, where their number was left open."""
+        return self if self.fewer_folds is None else self._replace(fold=self.fewer_folds)
 
     def piece(self, seed: int) -> Self:
         """A small part with rare rows in it."""
@@ -80,16 +88,18 @@ def read_training_rows(
     X = in_memory(given.X, slice(None) if number is None else number)
     table = read_table(X)
     labels = read_labels(y, weight, pos_label, table.n_rows)
-    folds = [fold_numbers(cv, labels, table.n_rows, seed, groups, time)]
-    if isinstance(cv, (int, np.integer)) and groups is None and time is None:
-        n_rounds = _MOST_ROUNDS if 1 < len(labels.rare) <= _FEW_RARE else 1
-        folds += [fold_numbers(cv, labels, table.n_rows, seed + k) for k in range(1, n_rounds)]
+    counts = (FOLDS, FEWER_FOLDS) if isinstance(cv, str) and cv == "auto" else (cv,)
+    fold, *fewer = (
+        fold_numbers(count, labels, table.n_rows, seed, groups, time) for count in counts
+    )
     is_rare = np.zeros(table.n_rows, dtype=bool)
     is_rare[labels.rare] = True
     number = np.arange(table.n_rows) if number is None else number
     weight = row_weights(weight, table.n_rows)
     has_names = hasattr(X, "columns") or hasattr(X, "column_names")
-    rows = TrainingRows(table, is_rare, weight, folds, number, has_names)
+    rows = TrainingRows(table, is_rare, weight, fold, number, has_names=has_names)
+    is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
+    rows = rows._replace(fewer_folds=fewer[0] if fewer else None, is_drawn=is_drawn)
     kept = np.sort(np.concatenate([labels.rare, labels.majority]))
     if weight is not None:
         weight = _as_copies(weight[kept])
@@ -116,7 +126,7 @@ def _part_of_file(
     None where all rows are read, as for folds that are given by number of row.
     """
     source = given.X.source if isinstance(given.X, LabelledRows) else given.X
-    if not isinstance(cv, (int, np.integer)):
+    if not isinstance(cv, (str, int, np.integer)):
         return None, given.weight
     if not isinstance(source, RowSource) or source.n_rows <= _MOST_READ:
         return None, given.weight

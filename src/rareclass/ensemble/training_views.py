@@ -1,5 +1,6 @@
 """A training table in the encodings that members ask for, each made once."""
 
+from functools import cached_property
 from typing import Any
 
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
@@ -10,51 +11,35 @@ from rareclass.ensemble.training_rows import TrainingRows
 class TrainingViews:
     """Views of the training rows, fitted as they are asked for.
 
-    What a view knows of the labels is out of fold: no row's own label is among its features. The
-    rows are encoded anew for each round of folds, while new rows are encoded by the views of the
-    first round, which know all labels.
+    What a view knows of the labels is out of fold: no row's own label is among its features. New
+    rows are encoded by what all labels say.
     """
 
     def __init__(self, rows: TrainingRows, absolute_time: bool = False) -> None:
         self.table, self.is_rare, self.weight = rows.table, rows.is_rare, rows.weight
-        self.folds = rows.folds
+        self.fold, self.is_drawn = rows.fold, rows.is_drawn
         self.views: dict[str, Any] = {}
         self._statistics = TableStatistics(absolute_time)
-        self._tables: dict[int, EncodedTable] = {}
-        self._encoded: dict[tuple[str, int], Any] = {}
+        self._encoded: dict[str, Any] = {}
 
-    def encoded(self, name: str, number: int = 0) -> Any:
-        """The training rows for a view, out of the folds of a round."""
-        if number and not self.statistics.category_names_:
-            number = 0  # nothing in it depends on the folds
-        if (name, number) not in self._encoded:
-            self._encoded[name, number] = self._encode(name, number)
-        return self._encoded[name, number]
-
-    def _encode(self, name: str, number: int) -> Any:
-        statistics = self.statistics
-        if name not in self.views:
+    def encoded(self, name: str) -> Any:
+        """The training rows for a view."""
+        if name not in self._encoded:
             self.views[name] = VIEWS[name]()
-            first = self.views[name].fit_transform(
-                self._rows_of(0), self.is_rare, self.weight, self.folds[0], statistics
+            self._encoded[name] = self.views[name].fit_transform(
+                self._table, self.is_rare, self.weight, self.fold, self._statistics
             )
-            self._encoded[name, 0] = first
-        if number == 0:
-            return self._encoded[name, 0]
-        return self.views[name].transform(self._rows_of(number))
+        return self._encoded[name]
 
     @property
     def statistics(self) -> TableStatistics:
         """What all views know of the table."""
-        self._rows_of(0)
+        _ = self._table
         return self._statistics
 
-    def _rows_of(self, number: int) -> EncodedTable:
-        """The training rows as the statistics encode them, out of the folds of a round."""
-        if number not in self._tables:
-            fold = self.folds[number]
-            encode = (
-                self._statistics.fit_encode if number == 0 else self._statistics.encode_out_of_fold
-            )
-            self._tables[number] = encode(self.table, self.is_rare, self.weight, fold)
-        return self._tables[number]
+    @cached_property
+    def _table(self) -> EncodedTable:
+        """The training rows as the statistics encode them."""
+        return self._statistics.fit_encode(
+            self.table, self.is_rare, self.weight, self.fold, self.is_drawn
+        )

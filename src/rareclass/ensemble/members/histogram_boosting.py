@@ -31,6 +31,7 @@ class HistogramBoosting(FoldsAtOnce):
     name: ClassVar[str] = "histogram boosting"
     view: ClassVar[str] = "trees"
     package: ClassVar[str | None] = None
+    share: ClassVar[float] = 2.0
 
     def cost(self, size: Size) -> float:
         """About the microseconds of one thread: histograms of rows, and of the bins of leaves."""
@@ -79,3 +80,5 @@ class SlowHistogramBoosting(HistogramBoosting):
     l2: float = 3.0
 
     name: ClassVar[str] = "slow histogram boosting"
+    share: ClassVar[float] = 8.0  # the best on long tables, the more rows the better
+    least_rows: ClassVar[int] = 1000

@@ -11,8 +11,7 @@ from sklearn.utils import check_random_state
 
 from rareclass.ensemble.functions.kernel_function import KernelFunction
 from rareclass.ensemble.functions.score_function import ScoreFunction
-from rareclass.ensemble.majority_part import thinned
-from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Size, each_fold
+from rareclass.ensemble.members.member import AnyTable, CrossFitted, EncodedFolds, Size, each_fold
 from rareclass.estimators.folds import Fold
 from rareclass.labels.two_classes import Labels
 from rareclass.metrics import average_precision
@@ -38,7 +37,7 @@ _SIMILARITY_ROWS = 5000
 
 
 @dataclass(frozen=True)
-class KernelMember:
+class KernelMember(AnyTable):
     """A kernel machine; whoever inherits says on which numbers and with which kernel."""
 
     name: ClassVar[str]
@@ -47,37 +46,23 @@ class KernelMember:
     kernel: ClassVar[str]
     learns_metric: ClassVar[bool] = False
 
+    most_majority: ClassVar[int | None] = 20_000
+
     most_rare: int = 400  # landmarks among the rare rows
     n_majority: int = 400  # and among the others
-    most_majority: int = 20_000  # majority rows that are learned from
     lams: tuple[float, ...] | None = None  # None: by the number of rows
     memory: int = 1 << 30
 
     def cost(self, size: Size) -> float:
         """Kernel entries, times what each costs: features once, and questions of the solvers."""
         landmarks = min(size.n_rare, self.most_rare) + self.n_majority
-        learned = min(size.n_rows, size.n_rare + self.most_majority)
         entry = 0.02 * size.n_features + 0.6
-        questions = 0.35 * 8 * len(self._lams(learned))
-        learning = (learned + landmarks) * (entry + questions) * (1 + self.learns_metric)
-        scoring = (size.n_rows - learned) * entry * _KEPT
-        return 1e-9 * landmarks * (learning + scoring)
+        questions = 0.35 * 8 * len(self._lams(size.n_rows))
+        n_passes = 1 + self.learns_metric
+        return 1e-9 * landmarks * (size.n_rows + landmarks) * (entry + questions) * n_passes
 
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
-        """The best lams, and where a metric is learned, the best in that metric.
-
-        Of a large majority a part is learned from, with weights that make up for the others; these
-        are scored by the functions of their folds, which did not see them.
-        """
-        n_majority = len(rows.fold) - int(rows.is_rare.sum())
-        if n_majority <= self.most_majority:
-            return self._cross_fit(rows)
-        learned, weight = thinned(rows.is_rare, rows.weight, self.most_majority, rows.seed)
-        found = self._cross_fit(rows.take(learned, weight))
-        others = np.setdiff1d(np.arange(len(rows.fold)), learned, assume_unique=True)
-        return [_scored_too(each, rows, learned, others) for each in found]
-
-    def _cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
+        """The best lams, and where a metric is learned, the best in that metric."""
         rows.check()
         target = _target(rows)
         settings = self._settings(rows, target)
@@ -224,19 +209,6 @@ def _target(rows: EncodedFolds) -> TwoClasses:
     majority_weight = None if weight is None else weight[majority]
     classes = np.array([0, 1])
     return TwoClasses(Labels(classes, 1, rare, majority, rare_weight, majority_weight))
-
-
-def _scored_too(
-    found: CrossFitted, rows: EncodedFolds, learned: np.ndarray, others: np.ndarray
-) -> CrossFitted:
-    """With scores of rows that no function saw, each by that of its fold."""
-    held_out = np.full(len(rows.fold), np.nan)
-    held_out[learned] = found.held_out
-    for number, function in enumerate(found.functions):
-        rows.check()
-        of_fold = others[rows.fold[others] == number]
-        held_out[of_fold] = function.scores(rows.X[of_fold], rows.n_jobs)
-    return found._replace(held_out=held_out)
 
 
 def _merit(rows: EncodedFolds, held_out: np.ndarray) -> float:

@@ -8,11 +8,11 @@ from sklearn.linear_model import LogisticRegression
 
 from rareclass.ensemble.functions.linear_function import LinearFunction
 from rareclass.ensemble.functions.score_function import ScoreFunction
-from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Size, each_fold
+from rareclass.ensemble.members.member import AnyTable, CrossFitted, EncodedFolds, Size, each_fold
 
 
 @dataclass(frozen=True)
-class LogisticMember:
+class LogisticMember(AnyTable):
     """Logistic regression with a ridge, for several strengths of it."""
 
     name: ClassVar[str]

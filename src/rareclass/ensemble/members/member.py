@@ -83,6 +83,13 @@ class Member(Protocol):
     name: ClassVar[str]  # what `members=` and the leaderboard call it
     view: ClassVar[str]  # the encoding it needs: a name that `rareclass.encoding.views` knows
     package: ClassVar[str | None]  # what must be installed besides the core
+    # Of the time, beside the shares of the others, where there is not enough for all of them.
+    share: ClassVar[float]
+    # Of fewer rows it learns nothing that quicker ones do not: it is left out of several then.
+    least_rows: ClassVar[int]
+
+    # Majority rows that it learns from at most, with weights that make up; None: all.
+    most_majority: ClassVar[int | None]
 
     def cost(self, size: Size) -> float:
         """How its time grows: proportional to the seconds of one fold, in any unit."""
@@ -96,7 +103,15 @@ class Member(Protocol):
         ...
 
 
-class FoldByFold:
+class AnyTable:
+    """What most members say of time and of tables: an even share, and all rows of any number."""
+
+    share: ClassVar[float] = 1.0
+    least_rows: ClassVar[int] = 0
+    most_majority: ClassVar[int | None] = None
+
+
+class FoldByFold(AnyTable):
     """A member that learns one fold after the other; whoever inherits has ``learn``."""
 
     def learn(

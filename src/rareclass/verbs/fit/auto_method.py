@@ -9,6 +9,7 @@ from rareclass.ensemble import RareClassifier
 from rareclass.ensemble.members.member import Member
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.objectives import OBJECTIVES, as_objective
+from rareclass.ensemble.training_rows import FOLDS
 from rareclass.errors import InputError, counted, nearest_name
 from rareclass.findings import Finding
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -53,6 +54,7 @@ class AutoMethod:
     name: ClassVar[str] = "auto"
     parameter: ClassVar[str] = "combination"
     reads_types: ClassVar[bool] = True
+    numbers: ClassVar[str] = "centred"  # of encoded rows, which it does not learn from
     may_be_stopped: ClassVar[bool] = True
     cross_fits: ClassVar[bool] = True
 
@@ -80,7 +82,7 @@ class AutoMethod:
             time_budget=max(terms.share * self.seconds, _LEAST_SECONDS),
             objective=self.objective,
             members=members,
-            cv=max(terms.folds, 2),
+            cv="auto" if terms.folds == FOLDS else max(terms.folds, 2),
             compact=self.compact,
             random_state=terms.seed,
             pos_label=1,
@@ -258,6 +260,13 @@ def _say(finding: Finding) -> str | None:
         return (
             f"column {values['column']!r} alone ranks the rows almost without a fault: was it "
             f"known before the label was? If not, --drop {values['column']}."
+        )
+    if finding.kind == "holds nearby only":
+        columns = ", ".join(values["columns"])
+        return (
+            f"rare rows of one {columns} stand close together in the table, and what these tell of "
+            "rows far away is much less: that was learned. If the rows are in the order of time, "
+            "--time COLUMN makes the estimate allow for it, too."
         )
     if finding.kind == "one member":
         n_others = len(values["left out"])

@@ -98,6 +98,7 @@ class RankRCMethod(KernelMethod):
     """A kernel machine on the rare rows."""
 
     name: ClassVar[str] = "rankrc"
+    numbers: ClassVar[str] = "quantiles"
 
     def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
         """One label against the rest."""

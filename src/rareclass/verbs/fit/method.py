@@ -122,6 +122,7 @@ class AllEncoded:
     """What methods of encoded rows have in common that learn until they are done."""
 
     reads_types: ClassVar[bool] = False
+    numbers: ClassVar[str] = "centred"
     may_be_stopped: ClassVar[bool] = False
     cross_fits: ClassVar[bool] = False
 
@@ -145,6 +146,7 @@ class Method(Protocol[Model]):
     name: ClassVar[str]  # what ``--method`` calls it
     parameter: ClassVar[str]  # what it chooses, in words
     reads_types: ClassVar[bool]  # learns from typed columns and encodes them itself
+    numbers: ClassVar[str]  # how encoded rows have them, as `TableEncoder` says
     may_be_stopped: ClassVar[bool]  # Ctrl-C leaves a model of what was learned by then
     cross_fits: ClassVar[bool]  # scores its training rows as if they were new ones
 

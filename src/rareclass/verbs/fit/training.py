@@ -260,7 +260,7 @@ def _fit(
     data: TrainingSet, settings: FitSettings, method: Method, notes: list[str], share: float
 ) -> _Fitted:
     """Return an encoder and a model, fitted on `data` in a share of the time."""
-    encoder = data.new_encoder(settings.seed, method.reads_types)
+    encoder = data.new_encoder(settings.seed, method.reads_types, method.numbers)
     if method.reads_types and isinstance(data.rows, RowsOnDisk):
         data = in_memory(data, settings.seed)
     X = _encoded(encoder, data, settings.seed)

@@ -108,15 +108,18 @@ class TrainingSet:
         return TableSize(n_rows, int(self.rare.sum()), n_columns, is_sparse)
 
     def new_encoder(
-        self, seed: int, reads_types: bool = False
+        self, seed: int, reads_types: bool = False, numbers: str = "centred"
     ) -> TableEncoder | SparseEncoder | TypedColumns:
-        """Return an encoder for these rows, not fitted yet; one that hands types on if asked."""
+        """Return an encoder for these rows, not fitted yet; one that hands types on if asked.
+
+        `numbers` is how it brings numbers to one scale, as `TableEncoder` has it.
+        """
         if sparse.issparse(self.rows):
             return SparseEncoder(self.zero_based)
         used = [column for column in self.columns if column.is_used]
         if reads_types:
             return TypedColumns(used)
-        return TableEncoder(used, random_state=seed)
+        return TableEncoder(used, seed, numbers)
 
     def take(self, chosen: NDArray[np.int64]) -> "TrainingSet":
         """Return the chosen rows."""
