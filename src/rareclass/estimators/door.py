@@ -6,12 +6,13 @@ from typing import Any, Self, TypeVar
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from rareclass.estimators.notebook_html import ShowsFittedFacts
 from rareclass.rows import LabelledRows, RowSource, as_source, header
 
 Settings = TypeVar("Settings")
 
 
-class FitsRows:
+class FitsRows(ShowsFittedFacts):
     """Learning from rows wherever they live: what every estimator of tables shares.
 
     Whoever inherits has ``fit``.
