@@ -30,7 +30,7 @@ _STANDARD_ERRORS = 3.0
 _LEAST_GAIN = 0.001
 _SMOOTHINGS = (2.0, 8.0, 32.0, 128.0)
 # Pairs are looked for on so many rows, the rare ones among them; what is found is learned on all.
-_MOST_ROWS = 200_000
+_MOST_ROWS = 50_000
 _NEWTON_STEPS = 8
 _RIDGE = 1.0
 
@@ -129,7 +129,7 @@ def find_pairs(
     the other folds. Of more than twelve categories the twelve that say most are paired. A pair's
     log loss, out of fold, must be lower than that of a logistic regression on both log-odds by
     three standard errors, and by a thousandth of what the rare share of all rows loses; those that
-    gain most are taken. On more than 200,000 rows the rare ones and a part of the others look for
+    gain most are taken. On more than 50,000 rows the rare ones and a part of the others look for
     them. Time: 66 sorts of so many rows at most.
     """
     rows, shares = _some_rows(y, weight)
