@@ -53,9 +53,10 @@ class ReliabilityDisplay(RankingDisplay):
         x = np.maximum(told.foretold, 1e-7)
         found = np.array(told.found).reshape(-1, 3)
         some = found[:, 0] > 0
-        lowest = 0.3 * min(x.min(), found[found > 0].min())
         value, low, high = found.T
         shown = np.where(some, value, high)
+        # Lower ends of intervals may be next to nothing: bars reach out of the axis there.
+        lowest = 0.2 * min(x.min(), shown.min())
         below = np.where(some, value - np.maximum(low, lowest), 0.0)
         label = self.name or "found, with 95 % interval"
         ax.errorbar(
