@@ -20,9 +20,7 @@ def rows():
     return generator.normal(size=(80, 3)) + 2.0 * (y != "ok")[:, None], y
 
 
-@pytest.mark.parametrize(
-    "model", [RankRC(lam=0.5), MIBC(C=1.0), RankRCCV(lams=[1.0, 0.5], cv=2)]
-)
+@pytest.mark.parametrize("model", [RankRC(lam=0.5), MIBC(C=1.0), RankRCCV(lams=[1.0, 0.5], cv=2)])
 def test_the_facts_stand_below_the_diagram(rows, model) -> None:
     before = clone(model)._repr_mimebundle_()["text/html"]
     assert "rareclass-facts" not in before

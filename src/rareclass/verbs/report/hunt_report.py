@@ -22,8 +22,8 @@ from rareclass.report.sections.card import settings_section
 from rareclass.verbs.hunt.files import DESCRIPTION_TABLE, SUMMARY, picture_names
 from rareclass.verbs.report.model_report import made
 
-# Bytes of pictures that a page holds: as base64 they are a third more.
-_MOST_PICTURES = 320_000
+# Bytes of pictures that a page holds, all balls together: as base64 they are a third more.
+_MOST_PICTURES = 280_000
 _MOST_LINES = 15
 
 
@@ -55,10 +55,11 @@ def report_on_hunt(folder: Path) -> tuple[Report, dict[str, Any]]:
     if held_out is not None:
         bounds = f"{held_out['low']:.2f} to {held_out['high']:.2f}"
         figures.append(Figure("F1, cases held out in turn", f"{held_out['f1']:.2f}", bounds))
-    sections = [
-        _ball(folder, ball, picture, lines)
-        for ball, picture in zip(balls, picture_names(names), strict=True)
-    ]
+    sections, left = [], _MOST_PICTURES
+    for number, (ball, picture) in enumerate(zip(balls, picture_names(names), strict=True)):
+        size = (folder / picture).stat().st_size if (folder / picture).is_file() else 0
+        sections.append(_ball(number, folder, ball, picture if 0 < size <= left else None, lines))
+        left -= size if size <= left else 0
     notes: list[Block] = [Note(each) for each in told.get("messages", ())]
     judged: list[Block] = [] if held_out is None else [Note(held_out["words"])]
     sections += [
@@ -84,20 +85,25 @@ def report_on_hunt(folder: Path) -> tuple[Report, dict[str, Any]]:
     return report, {"counts": counts, "balls": balls, "held_out": held_out}
 
 
-def _ball(folder: Path, ball: dict[str, Any], picture: str, lines: list[dict[str, str]]) -> Section:
+def _ball(
+    number: int,
+    folder: Path,
+    ball: dict[str, Any],
+    picture: str | None,
+    lines: list[dict[str, str]],
+) -> Section:
     """The picture of a ball, and what is typical of its rows."""
     name = ball["name"]
     blocks: list[Block] = []
-    path = folder / picture
-    if path.is_file() and path.stat().st_size <= _MOST_PICTURES:
+    if picture is not None:
         description = (
             f"Ball of {name}: on the left rows in a plane through its centre, on the right the "
             f"distances of unlabelled rows, with the radius {ball['radius']:.3g} as a line. "
             f"{counted(ball['n_found'], 'unlabelled row')} inside."
         )
-        blocks.append(Image(f"The ball of {name}", description, path.read_bytes()))
+        blocks.append(Image(f"The ball of {name}", description, (folder / picture).read_bytes()))
     else:
-        blocks.append(Note(f"The picture is in {path}."))
+        blocks.append(Note(f"The picture of this ball is not on the page: look into {folder}."))
     own = [line for line in lines if line["ball"] == name]
     numbers = [line for line in own if not line["share_inside"]][:_MOST_LINES]
     values = [line for line in own if line["share_inside"]][:_MOST_LINES]
@@ -124,9 +130,8 @@ def _ball(folder: Path, ball: dict[str, Any], picture: str, lines: list[dict[str
         )
         head_of_values = ("Value", "Of the rows inside", "Of the rows outside")
         blocks.append(Table("Values, the most telling first", head_of_values, shares, (1, 2)))
-    key = "ball-" + "".join(each if each.isalnum() else "-" for each in picture.rsplit(".", 1)[0])
     return Section(
-        key,
+        f"ball-{number}",
         f"The ball of {name}",
         f"{counted(ball['n_found'], 'row')} without a label in it; {whole(ball['n_weighed'])} that "
         "were near shaped it.",
