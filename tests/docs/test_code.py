@@ -1,0 +1,172 @@
+"""The code in the guides runs: each section from top to bottom, on small tables made here."""
+
+import datetime as dt
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+from typer.testing import CliRunner
+
+from rareclass import RankRC
+from rareclass.cli.app import app
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("index", "guide", "streams", "coming-from", "tutorial", "command-line")
+FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Sections that take more than some tenths of a second: left to `make test-thorough`.
+SLOW = {
+    ("index", "Learn the class you have almost none of"),
+    ("guide", "Any table, nothing to tune: `RareClassifier`"),
+    ("guide", "A saved model, from Python"),
+    ("guide", "Is one ranking better than another?"),
+    ("guide", "A few labels among many rows: `RACH`"),
+    ("guide", 'Few landmarks: `penalty="l1"`'),
+    ("guide", 'Which features matter: `feature_scaling="learned"`'),
+    ("guide", "Probabilities at the true base rate"),
+    ("guide", "Folds that keep rare rows"),
+    ("guide", "Levels that have an order: `OrdinalRankRC`"),
+    ("guide", "Kernel machines: `RankRC`"),
+    ("guide", "The majority as two moments: `MIBC`"),
+    ("coming-from", "From imbalanced-learn"),
+    ("coming-from", "From LightGBM, XGBoost or CatBoost"),
+    ("tutorial", "From Python"),
+    ("streams", "On the command line"),
+}
+# Sections on files that are not in the project.
+ELSEWHERE = {
+    ("tutorial", "Where the table comes from"),
+    ("command-line", "A few cases, and the rest unlabelled"),
+}
+
+
+def sections():
+    for page in PAGES:
+        for part in re.split(r"^## ", (DOCS / f"{page}.md").read_text(), flags=re.MULTILINE):
+            title = part.partition("\n")[0].strip("# ")
+            code = FENCE.findall(part)
+            if code and (page, title) not in ELSEWHERE:
+                marks = [pytest.mark.thorough] if (page, title) in SLOW else []
+                yield pytest.param(page, title, code, marks=marks, id=f"{page}: {title}")
+
+
+SECTIONS = list(sections())
+
+
+def test_there_are_some():
+    assert len(SECTIONS) > 20
+    ids = {each.id for each in SECTIONS}
+    for page, title in SLOW:
+        assert f"{page}: {title}" in ids
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("page", "title", "code"), SECTIONS)
+def test_code_of_a_page_runs(page, title, code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "\n".join(code)
+    names = made_names(text)
+    names |= OTHERS.get(title, lambda names: {})(names)
+    if "payments/" in text or "new.parquet" in text:
+        write_payments()
+    if ".skops" in text:
+        write_model(re.findall(r"\w+\.skops", text)[0])
+    if '"run"' in text:
+        write_stream()
+    for block in code:
+        exec(compile(shortened(block), f"{page}.md", "exec"), names)
+
+
+def shortened(block):
+    """The block with a budget for a test; nothing else is changed."""
+    return block.replace("time_budget=60", "time_budget=2")
+
+
+N_ROWS = 240
+Y = np.arange(N_ROWS) % 8 == 0
+STAYS = np.array(["none", "none", "short", "none", "long"])[np.arange(N_ROWS) % 5]
+LOOKED_AT = np.where(np.arange(N_ROWS) % 24 == 0, 1, np.where(np.arange(N_ROWS) % 7 == 3, 0, -1))
+# What a section takes for granted beside the rest, given the rest.
+OTHERS = {
+    "Learn the class you have almost none of": lambda given: {"new_rows": given["table"][::2]},
+    "Any table, nothing to tune: `RareClassifier`": lambda given: {"new_rows": given["table"][::2]},
+    "A saved model, from Python": lambda given: {"new_rows": given["table"][::2]},
+    "Levels that have an order: `OrdinalRankRC`": lambda given: {"y": STAYS, "y_test": STAYS[::2]},
+    "A few labels among many rows: `RACH`": lambda given: {"y": LOOKED_AT},
+    "Plots": lambda given: {name: given[name][::2] for name in ("scores", "date")},
+}
+
+
+def made_names(text=""):
+    """What the pages take for granted: rows, labels, scores, and the imports of their beginning."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, 4)) + 1.5 * Y[:, None]
+    table = made_table(X)
+    scores = X.sum(axis=1)
+    days = np.datetime64("2026-01-01") + np.arange(N_ROWS) // 2
+    given = {
+        "X": X, "y": Y, "X_new": X[::2] + 0.01, "X_test": X[::2] + 0.01,
+        "y_new": Y[::2], "y_test": Y[::2], "table": table, "new_rows": X[::2],
+        "X_train": X, "y_train": Y,
+        "alerts": X[:3], "scores": scores, "scores_a": scores, "scores_b": X[:, 0],
+        "old": X[:, 0], "new": scores, "rules": np.round(X[:, 1]), "p": np.linspace(0, 1, N_ROWS),
+        "customer": np.arange(N_ROWS) // 3, "date": days, "amount": np.exp(X[:, 0]),
+        "copies": np.ones(N_ROWS), "X_text": sparse.csr_array(np.abs(X)),
+        "Y": np.c_[Y, X[:, 0] > 1], "n_features": 4,
+        "batches": [(X[:120], Y[:120]), (X[120:], Y[120:])],
+        "stream": [(dict(enumerate(row)), label) for row, label in zip(X.tolist(), Y, strict=True)],
+    }  # fmt: skip
+    for line in BEGINNING.strip().splitlines():
+        if line.rpartition(" ")[2] in text:
+            exec(line, given)
+    return given | {"model": RankRC().fit(X, Y)}
+
+
+BEGINNING = """
+from imblearn.ensemble import BalancedRandomForestClassifier
+from lightgbm import LGBMClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from rareclass import RankRC
+from rareclass import RankRCCV
+"""
+
+
+def made_table(X):
+    """Numbers, words and dates."""
+    return pl.DataFrame(
+        {
+            "amount": X[:, 0],
+            "age": X[:, 1],
+            "kind": [("a", "b", "c")[k % 3] for k in range(len(X))],
+            "day": [dt.date(2026, 1, 1) + dt.timedelta(days=k // 4) for k in range(len(X))],
+        }
+    )
+
+
+def write_payments():
+    Path("payments").mkdir()
+    numbers = pl.DataFrame(made_names()["X"], schema=list("abcd"))
+    numbers.write_parquet("new.parquet")
+    numbers.with_columns(fraud=pl.Series(Y.astype(int))).write_parquet("payments/part.parquet")
+
+
+def write_model(name):
+    table = made_table(made_names()["X"])
+    table.with_columns(fraud=pl.Series(Y.astype(int))).write_csv("train.csv")
+    table.write_parquet("new_rows.parquet")
+    table.write_csv("next_patients.csv")
+    words = ["fit", "train.csv", "-t", "fraud", "--method", "mibc", "--out", name]
+    assert CliRunner().invoke(app, words).exit_code == 0
+
+
+def write_stream():
+    table = made_table(made_names()["X"]).drop("day")
+    labels = pl.Series(Y.astype(int))
+    table.with_columns(fraud=labels, id=pl.int_range(N_ROWS)).write_csv("stream.csv")
+    words = ["stream", "stream.csv", "--target", "fraud", "--checkpoint", "run", "--id", "id"]
+    assert CliRunner().invoke(app, words).exit_code == 0
