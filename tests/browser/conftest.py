@@ -40,6 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
+COSTS = {"fp": 1.0, "fn": 20.0}
+
+
 class Chromium:
     """A browser, its console and its requests."""
 
@@ -114,10 +117,10 @@ def axe() -> str:
 class Judged:
     """Scores of rows with classes, as a page."""
 
-    def __init__(self, y: np.ndarray, scores: np.ndarray) -> None:
+    def __init__(self, y: np.ndarray, scores: np.ndarray, costs: Any = None) -> None:
         self.y, self.scores = y, scores
         own = float(np.quantile(scores, 1 - 2 * y.mean()))
-        self.table = ThresholdTable.of(y, scores, own=own, costs={"fp": 1.0, "fn": 20.0})
+        self.table = ThresholdTable.of(y, scores, own=own, costs=costs)
 
     def write(self, path: Path) -> Path:
         y, scores = self.y, self.scores
@@ -134,7 +137,7 @@ class Judged:
                 ScoreDistribution.of(y, scores), float(self.table.thresholds[self.table.own or 0]),
                 Reliability.of(y, probabilities),
             ),
-            cost_section(self.table),
+            *([] if self.table.cost is None else [cost_section(self.table)]),
             Section(
                 "data", "The data", "A table that is too wide for a telephone.",
                 (
@@ -155,14 +158,14 @@ def judged_of(X: np.ndarray, y: np.ndarray) -> Judged:
     """The scores of a linear model of the even rows for the odd ones."""
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
     model.fit(X[::2], y[::2])
-    return Judged(y[1::2], model.decision_function(X[1::2]))
+    return Judged(y[1::2], model.decision_function(X[1::2]), COSTS)
 
 
 @pytest.fixture(scope="session")
 def simulated() -> Judged:
     generator = np.random.default_rng(0)
     y = generator.random(4_000) < 0.04
-    return Judged(y, np.round(generator.normal(size=4_000) - 3.0 + 3.0 * y, 3))
+    return Judged(y, np.round(generator.normal(size=4_000) - 3.0 + 3.0 * y, 3), COSTS)
 
 
 @pytest.fixture(scope="session")

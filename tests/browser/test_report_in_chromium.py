@@ -123,6 +123,29 @@ def test_what_is_typed_is_kept(chromium: Chromium, page: Path, simulated: Judged
     assert chromium.console() == []
 
 
+def test_costs_that_are_typed(chromium: Chromium, tmp_path: Path, simulated: Judged) -> None:
+    untold = Judged(simulated.y, simulated.scores)
+    chromium.open(untold.write(tmp_path / "untold.html"))
+    hidden = "return document.getElementById('typed-cost').hidden"
+    assert chromium.run(hidden)
+    typed(chromium, "cost-fp", "1")
+    assert chromium.run(hidden)
+    typed(chromium, "cost-fn", "20")
+    assert not chromium.run(hidden)
+    known = simulated.table
+    assert known.cost is not None
+    for place in (30, 150, 240):
+        moved_to(chromium, place)
+        assert number(chromium.text("o-cost")) == pytest.approx(known.cost.value[place], rel=0.006)
+        low, high = (number(each) for each in chromium.text("o-cost-bounds").split("to"))
+        # Exact bounds of both parts; with costs from Python Wilson's, which are near.
+        assert low == pytest.approx(known.cost.low[place], rel=0.05)
+        assert high == pytest.approx(known.cost.high[place], rel=0.05)
+    chromium.run("document.getElementById('to-least').click()")
+    assert number(chromium.text("o-tp")) == known.hits[known.cost.least]
+    assert chromium.console() == []
+
+
 def test_keys_alone_reach_everything(chromium: Chromium, page: Path) -> None:
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
     actions = pytest.importorskip("selenium.webdriver").ActionChains(chromium.driver)

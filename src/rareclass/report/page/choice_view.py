@@ -51,6 +51,7 @@ class Shown:
     command: str
     ten: Table
     data: str
+    asks_costs: bool  # what errors cost is not known: the reader may say
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def choice_view(choice: ThresholdChoice) -> ChoiceView:
             choice.command.replace("{threshold}", threshold),
             ten_thresholds(table),
             _data(choice),
+            table.cost is None,
         ),
     )
 
@@ -207,6 +209,11 @@ def _data(choice: ThresholdChoice) -> str:
     for name, band in (("precision", table.precision), ("recall", table.recall)):
         columns[f"{name}_low"] = [round(_SCALE * each) for each in band.low.tolist()]
         columns[f"{name}_high"] = [round(_SCALE * each) for each in band.high.tolist()]
+    if table.cost is None:
+        # For what the reader says that errors cost.
+        rate = table.false_positive_rate
+        columns["false_alerts_low"] = [_digits(each * table.n_rest) for each in rate.low.tolist()]
+        columns["false_alerts_high"] = [_digits(each * table.n_rest) for each in rate.high.tolist()]
     if table.busiest is not None:
         columns["busiest"] = [_short(each) for each in table.busiest.tolist()]
     if table.cost is not None:
@@ -225,4 +232,4 @@ def _short(value: float) -> float | int:
 
 
 def _digits(value: float) -> float | int:
-    return _short(float(f"{value:.4g}"))
+    return _short(float(f"{value:.6g}"))

@@ -75,6 +75,30 @@
     marker.hidden = false;
   };
 
+  // What the reader says that errors cost; the interval of a sum of independent parts (each bound
+  // by the root of the squares of their reaches), with the exact bounds of both.
+  var costFields = [byId("cost-fp"), byId("cost-fn")];
+  var typedCosts = function () {
+    if (!costFields[0] || costFields[0].value === "" || costFields[1].value === "") { return null; }
+    var costs = costFields.map(function (field) { return Number(field.value); });
+    return costs.every(function (cost) { return cost >= 0 && cost < Infinity; }) ? costs : null;
+  };
+  var costAt = function (k, costs) {
+    return costs[0] * data.false_alerts[k] + costs[1] * (data.n_rare - data.hits[k]);
+  };
+  var showTypedCost = function (k) {
+    var costs = typedCosts();
+    byId("typed-cost").hidden = byId("to-least").hidden = costs === null;
+    if (costs === null) { return; }
+    var cost = costAt(k, costs), fp = data.false_alerts[k], tp = data.hits[k];
+    var low = data.n_rare * data.recall_low[k] / data.scale;
+    var high = data.n_rare * data.recall_high[k] / data.scale;
+    var below = Math.hypot(costs[0] * (fp - data.false_alerts_low[k]), costs[1] * (high - tp));
+    var above = Math.hypot(costs[0] * (data.false_alerts_high[k] - fp), costs[1] * (tp - low));
+    write("o-cost", amount(cost));
+    write("o-cost-bounds", amount(Math.max(cost - below, 0)) + " to " + amount(cost + above));
+  };
+
   var show = function (k, from) {
     var tp = data.hits[k], fp = data.false_alerts[k];
     var precision = precisionOf(k), recall = tp / data.n_rare;
@@ -96,6 +120,7 @@
       write("o-cost", amount(data.cost[k]));
       write("o-cost-bounds", amount(data.cost_low[k]) + " to " + amount(data.cost_high[k]));
     }
+    if (costFields[0]) { showTypedCost(k); }
     byId("command").value = data.command.replace("{threshold}", data.threshold[k]);
     var said = whole(tp + fp) + " alerts, precision " + percent(precision) + ", recall " + percent(recall);
     slider.setAttribute("aria-valuetext", "score above " + short(data.threshold[k]) + ": " + said);
@@ -155,6 +180,19 @@
     });
     fields[what].addEventListener("change", function () { show(Number(slider.value), ""); });
   });
+  if (costFields[0]) {
+    costFields.forEach(function (field) {
+      field.addEventListener("input", function () { show(Number(slider.value), ""); });
+    });
+    byId("to-least").addEventListener("click", function () {
+      var costs = typedCosts(), least = 0;
+      for (var k = 1; k <= last; k += 1) {
+        if (costAt(k, costs) < costAt(least, costs)) { least = k; }
+      }
+      write("o-said", "The least on these very rows, and flattered by that.");
+      show(least, "");
+    });
+  }
   var toOwn = byId("to-own");
   if (toOwn) {
     toOwn.addEventListener("click", function () { write("o-said", ""); show(data.own, ""); });
