@@ -9,6 +9,7 @@ sys.path.insert(0, str(HERE))
 from site_pages.command_reference import write_command_reference  # noqa: E402
 from site_pages.linked_names import link_names  # noqa: E402
 from site_pages.llms_text import write_llms_text  # noqa: E402
+from site_pages.no_other_hosts import check_pages  # noqa: E402
 from site_pages.public_names import write_api_pages  # noqa: E402
 
 from rareclass import __version__  # noqa: E402
@@ -30,6 +31,7 @@ extensions = [
 ]
 exclude_patterns = ["examples", "generated/gallery/*.py", "site_pages"]
 default_role = "code"
+highlight_language = "none"  # what is no Python says nothing: a terminal's lines
 nitpicky = True
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -92,6 +94,7 @@ def setup(app):
     write_api_pages(generated / "api")
     write_command_reference(generated)
     app.connect("doctree-read", link_names)
+    app.connect("build-finished", check_pages)
     app.connect("build-finished", _write_llms_text)
 
 

@@ -46,10 +46,18 @@ print(model.decision_.says())
 # %%
 # The budget is one for a day like those that were seen; a weekend has fewer payments.
 
-alert = model.predict(X) == True  # noqa: E712
+alert = model.predict(X).astype(bool)
 weeks = np.arange(42, 56)
-counts = np.array([[(alert & (day == each)).sum(), (alert & y & (day == each)).sum(),
-                    (y & (day == each)).sum()] for each in weeks])  # fmt: skip
+counts = np.array(
+    [
+        [
+            (alert & (day == each)).sum(),
+            (alert & y & (day == each)).sum(),
+            (y & (day == each)).sum(),
+        ]
+        for each in weeks
+    ]
+)
 late = ~learned
 caught = amount[late & alert & y].sum() / amount[late & y].sum()
 print(f"{counts[:, 1].sum()} of {counts[:, 2].sum()} frauds caught, {caught:.0%} of the money")

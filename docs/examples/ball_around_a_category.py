@@ -33,8 +33,10 @@ scaler = StandardScaler().set_output(transform="pandas")
 model = RACHCV(random_state=0).fit(scaler.fit_transform(X), y)
 found = (model.transduction_ == 1) & (y == -1)
 unseen = truth & (y == -1)
-print(f"{found.sum()} wines found, {(found & truth).sum()} of them of the third grower; "
-      f"there are {unseen.sum()}")  # fmt: skip
+print(
+    f"{found.sum()} wines found, {(found & truth).sum()} of them of the third grower; "
+    f"there are {unseen.sum()}"
+)
 
 # %%
 # What is typical of the inside, in deviations from the mean of all wines:

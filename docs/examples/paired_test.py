@@ -20,15 +20,19 @@ common = rng.normal(size=6_000)
 old = 0.95 * common + 0.31 * rng.normal(size=6_000) + 1.3 * y
 new = 0.95 * common + 0.31 * rng.normal(size=6_000) + 1.6 * y
 
-measures = {"AUC": ("roc_auc", roc_auc_interval),
-            "average precision": ("average_precision", average_precision_interval)}  # fmt: skip
+measures = {
+    "AUC": ("roc_auc", roc_auc_interval),
+    "average precision": ("average_precision", average_precision_interval),
+}
 alone, paired = {}, {}
 for name, (metric, interval) in measures.items():
     alone[name] = [interval(y, scores) for scores in (old, new)]
     paired[name] = paired_difference(y, new, old, metric)
     test = paired[name]
-    print(f"{name}: {test.value_b:.3f} and {test.value_a:.3f}, "
-          f"difference {test.low:+.3f} to {test.high:+.3f}, p = {test.p_value:.4f}")  # fmt: skip
+    print(
+        f"{name}: {test.value_b:.3f} and {test.value_a:.3f}, "
+        f"difference {test.low:+.3f} to {test.high:+.3f}, p = {test.p_value:.4f}"
+    )
 
 # %%
 # On the left the intervals of either ranking, which overlap; on the right the interval of the

@@ -19,6 +19,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import log_loss
 
 from rareclass.decide import CalibratedRanker
+from rareclass.report import ReliabilityDisplay
 
 X, y = make_classification(
     60_000, 12, n_informative=6, weights=[0.99], flip_y=0.0, class_sep=0.7, random_state=0
@@ -56,26 +57,11 @@ for name, p in said.items():
     print(f"{name:20s} mean {p.mean():.4f}, log loss {log_loss(truth, p):.4f}")
 
 # %%
-# On logarithmic axes, where rare classes live: rows are put in groups of equal width by what was
-# said, and a bar is the 95 % interval (Wilson's) of the share that was rare.
+# On logarithmic axes, where rare classes live: rows are put in groups by what was said of them, and
+# a bar is the exact 95 % interval of the share that was rare.
 
-fig, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
-edges = np.geomspace(1e-3, 1, 13)
-for place, (name, p) in enumerate(said.items()):
-    group = np.digitize(p, edges)
-    for each in np.unique(group):
-        inside = group == each
-        k, n = truth[inside].sum(), inside.sum()
-        if k < 3:
-            continue
-        center = (k + 1.92) / (n + 3.84)
-        half = 1.96 * np.sqrt(k * (n - k) / n + 0.96) / (n + 3.84)
-        ax.errorbar(
-            p[inside].mean(), k / n, [[k / n - center + half], [center + half - k / n]],
-            fmt="os"[place], color=f"C{place}", label=name if each == group.max() else None,
-        )  # fmt: skip
-ax.plot([1e-3, 1], [1e-3, 1], color="0.5", lw=1, zorder=0)
-ax.set(xscale="log", yscale="log", xlabel="probability said", ylabel="share that was rare")
-ax.set_title("What was said, and what was")
-ax.legend()
+fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharey=True)
+for ax, (name, p) in zip(axes, said.items(), strict=True):
+    ReliabilityDisplay.from_predictions(truth, p, ax=ax)
+    ax.set_title(name)
 plt.show()

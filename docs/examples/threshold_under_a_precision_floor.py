@@ -53,8 +53,14 @@ bins = np.arange(0.15, 0.62, 0.02)
 for name, values in kept.items():
     ax.hist(values, bins, alpha=0.6, label=name)
 ax.axvline(FLOOR, color="k", lw=1)
-ax.annotate("what was asked for", (FLOOR, 0.95), xycoords=("data", "axes fraction"),
-            xytext=(5, 0), textcoords="offset points", va="top")  # fmt: skip
+ax.annotate(
+    "what was asked for",
+    (FLOOR, 0.95),
+    xycoords=("data", "axes fraction"),
+    xytext=(5, 0),
+    textcoords="offset points",
+    va="top",
+)
 ax.set(xlabel="precision on rows to come", ylabel="samples")
 ax.set_title("Thresholds chosen on 400 samples for a precision of 0.3")
 ax.legend()

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from docs.site_pages.command_reference import commands, section
 from docs.site_pages.llms_text import markdown_pages, page_names, title_and_summary
+from docs.site_pages.no_other_hosts import loaded_from_elsewhere
 from docs.site_pages.public_names import own_members, public_names, reference
 from rareclass.cli.app import app
 
@@ -99,3 +100,20 @@ def test_pages_load_nothing_from_other_hosts():
         assert not re.search(r"<(script|img|link|iframe)[^>]*https?:", page.read_text()), page
         assert not re.search(r"!\[[^\]]*\]\(https?:", page.read_text()), page
         assert not re.search(r"(url\(|@import)[\s\"']*https?:", page.read_text()), page
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_found"),
+    [
+        ("a.html", '<script src="https://cdn.example/x.js"></script>', True),
+        ("a.html", '<link rel="stylesheet" href="//fonts.example/x.css">', True),
+        ("a.html", '<img alt="" src="http://example.org/x.png">', True),
+        ("a.html", '<a href="https://example.org">x</a><img src="x.png">', False),
+        ("a.css", "p { background: url(https://example.org/x.png) }", True),
+        ("a.css", '@import "//fonts.example/x.css";', True),
+        ("a.css", "p { background: url(x.png) }", False),
+    ],
+)
+def test_what_is_loaded_from_elsewhere_is_found(tmp_path, name, text, is_found):
+    (tmp_path / name).write_text(text)
+    assert bool(loaded_from_elsewhere(tmp_path)) == is_found
