@@ -44,6 +44,44 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return paths
 
 
+def test_weights_are_copies_and_rows_of_a_value_are_compared_alone(
+    tmp_path: Path, rareclass: Run
+) -> None:
+    frames, n_rows = scored(), 120
+    weight, kind = 1 + np.arange(n_rows) % 3, np.array(["x", "y", "z"])[np.arange(n_rows) // 50]
+    first = frames["a"].with_columns(w=pl.Series(weight), kind=pl.Series(kind))
+    first = first.with_columns(
+        fraud=pl.when(kind=pl.lit("z")).then(pl.lit("no")).otherwise("fraud")
+    )
+    paths = tmp_path / "a.csv", tmp_path / "b.csv"
+    first.write_csv(paths[0])
+    frames["b"].write_csv(paths[1])
+    words = ("compare", *paths, *FLAGS, "--weight", "w", "--by", "kind")
+    done = rareclass(*words, "--json", "-")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    y = (first["fraud"] == "yes").to_numpy()
+    columns = {"a": first["score"].to_numpy(), "b": frames["b"]["margin"].to_numpy()}
+    times = np.repeat(np.arange(n_rows), weight)
+    copied = compare_scores(y[times], {name: each[times] for name, each in columns.items()})
+    for found, expected in zip(told["measures"], copied.measures, strict=True):
+        assert found["standings"][0]["value"] == pytest.approx(expected.best.value)
+    assert told["n_rows"] == weight.sum()
+    own = kind == "y"
+    alone = compare_scores(
+        y[own], {name: each[own] for name, each in columns.items()}, sample_weight=weight[own]
+    )
+    assert set(told["by"]) == {"x", "y"}
+    assert told["by"]["y"] == json.loads(json.dumps(alone.to_dict()))
+    assert told["not_judged"] == {"z": "it has no rare rows."}
+    shown = " ".join(rareclass(*words).stdout.split())
+    assert f"kind = y: {weight[own].sum()} rows" in shown
+    assert "kind = z: not judged, it has no rare rows." in shown
+    assert "--by: no file has a column 'kin'" in message(rareclass(*words[:-1], "kin"))
+    first.with_columns(w=pl.lit(-1.0)).write_csv(paths[0])
+    assert "--weight w is '-1.0' at row 1" in message(rareclass(*words))
+
+
 def test_score_files_are_matched_by_id(
     files: tuple[Path, Path], tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

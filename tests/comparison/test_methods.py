@@ -82,6 +82,13 @@ def test_groups_times_and_rows_tested_twice():
     by_time = compare_methods(X, y, {"a": GaussianNB()}, 3, time=np.arange(120.0), **QUICK)
     assert by_time.says()[0].endswith("by the models of 3 folds in the order of time")
     assert len(by_time.rows) < 120
+    assert by_time.comparison.n_groups is None  # a row a day
+    days = np.arange(120.0) // 4 + np.tile([0.0, 0.2, 0.3, 0.9], 30)
+    by_day = compare_methods(X, y, {"a": GaussianNB()}, 3, time=days, **QUICK)
+    assert by_day.comparison.n_groups == len(np.unique(np.floor(days[by_day.rows])))
+    dates = np.datetime64("2026-01-01") + (days * 86400).astype("m8[s]")
+    of_dates = compare_methods(X, y, {"a": GaussianNB()}, 3, time=dates, **QUICK)
+    assert of_dates.comparison.n_groups == by_day.comparison.n_groups
     halves = StratifiedKFold(2).split(X, y)
     twice = compare_methods(X, y, {"a": GaussianNB()}, [*halves] * 2, **QUICK)
     assert twice.comparison.n_groups == 120

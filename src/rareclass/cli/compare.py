@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rareclass.cli.compare_screen import print_comparison, print_leaderboard
+from rareclass.cli.compare_screen import print_by_value, print_comparison, print_leaderboard
 from rareclass.cli.door import (
     OVERWRITE_OPTION,
     SEPARATOR_OPTION,
@@ -85,6 +85,14 @@ def compare(
             "counted as one."
         ),
     ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(help="Column with the rows that each row of scores stands for."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Column by whose values rows of scores are also compared apart."),
+    ] = None,
     time: Annotated[
         str | None,
         typer.Option(help="Column with the time of a row: later rows are foretold from earlier."),
@@ -121,7 +129,9 @@ def compare(
         "--methods": methods, "--drop": drop, "--keep": keep, "--category": category,
         "--time": time, "--folds": folds, "--time-budget": time_budget, "--out": out,
     }  # fmt: skip
-    of_scores = {"--truth": truth, "--score": score, "--id": id_column}
+    of_scores = {
+        "--truth": truth, "--score": score, "--id": id_column, "--weight": weight, "--by": by,
+    }  # fmt: skip
     _check_options(data, scores, of_scores if not scores else of_methods)
     _check_written(out, json_file, data, overwrite)
     ks = tuple(map(float, k or ()))
@@ -132,7 +142,17 @@ def compare(
 
         columns = tuple(score or ())
         files = ScoreFiles(
-            tuple(data), target, truth, columns, id_column, groups, positive, ks, character
+            tuple(data),
+            target,
+            truth,
+            columns,
+            id_column,
+            groups,
+            positive,
+            ks,
+            character,
+            weight,
+            by,
         )
         _compare_files(files, seed, json_file)
         return
@@ -190,7 +210,7 @@ def _compare_methods(
     board = compare_on(data, settings)
     console.print()
     console.print(board.found.basis())
-    print_leaderboard(console, board)
+    print_leaderboard(console, board, settings.time is not None)
     if out is not None:
         (write_table if out.suffix == ".csv" else write_json)(out, board.rows())
         console.print(f"Saved {file_text(out)}")
@@ -218,6 +238,8 @@ def _compare_files(files: "ScoreFiles", seed: int, json_file: Path | None) -> No
     found = compare_score_files(files, seed, progress="auto")
     console.print(f"{found.comparison.basis()}: {files.target} = {found.rare_label}", style="bold")
     print_comparison(console, found.comparison)
+    if files.by is not None:
+        print_by_value(console, files.by, found)
     give_json(json_file, found.to_dict())
 
 

@@ -9,6 +9,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rareclass.comparison import BesideTheBest, Comparison, Standing, Standings
     from rareclass.verbs.compare.leaderboard import Leaderboard
+    from rareclass.verbs.compare.score_files import ComparedFiles
 
 _WIDE = 76
 
@@ -26,6 +27,23 @@ def print_comparison(console: Console, comparison: "Comparison") -> None:
             "hard for one ranking are hard for the other, so a test tells more than intervals do.",
             style="dim",
         )
+
+
+def print_by_value(console: Console, column: str, found: "ComparedFiles") -> None:
+    """Print a sentence a measure for the rows of each value alone."""
+    for value, comparison in found.by.items():
+        console.print()
+        console.print(Text(f"{column} = {value}: {comparison.basis()}", style="bold"))
+        for standings in comparison.measures:
+            best = standings.best
+            shown = f"{best.value:.3f}"
+            beside = f"{shown} ({best.low:.3f} to {best.high:.3f})"
+            console.print(Text(_sentence(standings).replace(shown, beside, 1)))
+    for value, why in found.not_judged.items():
+        console.print(Text(f"{column} = {value}: not judged, {why}", style="dim"))
+    if len(found.by) > 1:
+        said = "The tests of each value are its own: many values find differences by chance."
+        console.print(Text(said, style="dim"))
 
 
 def _print_standings(console: Console, found: "Standings") -> None:
@@ -77,8 +95,11 @@ def p_text(p_value: float) -> str:
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
-def print_leaderboard(console: Console, board: "Leaderboard") -> None:
-    """Print methods in order of merit, what the tests say, and why some have no place."""
+def print_leaderboard(console: Console, board: "Leaderboard", by_day: bool = False) -> None:
+    """Print methods in order of merit, what the tests say, and why some have no place.
+
+    `by_day`: rows of a day moved together.
+    """
     wide = console.width >= _WIDE
     comparison = board.found.comparison
     assert comparison is not None
@@ -116,7 +137,7 @@ def print_leaderboard(console: Console, board: "Leaderboard") -> None:
         console.print(
             f"Paired tests at {1 - comparison.level:.0%}, after Holm's correction over all pairs, "
             "that allow for what other training rows would have changed. Intervals are of the "
-            "models of these folds.",
+            "models of these folds" + (", and rows of one day count as one." if by_day else "."),
             style="dim",
         )
 

@@ -19,6 +19,7 @@ from rareclass.parameters import check_number, check_whole, is_whole
 from rareclass.progress import track
 from rareclass.splits import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.splits.rare_rows import rare_rows
+from rareclass.splits.times import days_of, read_times
 
 Advance = Callable[..., None]
 
@@ -143,7 +144,8 @@ def compare_methods(
         Rows of equal group, such as one customer's, are held out together, and move together in
         intervals and tests. Passed to methods whose ``fit`` takes groups.
     time : array-like of shape (n_rows,), optional
-        Folds are stretches of time, each tested by what was learned before it. Passed to methods
+        Folds are stretches of time, each tested by what was learned before it. Rows of one day (of
+        numbers: between two whole ones) move together in intervals and tests. Passed to methods
         whose ``fit`` takes time. Not together with `groups`.
     sample_weight : array-like of shape (n_rows,), optional
         Copies that each row stands for. A method that takes none is given the copies.
@@ -252,6 +254,9 @@ class _Judged(NamedTuple):
     ) -> Comparison:
         rows, tested = self.rows, self.tested
         groups = rows.groups
+        if groups is None and rows.time is not None:
+            days = days_of(read_times(rows.time, len(rows.y)))
+            groups = days if len(np.unique(days[tested])) < len(tested) else None
         if groups is None and len(np.unique(tested)) < len(tested):
             groups = np.arange(len(rows.y))  # a row that is tested twice says little more
         train = float(np.mean([len(train) for train, _ in rows.folds]))

@@ -1,7 +1,7 @@
 """Score files of any origin beside each other: read, matched row by row, and compared."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +32,8 @@ class ScoreFiles:
     positive: str | None = None  # label of the rare class; by default the rarer of two
     ks: tuple[float, ...] = ()  # beside the number of rare rows
     separator: str | None = None
+    weight: str | None = None  # column with the copies that each row stands for
+    by: str | None = None  # column by whose values rows are also compared apart
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class ComparedFiles:
     comparison: Comparison
     rare_label: str
     columns: dict[str, dict[str, str]]  # of each name: its file and column
+    by: dict[str, Comparison] = field(default_factory=dict)  # of rows of each value alone
+    not_judged: dict[str, str] = field(default_factory=dict)  # values of such rows, and why
 
     def to_dict(self) -> dict[str, Any]:
         """Dictionaries, lists, words and numbers, for JSON."""
@@ -48,6 +52,8 @@ class ComparedFiles:
             "rare_label": self.rare_label,
             "columns": self.columns,
             **self.comparison.to_dict(),
+            "by": {value: found.to_dict() for value, found in self.by.items()},
+            "not_judged": self.not_judged,
         }
 
 
@@ -70,16 +76,44 @@ def compare_score_files(
     Raises `InputError` where the files are of different rows, an id occurs twice, a label or score
     is missing, a probability is not between 0 and 1, a column is all tied, or there is one class.
     """
-    columns, homes, rare, y, groups = read_score_files(files)
-    if len(columns) < 2:
+    read = read_score_files(files)
+    if len(read.columns) < 2:
         raise InputError(
             "There is one column of scores: nothing to compare it with.",
             "Give two files of scores, or --score twice.",
         )
     comparison = compare_scores(
-        y, columns, k=[None, *sorted(files.ks)], groups=groups, random_state=seed, progress=progress
+        read.y,
+        read.columns,
+        k=[None, *sorted(files.ks)],
+        sample_weight=read.weight,
+        groups=read.groups,
+        random_state=seed,
+        progress=progress,
     )
-    return ComparedFiles(comparison, rare, homes)
+    by, not_judged = _by_value(read, seed)
+    return ComparedFiles(comparison, read.rare_label, read.homes, by, not_judged)
+
+
+def _by_value(read: "ReadScores", seed: int) -> tuple[dict[str, Comparison], dict[str, str]]:
+    """Comparisons of the rows of each value alone, and why those of some are none."""
+    if read.by is None:
+        return {}, {}
+    found, not_judged = {}, {}
+    for value in sorted(set(read.by)):
+        own = read.by == value
+        try:
+            found[value] = compare_scores(
+                read.y[own],
+                {name: column[own] for name, column in read.columns.items()},
+                sample_weight=None if read.weight is None else read.weight[own],
+                groups=None if read.groups is None else read.groups[own],
+                random_state=seed,
+            )
+        except ValueError as error:
+            reason = error.message if isinstance(error, InputError) else str(error)
+            not_judged[value] = reason if read.y[own].any() else "it has no rare rows."
+    return found, not_judged
 
 
 class ReadScores(NamedTuple):
@@ -90,6 +124,8 @@ class ReadScores(NamedTuple):
     rare_label: str
     y: np.ndarray
     groups: np.ndarray | None
+    weight: np.ndarray | None = None
+    by: np.ndarray | None = None  # as text
 
 
 def read_score_files(files: ScoreFiles) -> ReadScores:
@@ -108,7 +144,27 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
             columns[known] = _numbers(table, name)
             homes[known] = {"file": str(table.path), "column": name}
     groups = None if files.groups is None else _beside(tables, files.groups).to_numpy()
-    return ReadScores(columns, homes, rare.label, y, groups)
+    weight, by = None, None
+    if files.weight is not None:
+        weight = _weights(_beside(tables, files.weight, "--weight"), files.weight)
+    if files.by is not None:
+        by = labels_as_text(_beside(tables, files.by, "--by")).to_numpy()
+    return ReadScores(columns, homes, rare.label, y, groups, weight, by)
+
+
+def _weights(cells: pl.Series, name: str) -> np.ndarray:
+    """Weights at or above 0; raises `InputError` naming the row of another."""
+    if is_text_type(cells.dtype):
+        cells = without_empty_marks(cells.cast(pl.String))
+    numbers = cells.cast(pl.Float64, strict=False)
+    is_good = (numbers.is_finite() & (numbers >= 0.0)).fill_null(False)
+    if not is_good.all():
+        row = int((~is_good).arg_max() or 0)
+        raise InputError(
+            f"--weight {name} is {shown(cells[row])} at row {row + 1}.",
+            "Give a number of copies, at or above 0, in every row.",
+        )
+    return numbers.to_numpy()
 
 
 def _read(path: Path, files: ScoreFiles) -> _Table:
@@ -208,7 +264,7 @@ def _labels(tables: Sequence[_Table], files: ScoreFiles) -> pl.Series:
     return labels
 
 
-def _beside(tables: Sequence[_Table], name: str) -> pl.Series:
+def _beside(tables: Sequence[_Table], name: str, option: str = "--groups") -> pl.Series:
     for table in tables:
         if table.has(name):
             column = table.frame[name]
@@ -217,12 +273,12 @@ def _beside(tables: Sequence[_Table], name: str) -> pl.Series:
                 raise InputError(f"{table.path} has no {name} at row {row}.", "Fill it in.")
             return column
     known = sorted({column for table in tables for column in table.frame.columns})
-    raise InputError(f"--groups: no file has a column {name!r}.", name_hint(name, known))
+    raise InputError(f"{option}: no file has a column {name!r}.", name_hint(name, known))
 
 
 def _only_scores(table: _Table, files: ScoreFiles) -> str:
     """The column of scores: of a usual name, or the only one of numbers."""
-    beside = (files.target, files.id_column, files.groups)
+    beside = (files.target, files.id_column, files.groups, files.weight, files.by)
     others = [name for name in table.frame.columns if name not in beside]
     for usual in _USUAL:
         if usual in others:
