@@ -49,6 +49,15 @@ def test_bursts_are_told_from_lasting_rates(seed):
     assert not nearby(card[by_label], rare[by_label])
 
 
+def test_a_table_sorted_by_the_column_is_none_in_bursts():
+    card, rare, _ = payments(in_bursts=False)
+    order = np.argsort(card, kind="stable")
+    assert not nearby(card[order], rare[order])
+    # Nor does a row here and there that is out of place make it one.
+    order[[5, 3000]] = order[[3000, 5]]
+    assert not nearby(card[order], rare[order])
+
+
 def test_too_little_is_no_ground():
     card, rare, _ = payments()
     few = rare & (np.cumsum(rare) <= 39)
