@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sphinx.errors import SphinxError
-
 _LOADED = re.compile(
     r"<(?:script|img|iframe|source|video)\b[^>]*\bsrc=[\"'](?:https?:)?//[^>]*>"
     r"|<link\b(?![^>]*rel=[\"'](?:canonical|author|license))[^>]*href=[\"'](?:https?:)?//[^>]*>"
@@ -27,4 +25,4 @@ def check_pages(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.name == "html":
         found = loaded_from_elsewhere(Path(app.outdir))
         if found:
-            raise SphinxError("The pages load from other hosts:\n" + "\n".join(found))
+            raise ValueError("The pages load from other hosts:\n" + "\n".join(found))
