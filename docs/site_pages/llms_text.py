@@ -7,6 +7,7 @@ from pathlib import Path
 from .public_names import reference
 
 _TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _INCLUDE = re.compile(r"^```\{include\} (\S+)\n(?::.*\n)*```$", re.MULTILINE)
 
 
@@ -23,7 +24,7 @@ def page_names(start: Path) -> list[str]:
 def title_and_summary(page: Path) -> tuple[str, str]:
     """Return the heading of a Markdown page, and its first sentence."""
     title, summary = page.stem, ""
-    for block in re.split(r"\n\s*\n", _with_includes(page)):
+    for block in re.split(r"\n\s*\n", _FENCE.sub("", _with_includes(page))):
         if block.startswith("# "):
             title = block[2:].strip()
         elif re.match(r"[A-Za-z*\[]|`(?!``)", block) and not summary:

@@ -86,12 +86,18 @@ def test_every_page_is_in_the_contents_once():
     assert page_names(DOCS / "decisions.md") == ["decisions/*"]
 
 
+def written(page):
+    """A page, or the one that it includes."""
+    included = re.match(r"```\{include\} (\S+)", page.read_text())
+    return (page.parent / included[1] if included else page).read_text()
+
+
 def test_llms_text_has_all_pages_with_a_sentence_each():
     pages = markdown_pages(DOCS)
     assert {"tutorial", "guide", "method", "method/rach", "changelog"} <= set(pages)
     for name in pages:
         title, summary = title_and_summary(DOCS / f"{name}.md")
-        assert title != name, name
+        assert f"\n# {title}\n" in "\n" + written(DOCS / f"{name}.md"), name
         assert 10 < len(summary) < 400, (name, summary)
 
 
