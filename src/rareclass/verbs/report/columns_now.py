@@ -9,6 +9,9 @@ import polars as pl
 from rareclass.report.summaries.column_drift import ColumnDrift, stability_index, tenths
 from rareclass.verbs.model_file import ModelFile
 
+# Rows of which copies are counted, at 8 bytes each.
+_MOST_HASHED = 20_000_000
+
 
 class ColumnsNow:
     """Counts empty cells, and cells in the tenths of training where the model file knows these."""
@@ -17,6 +20,7 @@ class ColumnsNow:
         self._content = content
         self.n_rows = 0
         self._empty: Counter[str] = Counter()
+        self._hashes: list[Any] = []
         statistics = getattr(content.model, "statistics_", None)
         self._edges = {} if statistics is None else _edges(statistics)
         self._words = {} if statistics is None else _words(statistics)
@@ -27,6 +31,8 @@ class ColumnsNow:
     def add(self, rows: pl.DataFrame) -> None:
         """Take in typed rows."""
         self.n_rows += rows.height
+        if self.n_rows <= _MOST_HASHED:
+            self._hashes.append(rows.hash_rows().to_numpy())
         for column in rows:
             self._empty[column.name] += _n_empty(column)
         for name, (edges, before) in self._edges.items():
@@ -41,6 +47,13 @@ class ColumnsNow:
                 words, counts = found.columns
                 for word, count in zip(found[words], found[counts], strict=True):
                     self._counts[name][known.get(word, len(before) - 1)] += count
+
+    @property
+    def n_copies(self) -> int | None:
+        """Rows equal to an earlier one in all of these columns; None where there are too many."""
+        if self.n_rows > _MOST_HASHED or not self._hashes:
+            return None
+        return self.n_rows - len(np.unique(np.concatenate(self._hashes)))
 
     def found(self, outside: dict[str, float], importances: dict[str, float]) -> list[ColumnDrift]:
         """Every column that the model looks at; `outside` are shares of cells unlike training."""

@@ -276,6 +276,11 @@ def _data_facts(rows: ReadRows, asked: Asked) -> tuple[tuple[str, str], ...]:
     ]
     if rows.seen.n_columns:
         facts.append(("Columns that the model looks at", whole(rows.seen.n_columns)))
+    if rows.columns is not None and rows.columns.n_copies:
+        copies = rows.columns.n_copies
+        facts.append(
+            ("Exact copies of other rows here", f"{whole(copies)} ({percent(copies / n)})")
+        )
     if rows.time is not None:
         days = day_of(rows.time)
         span = f"{days.min()} to {days.max()}, {counted(len(np.unique(days)), 'day')}"

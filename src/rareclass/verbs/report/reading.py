@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.target import labels_as_text
+from rareclass.encoding.target import is_rare, labels_as_text
 from rareclass.errors import InputError, name_hint
 from rareclass.splits.times import read_times
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -70,14 +70,14 @@ def read_rows(content: ModelFile, data: Path, asked: Asked) -> ReadRows:
     target = asked.target or content.metadata["target"]
     beside = _beside(file, asked)
     columns = None if isinstance(file, SvmlightFile) else ColumnsNow(content)
-    keeper = _Keeper()
+    keeper = _Keeper(content)
     labels, scores = [], []
     for batch in scored(content, file, target, seen, with_rows=columns is not None):
-        if columns is not None:
-            columns.add(batch.rows)
-            keeper.add(batch.rows, batch.scores)
         assert batch.kept is not None
         labels.append(labels_as_text(batch.kept))
+        if columns is not None:
+            columns.add(batch.rows)
+            keeper.add(batch.rows, batch.scores, labels[-1])
         scores.append(batch.scores)
     if not scores:
         raise InputError(f"{data} has no rows.", "Give a file with rows.")
@@ -114,36 +114,46 @@ def check_rare_class(content: ModelFile) -> RareDecision:
 
 
 class _Keeper:
-    """Batches of typed rows, of which some are taken once it is known which."""
+    """The rows that more is said of than their counts: rare ones, and the highest of each batch."""
 
-    # More cells than this are not held: the report says no more of single rows then.
-    _MOST_CELLS = 60_000_000
+    # Rare rows that are held before it is known which of them are the lowest.
+    _MOST_HELD = 200_000
 
-    def __init__(self) -> None:
-        self._batches: list[pl.DataFrame] = []
-        self._n_cells = 0
+    def __init__(self, content: ModelFile) -> None:
+        self._label: str = content.metadata["rare_label"]
+        self._known = content.metadata.get("label_counts", ())
+        self._parts: list[pl.DataFrame] = []
+        self._rows: list[NDArray[np.int64]] = []
+        self._n_seen = self._n_held = 0
 
-    def add(self, rows: pl.DataFrame, scores: Floats) -> None:
-        self._n_cells += rows.height * rows.width
-        if self._n_cells <= self._MOST_CELLS:
-            self._batches.append(rows)
-        else:
-            self._batches.clear()
+    def add(self, rows: pl.DataFrame, scores: Floats, labels: pl.Series) -> None:
+        """Take in a batch; labels are text, null where there are none."""
+        labelled = np.flatnonzero(labels.is_not_null().to_numpy())
+        rare = labelled[is_rare(labels.drop_nulls(), self._label, self._known)]
+        if self._n_held > self._MOST_HELD:
+            rare = rare[:0]
+        top = labelled[np.argsort(-scores[labelled], kind="stable")[:MOST_TOP]]
+        chosen = np.union1d(rare, top)
+        self._n_held += len(rare)
+        self._parts.append(rows[chosen])
+        self._rows.append(self._n_seen + chosen)
+        self._n_seen += rows.height
 
     def found(
         self, y: NDArray[np.bool_], scores: Floats, labelled: NDArray[np.int64]
     ) -> tuple[pl.DataFrame | None, NDArray[np.int64] | None]:
-        """The highest rows and the rare ones, the lowest of these first."""
-        if not self._batches:
+        """The highest rows and the rare ones, the lowest of these before others."""
+        if not self._parts:
             return None, None
+        held = np.concatenate(self._rows)
         top = np.argsort(-scores, kind="stable")[:MOST_TOP]
-        rare = np.flatnonzero(y)
+        rare = np.flatnonzero(y & np.isin(labelled, held))
         rare = rare[np.argsort(scores[rare], kind="stable")]
         if len(rare) > MOST_RARE:
             spread = np.linspace(0, len(rare) - 1, MOST_RARE // 2).astype(int)
             rare = np.concatenate([rare[: MOST_RARE // 2], rare[spread]])
         places = np.unique(np.concatenate([top, rare]))
-        return pl.concat(self._batches)[labelled[places]], places
+        return pl.concat(self._parts)[np.searchsorted(held, labelled[places])], places
 
 
 def _beside(file: TableFile | SvmlightFile, asked: Asked) -> dict[str, pl.Series]:
