@@ -51,8 +51,9 @@ def test_the_map_is_that_of_scores_of_models_that_have_not_seen_the_row(method):
     np.testing.assert_allclose(model.held_out_scores_, held_out)
     whole = BALANCED.fit(X, Y).decision_function(X)
     np.testing.assert_allclose(rare(model), expected(whole))
+    of_several = Calibration.fit(Y, held_out, method=method, several_models=True)
     of_folds = [
-        expected(BALANCED.fit(X[train], Y[train]).decision_function(X))
+        of_several(BALANCED.fit(X[train], Y[train]).decision_function(X))
         for train, _ in FOLDS.split(X, Y)
     ]
     model = CalibratedRanker(BALANCED, method, FOLDS).fit(X, Y)

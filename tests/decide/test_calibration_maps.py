@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
-from sklearn.isotonic import isotonic_regression
+from sklearn.isotonic import IsotonicRegression, isotonic_regression
 
 from draws import draws
 from oracles.metrics import samples
@@ -19,6 +19,7 @@ from rareclass.decide.calibration import (
     PooledMap,
     VennAbersMap,
 )
+from rareclass.decide.calibration.isotonic_of_parts import IsotonicOfParts
 from rareclass.decide.calibration.levels import coarser, read_levels
 from rareclass.decide.calibration.score_scale import ScoreScale
 
@@ -187,6 +188,48 @@ def test_the_share_is_that_of_least_loss_over_rows_left_out(seed):
     mean = (1 - shares)[:, None] * p[0] + shares[:, None] * p[1]
     losses = -np.log(np.where(y, mean, 1 - mean)).sum(axis=1)
     assert PooledMap.fit(y, scores).isotonic_share == shares[losses.argmin()]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_map_for_several_models_is_half_the_mean_of_isotonic_regressions_of_parts(seed):
+    """Row by row: ten parts by number in the order of scores, the plain regression of each."""
+    y, scores = rows_of(seed, n_rare=4 + 12 * seed, n_majority=200)
+    scores = scores.round(1 if seed % 2 else 8)
+    part = np.empty(len(y), dtype=int)
+    for label in (True, False):
+        rows = np.flatnonzero(y == label)[np.argsort(scores[y == label], kind="stable")]
+        part[rows] = np.random.default_rng(0).permutation(np.arange(len(rows)) % 10)
+    new = np.unique(np.concatenate([scores, [-9.0, 9.0]]))
+    parts = [
+        IsotonicRegression(out_of_bounds="clip").fit(scores[part == k], y[part == k]).predict(new)
+        for k in range(10)
+    ]
+    found = PooledMap.for_several(read_levels(y, scores))
+    p, _ = found.parts.log_probabilities(new)
+    np.testing.assert_allclose(np.exp(p), np.mean(parts, axis=0), atol=1e-12)
+    chosen = PooledMap.fit(y, scores)(new)
+    np.testing.assert_allclose(found(new), (chosen + np.mean(parts, axis=0)) / 2, atol=1e-12)
+    assert (np.diff(found(new)) >= -1e-12).all()
+
+
+def test_copies_count_in_the_parts():
+    y, scores = rows_of(1, n_rare=12)
+    times = np.where(y, 2, 1)
+    copied = IsotonicOfParts.of(read_levels(np.repeat(y, times), np.repeat(scores, times)))
+    weighted = IsotonicOfParts.of(read_levels(y, scores, times))
+    np.testing.assert_allclose(weighted.probabilities, copied.probabilities, atol=1e-12)
+
+
+def test_auto_has_parts_for_several_models_alone():
+    y, scores = rows_of(0)
+    assert Calibration.fit(y, scores).map.parts is None
+    several = Calibration.fit(y, scores, several_models=True)
+    assert several.map.parts is not None
+    assert several(scores).mean() == pytest.approx(y.mean(), rel=1e-9)
+    same = [
+        Calibration.fit(y, scores, method="beta", several_models=each) for each in (True, False)
+    ]
+    np.testing.assert_array_equal(same[0](scores), same[1](scores))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -67,7 +67,8 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ``decision_function``, ``predict_proba`` or, of this package, ``score_samples``.
     method : {"auto", "isotonic", "beta", "logistic", "venn_abers"}, default="auto"
         The map. "auto" is the mean of beta and isotonic calibration, in shares chosen by
-        cross-validated log loss; see `rareclass.decide.calibration` and docs/decisions/0030.
+        cross-validated log loss, with an ensemble also of isotonic regressions of parts of the
+        rows; see `rareclass.decide.calibration` and docs/decisions/0030.
     cv : int, splitter or iterable of (train, test), default=5
         Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare rows;
         with `groups` they keep groups together. Rows that no fold tests are not mapped from.
@@ -354,7 +355,8 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "probability is the prevalence.",
                 finding=Finding("constant scores", {"score": float(value[0])}),
             )
-        found = Calibration.fit(is_rare, value, weight, method=self.method)
+        several = self.ensemble and len(self._scorers) > 1
+        found = Calibration.fit(is_rare, value, weight, method=self.method, several_models=several)
         self.calibration_ = found.at(self.prevalence, self.majority_sampling_rate)
 
     def _rare_probability(self, X: Any) -> FloatArray:

@@ -39,6 +39,7 @@ TRUSTED_TYPES = (
     "rareclass.decide.calibration.beta.BetaMap",
     "rareclass.decide.calibration.calibration.Calibration",
     "rareclass.decide.calibration.isotonic.IsotonicMap",
+    "rareclass.decide.calibration.isotonic_of_parts.IsotonicOfParts",
     "rareclass.decide.calibration.level_calibration.LevelCalibration",
     "rareclass.decide.calibration.pooled.PooledMap",
     "rareclass.decide.calibration.score_scale.ScoreScale",

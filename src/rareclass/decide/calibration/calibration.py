@@ -70,6 +70,7 @@ class Calibration:
         sample_weight: ArrayLike | None = None,
         *,
         method: str = "auto",
+        several_models: bool = False,
     ) -> Self:
         """Learn from scores of rows that the scoring model was not learned from.
 
@@ -82,6 +83,9 @@ class Calibration:
         sample_weight : array-like of shape (n,), optional
             Whole numbers are copies; of others only ratios count.
         method : {"auto", "isotonic", "beta", "logistic", "venn_abers"}, default "auto"
+        several_models : bool, default False
+            Whether it is for the mean of the probabilities that several models give a row, each of
+            which made a part of these scores; "auto" has a map of its own for that.
 
         Returns
         -------
@@ -98,7 +102,8 @@ class Calibration:
         if method not in METHODS:
             raise InputError(f"method={method!r} is not one of {sorted(METHODS)}.")
         levels = coarser(read_levels(y, scores, sample_weight), _MOST_LEVELS)
-        found = METHODS[method].of(levels)
+        of = PooledMap.for_several if several_models and method == "auto" else METHODS[method].of
+        found = of(levels)
         return cls(method, found, _centring(found, levels), levels.prevalence)
 
     def at(self, prevalence: Any = None, majority_sampling_rate: Any = None) -> Self:

@@ -1,22 +1,21 @@
 """Two maps at once: the mean of their probabilities."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.decide.calibration.beta import BetaMap
+from rareclass.decide.calibration.dealing import dealt
 from rareclass.decide.calibration.isotonic import IsotonicMap
+from rareclass.decide.calibration.isotonic_of_parts import IsotonicOfParts
 from rareclass.decide.calibration.levels import Levels, coarser, read_levels
 from rareclass.decide.calibration.score_to_probability import ScoreToProbability
 from rareclass.metrics.scored_classes import FloatArray
 
 # Fewer rare rows do not tell the maps apart: each counts one half (docs/decisions/0030).
 _ENOUGH_RARE = 20
-_FOLDS = 10
-_MOST_DEALT = 100_000
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Levels that the share is chosen on, those of rare rows aside.
 _MOST_LEVELS = 4096
@@ -37,11 +36,15 @@ class PooledMap(ScoreToProbability):
     isotonic : IsotonicMap
     isotonic_share : float
         v.
+    parts : IsotonicOfParts or None
+        Where there are some, p is the mean of the above and of theirs: for scores of several models
+        whose probabilities are averaged, which lie farther from 0 and 1 than they should.
     """
 
     beta: BetaMap
     isotonic: IsotonicMap
     isotonic_share: float
+    parts: IsotonicOfParts | None = None
 
     @classmethod
     def fit(cls, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -53,11 +56,22 @@ class PooledMap(ScoreToProbability):
         """`fit` of rows that were reduced to their levels."""
         return cls(BetaMap.of(levels), IsotonicMap.of(levels), _isotonic_share(levels))
 
+    @classmethod
+    def for_several(cls, levels: Levels) -> Self:
+        """The map for the mean of several models, with `parts`."""
+        parts = IsotonicOfParts.of(coarser(levels, _MOST_LEVELS))
+        return replace(cls.of(levels), parts=parts)
+
     def log_odds(self, scores: FloatArray) -> FloatArray:
         """ln p / (1 - p) of scores."""
-        return _pooled(
+        chosen = _pooled(
             self.beta.log_odds(scores), self.isotonic.log_odds(scores), self.isotonic_share
         )
+        if self.parts is None:
+            return chosen
+        # The other half of the mean: the same factor in both terms.
+        rare, rest = self.parts.log_probabilities(scores)
+        return np.logaddexp(_log_p(chosen), rare) - np.logaddexp(_log_p(-chosen), rest)
 
 
 def _pooled(first: FloatArray, second: FloatArray, share: float) -> FloatArray:
@@ -79,7 +93,7 @@ def _isotonic_share(levels: Levels) -> float:
     levels = coarser(levels, _MOST_LEVELS)
     rest = levels.total - levels.rare
     losses = np.zeros(len(_SHARES))
-    for rare_out, rest_out in zip(_dealt(levels.rare), _dealt(rest), strict=True):
+    for rare_out, rest_out in zip(dealt(levels.rare), dealt(rest), strict=True):
         kept = _kept(levels.scores, levels.rare - rare_out, rest - rest_out)
         first = BetaMap.of(kept).log_odds(levels.scores)
         second = IsotonicMap.of(kept).log_odds(levels.scores)
@@ -87,21 +101,6 @@ def _isotonic_share(levels: Levels) -> float:
             log_odds = _pooled(first, second, share)
             losses[k] -= rare_out @ _log_p(log_odds) + rest_out @ _log_p(-log_odds)
     return _SHARES[int(losses.argmin())]
-
-
-def _dealt(weight: FloatArray) -> Iterator[FloatArray]:
-    """For each fold, the weight of the copies of each level that it is dealt.
-
-    Copies are numbered in the order of scores and dealt by number, whole blocks of neighbours where
-    they are very many. At random: of every tenth copy, a fold would hold just what the others do.
-    """
-    running = np.append(0.0, np.cumsum(weight))
-    n_blocks = int(min(np.ceil(running[-1]), _MOST_DEALT))
-    edges = np.linspace(0.0, max(n_blocks, running[-1]), n_blocks + 1)
-    number = np.random.default_rng(0).permutation(np.arange(n_blocks) % _FOLDS)
-    for fold in range(_FOLDS):
-        own = np.append(0.0, np.cumsum(np.where(number == fold, np.diff(edges), 0.0)))
-        yield np.diff(np.interp(running, edges, own))
 
 
 def _kept(scores: FloatArray, rare: FloatArray, rest: FloatArray) -> Levels:
