@@ -122,36 +122,39 @@ class Judged:
         own = float(np.quantile(scores, 1 - 2 * y.mean()))
         self.table = ThresholdTable.of(y, scores, own=own, costs=costs)
 
-    def write(self, path: Path) -> Path:
-        y, scores = self.y, self.scores
-        probabilities = 1 / (1 + np.exp(-scores))
-        sections = (
+    def write(self, path: Path, whole: bool = True) -> Path:
+        """The page, or the part of it with the threshold."""
+        sections = [
             threshold_section(
                 self.table, "target = 1", "target = 0", "twice as many as are rare",
                 "rareclass threshold m.skops --threshold {threshold} --out n.skops",
             ),
-            ranking_section(
-                self.table, roc_auc_interval(y, scores), average_precision_interval(y, scores)
-            ),
-            scores_section(
-                ScoreDistribution.of(y, scores), float(self.table.thresholds[self.table.own or 0]),
-                Reliability.of(y, probabilities),
-            ),
-            *([] if self.table.cost is None else [cost_section(self.table)]),
-            Section(
-                "data", "The data", "A table that is too wide for a telephone.",
-                (
-                    Note("A note."),
-                    Table("Columns", tuple("abcdefgh"), (("a number of words",) * 8,) * 3),
-                ),
-            ),
-        )  # fmt: skip
+            *(self._others() if whole else ()),
+        ]  # fmt: skip
         report = Report(
             "Finding target = 1", "some rows", "What there is to know.",
-            (Figure("AUC", "0.9", "0.8 to 0.95"),), sections, "Made by a test.",
+            (Figure("AUC", "0.9", "0.8 to 0.95"),), tuple(sections), "Made by a test.",
         )  # fmt: skip
         path.write_text(rendered(report), encoding="utf-8")
         return path
+
+    def _others(self) -> list[Section]:
+        y, scores, table = self.y, self.scores, self.table
+        probabilities = 1 / (1 + np.exp(-scores))
+        cells = (("a number of words",) * 8,) * 3
+        return [
+            ranking_section(
+                table, roc_auc_interval(y, scores), average_precision_interval(y, scores)
+            ),
+            scores_section(
+                ScoreDistribution.of(y, scores), 0.5, Reliability.of(y, probabilities)
+            ),
+            *([] if table.cost is None else [cost_section(table)]),
+            Section(
+                "data", "The data", "A table that is too wide for a telephone.",
+                (Note("A note."), Table("Columns", tuple("abcdefgh"), cells)),
+            ),
+        ]  # fmt: skip
 
 
 def judged_of(X: np.ndarray, y: np.ndarray) -> Judged:

@@ -86,7 +86,7 @@ def test_the_slider_on_real_tables(chromium: Chromium, tmp_path: Path, name: str
     y = (frame["target"] == frame["target"].max()).to_numpy()
     X = frame.drop("target").select(pl.selectors.numeric()).fill_null(0).to_numpy().astype(float)
     judged = judged_of(X, y)
-    chromium.open(judged.write(tmp_path / "real.html"))
+    chromium.open(judged.write(tmp_path / "real.html", whole=False))
     agrees_with_scikit_learn(chromium, judged)
     assert chromium.console() == []
 
@@ -125,7 +125,7 @@ def test_what_is_typed_is_kept(chromium: Chromium, page: Path, simulated: Judged
 
 def test_costs_that_are_typed(chromium: Chromium, tmp_path: Path, simulated: Judged) -> None:
     untold = Judged(simulated.y, simulated.scores)
-    chromium.open(untold.write(tmp_path / "untold.html"))
+    chromium.open(untold.write(tmp_path / "untold.html", whole=False))
     hidden = "return document.getElementById('typed-cost').hidden"
     assert chromium.run(hidden)
     typed(chromium, "cost-fp", "1")

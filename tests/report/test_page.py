@@ -11,6 +11,7 @@ from rareclass.metrics import average_precision_interval, roc_auc_interval
 from rareclass.report.page.document import Facts, Figure, Note, Report, Section, Table
 from rareclass.report.page.page import rendered
 from rareclass.report.sections.cost import cost_section
+from rareclass.report.sections.features import importance_plot
 from rareclass.report.sections.parts import parts_section
 from rareclass.report.sections.ranking import ranking_section
 from rareclass.report.sections.scores import scores_section
@@ -118,6 +119,13 @@ def test_what_a_table_holds_is_text(page: str) -> None:
     assert "img" not in seen.tags
     assert seen.tags.count("script") == 2
     assert "onerror" not in {name for _, name, _ in seen.attributes}
+
+
+def test_a_column_may_be_called_anything() -> None:
+    svg = importance_plot({"$\\frac{": 0.5, "a_$b$": 0.2, "<b>": 0.1}, "What they are").svg
+    assert "$\\frac{</text>" in svg
+    assert "a_$b$</text>" in svg
+    assert "&lt;b&gt;</text>" in svg
 
 
 def test_names_are_unique_and_what_they_refer_to_is_there(page: str) -> None:

@@ -36,7 +36,7 @@ def test_the_counts_are_those_of_scikit_learn(n, seed, digits, weighted):
     assert table.alerts[-1] == table.n_rows
     assert (np.diff(table.thresholds) < 0).all()
     assert table.thresholds[table.own] == own
-    for k in range(len(table.thresholds)):
+    for k in np.linspace(0, len(table.thresholds) - 1, 25).astype(int):
         called = scores > table.thresholds[k]
         (tn, fp), (fn, tp) = confusion_matrix(y, called, labels=[False, True], sample_weight=weight)
         assert (table.hits[k], table.false_alerts[k]) == (tp, fp)

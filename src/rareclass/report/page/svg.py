@@ -18,6 +18,7 @@ WIDTH, HEIGHT = 4.7, 3.3
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it is searched, copied and read aloud
     "svg.hashsalt": "rareclass",
+    "text.parse_math": False,  # a column may be called anything
     "font.family": "sans-serif",
     "font.size": 9.0,
     "axes.spines.top": False,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rareclass.report.displays.look import BLUE, CYCLE, GREY, VERMILLION
+from rareclass.report.displays.look import BLUE, CYCLE, GREY, VERMILLION, log_axis
 from rareclass.report.page.document import Block, Note, Plot, Plots, Section, Table, Text
 from rareclass.report.page.svg import drawn
 from rareclass.report.page.wording import NONE, percent, whole
@@ -62,7 +62,7 @@ def measures_over_time_section(log: Sequence[LogRow], window: int, top: int) -> 
                 ax.plot(np.array(x)[fell], y[fell], "x", color=color, markersize=8)
         _rows_axis(ax)
         ax.set_ylim(0.0, 1.02)
-        ax.legend(loc="lower right")
+        ax.legend()
 
     step = max(1, -(-len(log) // _MOST_LISTED))
     shown = [*log[::-step]][::-1]
@@ -121,9 +121,7 @@ def drift_over_time_section(log: Sequence[LogRow]) -> Section:
         ax.axhline(MOVED_FAR, color=GREY, linestyle=":", label=f"moved far: {MOVED_FAR:g}")
         _rows_axis(ax)
         ax.set_xlim(0, log[-1].rows * 1.02)
-        ax.set_yscale("log")
-        ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        ax.set_ylabel("stability index")
+        log_axis(ax.yaxis, "stability index")
         ax.legend()
 
     rows = []
