@@ -296,7 +296,7 @@ def test_demo_runs_all_of_it(
     test = pl.read_csv(folder / TEST_NAME)
     caught = f"{test['fraud'].sum()} frauds, {test.filter(fraud=1)['amount'].sum():,.0f} in all."
     assert caught in result.stdout
-    for way in ("RareClassifier, first 50", "boosted trees, first 50", "boosted trees, above .5"):
+    for way in ("RareClassifier first 50", "boosted trees first 50", "boosted trees above .5"):
         assert way in result.stdout
     assert "Frauds by as many alerts:" in result.stdout
     assert "<title>" in (folder / REPORT_NAME).read_text()

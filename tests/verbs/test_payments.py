@@ -1,16 +1,19 @@
 """Simulated payments, what is known of card and shop by a slow computation, and alerts of them."""
 
 from datetime import timedelta
+from io import StringIO
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from draws import draws
-from rareclass.cli.demo import _who_is_ahead
-from rareclass.verbs.demo import Alerts, first_of_each_day, judge, write_payments
+from rareclass.cli.demo import _print_outcome, _who_is_ahead
+from rareclass.metrics import paired_difference
+from rareclass.verbs.demo import Alerts, Outcome, first_of_each_day, judge, write_payments
 from rareclass.verbs.demo import Peer as DemoPeer
 from rareclass.verbs.payments import (
     FIRST_DAY,
@@ -120,7 +123,7 @@ def test_alerts_are_judged_by_frauds_and_money(tmp_path):
     ours, _, above = outcome.alerts
     assert ours.n_caught == outcome.n_frauds == fraud.sum()  # at most 50 a day of 40 and some
     assert ours.money == pytest.approx(outcome.money) == pytest.approx(amount[fraud].sum())
-    assert above == Alerts("boosted trees, above .5", (~fraud).sum() / weeks.n_test_days, 0, 0.0)
+    assert above == Alerts("boosted trees above .5", (~fraud).sum() / weeks.n_test_days, 0, 0.0)
     assert outcome.ours == 1.0 > outcome.theirs
     assert outcome.difference.low > 0
 
@@ -131,3 +134,16 @@ def test_alerts_are_judged_by_frauds_and_money(tmp_path):
 )
 def test_whoever_is_ahead_is_said_to_be(ours, theirs, verdict):
     assert verdict in _who_is_ahead("Frauds", ours, theirs)
+
+
+@pytest.mark.parametrize("width", [40, 55, 56, 80])
+def test_narrow_screens_have_every_figure(width):
+    alerts = [Alerts("RareClassifier first 50 a day", 50.0, 189, 11107.4)] * 3
+    y, scores = np.arange(40) % 4 == 0, np.arange(40.0)
+    test = paired_difference(y, scores, -scores, "average_precision")
+    console = Console(width=width, file=StringIO())
+    _print_outcome(console, Outcome(alerts, 300, 17960.0, 0.3, 0.2, test))
+    shown = console.file.getvalue()
+    for word in ("RareClassifier", "50", "189", "11,107", "Alerts", "Frauds", "Money"):
+        assert shown.count(word) >= 1, word
+    assert "…" not in shown

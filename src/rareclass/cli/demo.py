@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from rareclass.verbs.demo import Outcome, Weeks
 
 
+# Columns from which heads of three columns have two words.
+_WIDE = 56
+
+
 @exit_codes_for_faults
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files.")] = Path(
@@ -135,9 +139,10 @@ def _print_outcome(console: Console, outcome: "Outcome") -> None:
     console.print(f"{outcome.n_frauds} frauds, {outcome.money:,.0f} in all.")
     console.print()
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for name in ("Alerts a day", "Frauds caught", "Money caught"):
-        table.add_column(name, justify="right")
+    is_wide = console.width >= _WIDE
+    table.add_column("", min_width=len("RareClassifier"))
+    for short, long in (("Alerts", "a day"), ("Frauds", "caught"), ("Money", "caught")):
+        table.add_column(f"{short} {long}" if is_wide else short, justify="right", no_wrap=True)
     for alerts in outcome.alerts:
         table.add_row(
             alerts.name,

@@ -10,13 +10,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
 
 from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
 from rareclass.metrics import PairedDifference, average_precision, paired_difference
 from rareclass.verbs.payments import FIRST_DAY, TARGET, TIME, PaymentSettings, simulate_payments
 
-SECONDS = 12  # to learn in, at most
+SECONDS = 15  # to learn in, at most
 ALERTS_A_DAY = 50
 LEARNED_SHARE = 0.75  # of the days
 PAYMENTS = PaymentSettings(payments_a_day=1000)
@@ -126,7 +127,9 @@ def boosted_trees(weeks: Weeks, seed: int = 0) -> Peer:
     train, test = _table(weeks.train), _table(weeks.test)
     started = time.perf_counter()
     trees = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
-    trees.fit(_for_trees(train), train[TARGET].to_numpy())
+    # Several threads wait for each other where other programs run: ten times as long.
+    with threadpool_limits(1, user_api="openmp"):
+        trees.fit(_for_trees(train), train[TARGET].to_numpy())
     seconds = time.perf_counter() - started
     return Peer(trees.predict_proba(_for_trees(test))[:, 1], seconds)
 
@@ -169,11 +172,11 @@ def judge(weeks: Weeks, scores: Path, peer: Peer) -> Outcome:
     fraud, amount = test[TARGET].to_numpy() == 1, test["amount"].to_numpy()
     day = test[TIME].dt.date().cast(pl.Int32).to_numpy().astype(np.int64)
     ways = {
-        f"RareClassifier, first {ALERTS_A_DAY} a day": first_of_each_day(day, ours, ALERTS_A_DAY),
-        f"boosted trees, first {ALERTS_A_DAY} a day": first_of_each_day(
+        f"RareClassifier first {ALERTS_A_DAY} a day": first_of_each_day(day, ours, ALERTS_A_DAY),
+        f"boosted trees first {ALERTS_A_DAY} a day": first_of_each_day(
             day, peer.scores, ALERTS_A_DAY
         ),
-        "boosted trees, above .5": peer.scores > 0.5,
+        "boosted trees above .5": peer.scores > 0.5,
     }
     return Outcome(
         [
