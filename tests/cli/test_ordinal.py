@@ -10,6 +10,7 @@ import pytest
 from cli.conftest import Run, message
 from rareclass.cli.screen import output, print_confusion
 from rareclass.progress import track
+from rareclass.verbs.model import load
 from rareclass.verbs.model_file import load_model
 from rareclass.verbs.targets.target import Confusion
 from real_data import real_file
@@ -83,7 +84,13 @@ def test_scores_have_a_level(folder: Path, tmp_path: Path, rareclass: Run) -> No
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     scores = pl.read_csv(tmp_path / "s.csv")
-    assert scores.columns == ["patient", "score", "level", "percentile"]
+    chances = [f"probability_{day}" for day in range(4)]
+    assert scores.columns == ["patient", "score", *chances, "level", "percentile"]
+    np.testing.assert_allclose(scores.select(pl.sum_horizontal(chances)).to_numpy(), 1.0)
+    shares = np.bincount(stays(seed=1)["days"], minlength=4) / 300
+    np.testing.assert_allclose(scores.select(chances).mean().row(0), shares, atol=0.08)
+    found = load(folder / "model.skops").predict_proba(folder / "new.csv")
+    np.testing.assert_allclose(found, scores.select(chances).to_numpy(), atol=1e-12)
     assert scores["level"].dtype == pl.Int64
     assert set(scores["level"]) <= {0, 1, 2, 3}
     assert scores["percentile"].is_between(0, 100).all()

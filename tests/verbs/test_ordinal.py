@@ -141,7 +141,8 @@ def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(
 ) -> None:
     scoring = score_file(trained.content, grades_file, tmp_path / "s.parquet", "shop")
     scores = pl.read_parquet(tmp_path / "s.parquet")
-    assert scores.columns == ["shop", "score", "level", "percentile"]
+    chances = [name for name in scores.columns if name.startswith("probability_")]
+    assert scores.columns == ["shop", "score", *chances, "level", "percentile"]
     model = trained.content.model
     values = scores["score"].to_numpy()
     low, high = model.thresholds_

@@ -72,7 +72,8 @@ def score(
     Writes row number (or --id), score (higher: rarer), probability where the model has one,
     called_rare (above threshold), percentile.
 
-    For a model of levels: score (higher: a higher level), level, and percentile of all rows. For
+    For a model of levels: score (higher: a higher level), probability of each level, level, and
+    percentile of all rows. For
     the folder of a hunt the score is how deep a row lies in a ball: 1 at the centre, 0 on its
     surface, below 0 outside.
     """

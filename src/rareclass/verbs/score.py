@@ -24,6 +24,8 @@ from rareclass.verbs.targets.target import Decision
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
 # Names of columns that no identifier may have, besides what the target calls its decision.
 _OURS = ("score", "probability", LOW, HIGH, "percentile")
+# Levels that get a column of probabilities each.
+_MOST_LEVELS = 20
 _NOT_IN_CSV = (pl.Binary, pl.Duration, pl.Object)
 
 
@@ -80,7 +82,8 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
     """Score every row of a file of any size into a new file, row order kept.
 
     Parquet or CSV by its suffix. Columns: the identifier (or ``row``, counted from 1), ``score``
-    (higher is rarer, or a higher level), ``probability`` of the rare class where the model has one,
+    (higher is rarer, or a higher level), ``probability`` of the rare class where the model has one
+    (``probability_LEVEL`` of each level),
     what each row is called (``called_rare``, or ``level``) and ``percentile`` (the share of the
     training majority, or of all training rows where the target has levels, with a lower score, in
     percent). With ``settings.interval`` also ``probability_low`` and ``probability_high``
@@ -104,7 +107,8 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
     id_column = settings.id_column
     if id_column is not None:
         reasons = [] if settings.explain is None else told_names(content, settings.explain)
-        _check_id(file, id_column, out, (*_OURS, decision.column, *reasons))
+        ours = (*_OURS, *_of_levels(content, decision), decision.column, *reasons)
+        _check_id(file, id_column, out, ours)
     with replacing(out) as temporary:
         batches = scored(content, file, id_column, seen, with_rows=explain is not None)
         parts = (
@@ -141,11 +145,21 @@ def _columns(
     probability = None if content.calibration is None else content.calibration(batch.scores)
     if probability is not None:
         columns.append(pl.Series("probability", probability))
+    names = _of_levels(content, decision)
+    if names and content.level_calibration is not None:
+        columns += map(pl.Series, names, content.level_calibration(batch.scores).T)
     if interval is not None:
         low, high = interval(batch.scores, probability)
         columns += [pl.Series(LOW, low), pl.Series(HIGH, high)]
     percentile = np.interp(batch.scores, quantiles, percents)
     return pl.DataFrame([*columns, pl.Series("percentile", percentile)])
+
+
+def _of_levels(content: ModelFile, decision: Decision) -> list[str]:
+    """Names of columns with the probabilities of levels, where the model has them, and not many."""
+    if content.level_calibration is None or len(decision.names) > _MOST_LEVELS:
+        return []
+    return [f"probability_{name}" for name in decision.names]
 
 
 def check_score_path(out: Path, data: Path) -> None:
