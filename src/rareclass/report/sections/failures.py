@@ -85,7 +85,7 @@ def cases_section(
     more = len(ranked) - len(rows)
     return Section(
         "cases",
-        "The rare cases behind them",
+        "Cases behind the highest rows",
         f"The {n_alerts:,} highest rows are each most like one of {len(cases):,}{of_all}.",
         (
             Table(
@@ -115,7 +115,7 @@ def top_section(top: Sequence[TopRow], names: Sequence[str], with_cases: bool) -
     return Section(
         "top",
         "The highest rows",
-        f"{n_rare} of the {len(top)} highest rows are rare. Their cells are here because they were "
+        f"{n_rare} of the {len(top)} highest rows {'is' if n_rare == 1 else 'are'} rare. Their cells are here because they were "
         "asked for: mind who gets this page.",
         (Table(f"The {len(top)} highest rows", (*head, *names), tuple(rows), (0, 1)),),
     )
