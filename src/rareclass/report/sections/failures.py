@@ -115,7 +115,7 @@ def top_section(top: Sequence[TopRow], names: Sequence[str], with_cases: bool) -
     return Section(
         "top",
         "The highest rows",
-        f"{n_rare} of the {len(top)} highest rows {'is' if n_rare == 1 else 'are'} rare. Their cells are here because they were "
-        "asked for: mind who gets this page.",
+        f"{n_rare} of the {len(top)} highest rows {'is' if n_rare == 1 else 'are'} rare. "
+        "Their cells are here because they were asked for: mind who gets this page.",
         (Table(f"The {len(top)} highest rows", (*head, *names), tuple(rows), (0, 1)),),
     )
