@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 from typer.testing import CliRunner
 
 from rareclass import RankRC
@@ -75,8 +76,9 @@ def test_code_of_a_page_runs(page, title, code, tmp_path, monkeypatch):
         write_model(re.findall(r"\w+\.skops", text)[0])
     if '"run"' in text:
         write_stream()
-    for block in code:
-        exec(compile(shortened(block), f"{page}.md", "exec"), names)
+    with threadpool_limits(1):  # threads of boosters wait for each other beside other tests
+        for block in code:
+            exec(compile(shortened(block), f"{page}.md", "exec"), names)
 
 
 def shortened(block):
