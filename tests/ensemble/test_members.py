@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 
 from draws import draws
 from rareclass import MIBC, RareClassifier
-from rareclass.ensemble.learned_member import merged
+from rareclass.ensemble.false_positive_rate import FalsePositiveRate
+from rareclass.ensemble.learned_member import LearnedMember, merged
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.objectives import precision_at_rare
@@ -204,6 +205,19 @@ def test_a_view_that_holds_nothing_ranks_nothing():
         replace(rows, X=sparse.csr_matrix((80, 0)))
     ):
         np.testing.assert_array_equal(each.held_out, 0.0)
+
+
+def test_members_of_files_that_hold_several_functions_are_their_mean():
+    (learned,) = MEMBERS["mibc"]().cross_fit(encoded())
+    scale = FalsePositiveRate.of(learned.held_out)
+    member = LearnedMember("mibc", "", "quantiles", merged(learned.functions), scale, 1.0)
+    state = dict(member.__dict__)
+    state["functions"] = learned.functions
+    del state["function"]
+    opened = LearnedMember.__new__(LearnedMember)
+    opened.__setstate__(state)
+    X = encoded().X
+    np.testing.assert_allclose(opened.rarity(X, 1), member.rarity(X, 1))
 
 
 def test_portfolios_are_made_of_members():

@@ -35,6 +35,13 @@ class LearnedMember:
         self.name, self.setting, self.view = name, setting, view
         self.function, self.scale, self.weight = function, scale, weight
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Files made before 0.1.0 was released may hold several functions, whose mean counts."""
+        functions = state.pop("functions", None)
+        if functions is not None:
+            state["function"] = merged(functions)
+        self.__dict__.update(state)
+
     def rarity(self, X: Any, n_jobs: int | None) -> np.ndarray:
         """``-ln F`` of encoded rows, F their estimated false-positive rate by this member."""
         return -self.scale(self.function.scores(X, n_jobs))
