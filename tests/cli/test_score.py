@@ -212,6 +212,7 @@ def test_the_nearest_cases_are_rare_rows_of_the_training_file(
     assert own["case_1"].to_list() == expected
 
 
+@pytest.mark.thorough
 def test_many_rare_rows_are_thinned(
     tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

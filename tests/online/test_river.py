@@ -39,8 +39,8 @@ def learned(model, rows, labels, **options):
     [
         pytest.param(
             ONLINE[name],
-            # One for each kind of state; the adapter is the same for all.
-            marks=() if name in {"cbr", "opauc low rank"} else pytest.mark.thorough,
+            # The adapter is the same for all.
+            marks=() if name == "cbr" else pytest.mark.thorough,
             id=name,
         )
         for name in ONLINE

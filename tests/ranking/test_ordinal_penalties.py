@@ -104,7 +104,9 @@ def study(X, y, weight=None, kernel="gaussian"):
     return Study(rows, distinct, kernel, 4.0, 0.5, "1GiB", 1, 3)
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+@pytest.mark.parametrize(
+    "kernel", ["gaussian", pytest.param("laplace", marks=pytest.mark.thorough)]
+)
 def test_the_gradient_is_the_derivative_of_the_held_out_loss(kernel, monkeypatch):
     monkeypatch.setattr("rareclass.ranking.feature_scales.trial._TOL", 1e-11)
     X, y = levels_table(5, 150, 4)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -11,6 +12,7 @@ from rareclass.metrics import mauc
 from real_data import real_file
 
 
+@pytest.mark.thorough
 def test_wine_is_ranked_by_its_quality():
     table = pl.read_parquet(real_file("wine_quality.parquet"))
     y = table["quality"].to_numpy()
