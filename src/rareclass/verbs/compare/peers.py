@@ -99,6 +99,12 @@ def _numbers(setting: Setting) -> Any:
     return TableEncoder(setting.columns, random_state=setting.seed)
 
 
+def _as_rankrc(setting: Setting) -> Any:
+    if not setting.columns:
+        return _numbers(setting)
+    return TableEncoder(setting.columns, setting.seed, RankRCMethod.numbers)
+
+
 def _native(setting: Setting) -> Any:
     return NativeCategories(setting.columns) if setting.columns else _numbers(setting)
 
@@ -202,7 +208,7 @@ def _svm(setting: Setting) -> Any:
 
 PEERS: Mapping[str, Peer] = {
     "auto": Peer(_auto, _typed, has_budget=True, is_ours=True),
-    "rankrc": Peer(_rankrc, _numbers, is_ours=True),
+    "rankrc": Peer(_rankrc, _as_rankrc, is_ours=True),
     "mibc": Peer(_mibc, _numbers, is_ours=True),
     "lightgbm": Peer(_lightgbm, _native, "lightgbm"),
     "xgboost": Peer(_xgboost, _native, "xgboost"),
