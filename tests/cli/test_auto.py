@@ -240,7 +240,7 @@ def test_ctrl_c_when_all_members_are_learned_keeps_them(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    name = "rareclass.ensemble.rare_classifier.permutation_importances"
+    name = "rareclass.ensemble.importances.permutation_importances"
     monkeypatch.setattr(name, interrupted)
     out = train_csv.parent / "m.skops"
     done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)

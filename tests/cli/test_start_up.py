@@ -85,6 +85,50 @@ def test_help_and_version_import_nothing_heavy(words: list[str]) -> None:
     assert imported(*words) & {*HEAVY} == set()
 
 
+NOT_BEFORE_FIT = [
+    "dask",
+    "numba",
+    "polars",
+    "pyarrow.dataset",
+    "rich",
+    "skops",
+    "skrub",
+    *(
+        f"sklearn.{room}"
+        for room in (
+            "cluster", "covariance", "datasets", "decomposition", "ensemble", "feature_extraction",
+            "linear_model", "manifold", "metrics", "model_selection", "neighbors", "tree",
+        )
+    ),
+    *(f"rareclass.{room}" for room in ("kernels", "ranking", "moments", "hyperball", "splits")),
+    "rareclass.ensemble.race",
+    "rareclass.ensemble.members.registry",
+]  # fmt: skip
+
+
+def test_what_a_classifier_learns_by_is_not_imported_before_it_learns() -> None:
+    # What scikit-learn's own base class imports is none of our business: pandas and scipy.stats.
+    code = (
+        "import sys, sklearn.base; before = {*sys.modules}\n"
+        "from rareclass import RareClassifier; RareClassifier()\n"
+        "print(*sorted({*sys.modules} - before))"
+    )
+    done = command(code)
+    assert done.returncode == 0, done.stderr
+    found = set(done.stdout.split())
+    assert found & {*NOT_BEFORE_FIT, "pandas", "scipy.stats"} == set()
+    assert "rareclass.ensemble.rare_classifier" in found
+
+
+def test_a_short_process_looks_for_cycles_seldom_and_at_its_end_not_at_all() -> None:
+    code = (
+        "import gc\nfrom rareclass.cli.main import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(gc.get_threshold()[0], gc.get_freeze_count() > 10_000)"
+    )
+    assert command(code, "--version").stdout.split()[-2:] == ["10000", "True"]
+
+
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     """Return a folder with a model of numbers alone and a row to score."""

@@ -1,5 +1,7 @@
 """Time: who is begun, who is stopped, and what is said. The clock is not a real one."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,10 @@ from ensemble.quick_members import Clock, MeanDifference, Slow
 from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.ensemble import budget, race, rare_classifier, thinning, training_rows
+from rareclass.ensemble.members.balanced_forest import BalancedForest
+from rareclass.ensemble.members.forests import ExtraTrees
+from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
+from rareclass.ensemble.members.kernel_machine import LaplaceOnQuantiles
 from rareclass.findings import finding_of
 
 X, Y = rare_mixture(120, 20)
@@ -37,6 +43,44 @@ def test_a_member_that_is_not_likely_to_end_is_not_begun(clock):
     assert learned(model) == {"first", "last"}
     assert model.without_time_.keys() == {"xgboost"}
     assert model.without_time_["xgboost"] > 60.0
+
+
+def test_few_rows_are_learned_by_one_thread_and_each_fold_of_a_member_once(monkeypatch):
+    def start(thread):
+        raise AssertionError("a thread was started")
+
+    monkeypatch.setattr("threading.Thread.start", start)
+    count, learn = Counter(), HistogramBoosting.learn
+
+    def counted(member, X, *more):
+        count[len(X)] += 1
+        return learn(member, X, *more)
+
+    monkeypatch.setattr(HistogramBoosting, "learn", counted)
+    quick = [
+        HistogramBoosting(rounds=5),
+        BalancedForest(trees=4),
+        ExtraTrees(trees=4),
+        LaplaceOnQuantiles(lams=(0.01,)),
+    ]
+    model = RareClassifier(members=quick, cv=FOLDS, n_jobs=4).fit(X, Y)
+    assert learned(model) == {member.name for member in quick}
+    assert count == {80: 3}
+    assert not model.without_time_
+
+
+def test_so_many_rows_are_learned_by_all_threads(monkeypatch):
+    asked = []
+    monkeypatch.setattr(rare_classifier, "_ONE_THREAD_ROWS", 120)
+
+    class Asking(MeanDifference):
+        def learn(self, X, is_rare, weight, seed, n_jobs):
+            asked.append(n_jobs)
+            return super().learn(X, is_rare, weight, seed, n_jobs)
+
+    for n_rows in (120, 119):
+        RareClassifier(members=[Asking()], cv=3, n_jobs=4).fit(X[:n_rows], Y[:n_rows])
+    assert asked == [4, 4, 4, 1, 1, 1]
 
 
 def test_who_takes_more_than_its_share_waits_for_the_others(clock):

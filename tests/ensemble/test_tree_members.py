@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from draws import draws
 from rareclass.ensemble.functions.tree_sum import TreeSum
 from rareclass.ensemble.members.balanced_forest import BalancedForest
 from rareclass.ensemble.members.catboost import CatBoost
-from rareclass.ensemble.members.forests import ExtraTrees, RandomForest
+from rareclass.ensemble.members.forests import ExtraTrees, RandomForest, _of_plain_trees
 from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
 from rareclass.ensemble.members.lightgbm import LightGBM
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
@@ -49,6 +50,30 @@ def folds_of(X, is_rare, weight=None, n_folds=3, **more):
     for rows in (np.flatnonzero(is_rare), np.flatnonzero(~is_rare)):
         fold[rows] = np.arange(len(rows)) % n_folds
     return EncodedFolds(X, is_rare, weight, fold, **({"seed": 0, "n_jobs": 1} | more))
+
+
+@pytest.mark.parametrize("kind", [ExtraTreesClassifier, RandomForestClassifier])
+def test_trees_that_are_no_clones_learn_what_clones_do(kind):
+    X, is_rare = a_table(150)
+    plain, of_clones = (
+        made(7, max_features=0.5, min_samples_leaf=2, max_leaf_nodes=20, random_state=3)
+        .fit(X, is_rare)
+        .estimators_
+        for made in (_of_plain_trees(kind), kind)
+    )
+    assert len({tree.random_state for tree in plain}) == 7
+    for one, other in zip(plain, of_clones, strict=True):
+        assert one.get_params() == other.get_params()
+        assert one.tree_.threshold.tolist() == other.tree_.threshold.tolist()
+        assert one.tree_.value.tolist() == other.tree_.value.tolist()
+
+
+def test_a_forest_clones_none_of_its_trees(monkeypatch):
+    cloned = []
+    monkeypatch.setattr("sklearn.ensemble._base.clone", cloned.append)
+    X, is_rare = a_table(150)
+    RandomForest(trees=8).learn(X, is_rare, None, 0, 1)
+    assert cloned == []
 
 
 def a_table(n_rows=600, seed=0):

@@ -4,9 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.preprocessing import normalize
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +37,8 @@ class TextComponents(BaseEstimator):
         met = (counts > 0).astype(np.float64)
         self.idf_ = np.log((1 + weight.sum()) / (1 + weight @ met)) + 1
         rows = slice(None, None, -(-len(texts) // _MOST_TEXTS))
+        from sklearn.decomposition import TruncatedSVD
+
         scaled = sparse.diags(np.sqrt(weight[rows])) @ self._weighted(counts[rows])
         n_components = min(COMPONENTS, scaled.shape[0])
         svd = TruncatedSVD(n_components, random_state=0).fit(scaled)
@@ -53,10 +52,14 @@ class TextComponents(BaseEstimator):
         return np.asarray(self._weighted(_letter_groups(texts)) @ self.directions_.T, np.float64)
 
     def _weighted(self, counts: sparse.csr_matrix) -> sparse.csr_matrix:
+        from sklearn.preprocessing import normalize
+
         return normalize(counts @ sparse.diags(self.idf_))
 
 
 def _letter_groups(texts: NDArray[np.object_]) -> sparse.csr_matrix:
+    from sklearn.feature_extraction.text import HashingVectorizer
+
     vectorizer = HashingVectorizer(
         analyzer="char_wb",
         ngram_range=_LETTER_GROUPS,

@@ -1,7 +1,7 @@
 """RareClassifier: kernels, trees and linear models on one table, combined; nothing to tune."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,19 +11,11 @@ from threadpoolctl import threadpool_limits
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.encoding.typed_table import TypedTable, read_table
 from rareclass.ensemble.budget import Budget, CostModel
-from rareclass.ensemble.combined import Combined, combine, cross_fitted_log_rates
-from rareclass.ensemble.giveaway import warn_of_giveaways
 from rareclass.ensemble.held_out import HeldOut
-from rareclass.ensemble.importances import permutation_importances
-from rareclass.ensemble.leaderboard import leaderboard
 from rareclass.ensemble.members.member import Member, Size
-from rareclass.ensemble.members.registry import make_members
-from rareclass.ensemble.nearby_columns import warn_of_nearby_columns
 from rareclass.ensemble.objectives import as_objective
-from rareclass.ensemble.race import Race, pilot
 from rareclass.ensemble.thinning import affordable_rows, most_rows
 from rareclass.ensemble.training_rows import Given, TrainingRows, in_memory, read_training_rows
-from rareclass.ensemble.training_views import TrainingViews
 from rareclass.estimators.door import FitsRows
 from rareclass.estimators.probabilities import learn_calibration
 from rareclass.estimators.rank_scorer import RankScorer
@@ -33,9 +25,17 @@ from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
 from rareclass.rows.memory import count_threads
 
+# What only `fit` needs is imported there: a model is opened and scores without it.
+if TYPE_CHECKING:
+    from rareclass.ensemble.combined import Combined
+    from rareclass.ensemble.race import Race
+    from rareclass.ensemble.training_views import TrainingViews
+
 # Tables of fewer rows are learned without a look at a piece of them first.
 _SMALL_ROWS = 10_000
 _PILOT_MEMBERS = 3
+# Tables of fewer rows are learned by one thread.
+_ONE_THREAD_ROWS = 1_000
 # The part of the time that the first member may be likely to take on all rows: the table is
 # thinned to as many. Each of the others then takes as many of these as it has time for.
 _FIRST_PART = 0.25
@@ -86,7 +86,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     random_state : int or None, default=None
         Seeds folds, landmarks and trees; None is 0.
     n_jobs : int or None, default=None
-        Threads; None is all cores.
+        Threads; None is all cores. Fewer than 1,000 rows are learned by one, which is quicker.
     pos_label : label or None, default=None
         The rare class; None is the label of fewer rows.
     verbose : bool or "auto", default="auto"
@@ -226,14 +226,19 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         estimator
             This one.
         """
+        from rareclass.ensemble.members.registry import make_members
+        from rareclass.ensemble.race import Race
+        from rareclass.ensemble.training_views import TrainingViews
+
         check_number("time_budget", self.time_budget)
         if not isinstance(self.compact, (bool, np.bool_)):
             check_number("compact", self.compact, "True, False or a loss of at least 0", ends="[)")
         budget = Budget(self.time_budget)
         objective = as_objective(self.objective)
         members = make_members(self.members)
-        seed, n_jobs = self._seed(), count_threads(self.n_jobs)
+        seed = self._seed()
         rows = self._read(Given(X, y, sample_weight, groups, time))
+        n_jobs = _threads(self.n_jobs, rows.table.n_rows)
         costs = CostModel()
         with track("RareClassifier", len(members), self.verbose) as advance:
             within = Budget((1.0 - _AFTERWARDS) * budget.seconds, budget.started)
@@ -342,6 +347,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
 
         So many are kept that the first member manages them in a quarter of the time, or its share.
         """
+        from rareclass.ensemble.race import pilot
+        from rareclass.ensemble.training_views import TrainingViews
+
         n_rows, n_rare = rows.table.n_rows, int(rows.is_rare.sum())
         if n_rows < _SMALL_ROWS:
             return rows
@@ -370,7 +378,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             return rows
         return rows.thinned(n_majority, self._seed())
 
-    def _run(self, race: Race, members: Sequence[Member]) -> None:
+    def _run(self, race: "Race", members: Sequence[Member]) -> None:
         """Members in turn; Ctrl-C ends it."""
         self.interrupted_ = False
         try:
@@ -385,12 +393,16 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
                 finding=Finding("interrupted", {"learned": learned}),
             )
 
-    def _combined(self, race: Race, objective: Scoring) -> Combined:
+    def _combined(self, race: "Race", objective: Scoring) -> "Combined":
+        from rareclass.ensemble.combined import combine
+
         candidates = list(race.candidates.values())
         return combine(candidates, race.held_out, objective, self.compact, self._seed())
 
-    def _judge(self, race: Race, rows: TrainingRows, objective: Scoring) -> None:
+    def _judge(self, race: "Race", rows: TrainingRows, objective: Scoring) -> None:
         """What the model is worth on new rows, and its threshold."""
+        from rareclass.ensemble.combined import cross_fitted_log_rates
+
         held_out, tested = race.held_out, race.held_out.tested
         log_rates = cross_fitted_log_rates(
             list(race.candidates.values()),
@@ -413,7 +425,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             else float(scores.max())
         )
 
-    def _keep(self, race: Race, combined: Combined, members: Sequence[Member]) -> None:
+    def _keep(self, race: "Race", combined: "Combined", members: Sequence[Member]) -> None:
         """What scoring needs, and what was left undone."""
         views = race.views
         self.members_ = combined.members()
@@ -435,8 +447,15 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
                 finding=Finding("one member", {"left out": left_out}, {"time_budget": "larger"}),
             )
 
-    def _describe(self, race: Race, combined: Combined, objective: Scoring, budget: Budget) -> None:
+    def _describe(
+        self, race: "Race", combined: "Combined", objective: Scoring, budget: Budget
+    ) -> None:
         """Leaderboard and importances, of held-out rows."""
+        from rareclass.ensemble.giveaway import warn_of_giveaways
+        from rareclass.ensemble.importances import permutation_importances
+        from rareclass.ensemble.leaderboard import leaderboard
+        from rareclass.ensemble.nearby_columns import warn_of_nearby_columns
+
         views, held_out = race.views, race.held_out
         y = views.is_rare[held_out.tested]
         self.leaderboard_ = leaderboard(combined, y, held_out.tested_weight)
@@ -477,7 +496,13 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         return total
 
 
-def _is_of_use(member: Member, views: TrainingViews) -> bool:
+def _threads(n_jobs: int | None, n_rows: int) -> int:
+    """Threads to learn by: few rows are learned sooner than work is handed to a second one."""
+    n_threads = count_threads(n_jobs)
+    return 1 if n_rows < _ONE_THREAD_ROWS else n_threads
+
+
+def _is_of_use(member: Member, views: "TrainingViews") -> bool:
     """Whether there is anything for a member to see, and rows enough for it to be any better."""
     if views.table.n_rows < member.least_rows:
         return False

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 
 from rareclass.encoding.typed_table import TypedTable, read_table
-from rareclass.ensemble.fold_numbers import fold_numbers
 from rareclass.ensemble.majority_part import thinned
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.rows import LabelledRows, RowSource
@@ -79,6 +78,8 @@ def read_training_rows(
 
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
     """
+    from rareclass.ensemble.fold_numbers import fold_numbers
+
     number, weight = _part_of_file(given, cv, pos_label, seed)
     y, groups, time = given.y, given.groups, given.time
     if number is not None:

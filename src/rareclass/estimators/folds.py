@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from rareclass.findings import warn
 from rareclass.labels.two_classes import HeldRows
@@ -72,7 +71,9 @@ def make_folds(
     return folds
 
 
-def _stratified(cv: int, is_rare: np.ndarray, seed: Any, instead: str) -> StratifiedKFold:
+def _stratified(cv: int, is_rare: np.ndarray, seed: Any, instead: str) -> Any:
+    from sklearn.model_selection import StratifiedKFold
+
     fewest = int(min(is_rare.sum(), (~is_rare).sum()))
     if cv < 2 or fewest < 2:
         raise ValueError(

@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
@@ -158,6 +157,8 @@ def groups_of(
 def _k_groups(X: Any, k: int, random_state: np.random.RandomState) -> list[np.ndarray]:
     if k <= 1:
         return [np.arange(X.shape[0])]
+    from sklearn.cluster import KMeans
+
     with threadpool_limits(1):  # a few rows: threads would only get in each other's way
         labels = KMeans(k, n_init=10, random_state=random_state).fit_predict(X)
     groups = [np.flatnonzero(labels == label) for label in range(k)]

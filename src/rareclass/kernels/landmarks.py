@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.cluster import kmeans_plusplus
 
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.pivoted_cholesky import pivoted_cholesky
@@ -89,6 +88,8 @@ class LandmarkRule:
             return rare
         if selection == "pivoted_cholesky":
             return rare[np.sort(pivoted_cholesky(kernel, take(rare), k))]
+        from sklearn.cluster import kmeans_plusplus
+
         return rare[np.unique(kmeans_plusplus(take(rare), k, random_state=rng)[1])]
 
     def check_memory(self, n_rare: int, memory: int) -> None:

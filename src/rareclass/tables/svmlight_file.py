@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
 
 from rareclass.errors import InputError
 from rareclass.tables.byte_streams import DAMAGE, StoredFile, damaged
@@ -76,6 +75,8 @@ class SvmlightFile:
             raise damaged(self.path, error) from error
 
     def _parse(self, lines: list[bytes], zero_based: bool, first_row: int) -> SparseBatch:
+        from sklearn.datasets import load_svmlight_file
+
         try:
             X, labels = load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=zero_based)
         except ValueError:
@@ -89,6 +90,8 @@ class SvmlightFile:
         return SparseBatch(sparse.csr_matrix(X), labels)
 
     def _bad_line(self, lines: list[bytes], zero_based: bool, first_row: int) -> InputError:
+        from sklearn.datasets import load_svmlight_file
+
         for offset, line in enumerate(lines):
             try:
                 load_svmlight_file(io.BytesIO(line), zero_based=zero_based)

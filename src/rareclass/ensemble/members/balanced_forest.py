@@ -1,6 +1,5 @@
 """A forest whose trees each see as many rare rows as there are, and not many more of the others."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,6 +8,7 @@ import numpy as np
 from rareclass.ensemble.functions.from_scikit_learn import from_forest
 from rareclass.ensemble.functions.tree_sum import TreeSum
 from rareclass.ensemble.members.float32_rows import float32_rows
+from rareclass.ensemble.members.folds_at_once import in_order
 from rareclass.ensemble.members.member import FoldByFold, Size
 from rareclass.rows.memory import count_threads
 
@@ -66,8 +66,8 @@ class BalancedForest(FoldByFold):
             learner = self._tree(int(random.integers(2**31)), X.shape[1])
             return learner.fit(X[rows], is_rare[rows])
 
-        with ThreadPoolExecutor(count_threads(n_jobs)) as pool:
-            return from_forest(list(pool.map(tree, np.random.SeedSequence(seed).spawn(self.trees))))
+        seeds = np.random.SeedSequence(seed).spawn(self.trees)
+        return from_forest(list(in_order(tree, seeds, count_threads(n_jobs))))
 
     def _bootstrap(self, n_rare: int, n_majority: int) -> tuple[int, int]:
         """Rare and majority rows that each tree draws."""

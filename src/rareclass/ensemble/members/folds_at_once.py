@@ -1,6 +1,8 @@
 """A member that learns several folds at the same time, a thread each."""
 
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 
@@ -8,6 +10,9 @@ from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, FoldByF
 from rareclass.rows.memory import count_threads
 
 _CELLS_A_THREAD = 2_000_000
+
+Work = TypeVar("Work")
+Result = TypeVar("Result")
 
 
 class FoldsAtOnce(FoldByFold):
@@ -38,12 +43,22 @@ class FoldsAtOnce(FoldByFold):
             )
             return function, tested, function.scores(rows.X[tested], within)
 
-        pool = ThreadPoolExecutor(at_once)
-        try:
-            folds = list(pool.map(learned, range(rows.n_folds)))
-        finally:  # when the time ran out, or at Ctrl-C, folds that wait are dropped
-            pool.shutdown(wait=True, cancel_futures=True)
+        folds = list(in_order(learned, range(rows.n_folds), at_once))
         held_out = np.full(len(rows.fold), np.nan)
         for _, tested, scores in folds:
             held_out[tested] = scores
         return [CrossFitted("", held_out, [function for function, _, _ in folds])]
+
+
+def in_order(
+    do: Callable[[Work], Result], pieces: Iterable[Work], n_threads: int
+) -> Iterator[Result]:
+    """What `do` makes of each piece, in their order; one thread is this one."""
+    if n_threads == 1:
+        yield from map(do, pieces)
+        return
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        yield from pool.map(do, pieces)
+    finally:  # when the time ran out, or at Ctrl-C, pieces that wait are dropped
+        pool.shutdown(wait=True, cancel_futures=True)

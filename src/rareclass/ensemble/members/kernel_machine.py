@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
 
 from rareclass.ensemble.functions.kernel_function import KernelFunction
@@ -93,6 +92,8 @@ class KernelMember(AnyTable):
         rng = check_random_state(rows.seed)
         rare = labels.rare
         if len(rare) > self.most_rare:
+            from sklearn.cluster import kmeans_plusplus
+
             picked = kmeans_plusplus(rows.X[rare], self.most_rare, random_state=rng)[1]
             rare = rare[np.unique(picked)]
         n_majority = min(self.n_majority, len(labels.majority))

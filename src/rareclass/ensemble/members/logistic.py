@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from rareclass.ensemble.functions.linear_function import LinearFunction
 from rareclass.ensemble.functions.score_function import ScoreFunction
@@ -44,6 +43,8 @@ class LogisticMember(AnyTable):
     def _path(self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None) -> list[LinearFunction]:
         if not X.shape[1]:  # a view may hold nothing of a small table
             return [LinearFunction(np.zeros(0))] * len(self.strengths)
+        from sklearn.linear_model import LogisticRegression
+
         model = LogisticRegression(max_iter=self.max_iter, warm_start=True, tol=1e-3)
         path = []
         for C in self.strengths:

@@ -7,7 +7,6 @@ import numpy as np
 
 from rareclass.ensemble.functions.linear_function import LinearFunction
 from rareclass.ensemble.members.member import FoldByFold, Size
-from rareclass.moments import MIBC
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,8 @@ class MomentMember(FoldByFold):
         self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
     ) -> LinearFunction:
         """MIBC's weights on the rows of a training part."""
+        from rareclass.moments import MIBC
+
         model = MIBC(C=self.C, pos_label=1, n_jobs=n_jobs, random_state=seed)
         model.fit(X, is_rare.astype(int), sample_weight=weight)
         return LinearFunction(np.asarray(model.coef_, dtype=np.float64).ravel())
