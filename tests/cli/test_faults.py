@@ -294,7 +294,7 @@ def test_stopping_leaves_nothing_behind(
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rareclass.verbs.model_file.skops.io.dump", stopped)
+    monkeypatch.setattr("skops.io.dump", stopped)
     before = set(train_csv.parent.iterdir())
     out = train_csv.parent / "m.skops"
     result = rareclass("fit", train_csv, "--target", "fraud", *QUICK, "--out", out)

@@ -85,6 +85,23 @@ def test_help_and_version_import_nothing_heavy(words: list[str]) -> None:
     assert imported(*words) & {*HEAVY} == set()
 
 
+NOT_TO_FIT = [
+    "dask",
+    "matplotlib",
+    "pytest",
+    "skrub",
+    "sklearn.datasets",
+    "sklearn.feature_extraction",
+    "sklearn.feature_selection",
+    "sklearn.gaussian_process",
+    "sklearn.mixture",
+    "rareclass.comparison",
+    "rareclass.hyperball",
+    "rareclass.online.cbr",
+    "rareclass.report",
+    "rareclass.verbs.hunt",
+    "rareclass.verbs.stream",
+]
 NOT_BEFORE_FIT = [
     "dask",
     "numba",
@@ -129,6 +146,13 @@ def test_a_short_process_looks_for_cycles_seldom_and_at_its_end_not_at_all() -> 
     assert command(code, "--version").stdout.split()[-2:] == ["10000", "True"]
 
 
+def test_a_table_of_numbers_is_learned_without_what_it_does_not_need(tmp_path: Path) -> None:
+    purchases(120).select("amount", "items", "fraud").write_csv(tmp_path / "t.csv")
+    words = ("--members", "logistic regression,extra trees,mibc", "--folds", "2")
+    found = imported("fit", tmp_path / "t.csv", "-t", "fraud", "-o", tmp_path / "m.skops", *words)
+    assert found & {*NOT_TO_FIT} == set()
+
+
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     """Return a folder with a model of numbers alone and a row to score."""
@@ -146,6 +170,11 @@ def numbers(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
 
 
 NOT_TO_SCORE = [
+    "pytest",
+    "sklearn.datasets",
+    "sklearn.feature_selection",
+    "sklearn.gaussian_process",
+    "rareclass.ensemble.race",
     "matplotlib",
     "skrub",
     "river",

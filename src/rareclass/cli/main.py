@@ -6,6 +6,8 @@ import sys
 import threading
 from typing import Any
 
+from rareclass.verbs.skops_io import use_alone
+
 # What `pip install rareclass` leaves out and the extra `cli` has.
 _EXTRA = {"matplotlib", "pandas", "polars", "rich", "skops", "skrub", "typer"}
 # New objects before cycles of them are looked for: with the interpreter's 700 that takes a tenth of
@@ -20,6 +22,7 @@ def main() -> None:
     gc.set_threshold(_NEW_OBJECTS)
     try:
         sys.unraisablehook = _interrupt_once_more
+        use_alone()
         from rareclass.cli.app import app
 
         app()

@@ -10,7 +10,6 @@ from rareclass.explain.explanation import Explanation
 from rareclass.explain.features import read_rows
 from rareclass.explain.kernel_explanation import explain_kernel
 from rareclass.explain.linear_explanation import explain_linear
-from rareclass.hyperball.ball_classifier import BallClassifier
 from rareclass.moments.mibc import MIBC
 from rareclass.online.ranker import OnlineRanker
 from rareclass.ranking.machine import KernelModel
@@ -75,6 +74,8 @@ def explain(
     >>> [told.columns[k] for k in told.strongest(2)[0]]  # doctest: +SKIP
     ['x5', 'x12']
     """
+    from rareclass.hyperball.ball_classifier import BallClassifier
+
     model = getattr(model, "best_estimator_", model)
     if is_rare_classifier(model):
         from rareclass.explain.column_replacement import explain_columns

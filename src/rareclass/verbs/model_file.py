@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import skops.io
 from sklearn.exceptions import InconsistentVersionWarning
 
 from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
 from rareclass.verbs.decision_rule import ScoredRows
 from rareclass.verbs.rare_cases import RareCases
+from rareclass.verbs.skops_io import is_estimator, skops_io
 from rareclass.verbs.targets import needed_for_decisions
 
 if TYPE_CHECKING:
@@ -158,8 +158,8 @@ def save_model(path: Path, content: ModelFile) -> None:
         "cases": None if content.cases is None else content.cases.as_arrays(),
     }
     with replacing(path) as temporary:
-        skops.io.dump(parts, temporary, compression=zipfile.ZIP_DEFLATED)
-        foreign = _foreign_types(temporary, temporary.read_bytes())
+        skops_io().dump(parts, temporary, compression=zipfile.ZIP_DEFLATED)
+        foreign = _foreign(_asked_for(temporary, temporary.read_bytes()))
         if foreign:
             raise TypeError(f"the model cannot be saved: it holds {', '.join(foreign)}")
 
@@ -210,14 +210,15 @@ def read_parts(
     """
     _check_whole(path)
     archive = _with_todays_names(path)
-    foreign = _foreign_types(path, archive)
+    asked_for = _asked_for(path, archive)
+    foreign = _foreign(asked_for)
     if foreign:
         raise InputError(
             f"{path} holds types that a rareclass model does not: {', '.join(foreign)}. "
             "It was not opened.",
             "Use a file from a source you trust, made by this version of rareclass and skrub.",
         )
-    parts, notices = _construct(path, archive)
+    parts, notices = _construct(path, archive, asked_for)
     if mark not in parts:
         raise InputError(f"{path} is a skops file, but not of rareclass.", "")
     if parts[mark] != number or not names <= set(parts):
@@ -301,20 +302,28 @@ def _renamed(node: dict[str, Any]) -> dict[str, Any]:
     return node
 
 
-def _foreign_types(path: Path, archive: bytes) -> list[str]:
+def _asked_for(path: Path, archive: bytes) -> list[str]:
+    """The types in a file that skops does not trust by itself."""
     try:
-        found = skops.io.get_untrusted_types(data=archive)
+        return skops_io().get_untrusted_types(data=archive)
     except Exception as error:  # the content of a file can be wrong in any way
         raise _damaged(path) from error
-    return sorted(set(found) - set(TRUSTED_TYPES))
 
 
-def _construct(path: Path, archive: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _foreign(types: list[str]) -> list[str]:
+    """Those of the types that no model file of ours holds."""
+    unlisted = sorted(set(types) - set(TRUSTED_TYPES))
+    return [name for name in unlisted if not is_estimator(name)]
+
+
+def _construct(
+    path: Path, archive: bytes, trusted: list[str]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     _prepare_types_of(archive)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            parts = skops.io.loads(archive, trusted=list(TRUSTED_TYPES))
+            parts = skops_io().loads(archive, trusted=trusted)
         except Exception as error:  # the content of a file can be wrong in any way
             raise _damaged(path) from error
     if not isinstance(parts, dict):

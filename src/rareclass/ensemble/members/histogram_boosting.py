@@ -1,10 +1,11 @@
 """Boosted trees of scikit-learn over histograms."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from rareclass.ensemble.functions.from_scikit_learn import from_histogram_boosting
 from rareclass.ensemble.functions.tree_sum import TreeSum
@@ -65,7 +66,7 @@ class HistogramBoosting(FoldsAtOnce):
             early_stopping=False,
             random_state=seed,
         )
-        with threadpool_limits(limits=count_threads(n_jobs), user_api="openmp"):
+        with _openmp().limit(limits=count_threads(n_jobs), user_api="openmp"):
             model.fit(X, is_rare, sample_weight=weight)
         return from_histogram_boosting(model)
 
@@ -82,3 +83,9 @@ class SlowHistogramBoosting(HistogramBoosting):
     name: ClassVar[str] = "slow histogram boosting"
     share: ClassVar[float] = 8.0  # the best on long tables, the more rows the better
     least_rows: ClassVar[int] = 1000
+
+
+@cache
+def _openmp() -> ThreadpoolController:
+    """The threads of scikit-learn's boosting, once it is imported: looking for them takes 4 ms."""
+    return ThreadpoolController()

@@ -92,7 +92,7 @@ def plain_balls(hunt: Hunt) -> list[PlainBall]:
 
 def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
     """Write what scores new rows: encoder, balls, and quantiles of the unlabelled rows' scores."""
-    import skops.io
+    from rareclass.verbs.skops_io import skops_io
 
     radius = np.array([ball.squared_radius for ball in hunt.model.balls_])
     deepest = (radius - hunt.distances**2).argmax(axis=1)
@@ -116,7 +116,7 @@ def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
         },
     }
     with replacing(path) as temporary:
-        skops.io.dump(parts, temporary, compression=zipfile.ZIP_DEFLATED)
+        skops_io().dump(parts, temporary, compression=zipfile.ZIP_DEFLATED)
 
 
 def load_balls(folder: Path) -> ModelFile:
