@@ -20,6 +20,7 @@ ROOMS = (
         "theory",
         "box_qp",
         "compiling",
+        "dask_parts",
     ),
     ("labels",),
     ("splits",),

@@ -31,7 +31,7 @@ FEW = np.r_[np.flatnonzero(Y), np.flatnonzero(Y == 0)[:960]]
 def prepared_problem(weight=None, held_out=None, block_rows=32, dtype=np.float64, **parameters):
     prepared = RankRC(**parameters)._prepare(X.astype(dtype), Y, weight)
     rows = type(prepared.rows)(
-        prepared.rows._source,
+        as_source(X.astype(dtype)),
         prepared.labels.majority,
         prepared.labels.majority_weight,
         block_rows=block_rows,

@@ -1,11 +1,14 @@
 """The score above which a row is called rare."""
 
 import math
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.metrics.rare_cells import RareCells, collapse
+from rareclass.dask_parts import is_dask
+from rareclass.metrics.cells_of_columns import cells_of
+from rareclass.metrics.rare_cells import RareCells, collapse, greatest_in_bins
 from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_scores
 
 # Sums of fractional weights that are equal on paper differ by rounding.
@@ -51,21 +54,55 @@ def balanced_accuracy_threshold(
     >>> balanced_accuracy_threshold([0, 0, 0, 1, 1], [0.0, 1.0, 2.0, 3.0, 4.0])
     2.5
     """
+    if is_dask(scores):
+        from rareclass.metrics.cells_of_parts import MajorityInParts  # needs an extra
+
+        cells = cells_of(y, scores, sample_weight)
+        return _threshold(cells, MajorityInParts(y, scores, sample_weight))
     return threshold_between(split_scores(y, scores, sample_weight))
 
 
 def threshold_between(split: ScoredClasses) -> float:
     """`balanced_accuracy_threshold` of scores that are split by class already."""
-    cells = collapse(split)
+    return _threshold(collapse(split), _MajorityInMemory(split.majority))
+
+
+class _Majority(Protocol):
+    """The scores of the majority, wherever they are."""
+
+    def greatest(self) -> float:
+        """The greatest of them."""
+        ...
+
+    def greatest_below(self, upper: FloatArray) -> FloatArray:
+        """The greatest in each bin below increasing bounds; -inf where a bin is empty.
+
+        Bin i holds what lies from the bound before it up to, and without, ``upper[i]``.
+        """
+        ...
+
+
+class _MajorityInMemory(NamedTuple):
+    scores: FloatArray
+
+    def greatest(self) -> float:
+        return float(self.scores.max())
+
+    def greatest_below(self, upper: FloatArray) -> FloatArray:
+        return greatest_in_bins(upper, self.scores)
+
+
+def _threshold(cells: RareCells, majority: _Majority) -> float:
     tpr = cells.rare_from() / cells.n_rare
     fpr = cells.majority_from() / cells.n_majority
     gain = tpr - fpr
     if gain.max() <= _EQUAL:
-        return float(max(split.rare.max(), split.majority.max()))
+        return float(max(cells.scores[-1], majority.greatest()))
     # Lowering t over majority rows only loses, so the best gaps lie right under a rare score.
     best = np.flatnonzero(gain >= gain.max() - _EQUAL)
     upper = cells.scores[best]
-    lower = _next_below(cells, best, split.majority)
+    # The greatest score below each, of either class.
+    lower = np.maximum(np.append(-np.inf, cells.scores)[best], majority.greatest_below(upper))
     with np.errstate(over="ignore"):
         width = upper - lower
     widest = np.flatnonzero(width == width.max())[-1]
@@ -98,17 +135,6 @@ def threshold_between_few(rare: FloatArray, majority: FloatArray) -> float:
     best = [(lower, upper) for gain, lower, upper in gaps if gain >= greatest - _EQUAL]
     # The first of equally wide ones is the highest: the gaps come from the top.
     return between(*max(best, key=lambda gap: gap[1] - gap[0]))
-
-
-def _next_below(cells: RareCells, which: np.ndarray, majority: FloatArray) -> FloatArray:
-    """The greatest score below ``cells.scores[which]``, of either class; -inf if there is none."""
-    upper = cells.scores[which]
-    padded = np.append(-np.inf, cells.scores)
-    lower = padded[which]
-    # Bin i holds the majority rows from the bound before it up to, and without, upper[i].
-    below = majority[majority < upper[-1]]
-    np.maximum.at(lower, np.searchsorted(upper, below, side="right"), below)
-    return lower
 
 
 def between(low: float, high: float) -> float:

@@ -6,13 +6,15 @@ from typing import Any, Self, TypeVar
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from rareclass.dask_parts import is_dask
+from rareclass.estimators.by_part import AnswersByPart
 from rareclass.estimators.notebook_html import ShowsFittedFacts
 from rareclass.rows import LabelledRows, RowSource, as_source, header
 
 Settings = TypeVar("Settings")
 
 
-class FitsRows(ShowsFittedFacts):
+class FitsRows(AnswersByPart, ShowsFittedFacts):
     """Learning from rows wherever they live: what every estimator of tables shares.
 
     Whoever inherits has ``fit``.
@@ -49,6 +51,10 @@ def read_features(estimator: BaseEstimator, X: Any, reset: bool = True) -> RowSo
     """The rows of X; its columns are remembered (`reset`), or must be those of before."""
     if reset:
         validate_data(estimator, header(X), skip_check_array=True)
+    if is_dask(X):
+        from rareclass.rows.dask import from_dask  # needs an extra
+
+        X = from_dask(X)
     source = as_source(X, getattr(estimator, "feature_names_in_", None))
     if not reset:  # what is no table at all is told first
         validate_data(estimator, header(X), reset=False, skip_check_array=True)

@@ -8,7 +8,7 @@ from scipy import linalg
 
 from rareclass.kernels import _expansion_jit as jit
 from rareclass.kernels.kernels import Kernel, Matrix
-from rareclass.rows import Block
+from rareclass.rows import Block, RowValues, SentOnce
 
 # Blocks remember their kernel, and values of the last function at their rows, under these names.
 KERNEL, VALUES = "kernel", "values"
@@ -22,7 +22,7 @@ Coordinates = Callable[[np.ndarray, np.dtype], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class KernelExpansion:
+class KernelExpansion(SentOnce):
     r"""f(x) = sum_r beta_r k(z_r, x) on any block of rows, and its transpose.
 
     The kernel matrix of rows against landmarks is never formed whole: each block works out its
@@ -89,14 +89,14 @@ def block_scores(
     expansion: KernelExpansion,
     coefficients: np.ndarray,
     token: object = None,
-    chosen: np.ndarray | None = None,
+    chosen: RowValues | None = None,
 ) -> np.ndarray:
     """Scores of the rows of `block`, or of those `chosen` of the whole: to map over rows.
 
     `token` names a function whose values the block may remember.
     """
     values = None if token is None else block.memo.get(VALUES, token)
-    here = None if chosen is None else chosen[block.start : block.stop]
+    here = None if chosen is None else chosen.of(block)
     if values is not None:
         values = values.reshape(-1, *coefficients.shape[1:])
         return values if here is None else values[here]

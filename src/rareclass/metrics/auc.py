@@ -3,14 +3,15 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rareclass.metrics.cells_of_columns import cells_of
 from rareclass.metrics.interval import (
     Interval,
     cautious_square_sum,
     normal_quantile,
     share_interval,
 )
-from rareclass.metrics.rare_cells import RareCells, collapse
-from rareclass.metrics.scored_classes import FloatArray, split_scores
+from rareclass.metrics.rare_cells import RareCells
+from rareclass.metrics.scored_classes import FloatArray
 
 
 def roc_auc(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -47,7 +48,7 @@ def roc_auc(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = N
     >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
     0.875
     """
-    return _auc(collapse(split_scores(y, scores, sample_weight)))
+    return _auc(cells_of(y, scores, sample_weight))
 
 
 def roc_auc_interval(
@@ -96,7 +97,7 @@ def roc_auc_interval(
     (0.833, True)
     """
     normal_quantile(level)
-    cells = collapse(split_scores(y, scores, sample_weight))
+    cells = cells_of(y, scores, sample_weight)
     auc = _auc(cells)
     of_rare, (of_gaps, of_ties) = placements(cells)
     majority = np.concatenate([cells.gaps, cells.tied])
@@ -171,7 +172,7 @@ def accuracy_at_optroc(
     >>> accuracy_at_optroc([0, 0, 1], [0.5, 0.5, 0.5]) == 2 / 3
     True
     """
-    cells = collapse(split_scores(y, scores, sample_weight))
+    cells = cells_of(y, scores, sample_weight)
     # A threshold in a gap or above a tied majority row is no better than one at the next rare
     # score, so the rare scores and "nothing is rare" are all there is to try.
     found = np.append(cells.rare_from(), 0.0)

@@ -3,14 +3,15 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rareclass.metrics.cells_of_columns import cells_of
 from rareclass.metrics.interval import (
     Interval,
     cautious_square_sum,
     normal_quantile,
     share_interval,
 )
-from rareclass.metrics.rare_cells import RareCells, collapse
-from rareclass.metrics.scored_classes import FloatArray, split_scores
+from rareclass.metrics.rare_cells import RareCells
+from rareclass.metrics.scored_classes import FloatArray
 
 
 def average_precision(
@@ -49,7 +50,7 @@ def average_precision(
     >>> round(average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
     0.8333
     """
-    cells = collapse(split_scores(y, scores, sample_weight))
+    cells = cells_of(y, scores, sample_weight)
     return _mean_over_rare(cells, _precisions(cells))
 
 
@@ -100,7 +101,7 @@ def average_precision_interval(
     (0.833, True)
     """
     normal_quantile(level)
-    cells = collapse(split_scores(y, scores, sample_weight))
+    cells = cells_of(y, scores, sample_weight)
     value, centre, variance = with_variance(cells)
     return share_interval(value, centre, variance, cells.n_rare, level)
 

@@ -2,10 +2,10 @@
 
 from numpy.typing import ArrayLike
 
+from rareclass.metrics.cells_of_columns import cells_of
 from rareclass.metrics.interval import Interval, normal_quantile, wilson_interval
-from rareclass.metrics.rare_cells import RareCells, collapse
+from rareclass.metrics.rare_cells import RareCells
 from rareclass.metrics.recall_at_k import recall_in_top
-from rareclass.metrics.scored_classes import split_scores
 from rareclass.parameters import check_number
 
 
@@ -52,7 +52,7 @@ def lift_at_k(
     >>> lift_at_k([0, 0, 1, 1, 0], [0.1, 0.4, 0.3, 0.8, 0.2], share=0.2)
     2.5
     """
-    cells = collapse(split_scores(y, scores, sample_weight))
+    cells = cells_of(y, scores, sample_weight)
     looked_at = depth(cells, k, share)
     return recall_in_top(cells, looked_at) * (cells.n_rare + cells.n_majority) / looked_at
 
@@ -95,7 +95,7 @@ def lift_at_k_interval(
     (1.25, True)
     """
     normal_quantile(level)
-    cells = collapse(split_scores(y, scores, sample_weight))
+    cells = cells_of(y, scores, sample_weight)
     looked_at = depth(cells, k, share)
     recall = wilson_interval(recall_in_top(cells, looked_at), cells.n_rare, level)
     times = (cells.n_rare + cells.n_majority) / looked_at

@@ -5,14 +5,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rareclass.metrics.cells_of_columns import cells_of
 from rareclass.metrics.interval import (
     Interval,
     cautious_square_sum,
     normal_quantile,
     share_interval,
 )
-from rareclass.metrics.rare_cells import RareCells, collapse
-from rareclass.metrics.scored_classes import FloatArray, split_scores
+from rareclass.metrics.rare_cells import RareCells
+from rareclass.metrics.scored_classes import FloatArray
 from rareclass.parameters import check_number
 
 
@@ -66,7 +67,7 @@ def partial_auc(
     0.6667
     """
     scale = area_scale(max_fpr, standardized)
-    cells = collapse(split_scores(y, scores, sample_weight))
+    cells = cells_of(y, scores, sample_weight)
     return scale.of(share_of_area(cells, max_fpr))
 
 
@@ -113,7 +114,7 @@ def partial_auc_interval(
     """
     normal_quantile(level)
     scale = area_scale(max_fpr, standardized)
-    cells = collapse(split_scores(y, scores, sample_weight))
+    cells = cells_of(y, scores, sample_weight)
     share, variance = share_with_variance(cells, max_fpr)
     n_trials = min(cells.n_rare, max_fpr * cells.n_majority)
     found = share_interval(share, share, variance, n_trials, level)

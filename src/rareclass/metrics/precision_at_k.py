@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rareclass.metrics.cells_of_columns import cells_of
 from rareclass.metrics.interval import Interval, normal_quantile, wilson_interval
-from rareclass.metrics.rare_cells import RareCells, collapse
-from rareclass.metrics.scored_classes import split_scores
+from rareclass.metrics.rare_cells import RareCells
 
 
 def precision_at_k(
@@ -47,7 +47,7 @@ def precision_at_k(
     >>> precision_at_k([0, 1], [0.5, 0.5], k=1)
     0.5
     """
-    return precision_in_top(collapse(split_scores(y, scores, sample_weight)), k)
+    return precision_in_top(cells_of(y, scores, sample_weight), k)
 
 
 def precision_at_k_interval(
@@ -97,7 +97,7 @@ def precision_at_k_interval(
     (0.5, True)
     """
     normal_quantile(level)
-    cells = collapse(split_scores(y, scores, sample_weight))
+    cells = cells_of(y, scores, sample_weight)
     value = precision_in_top(cells, k)
     n_rare = cells.n_rare
     recall = wilson_interval(min(value * k / n_rare, 1.0), n_rare, level)

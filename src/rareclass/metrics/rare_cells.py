@@ -73,12 +73,12 @@ def collapse_by_searching(split: ScoredClasses) -> RareCells:
     else:
         # Searching each rare row among the distinct ones is faster than an argsort of them.
         scores = np.unique(split.rare)
-        rare = _search(scores, split.rare, split.rare_weight)[1::2]
-    cells = _search(scores, split.majority, split.majority_weight)
+        rare = search(scores, split.rare, split.rare_weight)[1::2]
+    cells = search(scores, split.majority, split.majority_weight)
     return RareCells(scores, rare, tied=cells[1::2], gaps=cells[0::2])
 
 
-def _search(distinct: FloatArray, scores: FloatArray, weight: FloatArray | None) -> FloatArray:
+def search(distinct: FloatArray, scores: FloatArray, weight: FloatArray | None) -> FloatArray:
     """Weight of the rows in each cell: gap 0, tie 0, gap 1, tie 1, ..., gap d."""
     # Not at the top: numba takes longer to load than small samples take to sort.
     from rareclass.metrics import _rare_cells_jit as jit
@@ -131,3 +131,17 @@ def weigh_distinct(scores: FloatArray, weight: FloatArray | None) -> tuple[Float
         return distinct, counts.astype(np.float64)
     distinct, inverse = np.unique(scores, return_inverse=True)
     return distinct, np.bincount(inverse, weight).astype(np.float64)
+
+
+def greatest_in_bins(upper: FloatArray, scores: FloatArray) -> FloatArray:
+    """The greatest score in each bin below increasing bounds; -inf where a bin is empty.
+
+    Bin i holds the scores from the bound before it up to, and without, ``upper[i]``.
+
+    >>> greatest_in_bins(np.array([1.0, 3.0]), np.array([0.5, 1.0, 2.5, 3.0])).tolist()
+    [0.5, 2.5]
+    """
+    found = np.full(upper.size, -np.inf)
+    below = scores[scores < upper[-1]]
+    np.maximum.at(found, np.searchsorted(upper, below, side="right"), below)
+    return found

@@ -2,10 +2,10 @@
 
 from numpy.typing import ArrayLike
 
+from rareclass.metrics.cells_of_columns import cells_of
 from rareclass.metrics.interval import Interval, normal_quantile, wilson_interval
 from rareclass.metrics.precision_at_k import precision_in_top
-from rareclass.metrics.rare_cells import RareCells, collapse
-from rareclass.metrics.scored_classes import split_scores
+from rareclass.metrics.rare_cells import RareCells
 
 
 def recall_at_k(
@@ -42,7 +42,7 @@ def recall_at_k(
     >>> recall_at_k([0, 0, 1, 1, 0], [0.1, 0.4, 0.3, 0.8, 0.2], k=1)
     0.5
     """
-    return recall_in_top(collapse(split_scores(y, scores, sample_weight)), k)
+    return recall_in_top(cells_of(y, scores, sample_weight), k)
 
 
 def recall_at_k_interval(
@@ -81,7 +81,7 @@ def recall_at_k_interval(
     (0.5, True)
     """
     normal_quantile(level)
-    cells = collapse(split_scores(y, scores, sample_weight))
+    cells = cells_of(y, scores, sample_weight)
     return wilson_interval(recall_in_top(cells, k), cells.n_rare, level)
 
 

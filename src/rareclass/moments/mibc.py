@@ -34,7 +34,7 @@ from rareclass.moments.solution import (
     warn_of_ridge,
 )
 from rareclass.moments.summing import moments_of
-from rareclass.rows import ArrayRows, RowSource
+from rareclass.rows import RowSource, rows_of
 
 
 class MIBC(RankScorer, FitsRows, BaseEstimator):
@@ -406,7 +406,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         check_is_fitted(self, "classes_")
         solved = self._solution()
         source = read_features(self, X, reset=False)
-        return ArrayRows(source, n_jobs=self.n_jobs).map(linear_scores, solved.coef)
+        return rows_of(source, n_jobs=self.n_jobs).map(linear_scores, solved.coef)
 
     # -- inside ------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from rareclass.moments.parameters import (
 from rareclass.moments.solution import Solved, linear_scores, solve_path, warn_if_short
 from rareclass.moments.summing import Wanted, moments_of
 from rareclass.progress import track
-from rareclass.rows import ArrayRows, RowSource, consecutive
+from rareclass.rows import RowSource, consecutive, rows_of
 
 PAPER_CS = tuple(10.0 ** np.arange(-4, 6))
 
@@ -342,7 +342,7 @@ class _AllRows(NamedTuple):
             for fold, coef, mean, part in zip(folds, coefs, means, parts, strict=True):
                 rows = np.flatnonzero(fold.tested[start:stop] & (weight[start:stop] > 0.0))
                 if len(rows):
-                    scores = ArrayRows(stretch, rows, n_jobs=self.n_jobs).map(linear_scores, coef)
+                    scores = rows_of(stretch, rows, n_jobs=self.n_jobs).map(linear_scores, coef)
                     whole = start + rows
                     part.append(_HeldOut(is_rare[whole], scores - mean, weight[whole]))
         return [_HeldOut(*map(np.concatenate, zip(*part, strict=True))) for part in parts]

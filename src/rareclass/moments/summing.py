@@ -7,7 +7,7 @@ from scipy import sparse
 
 from rareclass.moments._sums_jit import central_sums, column_sums
 from rareclass.moments.moments import Moments
-from rareclass.rows import ArrayRows, Block, Rows, RowSource, as_source
+from rareclass.rows import Block, Rows, RowSource, as_source, rows_of
 
 # Rows that say around which point to sum.
 _FIRST_ROWS = 1024
@@ -64,7 +64,7 @@ def moments_of(
     n_rows = source.n_rows if index is None else len(index)
     if wanted.scatter and 8 * d * d * _BLOCK_GROUPS > _WAITING_BYTES:
         n_jobs = 1
-    rows = ArrayRows(source, index, weight, block_rows=_block_rows(source, wanted), n_jobs=n_jobs)
+    rows = rows_of(source, index, weight, block_rows=_block_rows(source, wanted), n_jobs=n_jobs)
     if not n_rows or (weight is not None and not weight.any()):
         return _nothing(d, wanted)
     probes = wanted.probes(d)

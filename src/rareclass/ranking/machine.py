@@ -42,7 +42,7 @@ from rareclass.ranking.preparation import (
     width_of_rows,
 )
 from rareclass.ranking.targets import OrderedLevels, RankingTarget, TwoClasses, pair_costs
-from rareclass.rows import ArrayRows
+from rareclass.rows import rows_of
 
 
 class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -89,7 +89,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         source = read_features(self, X, reset=False)
         expansion = self._expansion()
         size = block_rows(expansion.n_landmarks, source.dtype)
-        rows = ArrayRows(source, block_rows=size, n_jobs=self.n_jobs)
+        rows = rows_of(source, block_rows=size, n_jobs=self.n_jobs)
         return rows.map(block_scores, expansion, coefficients)
 
 

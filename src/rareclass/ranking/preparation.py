@@ -25,7 +25,7 @@ from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingTarget, ScoredRows
-from rareclass.rows import ArrayRows, Budget, RowSource, as_source
+from rareclass.rows import Budget, Rows, RowSource, RowValues, Token, as_source, rows_of
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
 # the fixed cost of a block, 0.1 ms (docs/decisions/0009).
@@ -59,7 +59,7 @@ class Prepared(Generic[Kind]):
 
     n_rows: int
     target: Kind
-    rows: ArrayRows
+    rows: Rows
     expansion: KernelExpansion
     landmarks: Landmarks
     width: float
@@ -127,13 +127,13 @@ class Prepared(Generic[Kind]):
             whitener=whitener,
             lam=lam,
             scale=1.0 / loss.pair_weight(rare_weight, majority),
-            kept=kept,
+            kept=None if kept is None else RowValues(kept),
         )
 
     def scored(
         self,
         coefficients: np.ndarray,
-        token: object = None,
+        token: Token | None = None,
         tested: np.ndarray | None = None,
     ) -> ScoredRows:
         """The training rows, or those of the mask `tested` at their share of a pass, scored.
@@ -149,7 +149,13 @@ class Prepared(Generic[Kind]):
             of_majority = of_majority if chosen is None else of_majority[chosen]
         return ScoredRows(
             expand(self.rare_kernel[held], coefficients),
-            self.rows.map(block_scores, self.expansion, coefficients, token, chosen),
+            self.rows.map(
+                block_scores,
+                self.expansion,
+                coefficients,
+                token,
+                None if chosen is None else RowValues(chosen),
+            ),
             self.target.held_code[held],
             self.target.majority_code,
             of_held,
@@ -206,7 +212,7 @@ def prepare(
     return Prepared(
         n_rows=source.n_rows,
         target=target,
-        rows=ArrayRows(
+        rows=rows_of(
             source,
             labels.majority,
             labels.majority_weight,
@@ -231,13 +237,15 @@ def prepare(
 def width_of_rows(settings: KernelSettings, source: RowSource, labels: HeldRows) -> float:
     """Sigma: the number given, or the mean distance of the rows that count; one pass of them."""
 
-    def everything() -> tuple[ArrayRows, np.ndarray | None]:
+    def everything() -> tuple[Rows, np.ndarray | None]:
         index = weight = None  # all of the rows
         if labels.majority_weight is not None:
             index = np.concatenate([labels.rare, labels.majority])
             weight = np.concatenate([labels.rare_weight, labels.majority_weight])
+            order = np.argsort(index)
+            index, weight = index[order], weight[order]
         shift = None if source.is_sparse else source.take(labels.rare[:1]).astype(np.float64)[0]
-        return ArrayRows(source, index, weight, n_jobs=settings.n_jobs), shift
+        return rows_of(source, index, weight, n_jobs=settings.n_jobs), shift
 
     return kernel_width(settings.width, settings.kernel, everything)
 

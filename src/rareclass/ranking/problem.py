@@ -22,7 +22,7 @@ import numpy as np
 from rareclass.kernels.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
 from rareclass.ranking.losses import PairLoss, RareTerms
 from rareclass.ranking.solvers.questions import answer
-from rareclass.rows import Block, Rows
+from rareclass.rows import Block, Rows, RowValues, Token
 
 
 class Evaluation(NamedTuple):
@@ -33,7 +33,7 @@ class Evaluation(NamedTuple):
     gradient: np.ndarray
     coefficients: np.ndarray
     rare: Any  # the rare side, as the loss made it
-    token: object  # names this point to the blocks, which may remember their zones at it
+    token: Token  # names this point to the blocks, which may remember their zones at it
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class RankingProblem:
     lam: float
     scale: float  # 1 / (W+ W-), the total weight of all pairs
     # mask over the whole majority, None for all; the others are held out
-    kept: np.ndarray | None = None
+    kept: RowValues | None = None
     tilt: np.ndarray | None = None  # tau; None means zero
     # Blocks remember zones under it: problems that are solved at once need different ones. None
     # remembers none: for problems that are asked for values only.
@@ -62,6 +62,11 @@ class RankingProblem:
     # What the weights of the majority rows are multiplied by: above 1 where a part of the rows
     # stands for all of them.
     factor: float = 1.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What blocks elsewhere need; the rest is large, and stays where the sums are finished.
+        here = dict.fromkeys(("rows", "rare_kernel", "rare_weight", "whitener", "tilt"))
+        return self.__dict__ | here
 
     @property
     def rank(self) -> int:
@@ -90,12 +95,12 @@ class RankingProblem:
     def majority_weight(self) -> np.ndarray:
         """Weight of each of `rows`, zero where it is held out."""
         weight = self.rows.weight * self.factor
-        return weight if self.kept is None else weight * self.kept[self.rows.numbers]
+        return weight if self.kept is None else weight * self.kept.whole[self.rows.numbers]
 
     def block_weight(self, block: Block) -> np.ndarray:
         """`majority_weight` of the rows of a block."""
         weight = block.weight if self.factor == 1.0 else block.weight * self.factor
-        return weight if self.kept is None else weight * self.kept[block.start : block.stop]
+        return weight if self.kept is None else weight * self.kept.of(block)
 
     def with_lam(self, lam: float) -> "RankingProblem":
         """The same problem with another regularisation; shares all kernel work."""
@@ -175,7 +180,7 @@ class ValueQuestion(AboutProblem):
     def __init__(self, problem: RankingProblem, w: np.ndarray) -> None:
         super().__init__(problem, w)
         self.rare = problem.loss.rare(self.rare_values, problem.rare_weight, self.levels)
-        self.token = object()
+        self.token = Token.new()
 
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
         """Slope by row; value of the pairs and rare-side sums."""

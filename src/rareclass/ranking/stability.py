@@ -10,7 +10,7 @@ from rareclass.labels.two_classes import Labels
 from rareclass.ranking.losses import PairLoss, SmoothedHinge
 from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.preparation import Prepared, block_rows
-from rareclass.rows import ArrayRows, Block, RowSource
+from rareclass.rows import Block, RowSource, rows_of
 from rareclass.rows.equal_rows import equal_rows, stacked
 from rareclass.theory import subset_bound
 
@@ -58,7 +58,7 @@ def bound_on_rows(
 ) -> float:
     """The same with the training rows: how much of each the landmarks cannot express."""
     size = block_rows(expansion.n_landmarks, np.dtype(np.float64))
-    rows = ArrayRows(source, block_rows=size, n_jobs=n_jobs)
+    rows = rows_of(source, block_rows=size, n_jobs=n_jobs)
     found = rows.map(_residuals, expansion.kernel, expansion.landmarks, whitener)
     rare = np.average(found[labels.rare], axis=0, weights=labels.rare_weight)
     rest = np.average(found[labels.majority], axis=0, weights=labels.majority_weight)

@@ -5,15 +5,22 @@ Every method in this package sees the majority only through two verbs: :meth:`Ro
 same algorithms and gives the same answer.
 """
 
+from importlib import import_module
+from typing import Any
+
 from rareclass.rows.csv import from_csv
 from rareclass.rows.labelled import LabelledRows, from_arrays
 from rareclass.rows.labelled import header as header
 from rareclass.rows.memory import ArrayRows
+from rareclass.rows.memory import rows_of as rows_of
 from rareclass.rows.parquet import from_parquet
 from rareclass.rows.parquet_batches import parquet_batches
 from rareclass.rows.protocol import Block as Block
 from rareclass.rows.protocol import Budget as Budget
 from rareclass.rows.protocol import Rows
+from rareclass.rows.protocol import RowValues as RowValues
+from rareclass.rows.protocol import SentOnce as SentOnce
+from rareclass.rows.protocol import Token as Token
 from rareclass.rows.source import RowSource, as_source
 from rareclass.rows.source import consecutive as consecutive
 
@@ -25,6 +32,23 @@ __all__ = [
     "as_source",
     "from_arrays",
     "from_csv",
+    "from_dask",
     "from_parquet",
     "parquet_batches",
 ]
+
+# Doors to what not everybody has: looked for when they are asked for.
+_ENGINES = {"from_dask": ("rareclass.rows.dask", "dask")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ENGINES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, extra = _ENGINES[name]
+    try:
+        return getattr(import_module(module), name)
+    except ImportError as error:
+        raise ImportError(
+            f"rareclass.rows.{name} needs packages that are not here: "
+            f'pip install "rareclass[{extra}]"'
+        ) from error

@@ -8,6 +8,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from rareclass.dask_parts import is_dask
 from rareclass.errors import InputError
 from rareclass.rows.source import RowSource, as_source, is_table
 
@@ -114,6 +115,8 @@ def header(X: Any) -> Any:
     """
     if isinstance(X, RowSource):
         return np.empty((0, X.n_features))
+    if is_dask(X):  # its meta: no rows, the same columns
+        return X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
     if not isinstance(X, LabelledRows):
         return X
     if X.feature_names is None:

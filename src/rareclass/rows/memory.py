@@ -1,17 +1,18 @@
 """Rows held in memory: arrays, sparse matrices and tables, read block by block."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from rareclass.rows.protocol import Block, Budget, Memo
+from rareclass.rows.equal_rows import stacked
+from rareclass.rows.protocol import Block, Budget, Memo, Rows
 from rareclass.rows.source import RowSource
 
 # Fewer are done sooner than a thread is started and handed its work.
@@ -33,6 +34,38 @@ def count_threads(n_jobs: int | None) -> int:
     if n_jobs == 0 or int(n_jobs) != n_jobs:
         raise ValueError(f"n_jobs={n_jobs!r} must be a whole number of threads, -1 or None.")
     return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
+
+
+class Stretch(NamedTuple):
+    """Consecutive rows of a whole that one source has.
+
+    `chosen` are their numbers in the source, None for all of it; `weight` is None where each
+    counts once; `first` is the number of the first of them among the rows of the whole.
+    """
+
+    source: RowSource
+    chosen: np.ndarray | None
+    weight: np.ndarray | None
+    first: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.source.n_rows if self.chosen is None else len(self.chosen)
+
+    def take(self, start: int, stop: int) -> Any:
+        """Rows by their place here."""
+        if self.chosen is None:
+            return self.source.take(slice(start, stop))
+        return self.source.take(self.chosen[start:stop])
+
+    def pick(self, places: np.ndarray) -> Any:
+        """A few rows by their place here."""
+        return self.source.take(places if self.chosen is None else self.chosen[places])
+
+    def weights(self, start: int, stop: int) -> np.ndarray:
+        """Weights of consecutive rows."""
+        return np.ones(stop - start) if self.weight is None else self.weight[start:stop]
 
 
 class ArrayRows:
@@ -73,52 +106,107 @@ class ArrayRows:
         keeps_arrays: bool = True,
         blocks_a_thread: int = _BLOCKS_A_THREAD,
     ) -> None:
-        self.n_rows = source.n_rows if index is None else len(index)
-        self.n_features = source.n_features
+        stretch = Stretch(source, index, weight)
+        self.n_rows, self.n_features = stretch.n_rows, source.n_features
+        self._stretches, self._is_whole = [stretch], True
+        # Of each block: the number of its stretch, and the places of its rows in it.
+        starts = range(0, self.n_rows, block_rows)
+        self._places = [(0, start, min(start + block_rows, self.n_rows)) for start in starts]
+        self._blocks = range(len(self._places))
         self.budget = budget or Budget(0)
         self.n_threads = count_threads(n_jobs)
-        self._source, self._index, self._weight = source, index, weight
-        self._block_rows, self._n_whole = block_rows, self.n_rows
-        self._memos = [Memo(self.budget) for _ in range(0, self.n_rows, block_rows)]
-        self._blocks = range(len(self._memos))
+        self._memos = [Memo(self.budget) for _ in self._places]
         self._keeps_arrays, self._blocks_a_thread = keeps_arrays, blocks_a_thread
         self._blas = _blas()
+
+    @classmethod
+    def of_stretches(cls, stretches: Sequence[Stretch], **settings: Any) -> "ArrayRows":
+        """Stretches of a whole, in increasing order, with the settings of the class.
+
+        No block is part of two of them.
+        """
+        parts = [
+            cls(each.source, each.chosen, each.weight, **settings).starting_at(each.first)
+            for each in stretches
+        ]
+        return cls.joined(parts)
+
+    @classmethod
+    def joined(cls, parts: Sequence["ArrayRows"]) -> "ArrayRows":
+        """Some stretches of a whole as rows of their own, with what their blocks remember."""
+        joined = object.__new__(cls)
+        joined.__dict__.update(parts[0].__dict__, _is_whole=False)
+        joined._stretches = [stretch for part in parts for stretch in part._stretches]
+        joined._memos = [memo for part in parts for memo in part._memos]
+        joined._places, n_before = [], 0
+        for part in parts:
+            joined._places += [(k + n_before, start, stop) for k, start, stop in part._places]
+            n_before += len(part._stretches)
+        joined._blocks = range(len(joined._places))
+        joined.n_rows = sum(part.n_rows for part in parts)
+        return joined
+
+    def starting_at(self, first: int) -> "ArrayRows":
+        """These rows, which no block has seen yet, as the rows of a whole from `first` on."""
+        self._stretches = [each._replace(first=first) for each in self._stretches]
+        return self
 
     def every(self, stride: int) -> "ArrayRows":
         """Every `stride`-th block of these rows, remembering what they remember."""
         part = object.__new__(ArrayRows)
         part.__dict__.update(self.__dict__, _blocks=self._blocks[::stride], _keeps_arrays=True)
-        part.n_rows = sum(stop - start for start, stop in map(self._range, part._blocks))
+        part._is_whole = self._is_whole and len(part._blocks) == len(self._blocks)
+        part.n_rows = sum(stop - start for _, start, stop in part._chosen())
         return part
+
+    def _chosen(self) -> Iterator[tuple[int, int, int]]:
+        return (self._places[number] for number in self._blocks)
 
     @property
     def numbers(self) -> np.ndarray | slice:
         """Which rows of the whole these are."""
-        if len(self._blocks) == len(self._memos):
+        if self._is_whole:
             return slice(None)
-        return np.concatenate([np.arange(*self._range(number)) for number in self._blocks])
+        if not len(self._blocks):
+            return np.empty(0, dtype=np.int64)
+        firsts = [stretch.first for stretch in self._stretches]
+        each = [np.arange(start, stop) + firsts[k] for k, start, stop in self._chosen()]
+        return np.concatenate(each)
 
     @property
     def weight(self) -> np.ndarray:
         """Weight of each row, shape (n_rows,)."""
-        return np.ones(self.n_rows) if self._weight is None else self._weight[self.numbers]
+        if self._is_whole:
+            return self._stretches[0].weights(0, self.n_rows)
+        weights = [self._stretches[k].weights(start, stop) for k, start, stop in self._chosen()]
+        return np.concatenate(weights) if weights else np.empty(0)
 
     def share_remembering(self, name: str) -> float:
         """Share of the blocks that remember something called `name`."""
         return sum(name in self._memos[number] for number in self._blocks) / len(self._blocks)
 
+    def remembered(self) -> dict[str, int]:
+        """How many blocks remember something, by its name where that is a text."""
+        counts: dict[str, int] = {}
+        for number in self._blocks:
+            for name in self._memos[number].names:
+                if isinstance(name, str):
+                    counts[name] = counts.get(name, 0) + 1
+        return counts
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self._blocks)
+
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """The blocks in row order, from the `first` of them on."""
         for number in self._blocks[first:]:
-            start, stop = self._range(number)
-            weight = np.ones(stop - start) if self._weight is None else self._weight[start:stop]
-            take = partial(self._take, start, stop)
+            k, start, stop = self._places[number]
+            stretch = self._stretches[k]
+            weight, take = stretch.weights(start, stop), partial(stretch.take, start, stop)
+            start, stop = start + stretch.first, stop + stretch.first
             yield Block(start, stop, weight, self._memos[number], self._keeps_arrays, take)
-
-    def _range(self, number: int) -> tuple[int, int]:
-        """First row of a block, and the one after its last."""
-        start = number * self._block_rows
-        return start, min(start + self._block_rows, self._n_whole)
 
     def sum(self, fn: Callable[..., tuple], *broadcast: Any) -> tuple:
         """Add ``fn(block, *broadcast)``, a tuple of numbers and arrays, over all blocks."""
@@ -126,7 +214,7 @@ class ArrayRows:
             raise ValueError("there are no rows to sum over.")
         total: list[np.ndarray] = []
         for part in self._run(partial(_sum_over, fn, broadcast)):
-            _add(total, part)
+            add_to(total, part)
         return tuple(entry[()] for entry in total)
 
     def map(self, fn: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
@@ -142,14 +230,19 @@ class ArrayRows:
 
     def take(self, index: np.ndarray) -> Any:
         """A few rows by their number among these rows."""
-        numbers = self.numbers
-        index = index if isinstance(numbers, slice) else numbers[index]
-        return self._source.take(index if self._index is None else self._index[index])
-
-    def _take(self, start: int, stop: int) -> Any:
-        if self._index is None:
-            return self._source.take(slice(start, stop))
-        return self._source.take(self._index[start:stop])
+        if self._is_whole:
+            return self._stretches[0].pick(index)
+        index = np.asarray(index, dtype=np.intp)
+        chosen = np.array(list(self._chosen()))
+        ends = np.cumsum(chosen[:, 2] - chosen[:, 1])
+        of_block = np.searchsorted(ends, index, side="right")
+        stretch, places = chosen[of_block, 0], index - ends[of_block] + chosen[of_block, 2]
+        order = np.argsort(stretch, kind="stable")
+        parts = [
+            self._stretches[stretch[some[0]] if len(some) else 0].pick(places[some])
+            for some in np.split(order, np.flatnonzero(np.diff(stretch[order])) + 1)
+        ]
+        return stacked(parts)[np.argsort(order)]
 
     def _run(self, work: Callable[[Iterator[Block]], Any]) -> Iterator[Any]:
         """``work`` on consecutive groups of blocks, in their order.
@@ -173,6 +266,17 @@ class ArrayRows:
                 pool.shutdown(wait=True, cancel_futures=True)
 
 
+def rows_of(
+    source: RowSource,
+    index: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+    **settings: Any,
+) -> Rows:
+    """Chosen rows of a source as blocks, wherever they live; settings as of `ArrayRows`."""
+    make = source.as_rows or ArrayRows
+    return make(source, index, weight, **settings)
+
+
 @cache
 def _blas() -> ThreadpoolController:
     """The BLAS libraries of this process, found once: looking takes 4 ms, like a small fit."""
@@ -183,11 +287,11 @@ def _sum_over(fn: Callable[..., tuple], broadcast: tuple, group: Iterator[Block]
     """``fn`` of the blocks of a group, added up in their order."""
     total: list[np.ndarray] = []
     for block in group:
-        _add(total, fn(block, *broadcast))
+        add_to(total, fn(block, *broadcast))
     return total
 
 
-def _add(total: list[np.ndarray], part: Iterable) -> None:
+def add_to(total: list[np.ndarray], part: Iterable) -> None:
     """Add to a total, entry by entry; the first part is copied, the others go in place."""
     if not total:
         total.extend(np.array(entry) for entry in part)

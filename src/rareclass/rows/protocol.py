@@ -1,9 +1,11 @@
 """The seam for size: rows come in blocks, are summed or mapped, and may remember things."""
 
+import itertools
 import threading
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,7 +24,7 @@ class Budget:
     def __init__(self, n_bytes: int, reserve: int = 0) -> None:
         self.total = n_bytes
         self.left = n_bytes
-        self._reserve = reserve
+        self.reserve = reserve
         self._lock = threading.Lock()
         self._piece = np.empty(0, dtype=np.uint8)
         self._piece_size = _LEAST_PIECE
@@ -39,7 +41,7 @@ class Budget:
         """An array of the shape and dtype of `like`, not filled; None when too little is left."""
         n_bytes = -(-like.nbytes // _ALIGNMENT) * _ALIGNMENT
         with self._lock:
-            left = self.left - self._reserve
+            left = self.left - self.reserve
             if n_bytes > left:
                 return None
             if n_bytes > len(self._piece):
@@ -64,6 +66,11 @@ class Memo:
 
     def __contains__(self, name: Any) -> bool:
         return name in self._kept
+
+    @property
+    def names(self) -> list[Any]:
+        """What is remembered."""
+        return list(self._kept)
 
     def get(self, name: Any, key: Any) -> Any | None:
         """The value put under `name` if it was put with the same `key`, else None."""
@@ -101,11 +108,80 @@ class Block:
         return self.take()
 
 
+_numbers = itertools.count()
+
+
+class Token(NamedTuple):
+    """A name for a point at which blocks remember things; it stays itself in another process."""
+
+    number: int
+
+    @classmethod
+    def new(cls) -> "Token":
+        """A name that no other point of this process has."""
+        return cls(next(_numbers))
+
+
+class SentOnce:
+    """What never changes, and goes only once to each place where rows live.
+
+    It is known by its identity: whoever inherits is equal to itself alone, and so is what arrives.
+    """
+
+    __hash__ = object.__hash__
+
+
+class RowValues(SentOnce):
+    """A value for each row of the whole, from which every block takes those of its own rows.
+
+    Of rows that live elsewhere, each place is sent the values of its own rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, ...)
+
+    Examples
+    --------
+    >>> RowValues(np.array([5, 6, 7, 8])).part([(2, 4)]).within(2, 4).tolist()
+    [7, 8]
+    """
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._firsts, self._pieces = [0], [values]
+
+    @property
+    def whole(self) -> np.ndarray:
+        """All values, where they were made."""
+        (values,) = self._pieces
+        return values
+
+    def of(self, block: Block) -> np.ndarray:
+        """The values of the rows of a block."""
+        return self.within(block.start, block.stop)
+
+    def within(self, start: int, stop: int) -> np.ndarray:
+        """The values of consecutive rows, which no two stretches of `part` share."""
+        k = bisect_right(self._firsts, start) - 1
+        first = self._firsts[k]
+        return self._pieces[k][start - first : stop - first]
+
+    def part(self, stretches: Iterable[tuple[int, int]]) -> "RowValues":
+        """The values of some stretches of rows only, given in increasing order."""
+        part = RowValues(self.whole[:0])
+        for start, stop in stretches:
+            part._firsts.append(start)
+            part._pieces.append(self.whole[start:stop])
+        return part
+
+
 class Rows(Protocol):
     """Majority rows, wherever they live.
 
     ``fn`` must be a plain function of a `Block` and of the broadcast values: it is called once
-    a block, in any order, perhaps in another thread.
+    a block, in any order, perhaps in another thread, in another process or on another machine.
+    What blocks remember stays where they are and may be lost at any time: a function may count
+    on nothing but its arguments. Points are named by a `Token`; what does not change from pass to
+    pass inherits from `SentOnce`; what has a value for each row is `RowValues`.
     """
 
     n_rows: int

@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 _CHECK_ROWS = 65536
 _STRETCH_BYTES = 2**27
 # What float32 holds exactly.
-_NARROW = (nw.Float32, nw.Boolean, nw.Int8, nw.Int16, nw.UInt8, nw.UInt16)
+NARROW = (nw.Float32, nw.Boolean, nw.Int8, nw.Int16, nw.UInt8, nw.UInt16)
 
 
 class RowSource:
@@ -25,7 +25,12 @@ class RowSource:
         float32 or float64: what blocks come in.
     is_sparse : bool
         Whether blocks are CSR matrices.
+    as_rows : callable or None
+        Makes blocks of chosen rows where they live, from what `ArrayRows` takes; None where rows
+        are read here.
     """
+
+    as_rows: Callable[..., Any] | None = None
 
     def __init__(
         self,
@@ -152,7 +157,7 @@ def _table_source(X: Any) -> RowSource:
                 f"column {name!r} holds {dtype}, not numbers. Encode it first "
                 "(skrub.TableVectorizer does), or use the command line, which encodes tables."
             )
-    is_narrow = all(dtype in _NARROW for dtype in table.schema.values())
+    is_narrow = all(dtype in NARROW for dtype in table.schema.values())
     wanted = nw.Float32 if is_narrow else nw.Float64
 
     def take(rows: slice | np.ndarray) -> np.ndarray:

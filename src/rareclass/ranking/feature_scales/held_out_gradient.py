@@ -29,7 +29,7 @@ from rareclass.ranking.feature_scales.kernel_slopes import KernelSlopes
 from rareclass.ranking.preparation import Prepared
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.solvers.questions import Solver, answer, solve_in_step
-from rareclass.rows import Block
+from rareclass.rows import Block, RowValues
 
 # The residual of v relative to the right side, and most products for it. Stopping early leaves
 # the directions out that the rows determine worst.
@@ -134,7 +134,7 @@ def _problems(
     weight = float(prepared.rows.weight[kept].sum())
     scale = 1.0 / training.loss.pair_weight(rare_weight, weight)
     held_out = replace(
-        training, rare_weight=rare_weight, kept=kept, lam=0.0, scale=scale, slot=None
+        training, rare_weight=rare_weight, kept=RowValues(kept), lam=0.0, scale=scale, slot=None
     )
     return training, held_out
 

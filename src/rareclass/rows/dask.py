@@ -1,0 +1,323 @@
+"""Dask collections as rows: their parts stay on the workers of a cluster."""
+
+import threading
+import uuid
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rareclass.dask_parts import delayed_parts
+from rareclass.errors import InputError
+from rareclass.rows.decoding import checked_dtype
+from rareclass.rows.labelled import LabelledRows
+from rareclass.rows.partitions.engine import Engine
+from rareclass.rows.partitions.part import Columns, Facts, read_part
+from rareclass.rows.partitions.place import Place, Reply, Request
+from rareclass.rows.partitions.table import labelled
+
+# Shares of a worker's memory: of features that stay there, and of what blocks remember. The rest
+# is Dask's and the work's, so that a worker neither spills nor pauses.
+_OF_FEATURES, _OF_MEMOS = 0.25, 0.25
+# Past so many places their replies are joined on the workers, so many at a time.
+_FAN_IN = 8
+# Requests of more bytes go from worker to worker, not through the scheduler.
+_LARGE = 1 << 18
+# Seconds that are waited for a first worker.
+_PATIENCE = 30
+
+
+def from_dask(
+    collection: Any,
+    target: Any = None,
+    *,
+    weight: Any = None,
+    columns: Iterable[str] | None = None,
+    dtype: Any = None,
+    client: Any = None,
+    checkpoint: str | Path | None = None,
+) -> LabelledRows:
+    """Rows of a Dask collection, for ``fit_rows``: they stay on the workers.
+
+    Every part is read once, where it is or where Dask puts it, and kept there as floats: in
+    memory up to a quarter of what the worker may use, past that in a nameless file of the worker.
+    A pass of a fit is one task a worker. When a worker is lost its parts are read again from what
+    the collection was made of, by others; the result is the same.
+
+    Parameters
+    ----------
+    collection : dask array, dask DataFrame, or list of delayed blocks
+        Of shape (n_rows, n_features); chunks of rows may be of unknown length. Blocks are arrays,
+        CSR matrices or tables.
+    target : str, Dask collection or None
+        The labels: a column of a DataFrame, or a collection with the same parts. None for rows to
+        be scored.
+    weight : str, Dask collection or None
+        Weights at or above 0, likewise.
+    columns : iterable of str or None
+        The features of a DataFrame, in this order; None means all other columns.
+    dtype : "float32", "float64" or None
+        What the features are kept in; None means float32 when all of a part are float32 or
+        narrower, else float64.
+    client : dask.distributed.Client or None
+        None means the one made last in this process.
+    checkpoint : path or None
+        A file that keeps the answers of every pass. When a fit was cut off, by a lost scheduler
+        or a crash, the same fit on the same rows goes on from there.
+
+    Returns
+    -------
+    LabelledRows
+        Labels and weights are in this process' memory, 8 to 16 bytes a row.
+        ``source.engine.passes`` says what each pass cost.
+
+    Raises
+    ------
+    InputError
+        A ValueError: without a cluster, on parts that differ, columns that are no numbers, cells
+        that are empty or infinite (naming the part and the row in it).
+
+    Notes
+    -----
+    A pass sends and receives numbers in proportion to landmarks and rare rows for each worker.
+    What does not change is sent once: landmarks, weights, folds.
+
+    Examples
+    --------
+    >>> import dask.array as da  # doctest: +SKIP
+    >>> from dask.distributed import Client  # doctest: +SKIP
+    >>> with Client() as client:  # doctest: +SKIP
+    ...     rows = from_dask(da.from_array(X), target=da.from_array(y))
+    ...     model = RankRC().fit_rows(rows)
+    """
+    client = client_of(client)
+    chosen = Columns(
+        target if isinstance(target, str) else None,
+        weight if isinstance(weight, str) else None,
+        None if columns is None else tuple(columns),
+        None if dtype is None else checked_dtype(dtype).name,
+    )
+    parts = delayed_parts(collection)
+    beside = [
+        None if each is None or isinstance(each, str) else delayed_parts(each)
+        for each in (target, weight)
+    ]
+    for name, more in zip(("target", "weight"), beside, strict=True):
+        if more is not None and len(more) != len(parts):
+            raise InputError(
+                f"{name}= has {len(more):,} parts, the features {len(parts):,}.",
+                "Collections that belong together need the same parts: rechunk or repartition one.",
+            )
+    engine = DaskEngine(client, parts, beside[0], beside[1], chosen)
+    return labelled(engine, engine.load(range(len(parts))), checkpoint)
+
+
+def client_of(client: Any = None) -> Any:
+    """The client given, or the one made last; raises `InputError` without any."""
+    from distributed import default_client
+
+    if client is not None:
+        return client
+    try:
+        return default_client()
+    except ValueError:
+        raise InputError(
+            "There is no Dask cluster to learn on.",
+            "Start one on this machine with dask.distributed.Client(), or pass client=.",
+        ) from None
+
+
+class DaskEngine(Engine):
+    """Parts on the workers of a Dask cluster; see `from_dask`."""
+
+    def __init__(
+        self,
+        client: Any,
+        parts: Sequence[Any],
+        targets: Sequence[Any] | None,
+        weights: Sequence[Any] | None,
+        columns: Columns,
+    ) -> None:
+        self._client, self._parts, self._columns = client, parts, columns
+        self._targets, self._weights = targets, weights
+        self._address = client.scheduler.address if client.scheduler else "?"
+        self._name = f"{uuid.uuid4().hex[:12]}"
+        self._next = 0
+        workers = self._workers()
+        super().__init__([workers[k * len(workers) // len(parts)] for k in range(len(parts))])
+        self._prefer_where_they_are()
+        weakref.finalize(self, _let_forget, client, self._name)
+
+    def load(self, parts: Sequence[int]) -> list[Facts]:
+        """Read parts on their workers."""
+        from dask.delayed import delayed
+
+        load = delayed(_load, pure=False)
+        tasks, workers = [], {}
+        for k in parts:
+            beside = [None if of is None else of[k] for of in (self._targets, self._weights)]
+            task = load(self._name, k, self._parts[k], *beside, self._columns)
+            tasks.append(task)
+            workers[task] = [self.place_of[k]]
+        futures = [
+            self._client.compute(task, workers=workers[task], allow_other_workers=True)
+            for task in tasks
+        ]
+        found = self._gathered(futures)
+        for k, (place, _) in zip(parts, found, strict=True):
+            self.place_of[k] = place
+        return [facts for _, facts in found]
+
+    def exchange(self, requests: Mapping[str, Request]) -> list[Reply]:
+        """One task a worker; many replies are joined on the workers."""
+        sent: Any = dict(requests)
+        common = next(iter(requests.values())).payload
+        if len(common) > _LARGE and len(requests) > 1:
+            blob = self._client.scatter(common, hash=False)
+            sent = {place: each._replace(payload=b"") for place, each in requests.items()}
+        else:
+            blob = None
+        futures = [
+            self._client.submit(
+                _answer,
+                self._name,
+                request,
+                blob,
+                workers=[place],
+                allow_other_workers=True,
+                pure=False,
+                key=self._key("pass"),
+            )
+            for place, request in sent.items()
+        ]
+        while len(futures) > _FAN_IN:
+            groups = [futures[k : k + _FAN_IN] for k in range(0, len(futures), _FAN_IN)]
+            futures = [
+                self._client.submit(Reply.joined, group, pure=False, key=self._key("join"))
+                for group in groups
+            ]
+        from distributed.client import FutureCancelledError
+
+        try:
+            return self._gathered(futures)
+        except FutureCancelledError:  # the worker that held the payload is gone
+            left = tuple(k for request in requests.values() for k in request.parts)
+            return [Reply([], {}, left, (), Counter(), 0, 0.0)]
+
+    def new_place(self, part: int) -> str:
+        """Another worker, each in its turn."""
+        workers = self._workers()
+        self._next += 1
+        return workers[self._next % len(workers)]
+
+    def close(self) -> None:
+        """Let the workers forget the parts."""
+        if self._client.status == "running":
+            self._client.run(_forget, self._name, on_error="ignore")
+
+    def _key(self, kind: str) -> str:
+        self._next += 1
+        return f"rareclass-{kind}-{self._name}-{self._next}"
+
+    def _workers(self) -> list[str]:
+        with self._told_when_lost():
+            self._client.wait_for_workers(1, timeout=_PATIENCE)
+            return sorted(self._client.nthreads())
+
+    @contextmanager
+    def _told_when_lost(self) -> Iterator[None]:
+        """Say what is to be done when scheduler or workers are gone for good."""
+        from distributed.client import CancelledError, ClosedClientError, CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        try:
+            yield
+        except KilledWorker as error:
+            raise InputError(
+                f"Dask's workers were killed again and again: {error}",
+                "They may have too little memory for one part: make the parts smaller, or give "
+                "each worker more.",
+            ) from error
+        except (CancelledError, ClosedClientError, CommClosedError, TimeoutError, OSError) as error:
+            if self._client.status == "running" and isinstance(error, CancelledError):
+                raise
+            raise InputError(
+                f"The Dask scheduler at {self._address} was lost, or has no workers: "
+                f"{type(error).__name__}.",
+                "Start it again and make the collection anew; a fit whose rows were made with "
+                "checkpoint= goes on from its last pass.",
+            ) from error
+
+    def _prefer_where_they_are(self) -> None:
+        """Parts that are on a worker already stay there."""
+        from distributed import futures_of
+
+        held = {k: futures_of(part) for k, part in enumerate(self._parts)}
+        futures = [future for some in held.values() for future in some]
+        if not futures:
+            return
+        where = self._client.who_has(futures)
+        for k, some in held.items():
+            places = [place for future in some for place in where.get(future.key, ())]
+            if places:
+                self.place_of[k] = Counter(places).most_common(1)[0][0]
+
+    def _gathered(self, futures: Sequence[Any]) -> list[Any]:
+        """Results of tasks; those that run are cancelled when anything ends the waiting."""
+        try:
+            with self._told_when_lost():
+                return list(self._client.gather(list(futures)))
+        except BaseException:
+            if self._client.status == "running":
+                self._client.cancel(list(futures))
+            raise
+
+
+def _let_forget(client: Any, name: str) -> None:
+    """Tell the workers without waiting: the garbage collector may call this in any thread."""
+    if client.status == "running":
+        ask = partial(client.run, _forget, name, on_error="ignore")
+        client.loop.add_callback(ask)
+
+
+# What follows runs on workers, several of which may share a process.
+
+_places: dict[tuple[str, str], Place] = {}
+_lock = threading.Lock()
+
+
+def _load(name: str, number: int, data: Any, y: Any, weight: Any, columns: Columns) -> Any:
+    part = read_part(number, data, y, weight, columns)
+    place, address = _place(name)
+    place.hold(number, part)
+    return address, part.facts
+
+
+def _answer(name: str, request: Request, payload: bytes | None) -> Reply:
+    if payload is not None:
+        request = request._replace(payload=payload)
+    return _place(name)[0].answer(request)
+
+
+def _place(name: str) -> tuple[Place, str]:
+    """What this worker holds of a table, and its address."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    limit = worker.memory_manager.memory_limit
+    with _lock:
+        place = _places.get((worker.address, name))
+        if place is None:
+            shares = [int(share * limit) if limit else None for share in (_OF_FEATURES, _OF_MEMOS)]
+            place = Place(shares[0], shares[1], worker.state.nthreads, worker.local_directory)
+            _places[worker.address, name] = place
+    return place, worker.address
+
+
+def _forget(name: str) -> None:
+    with _lock:
+        for key in [key for key in _places if key[1] == name]:
+            _places.pop(key).close()

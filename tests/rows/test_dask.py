@@ -1,0 +1,256 @@
+"""Dask collections: real workers, in this process where nothing else is asked."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from rareclass import (
+    MIBC,
+    MIBCCV,
+    OrdinalRankRC,
+    OrdinalRankRCCV,
+    RankRC,
+    RankRCCV,
+    StochasticRankRC,
+)
+from rareclass.decide import balanced_accuracy_threshold
+from rareclass.errors import InputError
+from rareclass.metrics import average_precision, roc_auc, roc_auc_interval
+from rareclass.rows import from_dask
+
+dask = pytest.importorskip("dask", reason='pip install "rareclass[dask]"')
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+N = 1500
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 4))
+Y = (X[:, 0] ** 2 + X[:, 1] / 2 + RNG.normal(size=N) / 2 > 3.5).astype(int)
+LEVELS = Y + (X[:, 0] > 2)
+WEIGHT = RNG.integers(0, 4, N).astype(float)
+
+
+def test_without_a_cluster_the_remedy_is_told():
+    # The first of this file: those below share a cluster.
+    with pytest.raises(InputError, match=r"dask\.distributed\.Client\(\)"):
+        from_dask(da.zeros((4, 1)), client=None)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def chunks(n_parts):
+    return -(-N // n_parts)
+
+
+ESTIMATORS = [
+    RankRC(lam=2**-6, tol=1e-10),
+    RankRC(lam=2**-6, tol=1e-10, landmarks=("rare", 20), random_state=0),
+    RankRC(lam=1e-3, tol=1e-10, penalty="l1"),
+    RankRC(lam=2**-6, tol=1e-10, loss="partial_auc"),
+    RankRCCV(lams=[1.0, 0.01], cv=3, tol=1e-10, random_state=0),
+    MIBC(),
+    MIBCCV(Cs=[0.1, 1.0], cv=3, tol=1e-10, random_state=0),
+    StochasticRankRC(lam=0.1, tol=0.05, landmarks=("rare", 10), random_state=0),
+]
+# Each estimator in some parts, one of them in as many ways as there are.
+FITS = [
+    pytest.param(each, n, marks=() if n == 7 or each is ESTIMATORS[1] else pytest.mark.thorough)
+    for each in ESTIMATORS
+    for n in (1, 2, 7)
+]
+
+
+@pytest.mark.parametrize(("estimator", "n_parts"), FITS, ids=str)
+def test_a_fit_is_the_one_in_memory(client, estimator, n_parts):
+    weight = WEIGHT if n_parts == 2 else None
+    expected = estimator.fit(X, Y, weight).score_samples(X)
+    size = chunks(n_parts)
+    rows = from_dask(
+        da.from_array(X, chunks=(size, 2)),
+        da.from_array(Y, chunks=size),
+        weight=None if weight is None else da.from_array(weight, chunks=size),
+    )
+    found = estimator.fit_rows(rows).score_samples(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [OrdinalRankRC(tol=1e-10), OrdinalRankRCCV(lams=[1.0, 0.1], cv=2, tol=1e-10)],
+    ids=str,
+)
+def test_levels_are_the_same_too(client, estimator):
+    expected = estimator.fit(X, LEVELS).score_samples(X)
+    found = estimator.fit(da.from_array(X, chunks=(400, 4)), da.from_array(LEVELS, chunks=400))
+    np.testing.assert_allclose(found.score_samples(X), expected, rtol=1e-8, atol=1e-8)
+    thresholds = estimator.fit(X, LEVELS)
+    assert len(found.classes_) == len(thresholds.classes_) == 3
+
+
+def test_frames_of_unknown_length_and_several_types(client):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["a"] = frame["a"].astype(np.float32)
+    frame["k"] = RNG.integers(0, 5, N)
+    names = np.where(Y, "fraud", "ok")
+    expected = RankRC(tol=1e-10).fit(frame, names)
+    whole = dd.from_pandas(frame.assign(y=names, w=1.0), npartitions=4)
+    whole = whole[whole["k"] >= 0]  # lengths are not known any more
+    rows = from_dask(whole, target="y", weight="w")
+    assert rows.feature_names == (*"abcd", "k")
+    found = RankRC(tol=1e-10).fit_rows(rows)
+    assert found.classes_.tolist() == ["fraud", "ok"]
+    np.testing.assert_array_equal(found.feature_names_in_, expected.feature_names_in_)
+    scores = expected.score_samples(frame)
+    np.testing.assert_allclose(found.score_samples(frame), scores, rtol=1e-8, atol=1e-9)
+    lazy = found.score_samples(whole.drop(columns=["y", "w"]))
+    assert isinstance(lazy, dd.Series)
+    np.testing.assert_allclose(lazy.compute(), scores, rtol=1e-8, atol=1e-9)
+    some = from_dask(whole, target="y", columns=["b", "a"], dtype="float32")
+    assert (some.feature_names, some.source.dtype) == (("b", "a"), np.float32)
+
+
+def test_sparse_and_empty_blocks_and_blocks_of_one_class(client):
+    cells = sparse.csr_matrix(np.where(np.abs(X) > 1, X, 0))
+    order = np.argsort(-Y, kind="stable")  # the rare rows are all in the first blocks
+    cells, y = cells[order], Y[order]
+    edges = [0, 0, 20, 700, 700, N]
+    blocks = [dask.delayed(cells[a:b]) for a, b in pairwise(edges)]
+    labels = [dask.delayed(y[a:b]) for a, b in pairwise(edges)]
+    rows = from_dask(blocks, labels)
+    expected = RankRC(tol=1e-10).fit(cells, y).score_samples(cells)
+    found = RankRC(tol=1e-10).fit_rows(rows)
+    np.testing.assert_allclose(found.score_samples(cells), expected, rtol=1e-8, atol=1e-9)
+    moments = MIBC(covariance="diagonal").fit(cells, y)
+    np.testing.assert_allclose(
+        MIBC(covariance="diagonal").fit_rows(from_dask(blocks, labels)).coef_,
+        moments.coef_,
+        rtol=1e-8,
+    )
+
+
+def test_scores_are_lazy_and_of_the_same_parts(client):
+    model = RankRCCV(lams=[0.1], cv=3).fit(X, Y)
+    parts = da.from_array(X, chunks=(400, 2))
+    for method in ("score_samples", "decision_function", "predict", "predict_proba", "transform"):
+        lazy = getattr(model, method)(parts)
+        assert isinstance(lazy, da.Array)
+        assert lazy.chunks[0] == parts.chunks[0]
+        expected = getattr(model, method)(X)
+        assert (lazy.shape, lazy.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-9, atol=1e-12)
+    y = da.from_array(Y, chunks=400)
+    assert model.score(parts, y) == pytest.approx(model.score(X, Y), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n_parts", "weighted"), [(1, False), (3, True)])
+def test_measures_and_thresholds_are_exact(n_parts, weighted):
+    scores = np.round(X[:, 0], 1)  # with ties, also of both classes
+    weight = WEIGHT if weighted else None
+    size = chunks(n_parts)
+    columns = [None if c is None else da.from_array(c, chunks=size) for c in (Y, scores, weight)]
+    for measure in (roc_auc, average_precision, roc_auc_interval, balanced_accuracy_threshold):
+        for sign in (1, -1):
+            y, found = columns[0], sign * columns[1]
+            assert measure(y, found, columns[2]) == measure(Y, sign * scores, weight)
+
+
+def test_measures_name_the_part_of_a_bad_cell():
+    scores = X[:, 0].copy()
+    scores[1000] = np.nan
+    with pytest.raises(ValueError, match=r"part 2: scores\[200\] = .*nan"):
+        roc_auc(da.from_array(Y, chunks=400), da.from_array(scores, chunks=400))
+    with pytest.raises(ValueError, match="no rare"):
+        roc_auc(da.zeros(10, chunks=5), da.ones(10, chunks=5))
+    with pytest.raises(ValueError, match=r"\[3, 4\] parts"):
+        roc_auc(da.from_array(Y, chunks=500), da.from_array(scores, chunks=400))
+
+
+def test_bad_parts_are_named(client):
+    bad = X.copy()
+    bad[900, 1] = np.nan
+    with pytest.raises(InputError, match=r"part 2 .*NaN: row 100, column 1"):
+        RankRC().fit(da.from_array(bad, chunks=(400, 4)), Y)
+    frame = dd.from_pandas(pd.DataFrame({"a": ["x", "y"], "y": [0, 1]}), npartitions=1)
+    with pytest.raises(InputError, match="column 'a' holds String, not numbers"):
+        from_dask(frame, target="y")
+    with pytest.raises(InputError, match="no column 'z'"):
+        from_dask(frame, target="z")
+    with pytest.raises(InputError, match="target= has 3 parts, the features 4"):
+        from_dask(da.zeros((8, 1), chunks=(2, 1)), da.zeros(8, chunks=3))
+    with pytest.raises(InputError, match="2 rows and 3 of its target"):
+        from_dask(da.zeros((4, 1), chunks=(2, 1)), da.zeros(6, chunks=3))
+    with pytest.raises(InputError, match="part 1 has the columns 3, others 2"):
+        from_dask([dask.delayed(np.zeros((2, 2))), dask.delayed(np.zeros((2, 3)))])
+    with pytest.raises(TypeError, match="ndarray is no Dask array"):
+        from_dask(X)
+
+
+def test_what_a_pass_costs_is_known(client):
+    rows = from_dask(da.from_array(X, chunks=(300, 4)), da.from_array(Y, chunks=300))
+    RankRC(landmarks=("rare", 10), random_state=0).fit_rows(rows)
+    passes = [each for each in rows.source.engine.passes if each.kind == "sum"]
+    assert all(each.n_places == 2 for each in passes)
+    # Numbers of landmarks and rare rows, not of rows: 1,500 of them take 12,000 bytes.
+    later = passes[2:]
+    of_a_place = 8 * (10 + int(Y.sum()))
+    assert max(each.sent_bytes for each in later) < 2 * (10 * of_a_place + 4000)
+    assert max(each.received_bytes for each in later) < 2 * (2 * of_a_place + 400)
+
+
+def test_a_cut_off_fit_goes_on_from_its_checkpoint(client, tmp_path, monkeypatch):
+    path = tmp_path / "passes"
+    arrays = da.from_array(X, chunks=(300, 4)), da.from_array(Y, chunks=300)
+    model = RankRC(tol=1e-10, landmarks=("rare", 10), random_state=0)
+    rows = from_dask(*arrays)
+    expected = model.fit_rows(rows).score_samples(X)
+    n_passes = sum(each.kind == "sum" for each in rows.source.engine.passes)
+
+    cut_off = from_dask(*arrays, checkpoint=path)
+    ask, left = cut_off.source.engine.ask, iter(range(n_passes // 2))
+
+    def fail(kind, *args):
+        if kind == "sum" and next(left, None) is None:
+            raise KeyboardInterrupt
+        return ask(kind, *args)
+
+    monkeypatch.setattr(cut_off.source.engine, "ask", fail)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit_rows(cut_off)
+    path.write_bytes(path.read_bytes() + b"\x10\0\0\0")  # the next entry was cut short
+    rows = from_dask(*arrays, checkpoint=path)
+    assert rows.source.journal.n_found == n_passes // 2
+    np.testing.assert_array_equal(model.fit_rows(rows).score_samples(X), expected)
+    left_over = sum(each.kind == "sum" for each in rows.source.engine.passes)
+    assert left_over == n_passes - n_passes // 2
+
+    other = RankRC(tol=1e-10, landmarks=("rare", 11), random_state=0)
+    with pytest.raises(InputError, match="asks something else"):
+        other.fit_rows(from_dask(*arrays, checkpoint=path))
+    with pytest.raises(InputError, match="on other rows"):
+        from_dask(arrays[0][:600], arrays[1][:600], checkpoint=path)
+    (tmp_path / "notes").write_text("mine")
+    with pytest.raises(InputError, match="is no checkpoint"):
+        from_dask(*arrays, checkpoint=tmp_path / "notes")
+
+
+def test_workers_forget_rows_that_nobody_holds(client):
+    from rareclass.rows import dask as module
+
+    rows = from_dask(da.from_array(X, chunks=(500, 4)))
+    name = rows.source.engine._name
+    assert any(key[1] == name for key in module._places)
+    rows.close()
+    assert not any(key[1] == name for key in module._places)

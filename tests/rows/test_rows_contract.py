@@ -1,0 +1,235 @@
+"""What every implementation of `Rows` keeps, wherever the rows live."""
+
+import tempfile
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from draws import draws
+from rareclass.rows import ArrayRows, from_arrays, from_parquet, rows_of
+from rareclass.rows.partitions.table import labelled
+from rareclass.rows.protocol import Budget, RowValues, SentOnce, Token
+from rows_in_process import InProcess
+
+
+class Factor(SentOnce):
+    def __init__(self, value):
+        self.value = value
+
+
+def sums(block, factor, values):
+    """Sums that remember what they read, under a token, as a solver does."""
+    X = block.memo.get("X", factor)
+    if X is None:
+        X = block.X.toarray() if sparse.issparse(block.X) else np.array(block.X)
+        block.memo.put("X", factor, X, X.nbytes)
+    mine = values.of(block)
+    return len(X), factor.value * ((block.weight * mine) @ X), block.weight.sum()
+
+
+def again(block, token):
+    """A count of what an earlier pass left under a token."""
+    known = block.memo.get("seen", token)
+    if known is None:
+        block.memo.put("seen", token, 1, 8)
+    return (block.stop - block.start,)
+
+
+def first_cells(block, plus):
+    X = block.X[:, [0]]
+    return (X.toarray() if sparse.issparse(X) else X)[:, 0] + plus + 0.0 * block.start
+
+
+def places(block):
+    return np.arange(block.start, block.stop)
+
+
+def cut(X, edges):
+    return [X[start:stop] for start, stop in pairwise(edges)]
+
+
+def in_memory(X, edges, y):
+    return from_arrays(X, y)
+
+
+def on_disk(X, edges, y):
+    if sparse.issparse(X):
+        return from_arrays(X, y)
+    with tempfile.TemporaryDirectory() as folder:
+        table = pa.table({f"c{k}": column for k, column in enumerate(X.T)} | {"y": y})
+        pq.write_table(table, f"{folder}/a.parquet", row_group_size=13)
+        return from_parquet(f"{folder}/a.parquet", "y")
+
+
+def in_parts(X, edges, y):
+    engine = InProcess(cut(X, edges), cut(y, edges))
+    return labelled(engine, engine.load(range(len(edges) - 1)))
+
+
+def in_parts_that_are_lost(X, edges, y):
+    engine = InProcess(cut(X, edges), cut(y, edges), n_places=3, forgets=0.3)
+    return labelled(engine, engine.load(range(len(edges) - 1)))
+
+
+def in_parts_on_disk(X, edges, y):
+    engine = InProcess(cut(X, edges), cut(y, edges), feature_bytes=200, memo_bytes=500)
+    return labelled(engine, engine.load(range(len(edges) - 1)))
+
+
+KINDS = [in_memory, on_disk, in_parts, in_parts_that_are_lost, in_parts_on_disk]
+
+
+@st.composite
+def tables(draw):
+    """Rows of whole numbers, so that sums are exact, cut anywhere: parts without rows included."""
+    n = draw(st.integers(1, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    X = rng.integers(-9, 10, (n, 3)).astype(draw(st.sampled_from([np.float32, np.float64])))
+    if draw(st.booleans()):
+        X = sparse.csr_array(np.where(X > 3, X, 0))
+    edges = [0, *sorted(draw(st.lists(st.integers(0, n), max_size=5))), n]
+    chosen = None
+    if draw(st.booleans()):
+        chosen = np.flatnonzero(rng.random(n) < draw(st.sampled_from([0.1, 0.5, 1.0])))
+        chosen = chosen if len(chosen) else np.array([0])
+    weight = None
+    if draw(st.booleans()):
+        weight = rng.integers(0, 3, n if chosen is None else len(chosen)).astype(float)
+    return X, edges, rng.integers(0, 2, n), chosen, weight
+
+
+def dense(X):
+    return X.toarray() if sparse.issparse(X) else X
+
+
+@pytest.mark.parametrize("make", KINDS)
+@draws(100)
+@given(tables(), st.integers(1, 20), st.sampled_from([0, 300, 10**6]), st.integers(1, 2))
+def test_rows_are_the_same_wherever_they_live(make, table, block_rows, budget, n_jobs):
+    X, edges, y, chosen, weight = table
+    made = make(X, edges, y)
+    assert made.shape == X.shape
+    assert made.source.dtype == X.dtype
+    np.testing.assert_array_equal(made.y, y)
+    settings = {"block_rows": block_rows, "budget": Budget(budget), "n_jobs": n_jobs}
+    rows = rows_of(made.source, chosen, weight, **settings)
+    mine = dense(X) if chosen is None else dense(X)[chosen]
+    w = np.ones(len(mine)) if weight is None else weight
+    assert (rows.n_rows, rows.n_features) == mine.shape
+    np.testing.assert_array_equal(rows.weight, w)
+    np.testing.assert_array_equal(np.arange(rows.n_rows)[rows.numbers], np.arange(len(mine)))
+
+    factor, values = Factor(3.0), RowValues(np.arange(len(mine)) % 5)
+    for _ in range(3):
+        n, total, mass = rows.sum(sums, factor, values)
+        assert n == len(mine)
+        assert mass == w.sum()
+        np.testing.assert_array_equal(total, 3.0 * ((w * values.whole) @ mine))
+        np.testing.assert_array_equal(rows.map(first_cells, 2), mine[:, 0] + 2)
+    # Other values under other names are not taken for the first ones.
+    twice = rows.sum(sums, Factor(6.0), RowValues(values.whole))[1]
+    np.testing.assert_array_equal(twice, 2 * total)
+    np.testing.assert_array_equal(rows.map(places), np.arange(len(mine)))
+    token = Token.new()
+    assert rows.sum(again, token) == rows.sum(again, token) == (len(mine),)
+
+    some = np.array([len(mine) - 1, 0])
+    np.testing.assert_array_equal(dense(rows.take(some)), mine[some])
+    assert rows.take(some).dtype == X.dtype
+
+
+@pytest.mark.parametrize("make", KINDS)
+@draws(60)
+@given(tables(), st.integers(1, 7), st.integers(1, 4))
+def test_a_part_of_the_rows_is_some_blocks_of_them(make, table, block_rows, stride):
+    X, edges, y, chosen, weight = table
+    rows = rows_of(make(X, edges, y).source, chosen, weight, block_rows=block_rows)
+    mine = dense(X) if chosen is None else dense(X)[chosen]
+    part = rows.every(stride)
+    numbers = np.arange(len(mine))[part.numbers]
+    assert part.n_rows == len(numbers) > 0
+    assert (np.diff(numbers) > 0).all()
+    assert len(numbers) >= len(mine) / stride - block_rows
+    np.testing.assert_array_equal(part.weight, rows.weight[numbers])
+    np.testing.assert_array_equal(part.map(first_cells, 0), mine[numbers, 0])
+    np.testing.assert_array_equal(part.map(places), numbers)
+    values = RowValues(np.arange(len(mine)))
+    total = part.sum(sums, Factor(1.0), values)[1]
+    np.testing.assert_array_equal(total, (rows.weight[numbers] * numbers) @ mine[numbers])
+    some = np.array([part.n_rows - 1, 0])
+    np.testing.assert_array_equal(dense(part.take(some)), mine[numbers[some]])
+
+
+def test_places_that_forget_are_told_again_and_load_their_parts_again():
+    X, y = np.arange(60.0).reshape(20, 3), np.arange(20) % 2
+    engine = InProcess(cut(X, range(0, 21, 2)), cut(y, range(0, 21, 2)), n_places=4, forgets=0.3)
+    rows = rows_of(labelled(engine, engine.load(range(10))).source, block_rows=3)
+    factor, values = Factor(1.0), RowValues(np.ones(20))
+    for _ in range(10):
+        np.testing.assert_array_equal(rows.sum(sums, factor, values)[1], X.sum(axis=0))
+    assert engine.n_forgotten > 5
+    assert engine.n_loaded > 20
+
+
+def test_what_does_not_change_is_sent_once():
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    edges = range(0, 1001, 100)
+    engine = InProcess(cut(X, edges))
+    rows = rows_of(labelled(engine, engine.load(range(10))).source)
+    factor, values = Factor(np.zeros(50_000)), RowValues(np.ones(1000))
+    rows.sum(size_of_factor, factor)
+    assert engine.passes[-1].sent_bytes > 2 * 400_000
+    rows.sum(size_of_factor, factor)
+    assert engine.passes[-1].sent_bytes < 2_000
+    # Of values by row, each place is sent those of its own rows.
+    rows.map(values_of, values)
+    assert 8_000 < engine.passes[-1].sent_bytes < 8_000 + 5_000
+    del factor
+    rows.map(values_of, values)
+    assert engine.passes[-1].sent_bytes < 2_000
+    assert all("Factor-" not in name for place in engine._places.values() for name in place._known)
+
+
+def size_of_factor(block, factor):
+    return (len(factor.value),)
+
+
+def values_of(block, values):
+    return values.of(block)
+
+
+def test_blocks_elsewhere_keep_to_the_smaller_of_two_budgets():
+    X = np.zeros((100, 3))
+    engine = InProcess([X], memo_bytes=5 * 240, n_places=1)
+    source = labelled(engine, engine.load([0])).source
+    values = RowValues(np.ones(100))
+    for budget, share in ((10**6, 0.5), (2 * 240, 0.2), (0, 0.0)):
+        rows = rows_of(source, block_rows=10, budget=Budget(budget))
+        rows.sum(sums, Factor(1.0), values)
+        assert rows.share_remembering("X") == share
+
+
+def test_rows_in_parts_are_chosen_in_order():
+    engine = InProcess([np.zeros((4, 1))])
+    source = labelled(engine, engine.load([0])).source
+    with pytest.raises(ValueError, match="increasing order"):
+        rows_of(source, np.array([2, 1]))
+
+
+def test_stretches_of_a_whole_are_rows_of_their_own():
+    X = np.arange(30.0).reshape(10, 3)
+    parts = [
+        ArrayRows(from_arrays(X[a:b], None).source, block_rows=2).starting_at(first)
+        for a, b, first in ((0, 4, 0), (4, 10, 7))
+    ]
+    joined = ArrayRows.joined(parts)
+    np.testing.assert_array_equal(joined.numbers, [0, 1, 2, 3, 7, 8, 9, 10, 11, 12])
+    np.testing.assert_array_equal(joined.map(places), joined.numbers)
+    np.testing.assert_array_equal(joined.take(np.array([9, 0, 4])), X[[9, 0, 4]])
+    assert joined.take(np.array([], dtype=int)).shape == (0, 3)
