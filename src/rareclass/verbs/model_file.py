@@ -304,8 +304,9 @@ def _renamed(node: dict[str, Any]) -> dict[str, Any]:
 
 def _asked_for(path: Path, archive: bytes) -> list[str]:
     """The types in a file that skops does not trust by itself."""
+    skops = skops_io()
     try:
-        return skops_io().get_untrusted_types(data=archive)
+        return skops.get_untrusted_types(data=archive)
     except Exception as error:  # the content of a file can be wrong in any way
         raise _damaged(path) from error
 
@@ -320,10 +321,11 @@ def _construct(
     path: Path, archive: bytes, trusted: list[str]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     _prepare_types_of(archive)
+    skops = skops_io()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            parts = skops_io().loads(archive, trusted=trusted)
+            parts = skops.loads(archive, trusted=trusted)
         except Exception as error:  # the content of a file can be wrong in any way
             raise _damaged(path) from error
     if not isinstance(parts, dict):
