@@ -2,9 +2,9 @@
 
 Goals: ``import rareclass`` under 1 s, ``rareclass --help`` and ``--version`` under 0.3 s, scoring
 one row of a table under 1.2 s, learning 300 rows with the defaults, from the start of the process
-to the saved model, 5 s at most. One unmeasured run of each goes first, so that byte code is compiled
-and files are in the page cache; the interpreter's own start is measured beside them, and so is
-``import sklearn.base``, which every scikit-learn estimator needs.
+to the saved model, 5 s at most. One unmeasured run of each goes first, so that byte code is
+compiled and files are in the page cache; the interpreter's own start is measured beside them, and
+so is ``import sklearn.base``, which every scikit-learn estimator needs.
 """
 
 import argparse

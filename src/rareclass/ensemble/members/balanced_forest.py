@@ -50,6 +50,8 @@ class BalancedForest(FoldByFold):
         if is_rare.all() or not is_rare.any():
             return TreeSum.of([])
         X = float32_rows(X)
+        # Of cells that are all there scikit-learn has nothing to find out, tree by tree.
+        has_empty = bool(np.isnan(X).any())
         classes = [
             (rows, _steps(rows, weight)) for rows in map(np.flatnonzero, (is_rare, ~is_rare))
         ]
@@ -64,7 +66,7 @@ class BalancedForest(FoldByFold):
                 ]
             )
             learner = self._tree(int(random.integers(2**31)), X.shape[1])
-            return learner.fit(X[rows], is_rare[rows])
+            return learner.fit(X[rows], is_rare[rows], check_input=has_empty)
 
         seeds = np.random.SeedSequence(seed).spawn(self.trees)
         return from_forest(list(in_order(tree, seeds, count_threads(n_jobs))))
