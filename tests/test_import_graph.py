@@ -12,9 +12,11 @@ ROOMS = (
     (
         "errors",
         "findings",
+        "locations",
         "progress",
         "atomic_file",
         "memory",
+        "scratch_file",
         "parameters",
         "solver_status",
         "theory",

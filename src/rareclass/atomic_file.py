@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rareclass.errors import InputError
+from rareclass.locations import Location
 
 
 @contextmanager
@@ -40,16 +41,18 @@ def check_writable(path: Path, option: str = "--out") -> None:
     _temporary_beside(path).unlink()
 
 
-def check_not_input(path: Path, option: str, inputs: Mapping[str, Path]) -> None:
+def check_not_input(path: Path, option: str, inputs: Mapping[str, Location]) -> None:
     """Raise `InputError` when `path` is one of the files read, `inputs` by their names."""
     for what, read in inputs.items():
+        if not isinstance(read, Path):
+            continue
         if os.path.exists(path) and os.path.exists(read) and os.path.samefile(path, read):
             raise InputError(f"{option} {path} is {what}.", "Give another name.")
 
 
-def check_not_inside(path: Path, option: str, read: Path) -> None:
+def check_not_inside(path: Path, option: str, read: Location) -> None:
     """Raise `InputError` when `path` would be a part of the table that a folder is."""
-    if read.is_dir() and read.resolve() in path.resolve().parents:
+    if isinstance(read, Path) and read.is_dir() and read.resolve() in path.resolve().parents:
         raise InputError(
             f"{option} {path} is inside the folder to be read, and would be a part of its table.",
             "Choose another folder.",

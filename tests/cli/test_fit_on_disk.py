@@ -8,7 +8,7 @@ import pytest
 
 from cli.conftest import QUICK, Run, message, purchases
 from rareclass import RareClassifier
-from rareclass.rows.scratch import Scratch
+from rareclass.scratch_file import Scratch
 from rareclass.verbs.model_file import load_model
 
 

@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rareclass import scratch_file as scratch_module
 from rareclass.errors import InputError
 from rareclass.rows import ArrayRows
-from rareclass.rows import scratch as scratch_module
-from rareclass.rows.scratch import Scratch, ScratchRows, scratch_folder
+from rareclass.rows.scratch import ScratchRows
+from rareclass.scratch_file import Scratch, scratch_folder
 
 X = np.random.default_rng(0).normal(size=(997, 7)).astype(np.float32)
 

@@ -233,7 +233,7 @@ def test_a_disk_far_too_small_is_noticed_at_the_first_batch(
         TypedScratch(tmp_path, expected_rows=expected_rows).append(frame)
 
     usage = SimpleNamespace(free=1_000_000)
-    monkeypatch.setattr("rareclass.rows.scratch.shutil.disk_usage", lambda folder: usage)
+    monkeypatch.setattr("rareclass.scratch_file.shutil.disk_usage", lambda folder: usage)
     start(None)
     start(125_000)  # as many bytes as are free
     start(200_000)  # perhaps an overestimate

@@ -9,10 +9,12 @@ import typer
 from rareclass.cli.compare_screen import print_by_value, print_comparison, print_leaderboard
 from rareclass.cli.door import (
     OVERWRITE_OPTION,
+    QUERY_OPTION,
     SEPARATOR_OPTION,
     check_new,
     exit_codes_for_faults,
     parse_separator,
+    table_at,
 )
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json, write_json
 from rareclass.cli.method import parse_seconds
@@ -20,17 +22,18 @@ from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError, counted
 
 if TYPE_CHECKING:
+    from rareclass.tables.table_file import TablePlace
     from rareclass.verbs.compare.leaderboard import CompareSettings
     from rareclass.verbs.compare.score_files import ScoreFiles
 
 
 @exit_codes_for_faults
 def compare(
-    data: Annotated[
-        list[Path],
+    given: Annotated[
+        list[str],
         typer.Argument(
-            help="A training file to compare methods on, or with --scores two or more files of "
-            "scores of the same rows.",
+            help="A training file or database to compare methods on, or with --scores two or more "
+            "files of scores of the same rows.",
             metavar="TRAIN | FILE...",
         ),
     ],
@@ -119,12 +122,14 @@ def compare(
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
+    query: Annotated[str | None, QUERY_OPTION] = None,
 ) -> None:
     """Compare methods on the same folds of TRAIN, or score files of the same rows (--scores).
 
     Values with intervals, and paired tests of the best against each other one.
     """
     character = parse_separator(separator)
+    data = [table_at(each, query, "TRAIN") for each in given]
     of_methods = {
         "--methods": methods, "--drop": drop, "--keep": keep, "--category": category,
         "--time": time, "--folds": folds, "--time-budget": time_budget, "--out": out,
@@ -181,7 +186,7 @@ def compare(
 
 
 def _compare_methods(
-    path: Path,
+    path: "TablePlace",
     separator: str | None,
     settings: "CompareSettings",
     out: Path | None,
@@ -217,7 +222,7 @@ def _compare_methods(
     give_json(json_file, board.to_dict())
 
 
-def _check_options(data: list[Path], scores: bool, misplaced: dict[str, Any]) -> None:
+def _check_options(data: "list[TablePlace]", scores: bool, misplaced: dict[str, Any]) -> None:
     """Refuse options of the other kind of comparison."""
     for option, given in misplaced.items():
         if given:
@@ -244,7 +249,7 @@ def _compare_files(files: "ScoreFiles", seed: int, json_file: Path | None) -> No
 
 
 def _check_written(
-    out: Path | None, json_file: Path | None, data: list[Path], overwrite: bool
+    out: Path | None, json_file: Path | None, data: "list[TablePlace]", overwrite: bool
 ) -> None:
     """Refuse files that cannot be written, before anything is read."""
     from rareclass.atomic_file import check_not_input, check_writable

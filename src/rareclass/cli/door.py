@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
@@ -13,12 +13,20 @@ from rareclass.cli.screen import output, print_fault, print_notes
 from rareclass.errors import InputError
 from rareclass.tables import TableWarning
 
+if TYPE_CHECKING:
+    from rareclass.tables.table_file import TablePlace
+
 BAD_INPUT = 2
 STOPPED = 130
 
 SEPARATOR_OPTION = typer.Option(
     "--separator",
     help="What separates the cells of a CSV file: one character, or tab. By default found out.",
+)
+QUERY_OPTION = typer.Option(
+    "--query",
+    help="SQL that gives the rows, where the table is a database: postgresql://user@host/database, "
+    "sqlite:///file.db or duckdb:///file.duckdb.",
 )
 OVERWRITE_OPTION = typer.Option("--overwrite", help="Replace what is there already.")
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
@@ -79,6 +87,29 @@ def parse_separator(text: str | None) -> str | None:
             f"--separator {text!r} is not one plain character.", "Give one such as ';', or tab."
         )
     return character
+
+
+def table_at(given: str, query: str | None, what: str) -> "TablePlace":
+    """Return where a table is: a file or folder, or the answer of a database to ``--query``.
+
+    `what` it is called in the usage, for messages.
+    """
+    from rareclass.tables.databases.address import DatabaseAddress, Query, is_database
+
+    if is_database(given):
+        address = DatabaseAddress(given)
+        if query is None or not query.strip():
+            raise InputError(
+                f"--query is missing: which rows of {address}?",
+                'Give one such as --query "SELECT * FROM payments".',
+            )
+        return Query(address, query)
+    if query is not None:
+        raise InputError(
+            f"--query: {what} {given} is no database.",
+            "Such are postgresql://user@host/database, sqlite:///file.db, duckdb:///file.duckdb.",
+        )
+    return Path(given)
 
 
 def check_new(path: Path, option: str, overwrite: bool) -> None:

@@ -10,9 +10,11 @@ from rich.console import Console
 from rareclass.cli.decision_screen import print_decisions, print_probabilities
 from rareclass.cli.door import (
     OVERWRITE_OPTION,
+    QUERY_OPTION,
     SEPARATOR_OPTION,
     exit_codes_for_faults,
     parse_separator,
+    table_at,
 )
 from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
@@ -25,6 +27,7 @@ from rareclass.cli.screen import (
 from rareclass.errors import counted
 
 if TYPE_CHECKING:
+    from rareclass.tables.table_file import TablePlace
     from rareclass.verbs.evaluate import EvaluatedFile
     from rareclass.verbs.model_file import ModelFile
 
@@ -34,19 +37,25 @@ def evaluate(
     model: Annotated[
         Path, typer.Argument(help="Model file of rareclass fit, or folder of rareclass stream.")
     ],
-    data: Annotated[
-        Path,
-        typer.Argument(help="File or folder with the target: CSV, JSON lines, Parquet, svmlight."),
+    given: Annotated[
+        str,
+        typer.Argument(
+            help="File or folder with the target: CSV, JSON lines, Parquet, svmlight; or a "
+            "database.",
+            metavar="DATA",
+        ),
     ],
     strict: Annotated[bool, STRICT_OPTION] = False,
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
+    query: Annotated[str | None, QUERY_OPTION] = None,
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
     from rareclass.verbs.model import open_model
 
     character = parse_separator(separator)
+    data = table_at(given, query, "DATA")
     check_json(json_file, overwrite, {"the file to be read": data, "the model": model})
     content = open_model(model)
     evaluation = evaluate_and_report(output(), content, data, character, strict)
@@ -56,7 +65,7 @@ def evaluate(
 def evaluate_and_report(
     console: Console,
     content: "ModelFile",
-    data: Path,
+    data: "TablePlace",
     separator: str | None = None,
     strict: bool = False,
 ) -> "EvaluatedFile":

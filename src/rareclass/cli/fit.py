@@ -10,10 +10,12 @@ from rich.console import Console
 
 from rareclass.cli.door import (
     OVERWRITE_OPTION,
+    QUERY_OPTION,
     SEPARATOR_OPTION,
     check_new,
     exit_codes_for_faults,
     parse_separator,
+    table_at,
 )
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.method import (
@@ -54,6 +56,7 @@ from rareclass.cli.screen import (
     print_threshold,
 )
 from rareclass.errors import InputError, counted
+from rareclass.locations import Location
 
 if TYPE_CHECKING:
     from rareclass.tables.svmlight_file import SvmlightFile
@@ -72,9 +75,12 @@ class Copies(StrEnum):
 
 @exit_codes_for_faults
 def fit(
-    train: Annotated[
-        Path,
-        typer.Argument(help="File or folder to learn from: CSV, JSON lines, Parquet, svmlight."),
+    given: Annotated[
+        str,
+        typer.Argument(
+            help="File or folder to learn from: CSV, JSON lines, Parquet, svmlight; or a database.",
+            metavar="TRAIN",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")],
     target: Annotated[
@@ -164,6 +170,7 @@ def fit(
     ] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
+    query: Annotated[str | None, QUERY_OPTION] = None,
     scratch: Annotated[
         Path | None,
         typer.Option(help="Folder for tables too large for memory. By default TMPDIR or /var/tmp."),
@@ -182,8 +189,9 @@ def fit(
         RuleGiven(alerts, min_precision, min_recall, max_fpr, least, confidence, prevalence), time
     )
     character = parse_separator(separator)
+    train = table_at(given, query, "TRAIN")
     from rareclass.atomic_file import check_not_input, check_writable
-    from rareclass.rows.scratch import scratch_folder
+    from rareclass.scratch_file import scratch_folder
     from rareclass.tables.table_file import open_table
     from rareclass.verbs.fit.memory_plan import ENCODED_COPIES, VIEW_COPIES, plan_memory
     from rareclass.verbs.fit.training_set import FitSettings
@@ -194,7 +202,7 @@ def fit(
     check_json(json_file, overwrite, {"the training file": train, "--out": out})
     if report is not None:
         check_page(report, "--report", overwrite, {"the training file": train, "--out": out})
-    file = open_table(train, character)
+    file = open_table(train, character, scratch=scratch)
     plan = plan_memory(
         file, _memory_limit(memory), VIEW_COPIES if learner.reads_types else ENCODED_COPIES
     )
@@ -280,7 +288,9 @@ def _memory_limit(memory: str | None) -> int:
         raise InputError(f"--memory {memory} is not a size.", "Give one such as 4GiB.") from error
 
 
-def _print_data(console: Console, path: Path, data: "TrainingSet", settings: "FitSettings") -> None:
+def _print_data(
+    console: Console, path: Location, data: "TrainingSet", settings: "FitSettings"
+) -> None:
     console.print(
         f"{path.name}: {counted(data.n_rows, 'row')}, "
         f"{counted(data.rows.shape[1], 'column')} to learn from",

@@ -9,9 +9,11 @@ import typer
 
 from rareclass.cli.door import (
     OVERWRITE_OPTION,
+    QUERY_OPTION,
     SEPARATOR_OPTION,
     exit_codes_for_faults,
     parse_separator,
+    table_at,
 )
 from rareclass.cli.hunt_screen import print_files, print_hunt, print_table_read
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
@@ -20,6 +22,7 @@ from rareclass.cli.screen import output
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
+    from rareclass.tables.table_file import TablePlace
     from rareclass.verbs.hunt.ball_choice import HuntSettings
 
 
@@ -32,10 +35,12 @@ class KernelName(StrEnum):
 
 @exit_codes_for_faults
 def hunt(
-    data: Annotated[
-        Path,
+    given: Annotated[
+        str,
         typer.Argument(
-            help="File or folder in which few rows have labels: CSV, JSON lines, Parquet."
+            help="File or folder in which few rows have labels: CSV, JSON lines, Parquet; or a "
+            "database.",
+            metavar="DATA",
         ),
     ],
     target: Annotated[
@@ -113,6 +118,7 @@ def hunt(
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
+    query: Annotated[str | None, QUERY_OPTION] = None,
 ) -> None:
     """Find the unlabelled rows of DATA that belong with a few confirmed cases, and say why.
 
@@ -124,6 +130,7 @@ def hunt(
     from rareclass.verbs.hunt.table import AskedLabels
 
     character = parse_separator(separator)
+    data = table_at(given, query, "DATA")
     settings = HuntSettings(
         kernel=None if kernel is None else kernel.value,
         c1=parse_strength("--c1", c1),
@@ -152,7 +159,7 @@ def hunt(
 
 
 def _hunt_and_report(
-    data: Path,
+    data: "TablePlace",
     target: str,
     asked: Any,
     columns: dict[str, Any],

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from rareclass.cli.screen import file_text, print_notes
 from rareclass.errors import counted
+from rareclass.locations import Location
 
 if TYPE_CHECKING:
     from rareclass.hyperball.description import Description
@@ -32,7 +33,7 @@ class _Line(NamedTuple):
     overlap: float
 
 
-def print_table_read(console: Console, path: Path, target: str, table: "HuntTable") -> None:
+def print_table_read(console: Console, path: Location, target: str, table: "HuntTable") -> None:
     """Print what the file holds and what is known of its rows."""
     labels = table.labels
     used = sum(column.is_used for column in table.columns)

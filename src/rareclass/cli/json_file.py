@@ -9,6 +9,7 @@ import typer
 
 from rareclass.cli.door import check_new
 from rareclass.cli.screen import be_quiet, file_text, output
+from rareclass.locations import Location
 
 JSON_OPTION = typer.Option(
     "--json", help="Also write the numbers to this file; - prints them, and nothing else."
@@ -16,7 +17,7 @@ JSON_OPTION = typer.Option(
 _TO_SCREEN = Path("-")
 
 
-def check_json(path: Path | None, overwrite: bool, inputs: Mapping[str, Path]) -> None:
+def check_json(path: Path | None, overwrite: bool, inputs: Mapping[str, Location]) -> None:
     """Raise `InputError` where the file cannot be written, or is one of those read.
 
     Where the numbers are to be printed, nothing else is from here on.

@@ -1,5 +1,6 @@
 """``rareclass report``: one HTML page on a model, a comparison, a stream or a hunt."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -7,18 +8,22 @@ import typer
 
 from rareclass.cli.door import (
     OVERWRITE_OPTION,
+    QUERY_OPTION,
     SEPARATOR_OPTION,
     check_new,
     exit_codes_for_faults,
     parse_separator,
+    table_at,
 )
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.rule import costs_of
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
+from rareclass.locations import Location
 
 if TYPE_CHECKING:
     from rareclass.report.page.document import Report
+    from rareclass.tables.table_file import TablePlace
     from rareclass.verbs.report.reading import Asked
 
 _REPORT_OPTION = typer.Option("--out", "-o", help="HTML file to write.")
@@ -33,12 +38,13 @@ def report(
         ),
     ],
     out: Annotated[Path, _REPORT_OPTION],
-    data: Annotated[
-        Path | None,
+    given: Annotated[
+        str | None,
         typer.Argument(
-            help="File or folder with the target that the model did not learn from. By default the "
-            "rows that were held out when it was fitted, whose scores it holds. Beside a file of "
-            "scores, another one to compare it with."
+            metavar="[DATA]",
+            help="File, folder or database with the target that the model did not learn from. By "
+            "default the rows that were held out when it was fitted, whose scores it holds. Beside "
+            "a file of scores, another one to compare it with.",
         ),
     ] = None,
     target: Annotated[
@@ -74,6 +80,7 @@ def report(
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
+    query: Annotated[str | None, QUERY_OPTION] = None,
 ) -> None:
     """Write a page that shows how good a model is, and at which threshold.
 
@@ -81,6 +88,7 @@ def report(
     cost, where the model fails, how far the rows have moved since training, and a model card.
     """
     character = parse_separator(separator)
+    data = None if given is None else table_at(given, query, "DATA")
     from rareclass.verbs.report.reading import Asked
 
     costs = None if cost is None else costs_of(cost)
@@ -93,7 +101,7 @@ def report(
     give_json(json_file, numbers)
 
 
-def check_page(path: Path, option: str, overwrite: bool, inputs: dict[str, Path]) -> None:
+def check_page(path: Path, option: str, overwrite: bool, inputs: Mapping[str, Location]) -> None:
     """Raise `InputError` where the page cannot be written, or would replace what was read."""
     from rareclass.atomic_file import check_not_input, check_not_inside, check_writable
 
@@ -122,7 +130,7 @@ class Sources(NamedTuple):
     """What a report is made from."""
 
     model: Path
-    data: Path | None
+    data: "TablePlace | None"
     others: tuple[Path, ...]
     truth: Path | None
 
@@ -157,7 +165,9 @@ def _made(sources: Sources, asked: "Asked") -> tuple["Report", dict[str, Any]]:
     return _of_model(model, data, asked)
 
 
-def _of_model(model: Path, data: Path | None, asked: "Asked") -> tuple["Report", dict[str, Any]]:
+def _of_model(
+    model: Path, data: "TablePlace | None", asked: "Asked"
+) -> tuple["Report", dict[str, Any]]:
     from rareclass.verbs.model import open_model
     from rareclass.verbs.report.model_report import report_on_held_out, report_on_model
 

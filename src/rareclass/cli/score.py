@@ -8,10 +8,12 @@ from rich.console import Console
 
 from rareclass.cli.door import (
     OVERWRITE_OPTION,
+    QUERY_OPTION,
     SEPARATOR_OPTION,
     check_new,
     exit_codes_for_faults,
     parse_separator,
+    table_at,
 )
 from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
@@ -19,6 +21,7 @@ from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
+    from rareclass.tables.table_file import TablePlace
     from rareclass.verbs.model_file import ModelFile
     from rareclass.verbs.score import ScoreSettings, Scoring
 
@@ -30,8 +33,12 @@ def score(
     model: Annotated[
         Path, typer.Argument(help="Model file of rareclass fit, or folder of a stream or hunt.")
     ],
-    data: Annotated[
-        Path, typer.Argument(help="File or folder of any size: CSV, JSON lines, Parquet, svmlight.")
+    given: Annotated[
+        str,
+        typer.Argument(
+            help="File or folder of any size: CSV, JSON lines, Parquet, svmlight; or a database.",
+            metavar="DATA",
+        ),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="File of scores to write, .csv or .parquet.")
@@ -66,6 +73,7 @@ def score(
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
+    query: Annotated[str | None, QUERY_OPTION] = None,
 ) -> None:
     """Score every row of DATA, in its order, reading a batch at a time.
 
@@ -81,6 +89,7 @@ def score(
     from rareclass.verbs.model import open_model
     from rareclass.verbs.score import ScoreSettings, check_score_path
 
+    data = table_at(given, query, "DATA")
     settings = ScoreSettings(
         id_column,
         parse_separator(separator),
@@ -104,7 +113,7 @@ def score(
 def score_and_report(
     console: Console,
     content: "ModelFile",
-    data: Path,
+    data: "TablePlace",
     out: Path,
     settings: "ScoreSettings | None" = None,
 ) -> "Scoring":

@@ -7,10 +7,12 @@ import typer
 
 from rareclass.cli.door import (
     OVERWRITE_OPTION,
+    QUERY_OPTION,
     SEPARATOR_OPTION,
     check_new,
     exit_codes_for_faults,
     parse_separator,
+    table_at,
 )
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.rule import (
@@ -33,11 +35,12 @@ from rareclass.errors import InputError
 @exit_codes_for_faults
 def threshold(
     model: Annotated[Path, typer.Argument(help="Model file of rareclass fit.")],
-    data: Annotated[
-        Path | None,
+    given: Annotated[
+        str | None,
         typer.Argument(
-            help="File with the target that the model did not learn from. By default the rows that "
-            "were held out when it was fitted, whose scores it holds."
+            metavar="[DATA]",
+            help="File or database with the target that the model did not learn from. By "
+            "default the rows that were held out when it was fitted, whose scores it holds.",
         ),
     ] = None,
     out: Annotated[
@@ -65,13 +68,15 @@ def threshold(
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
+    query: Annotated[str | None, QUERY_OPTION] = None,
 ) -> None:
     """Choose another threshold for a model, by a rule, and save the model with it."""
     character = parse_separator(separator)
-    given = RuleGiven(alerts, min_precision, min_recall, max_fpr, cost, confidence, prevalence)
+    data = None if given is None else table_at(given, query, "DATA")
+    asked = RuleGiven(alerts, min_precision, min_recall, max_fpr, cost, confidence, prevalence)
     if score is not None:
-        check_score(score, given)
-    rule = rule_from(given, time)
+        check_score(score, asked)
+    rule = rule_from(asked, time)
     if rule is None and score is None:
         raise InputError(
             "What is the threshold to keep?",

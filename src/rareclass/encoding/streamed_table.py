@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.training_table import ReadingPlan, plan_reading
 from rareclass.errors import InputError
 from rareclass.rows.decoding import MOST_LABELS
-from rareclass.rows.scratch import Scratch
+from rareclass.scratch_file import Scratch
 from rareclass.tables.columns import Column, FactsGatherer
 from rareclass.tables.table_file import TableFile, batch_rows_for
 

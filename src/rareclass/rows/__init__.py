@@ -23,6 +23,7 @@ from rareclass.rows.protocol import SentOnce as SentOnce
 from rareclass.rows.protocol import Token as Token
 from rareclass.rows.source import RowSource, as_source
 from rareclass.rows.source import consecutive as consecutive
+from rareclass.rows.sql import from_sql
 
 __all__ = [
     "ArrayRows",
@@ -34,6 +35,7 @@ __all__ = [
     "from_csv",
     "from_dask",
     "from_parquet",
+    "from_sql",
     "parquet_batches",
 ]
 

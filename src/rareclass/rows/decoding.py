@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from rareclass.errors import InputError, name_hint
+from rareclass.locations import Location
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.scratch import ScratchRows
 from rareclass.tables.folders import check_columns_agree
@@ -41,7 +42,7 @@ class Selection:
 
 
 def select_columns(
-    parts: Sequence[tuple[Path, Sequence[str]]],
+    parts: Sequence[tuple[Location, Sequence[str]]],
     target: str | None,
     weight: str | None,
     columns: Iterable[str] | None,
@@ -97,7 +98,7 @@ class BatchDecoder:
         self._label_type = label_type
         self._code_of: dict[Any, int] = {}
 
-    def decode(self, batch: pa.RecordBatch, path: Path, first_row: int) -> DecodedBatch:
+    def decode(self, batch: pa.RecordBatch, path: Location, first_row: int) -> DecodedBatch:
         """Take a batch apart whose first row is the row `first_row` of the file, from 1 on."""
         chosen, codes, weights = self.chosen, None, None
         for name in chosen.all:
@@ -119,7 +120,7 @@ class BatchDecoder:
         values: np.ndarray = pa.array(found, self._label_type).to_numpy(zero_copy_only=False)
         return values
 
-    def _coded(self, labels: pa.Array, path: Path, first_row: int) -> np.ndarray:
+    def _coded(self, labels: pa.Array, path: Location, first_row: int) -> np.ndarray:
         """Small numbers for the labels; equal labels get equal numbers in every batch."""
         if not pa.types.is_dictionary(labels.type):
             labels = labels.dictionary_encode()
@@ -154,7 +155,7 @@ class Decoder:
         return self._rows.n_rows
 
     def read(
-        self, path: Path, parts: Iterable[tuple[Path, Iterator[pa.RecordBatch]]]
+        self, path: Location, parts: Iterable[tuple[Location, Iterator[pa.RecordBatch]]]
     ) -> LabelledRows:
         """Take in all batches of the parts of `path`; the scratch file goes if that fails."""
         try:
@@ -169,7 +170,7 @@ class Decoder:
             self._rows.close()
             raise
 
-    def add(self, batch: pa.RecordBatch, path: Path, first_row: int) -> None:
+    def add(self, batch: pa.RecordBatch, path: Location, first_row: int) -> None:
         """Take in a batch whose first row is the row `first_row` of the file, counted from 1."""
         decoded = self._batches.decode(batch, path, first_row)
         if decoded.codes is not None:
@@ -178,7 +179,7 @@ class Decoder:
             self._weights.append(decoded.weights)
         self._rows.append(decoded.X)
 
-    def _finish(self, path: Path) -> LabelledRows:
+    def _finish(self, path: Location) -> LabelledRows:
         """All rows that were taken in."""
         if not self.n_rows:
             raise no_rows(path)
@@ -224,12 +225,12 @@ def labels_as_written(texts: list[str]) -> np.ndarray:
     return np.array(texts, dtype=object)
 
 
-def no_rows(path: Path) -> InputError:
+def no_rows(path: Location) -> InputError:
     """What is said of a table with columns only."""
     return InputError(f"{path} has columns but no rows.", "Give a file with rows.")
 
 
-def _check_present(cells: pa.Array, name: str, path: Path, first_row: int) -> None:
+def _check_present(cells: pa.Array, name: str, path: Location, first_row: int) -> None:
     if not cells.null_count:
         return
     row = first_row + int(np.argmax(cells.is_null().to_numpy(zero_copy_only=False)))
@@ -243,7 +244,7 @@ def checked_dtype(dtype: Any) -> np.dtype:
     return np.dtype(dtype)
 
 
-def _weights(batch: pa.RecordBatch, name: str, path: Path, first_row: int) -> np.ndarray:
+def _weights(batch: pa.RecordBatch, name: str, path: Location, first_row: int) -> np.ndarray:
     weights = _as_numpy(batch.column(name)).astype(np.float64)
     bad = ~((weights >= 0) & (weights < np.inf))
     if bad.any():
@@ -274,7 +275,7 @@ def _woven(columns: list[np.ndarray], dtype: np.dtype) -> np.ndarray:
 
 
 def _check_finite(
-    block: np.ndarray, columns: list[np.ndarray], names: list[str], path: Path, first_row: int
+    block: np.ndarray, columns: list[np.ndarray], names: list[str], path: Location, first_row: int
 ) -> None:
     # A sum is one pass without a temporary; it is finite unless something may be wrong.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -290,7 +291,7 @@ def _check_finite(
         raise _bad_cell(path, names[position], first_row + row, what)
 
 
-def _bad_cell(path: Path, name: str, row: int, what: str) -> InputError:
+def _bad_cell(path: Location, name: str, row: int, what: str) -> InputError:
     return InputError(
         f"{path}: column {name!r} {what} at row {row:,} (the first row is 1).",
         "Fill such cells or drop their rows first, or leave the column out with columns=; "

@@ -7,20 +7,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import InputError
+from rareclass.rows.column_types import check_types, label_type
 from rareclass.rows.decoding import (
     BatchDecoder,
     Decoder,
-    Selection,
     checked_dtype,
     select_columns,
 )
 from rareclass.rows.labelled import LabelledRows
 from rareclass.tables.folders import find_parts
 from rareclass.tables.parquet_file import ParquetFile
-
-# What float32 holds exactly.
-_NARROW = {pa.float32(), pa.float16(), pa.bool_(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16()}
 
 
 def from_parquet(
@@ -108,8 +104,9 @@ class ParquetTable:
             self._parts[-1].release()  # a folder may hold more files than may be open
         known = [(part.path, part.columns) for part in self._parts]
         self.chosen = select_columns(known, target, weight, columns)
-        is_narrow = _check_types(self._parts, self.chosen)
-        self._label_type = None if target is None else _label_type(self._parts, target)
+        schemas = [(part.path, part.schema) for part in self._parts]
+        is_narrow = check_types(schemas, self.chosen)
+        self._label_type = None if target is None else label_type(schemas, target)
         if dtype is None:
             dtype = np.float32 if is_narrow else np.float64
         self._dtype = checked_dtype(dtype)
@@ -127,49 +124,3 @@ class ParquetTable:
         for part in self._parts:
             yield part.path, part.batches(self.chosen.all, size, by_group=True)
             part.release()
-
-
-def _check_types(parts: list[ParquetFile], chosen: Selection) -> bool:
-    """Refuse features that are not numbers; whether float32 holds all of them exactly."""
-    is_narrow = True
-    for part in parts:
-        for name in chosen.all:
-            kind = part.schema.field(name).type
-            if name == chosen.target:
-                continue
-            is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-            if not (is_number or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
-                raise InputError(
-                    f"{part.path}: column {name!r} holds {kind}, not numbers.",
-                    "Encode it first, leave it out with columns=, or use the command line, which "
-                    "encodes tables.",
-                )
-            is_narrow &= kind in _NARROW or name == chosen.weight
-    return is_narrow
-
-
-def _label_type(parts: list[ParquetFile], target: str) -> pa.DataType:
-    """The type of the labels in all parts."""
-
-    def of(part: ParquetFile) -> pa.DataType:
-        kind = part.schema.field(target).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if pa.types.is_nested(kind):
-            raise InputError(f"{part.path}: the target {target!r} holds {kind}, not labels.")
-        # Widths do not matter: 1 is the same label in all of them.
-        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-            return pa.string()
-        return kind
-
-    first = of(parts[0])
-    for part in parts[1:]:
-        kind = of(part)
-        if kind == first:
-            continue
-        if not (pa.types.is_integer(kind) and pa.types.is_integer(first)):
-            raise InputError(
-                f"{part.path}: the target {target!r} holds {kind}, in {parts[0].path} {first}.",
-                "Write the labels alike in all parts.",
-            )
-        first = pa.int64()
-    return first

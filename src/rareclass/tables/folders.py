@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rareclass.errors import InputError
+from rareclass.locations import Location
 from rareclass.tables.byte_streams import cannot_open, plain_suffix
 
 FORMAT_OF_SUFFIX = {
@@ -122,7 +123,11 @@ def check_one_format(first: Path, parts: Sequence[Path]) -> None:
 
 
 def check_columns_agree(
-    first: Path, expected: Sequence[str], part: Path, found: Collection[str], exactly: bool = False
+    first: Location,
+    expected: Sequence[str],
+    part: Location,
+    found: Collection[str],
+    exactly: bool = False,
 ) -> None:
     """Raise `InputError` when a part of a table has not the columns that the first part has.
 

@@ -4,14 +4,17 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import polars as pl
 import pyarrow as pa
 
 from rareclass.errors import InputError
+from rareclass.locations import Location
 from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
 from rareclass.tables.csv_file import CsvFile
+from rareclass.tables.databases.address import Query
+from rareclass.tables.databases.query_table import QueryTable
 from rareclass.tables.folders import (
     SNIFFED_BYTES,
     SVMLIGHT_SUFFIXES,
@@ -25,6 +28,8 @@ from rareclass.tables.raw_cells import read_words
 from rareclass.tables.sources import format_of_text, open_source
 from rareclass.tables.svmlight_file import SvmlightFile
 
+# Where a table can be.
+TablePlace: TypeAlias = Path | Query
 BATCH_ROWS = 50_000
 _BATCH_BYTES = 64 << 20
 
@@ -49,9 +54,13 @@ class _Part(Protocol):
 class TableFile(Protocol):
     """A table with named columns, wherever it is."""
 
-    path: Path
     columns: list[str]
     format_name: str
+
+    @property
+    def path(self) -> Location:
+        """Where it is."""
+        ...
 
     @property
     def n_bytes(self) -> int:
@@ -59,7 +68,10 @@ class TableFile(Protocol):
         ...
 
     def estimate_rows(self) -> int:
-        """Return the number of rows: exact where the format says it, else an estimate."""
+        """Return the number of rows: exact where the format says it, else an estimate.
+
+        0 where it is not known before they are read.
+        """
         ...
 
     def batches(
@@ -186,8 +198,17 @@ def batch_rows_for(n_columns: int) -> int:
     return min(BATCH_ROWS, max(256, _BATCH_BYTES // (8 * max(1, n_columns))))
 
 
-def open_table(path: str | Path, separator: str | None = None) -> StoredTable | SvmlightFile:
+def open_table(
+    path: str | TablePlace,
+    separator: str | None = None,
+    *,
+    scratch: str | Path | None = None,
+    one_pass: bool = False,
+) -> StoredTable | SvmlightFile | QueryTable:
     """Open a file of CSV, JSON lines, Parquet or svmlight, or a folder of one of the first three.
+
+    Or the answer to a query, whose rows are kept in the folder `scratch` unless they are to be read
+    in one pass only (`QueryTable`).
 
     The content of a file decides where it can. Text may be compressed with gzip or bzip2;
     `separator` stands between the cells of CSV and is found out by default. Columns of one name
@@ -196,6 +217,10 @@ def open_table(path: str | Path, separator: str | None = None) -> StoredTable | 
     Raises `InputError` when a file is missing, empty, not a regular file, or not what its name
     says, and when the files of a folder are not one table.
     """
+    if isinstance(path, Query):
+        if separator is not None:
+            raise InputError(f"--separator: {path} is no file of text.", "Leave the option out.")
+        return QueryTable(path, scratch, one_pass)
     path = Path(path)
     parts = []
     for name in find_parts(path):

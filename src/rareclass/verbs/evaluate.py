@@ -1,7 +1,6 @@
 """``rareclass evaluate``: a model's scores and decisions beside the known classes of a file."""
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import polars as pl
 
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import InputError
-from rareclass.tables.table_file import open_table
+from rareclass.tables.table_file import TablePlace, open_table
 from rareclass.verbs.decision_table import DecisionRow, decision_table
 from rareclass.verbs.drift import Drift, alert_rate, drift_of, refuse_drift
 from rareclass.verbs.model_file import ModelFile
@@ -47,14 +46,14 @@ class EvaluatedFile:
 
 
 def evaluate_file(
-    content: ModelFile, data: Path, separator: str | None = None, strict: bool = False
+    content: ModelFile, data: TablePlace, separator: str | None = None, strict: bool = False
 ) -> EvaluatedFile:
     """Compare the scores of a file's rows with their labels.
 
     Raises `InputError` for anything wrong with the file; when it holds one class only; where
     `strict`, for rows unlike those of training (`refuse_drift`).
     """
-    file, seen = open_table(data, separator), Seen()
+    file, seen = open_table(data, separator, one_pass=True), Seen()
     target = content.metadata["target"]
     batches = list(scored(content, file, target, seen))
     if not batches:

@@ -11,7 +11,7 @@ import polars as pl
 from rareclass.atomic_file import check_not_input, check_not_inside, check_writable, replacing
 from rareclass.errors import InputError, name_hint
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, open_table
 from rareclass.verbs.calls import CallBy, Part, calls_by
 from rareclass.verbs.drift import Drift, alert_rate, drift_of, refuse_drift
 from rareclass.verbs.explained import explainer_of, note_on_cases, told_names
@@ -69,7 +69,7 @@ class ScoreSettings:
 
 def score_file(
     content: ModelFile,
-    data: Path,
+    data: TablePlace,
     out: Path,
     id_column: str | None,
     separator: str | None = None,
@@ -78,7 +78,7 @@ def score_file(
     return score_rows(content, data, out, ScoreSettings(id_column, separator))
 
 
-def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSettings) -> Scoring:
+def score_rows(content: ModelFile, data: TablePlace, out: Path, settings: ScoreSettings) -> Scoring:
     """Score every row of a file of any size into a new file, row order kept.
 
     Parquet or CSV by its suffix. Columns: the identifier (or ``row``, counted from 1), ``score``
@@ -98,7 +98,7 @@ def score_rows(content: ModelFile, data: Path, out: Path, settings: ScoreSetting
     then.
     """
     check_score_path(out, data)
-    file, seen = open_table(data, settings.separator), Seen()
+    file, seen = open_table(data, settings.separator, one_pass=True), Seen()
     decision = decision_of(content.model, content.metadata)
     call_by = CallBy(settings.top, settings.threshold)
     explain = None if settings.explain is None else explainer_of(content, settings.explain)
@@ -162,7 +162,7 @@ def _of_levels(content: ModelFile, decision: Decision) -> list[str]:
     return [f"probability_{name}" for name in decision.names]
 
 
-def check_score_path(out: Path, data: Path) -> None:
+def check_score_path(out: Path, data: TablePlace) -> None:
     """Raise `InputError` when scores of `data` cannot be written to `out`."""
     if out.suffix.lower() not in SCORE_SUFFIXES:
         raise InputError(

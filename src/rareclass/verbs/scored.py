@@ -66,7 +66,7 @@ def scored(
     if hasattr(content.model, "outside"):  # it knows its words
         seen.expected = content.model.statistics_.expected_unseen()
     names = list(dict.fromkeys([column.name for column in columns] + ([keep] if keep else [])))
-    with track("Scoring", total=file.estimate_rows()) as advance:
+    with track("Scoring", total=file.estimate_rows() or None) as advance:
         for batch in file.batches(names, batch_rows_for(len(names))):
             typed = read_as_trained(batch, columns, seen.n_rows + 1)
             seen.n_rows += batch.height

@@ -1,7 +1,6 @@
 """``rareclass threshold``: another rule for the threshold of a model, without training again."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,7 +9,7 @@ from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import InputError, name_hint
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, open_table
 from rareclass.verbs.decision_rule import DecisionRule, ScoredRows
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.scored import Seen, scored
@@ -21,7 +20,7 @@ from rareclass.verbs.targets.rare_class import RareDecision
 def with_rule(
     content: ModelFile,
     rule: DecisionRule,
-    data: Path | None,
+    data: TablePlace | None,
     time: str | None,
     separator: str | None,
 ) -> tuple[ModelFile, ChosenThreshold]:
@@ -45,7 +44,7 @@ def with_rule(
 
 
 def with_score(
-    content: ModelFile, score: float, data: Path | None, separator: str | None
+    content: ModelFile, score: float, data: TablePlace | None, separator: str | None
 ) -> tuple[ModelFile, ChosenThreshold]:
     """Return the model with a threshold that was named, and what rows say of it.
 
@@ -93,7 +92,7 @@ def _held_out(content: ModelFile, rule: DecisionRule) -> ScoredRows:
 
 def _read(
     content: ModelFile,
-    data: Path,
+    data: TablePlace,
     rule: DecisionRule | None,
     time: str | None,
     separator: str | None,

@@ -13,7 +13,7 @@ from rareclass.encoding.target import label_counts, labels_as_text, rare_class_a
 from rareclass.errors import InputError, counted, name_hint
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import open_table
+from rareclass.tables.table_file import TablePlace, open_table
 
 # Columns of scores by their usual names, the first that is there.
 _USUAL = ("score", "probability")
@@ -23,7 +23,7 @@ _USUAL = ("score", "probability")
 class ScoreFiles:
     """Which files hold what."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[TablePlace, ...]
     target: str
     truth: Path | None = None  # file with the labels; None: one of those of scores
     scores: tuple[str, ...] = ()  # columns; none: the one of a usual name, or the only number
@@ -60,7 +60,7 @@ class ComparedFiles:
 class _Table(NamedTuple):
     """A file, with its rows in the order of the first file."""
 
-    path: Path
+    path: TablePlace
     frame: pl.DataFrame
 
     def has(self, name: str | None) -> bool:
@@ -167,7 +167,7 @@ def _weights(cells: pl.Series, name: str) -> np.ndarray:
     return numbers.to_numpy()
 
 
-def _read(path: Path, files: ScoreFiles) -> _Table:
+def _read(path: TablePlace, files: ScoreFiles) -> _Table:
     file = open_table(path, files.separator)
     if isinstance(file, SvmlightFile):
         raise InputError(f"{path} is an svmlight file.", "Give scores as a table with a header.")

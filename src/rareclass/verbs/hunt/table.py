@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,7 +14,7 @@ from rareclass.errors import InputError, name_hint
 from rareclass.memory import size_text
 from rareclass.tables.columns import Column, facts_of
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, open_table
 from rareclass.verbs.fit.memory_plan import ENCODED_COPIES, plan_memory
 
 # What a row without a label is called among the labels.
@@ -63,7 +62,7 @@ class HuntTable:
 
 
 def read_hunt_table(
-    path: Path,
+    path: TablePlace,
     target: str,
     asked: AskedLabels,
     drop: Sequence[str] = (),

@@ -18,6 +18,7 @@ from rareclass.report.sections.comparison import (
 )
 from rareclass.report.summaries.agreement import Agreement
 from rareclass.report.summaries.threshold_table import ThresholdTable
+from rareclass.tables.table_file import TablePlace
 from rareclass.verbs.compare.score_files import ReadScores, ScoreFiles, read_score_files
 from rareclass.verbs.model import open_model
 from rareclass.verbs.report.model_report import made
@@ -26,7 +27,9 @@ from rareclass.verbs.report.reading import Asked, read_rows
 _TOPS = (10, 100, 1000)
 
 
-def report_on_models(models: list[Path], data: Path, asked: Asked) -> tuple[Report, dict[str, Any]]:
+def report_on_models(
+    models: list[Path], data: TablePlace, asked: Asked
+) -> tuple[Report, dict[str, Any]]:
     """Compare models on the same rows of a file.
 
     Raises `InputError` as `read_rows`, and where the models have other targets.

@@ -35,6 +35,7 @@ from rareclass.report.summaries.reliability import Reliability
 from rareclass.report.summaries.score_distribution import ScoreDistribution
 from rareclass.report.summaries.score_drift import ScoreDrift
 from rareclass.report.summaries.threshold_table import ThresholdTable
+from rareclass.tables.table_file import TablePlace
 from rareclass.verbs.drift import drift_of
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.report.model_card import Evidence, meant, not_meant
@@ -66,7 +67,7 @@ class Judged:
 
 
 def report_on_model(
-    content: ModelFile, model: Path, data: Path, asked: Asked
+    content: ModelFile, model: Path, data: TablePlace, asked: Asked
 ) -> tuple[Report, dict[str, Any]]:
     """A report, and its numbers as plain data.
 
@@ -324,7 +325,9 @@ def _training_facts(content: ModelFile) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def settings_of_model(content: ModelFile, model: Path, data: Path | None) -> list[tuple[str, str]]:
+def settings_of_model(
+    content: ModelFile, model: Path, data: TablePlace | None
+) -> list[tuple[str, str]]:
     """Settings, versions, seed and date of a model, and the files."""
     told = content.metadata
     facts = [("Model file", str(model))] + ([] if data is None else [("Rows", str(data))])

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from rareclass.encoding.target import is_rare, labels_as_text
 from rareclass.errors import InputError, name_hint
 from rareclass.splits.times import read_times
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, open_table
+from rareclass.tables.table_file import TableFile, TablePlace, open_table
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.report.columns_now import ColumnsNow
 from rareclass.verbs.scored import Seen, scored
@@ -59,7 +58,7 @@ class ReadRows:
     kept_rows: NDArray[np.int64] | None = None  # places among the labelled rows
 
 
-def read_rows(content: ModelFile, data: Path, asked: Asked) -> ReadRows:
+def read_rows(content: ModelFile, data: TablePlace, asked: Asked) -> ReadRows:
     """Score the rows of a file and read their classes.
 
     Raises `InputError` where the model is of levels, a column is missing, there is one class only,

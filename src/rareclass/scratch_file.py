@@ -1,0 +1,131 @@
+"""Nameless files on disk for what is needed for a while, and where they go."""
+
+import errno
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from rareclass.errors import InputError
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def scratch_folder(folder: str | Path | None = None) -> Path:
+    """Where files that are needed for a while go: `folder`, $TMPDIR, /var/tmp, or the system's.
+
+    /var/tmp stands before the system's own choice because /tmp often is memory.
+
+    Raises `InputError` when `folder` is not a folder that can be written to.
+    """
+    if folder is not None:
+        if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+            raise InputError(
+                f"scratch={str(folder)!r} is not a folder that can be written to.",
+                "Name one on a disk with room, or leave it out for $TMPDIR or /var/tmp.",
+            )
+        return Path(folder)
+    var = "/var/tmp"
+    if not os.environ.get("TMPDIR") and os.path.isdir(var) and os.access(var, os.W_OK):
+        return Path(var)
+    return Path(tempfile.gettempdir())
+
+
+class Scratch:
+    """A nameless file in a folder: gone when it is closed, or when the process is killed.
+
+    `folder` is as in `scratch_folder`. `expected_bytes` is what will be written, where it is known:
+    too little room is said at once then.
+
+    Raises `InputError` when the disk has no room for it, naming the folder, the bytes and the
+    remedy.
+    """
+
+    def __init__(self, folder: str | Path | None = None, expected_bytes: int | None = None) -> None:
+        self.folder = scratch_folder(folder)
+        self.size = 0
+        self._needed = ""
+        if expected_bytes is not None:
+            self.expect(expected_bytes)
+        try:
+            # Without a name from the start, or from as soon as the system allows.
+            self.file = cast(
+                BinaryIO,
+                tempfile.TemporaryFile(  # noqa: SIM115 - it is open for as long as this object
+                    dir=self.folder, buffering=0, prefix="rareclass-"
+                ),
+            )
+        except OSError as error:
+            raise self._unwritable(error) from error
+        weakref.finalize(self, self.file.close)
+        self._lock = threading.Lock()
+
+    def expect(self, n_bytes: int, sure_share: float = 1.0) -> None:
+        """Say at once when the disk has no room for `n_bytes` in all.
+
+        `sure_share` of them will be written even if they are a poor estimate.
+
+        Raises `InputError` when that part does not fit beside what is written already.
+        """
+        self._needed = f"{n_bytes:,}" if sure_share == 1 else f"about {n_bytes:,}"
+        if shutil.disk_usage(self.folder).free < sure_share * n_bytes - self.size:
+            raise self._no_room()
+
+    def close(self) -> None:
+        """Give the room on disk back; nothing can be read any more."""
+        self.file.close()
+
+    def append(self, data: Any) -> None:
+        """Write an array or bytes at the end."""
+        left = memoryview(data).cast("B")
+        try:
+            while left:
+                left = left[self.file.write(left) :]
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self.size += memoryview(data).nbytes
+
+    def read_into(self, buffer: Any, offset: int) -> None:
+        """Fill a contiguous array from the byte `offset` on; any thread may."""
+        if self.file.closed:
+            raise InputError(
+                "These rows on disk were closed, and their scratch file is gone.",
+                "Read the file again, and close the rows (or end their `with`) after their last "
+                "use.",
+            )
+        left = memoryview(buffer).cast("B")
+        while left:
+            n = self._read_some(left, offset)
+            if n <= 0:
+                raise OSError(f"the scratch file in {self.folder} ended at byte {offset:,}")
+            left, offset = left[n:], offset + n
+
+    def _read_some(self, buffer: memoryview, offset: int) -> int:
+        if hasattr(os, "preadv"):
+            return os.preadv(self.file.fileno(), [buffer], offset)
+        with self._lock:  # systems where a read cannot say where
+            self.file.seek(offset)
+            n: int = self.file.readinto(buffer)  # type: ignore[attr-defined]
+            return n
+
+    def _unwritable(self, error: OSError) -> InputError:
+        if error.errno in _NO_ROOM:
+            return self._no_room()
+        return InputError(
+            f"Cannot write rows to the scratch folder {self.folder}: {error.strerror or error}.",
+            "Name another: scratch= (--scratch on the command line), or the environment variable "
+            "TMPDIR.",
+        )
+
+    def _no_room(self) -> InputError:
+        needed = self._needed or f"more than {self.size:,}"
+        free = shutil.disk_usage(self.folder).free
+        return InputError(
+            f"The scratch folder {self.folder} has no room for the decoded rows: {needed} bytes "
+            f"are needed, {free:,} are free there.",
+            "Name a folder on a larger disk: scratch= (--scratch on the command line), or the "
+            "environment variable TMPDIR.",
+        )

@@ -1,0 +1,173 @@
+"""The drivers of three databases: a query in, Arrow batches out, and an end to it at any time."""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from rareclass.errors import InputError
+from rareclass.tables.databases.address import DUCKDB, POSTGRESQL, SQLITE, DatabaseAddress
+
+# Rows that SQLite's driver looks at before it says what a column holds, and gives at a time.
+_SQLITE_ROWS = 1 << 16
+_DUCKDB_ROWS = 1 << 16
+# What a file begins with, from which byte on.
+_MAGIC = {SQLITE: (0, b"SQLite format 3\0"), DUCKDB: (8, b"DUCK")}
+
+
+class Driver(Protocol):
+    """A connection that runs one query."""
+
+    def execute(self, sql: str) -> pa.RecordBatchReader:
+        """Begin the query; the rows come as they are asked for."""
+        ...
+
+    def cancel(self) -> None:
+        """End a call that another thread waits in, where the database can."""
+        ...
+
+    def close(self) -> None:
+        """Give the connection back, with all that is left of the query."""
+        ...
+
+
+def connect(address: DatabaseAddress) -> Driver:
+    """Connect to a database, to read from it only.
+
+    Raises `InputError` when the driver is not installed or a file does not exist; else what the
+    driver raises.
+    """
+    if address.kind == POSTGRESQL:
+        return _PostgreSQL(driver_of(address).connect(address.for_driver))
+    check_file(address)
+    if address.kind == SQLITE:
+        path = address.file.absolute().as_uri()
+        return _SQLite(driver_of(address).connect(f"{path}?mode=ro"))
+    connection = driver_of(address).connect(str(address.file), read_only=True)
+    return _DuckDB(connection, connection.close)
+
+
+def driver_of(address: DatabaseAddress) -> Any:
+    """The module of a database's driver. Raises `InputError` where it is not installed."""
+    package = {POSTGRESQL: "adbc-driver-postgresql", SQLITE: "adbc-driver-sqlite"}
+    name = package.get(address.kind, "duckdb")
+    try:
+        is_adbc = address.kind in package
+        return import_module(f"{name.replace('-', '_')}.dbapi" if is_adbc else name)
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{address.kind} needs {name}, which is not installed.",
+            'pip install "rareclass[sql]"',
+        ) from error
+
+
+def check_file(address: DatabaseAddress) -> None:
+    """Raise `InputError` when a database that is a file is not there."""
+    if not os.path.isfile(address.file):
+        what = "is a folder" if os.path.isdir(address.file) else "does not exist"
+        raise InputError(
+            f"The file {address.file} of {address} {what}.",
+            "Three slashes stand before a path from here, four before one from the root.",
+        )
+    place, magic = _MAGIC[address.kind]
+    with address.file.open("rb") as file:
+        start = file.read(place + len(magic))
+    if start and start[place:] != magic:
+        raise InputError(
+            f"The file {address.file} of {address} is no database of {address.kind}.",
+            "Give the name of one, or no database where it is a table: rareclass reads CSV, JSON "
+            "lines and Parquet as they are.",
+        )
+
+
+def given_connection(connection: Any) -> Driver | None:
+    """The driver of a connection that is open; None for an object that is none we know.
+
+    It stays open, and is nobody else's while the query runs.
+    """
+    if type(connection).__module__.partition(".")[0] in ("duckdb", "_duckdb"):
+        return _DuckDB(connection, lambda: None)
+    if hasattr(connection, "adbc_get_info"):
+        return _Adbc(connection, lambda: None)
+    return None
+
+
+class _Adbc:
+    """A connection of an ADBC driver."""
+
+    def __init__(self, connection: Any, end: Callable[[], None]) -> None:
+        self._cursor = connection.cursor()
+        self._reader: pa.RecordBatchReader | None = None
+        self._end = end
+
+    def execute(self, sql: str) -> pa.RecordBatchReader:
+        self._cursor.execute(f"{sql}\n")  # which the driver puts into brackets: "-- it may end so"
+        self._reader = self._cursor.fetch_record_batch()
+        return self._reader
+
+    def cancel(self) -> None:
+        with suppress(Exception):  # SQLite's cannot be; and it may have come to its end by now
+            self._cursor.adbc_cancel()
+
+    def close(self) -> None:
+        with suppress(Exception):  # of a connection that is lost, for one
+            if self._reader is not None:
+                self._reader.close()
+        with suppress(Exception):
+            self._cursor.close()
+        with suppress(Exception):
+            self._end()
+
+
+class _PostgreSQL(_Adbc):
+    """A transaction of PostgreSQL that changes nothing, and sees the rows as of its beginning."""
+
+    def __init__(self, connection: Any) -> None:
+        super().__init__(connection, connection.close)
+
+    def execute(self, sql: str) -> pa.RecordBatchReader:
+        # Rows of a large table would else begin anywhere, and be others' order each time.
+        self._cursor.execute("SET synchronize_seqscans = off")
+        self._cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        return super().execute(sql)
+
+
+class _SQLite(_Adbc):
+    """A file of SQLite, opened to be read."""
+
+    def __init__(self, connection: Any) -> None:
+        super().__init__(connection, connection.close)
+        self._cursor.adbc_statement.set_options(
+            **{"adbc.sqlite.query.batch_rows": str(_SQLITE_ROWS)}
+        )
+
+
+class _DuckDB:
+    """A connection of DuckDB."""
+
+    def __init__(self, connection: Any, end: Callable[[], None]) -> None:
+        self._connection, self._end = connection.cursor(), end
+        self._reader: pa.RecordBatchReader | None = None
+
+    def execute(self, sql: str) -> pa.RecordBatchReader:
+        relation = self._connection.sql(sql)
+        if relation is None:
+            raise InputError("The query gives no rows.", "Give one that begins with SELECT.")
+        self._reader = relation.to_arrow_reader(_DUCKDB_ROWS)
+        return self._reader
+
+    def cancel(self) -> None:
+        with suppress(Exception):
+            self._connection.interrupt()
+
+    def close(self) -> None:
+        with suppress(Exception):
+            if self._reader is not None:
+                self._reader.close()
+        with suppress(Exception):
+            self._connection.close()
+        with suppress(Exception):
+            self._end()
