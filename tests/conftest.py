@@ -10,6 +10,7 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+from database_servers import postgresql as postgresql  # noqa: E402
 from draws import register, thorough  # noqa: E402
 
 register()

@@ -104,9 +104,15 @@ class _Adbc:
         self._end = end
 
     def execute(self, sql: str) -> pa.RecordBatchReader:
-        self._cursor.execute(f"{sql}\n")  # which the driver puts into brackets: "-- it may end so"
-        self._reader = self._cursor.fetch_record_batch()
+        # A driver may put it into brackets: it may end with ; or with -- words.
+        self._reader = self._run(f"{sql.rstrip().rstrip(';')}\n")
         return self._reader
+
+    def _run(self, sql: str) -> pa.RecordBatchReader:
+        """Not by `execute` of the cursor: that takes Ctrl-C away from whoever waits for this."""
+        self._cursor.adbc_statement.set_sql_query(sql)
+        stream, _ = self._cursor.adbc_statement.execute_query()
+        return pa.RecordBatchReader._import_from_c(stream.address)
 
     def cancel(self) -> None:
         with suppress(Exception):  # SQLite's cannot be; and it may have come to its end by now
@@ -130,8 +136,11 @@ class _PostgreSQL(_Adbc):
 
     def execute(self, sql: str) -> pa.RecordBatchReader:
         # Rows of a large table would else begin anywhere, and be others' order each time.
-        self._cursor.execute("SET synchronize_seqscans = off")
-        self._cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        for setting in (
+            "SET synchronize_seqscans = off",
+            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+        ):
+            self._run(setting).close()
         return super().execute(sql)
 
 
@@ -149,7 +158,7 @@ class _DuckDB:
     """A connection of DuckDB."""
 
     def __init__(self, connection: Any, end: Callable[[], None]) -> None:
-        self._connection, self._end = connection.cursor(), end
+        self._connection, self._end = connection, end
         self._reader: pa.RecordBatchReader | None = None
 
     def execute(self, sql: str) -> pa.RecordBatchReader:
@@ -167,7 +176,5 @@ class _DuckDB:
         with suppress(Exception):
             if self._reader is not None:
                 self._reader.close()
-        with suppress(Exception):
-            self._connection.close()
         with suppress(Exception):
             self._end()

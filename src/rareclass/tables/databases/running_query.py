@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,6 +15,8 @@ from rareclass.tables.databases.drivers import Driver, connect
 from rareclass.tables.dialect import unique_names
 
 T = TypeVar("T")
+# Seconds after which Ctrl-C is heeded at the latest.
+_HEEDS_EVERY = 0.2
 
 
 class RunningQuery:
@@ -152,6 +154,8 @@ class _Connection:
 
     def result(self, asked: "Future[T]", fault: Callable[[str], InputError]) -> T:
         """What the driver gives; what it raises becomes the `fault` of its words."""
+        while not wait([asked], _HEEDS_EVERY).done:
+            pass  # a driver may keep a signal from ending the wait itself
         try:
             return asked.result()
         except (InputError, MemoryError):
