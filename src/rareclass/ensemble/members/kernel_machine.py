@@ -177,6 +177,7 @@ class LaplaceOnTails(KernelMember):
     view = "asinh"
     kernel = "laplace"
     learns_metric = True
+    least_rows: ClassVar[int] = 1000
 
 
 class GaussianOnTails(KernelMember):
