@@ -5,20 +5,42 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 from rareclass.errors import InputError
 from rareclass.locations import Location
+from rareclass.scratch_file import scratch_folder
+
+
+class Destination(Protocol):
+    """Somewhere else than on this machine's disks, where whole files are taken to."""
+
+    @property
+    def suffix(self) -> str:
+        """How the name of such a file ends."""
+        ...
+
+    def put(self, file: Path) -> None:
+        """Take a file, whole or not at all."""
+        ...
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path | Destination) -> Iterator[Path]:
     """Yield a temporary file beside `path`, which takes its place on success.
 
+    For another destination it is a file of the scratch folder, which is taken there on success.
     When the block ends normally the file is flushed to disk and renamed over `path`; when it
     raises (Ctrl-C included) the temporary file is removed and `path` is as it was.
 
     Raises `InputError` when the folder does not exist or cannot be written to, or the disk is full.
     """
+    if not isinstance(path, Path):
+        with tempfile.TemporaryDirectory(prefix="rareclass-", dir=scratch_folder()) as folder:
+            temporary = Path(folder, f"whole{path.suffix}")
+            yield temporary
+            path.put(temporary)
+        return
     temporary = _temporary_beside(path)
     try:
         yield temporary

@@ -3,10 +3,14 @@
 import json
 import zipfile
 
+import numpy as np
 import polars as pl
 import pytest
 
 from database_servers import PASSWORD, duckdb_file, sqlite_file
+from rareclass import load
+from rareclass.tables.databases.address import DatabaseAddress, Query
+from rareclass.tables.table_file import open_table
 
 QUICK = ("--members", "logistic regression", "--folds", "2")
 ALL = ("--query", "SELECT * FROM payments")
@@ -100,3 +104,81 @@ def test_faults(rareclass, postgresql_payments, tmp_path, words, said):
     assert said in " ".join(done.stderr.split()), done.stderr
     assert PASSWORD not in done.output
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "sqlite", "duckdb"])
+def test_scores_go_back_into_a_table(rareclass, kind, request, table, tmp_path):
+    if kind == "postgresql":
+        server = request.getfixturevalue("postgresql")
+        server.put("payments", table.to_arrow())
+        server.rows("DROP TABLE IF EXISTS scores")
+        uri = server.uri
+    else:
+        make = sqlite_file if kind == "sqlite" else duckdb_file
+        uri = make(tmp_path / "shop.db", "payments", table.to_arrow())
+    model = tmp_path / "m.skops"
+    fitted = rareclass("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", model)
+    assert fitted.exit_code == 0, fitted.output
+    asked = ("score", model, uri, *ALL, "--id", "order")
+    for more in ((), ("--overwrite", "--top", "7")):
+        done = rareclass(*asked, "--out-table", "scores", *more)
+        assert done.exit_code == 0, done.output
+        assert "Saved the table scores of" in " ".join(done.stdout.split())
+    refused = rareclass(*asked, "--out-table", "scores")
+    assert refused.exit_code == 2
+    assert "--out-table scores exists already" in " ".join(refused.stderr.split())
+    assert PASSWORD not in done.output + refused.output
+    to_file = rareclass(*asked, "--top", "7", "-o", tmp_path / "s.parquet")
+    assert to_file.exit_code == 0, to_file.output
+    found = open_table(Query(DatabaseAddress(uri), "SELECT * FROM scores"))
+    kept = pl.concat(found.batches()).with_columns(pl.col("called_rare").cast(pl.Boolean))
+    assert kept.equals(pl.read_parquet(tmp_path / "s.parquet"))
+    file = tmp_path / "rows.parquet"
+    table.write_parquet(file)
+    from_file = rareclass("score", model, file, "--out", uri, "--out-table", "other")
+    assert from_file.exit_code == 0, from_file.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("rows.csv",), "Where are the scores to be written?"),
+        (("rows.csv", "--out-table", "s"), "--out-table s: DATA rows.csv is no database"),
+        (("rows.csv", "--out-table", "s", "--out", "s.csv"), "--out s.csv is no database"),
+        (("rows.csv", "--out", "postgresql://u:hush@h/d"), "postgresql://u:***@h/d is a database"),
+        (("sqlite:///x.db", "--query", "q", "--out-table", "a.b"), "SQLite has no schemas"),
+    ],
+)
+def test_where_scores_cannot_go(rareclass, words, said, tmp_path):
+    done = rareclass("score", tmp_path / "m.skops", *words)
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.split()), done.stderr
+
+
+def test_a_stream_of_a_query_goes_on(rareclass, postgresql, table, tmp_path):
+    numbered = table.with_row_index("n")
+    postgresql.put("arrivals", numbered.head(100).to_arrow())
+    query = ("--query", "SELECT * FROM arrivals ORDER BY n", "-t", "fraud", "--drop", "n")
+    asked = ("stream", postgresql.uri, *query, "--checkpoint", tmp_path / "run", "--id", "order")
+    first = rareclass(*asked)
+    assert first.exit_code == 0, first.output
+    again = rareclass(*asked)
+    assert "Nothing new" in again.output
+    postgresql.put("arrivals", numbered.to_arrow())
+    more = rareclass(*asked)
+    assert "240 rows" in " ".join(more.output.split()), more.output
+    table.write_csv(tmp_path / "all.csv")
+    whole = ("stream", tmp_path / "all.csv", "-t", "fraud", "--checkpoint", tmp_path / "whole")
+    assert rareclass(*whole, "--id", "order").exit_code == 0
+    one, other = (load(tmp_path / name).score_samples(table) for name in ("run", "whole"))
+    np.testing.assert_allclose(one, other, rtol=1e-9)
+    postgresql.put("arrivals", numbered.reverse().with_columns(n=pl.int_range(240)).to_arrow())
+    changed = rareclass(*asked)
+    assert changed.exit_code == 2
+    assert "gives another row 240 than before" in " ".join(changed.stderr.split())
+    assert "ORDER BY" in changed.stderr
+    follow = rareclass(*asked, "--follow")
+    assert "--follow: the answer to a query ends" in follow.stderr
+    for path in (tmp_path / "run").rglob("*"):
+        assert path.is_dir() or PASSWORD.encode() not in path.read_bytes()
+    assert PASSWORD not in first.output + changed.output

@@ -21,6 +21,7 @@ from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
+    from rareclass.tables.databases.result_table import ResultTable
     from rareclass.tables.table_file import TablePlace
     from rareclass.verbs.model_file import ModelFile
     from rareclass.verbs.score import ScoreSettings, Scoring
@@ -40,9 +41,22 @@ def score(
             metavar="DATA",
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="File of scores to write, .csv or .parquet.")
-    ],
+    written: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File of scores to write, .csv or .parquet; or the database of --out-table.",
+            show_default="the database of DATA, with --out-table",
+        ),
+    ] = None,
+    out_table: Annotated[
+        str | None,
+        typer.Option(
+            help="Table of scores to write in a database, in one transaction: table or "
+            "schema.table."
+        ),
+    ] = None,
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column of DATA to carry over to the scores.")
     ] = None,
@@ -99,22 +113,57 @@ def score(
         strict,
         probability_interval,
     )
-    check_not_input(out, "--out", {"the model": model})
+    out = _out(written, out_table, data, overwrite)
     check_score_path(out, data)
-    check_new(out, "--out", overwrite)
     check_json(json_file, overwrite, {"the file to be scored": data, "the model": model})
-    if json_file is not None and json_file.resolve() == out.resolve():
+    if isinstance(out, Path):
+        check_not_input(out, "--out", {"the model": model})
+        check_new(out, "--out", overwrite)
+    if json_file is not None and isinstance(out, Path) and json_file.resolve() == out.resolve():
         raise InputError(f"--json {json_file} is the file of --out.", "Give another name.")
     content = open_model(model)
     scoring = score_and_report(output(), content, data, out, settings)
     give_json(json_file, scoring.as_plain_data())
 
 
+def _out(
+    written: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
+) -> "Path | ResultTable":
+    """Where scores are to be written, from what was given for it."""
+    from rareclass.tables.databases.address import DatabaseAddress, Query, is_database
+    from rareclass.tables.databases.result_table import ResultTable
+
+    if out_table is None:
+        if written is None:
+            raise InputError(
+                "Where are the scores to be written?",
+                "Give --out with a file, or --out-table with a table of a database.",
+            )
+        if is_database(written):
+            raise InputError(
+                f"--out {DatabaseAddress(written)} is a database: which table is to be written?",
+                "Name it by --out-table.",
+            )
+        return Path(written)
+    if written is not None and is_database(written):
+        address = DatabaseAddress(written)
+    elif written is None and isinstance(data, Query) and data.address is not None:
+        address = data.address
+    else:
+        given = "--out" if written is not None else "DATA"
+        raise InputError(
+            f"--out-table {out_table}: {given} {data if written is None else written} is no "
+            "database.",
+            "Name the database by --out postgresql://..., sqlite:///... or duckdb:///...",
+        )
+    return ResultTable.named(address, out_table, overwrite)
+
+
 def score_and_report(
     console: Console,
     content: "ModelFile",
     data: "TablePlace",
-    out: Path,
+    out: "Path | ResultTable",
     settings: "ScoreSettings | None" = None,
 ) -> "Scoring":
     """Score a file and print what came out."""
@@ -125,5 +174,5 @@ def score_and_report(
     console.print(scoring.sentence)
     print_drift(console, scoring.seen, scoring.drift)
     print_notes(console, scoring.notes)
-    console.print(f"Saved {file_text(out)}")
+    console.print(f"Saved {file_text(out) if isinstance(out, Path) else out}")
     return scoring

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rareclass.cli.door import SEPARATOR_OPTION, exit_codes_for_faults, parse_separator
+from rareclass.cli.door import (
+    QUERY_OPTION,
+    SEPARATOR_OPTION,
+    exit_codes_for_faults,
+    parse_separator,
+    table_at,
+)
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.screen import file_text, output, print_command
 from rareclass.errors import InputError, counted
@@ -15,6 +21,7 @@ from rareclass.errors import InputError, counted
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from rareclass.tables.databases.address import Query
     from rareclass.verbs.stream.loop import Report, StreamLoop
     from rareclass.verbs.stream.options import StreamOptions
     from rareclass.verbs.stream.state import StreamState
@@ -41,9 +48,12 @@ class Learner(StrEnum):
 
 @exit_codes_for_faults
 def stream(
-    source: Annotated[
+    given: Annotated[
         str,
-        typer.Argument(help="CSV, JSON lines or Parquet file, a folder of them, or - for stdin."),
+        typer.Argument(
+            metavar="SOURCE",
+            help="CSV, JSON lines or Parquet file, a folder of them, a database, or - for stdin.",
+        ),
     ],
     target: Annotated[
         str, typer.Option("--target", "-t", help="Column that holds the classes; may be empty.")
@@ -119,6 +129,7 @@ def stream(
     ] = False,
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
+    query: Annotated[str | None, QUERY_OPTION] = None,
 ) -> None:
     """Learn from the rows of SOURCE in their order, each scored before it is learned from.
 
@@ -132,8 +143,7 @@ def stream(
         )
     if not 0 < half_life < float("inf"):
         raise InputError(f"--half-life {half_life} is not a number of rows above 0.")
-    if source != "-" and not Path(source).exists():
-        raise InputError(f"There is no file or folder {source}.", "Check the name; - reads stdin.")
+    source = _source(given, query, follow)
     from rareclass.verbs.stream.alerts import check_alert_options
     from rareclass.verbs.stream.learners import parse_parameters
     from rareclass.verbs.stream.options import StreamOptions
@@ -169,9 +179,29 @@ def stream(
         raise typer.Exit(128 + stopped_by)
 
 
-def _check_json(path: Path | None, source: str) -> None:
+def _source(given: str, query: str | None, follow: bool) -> "str | Query":
+    """Where the rows come from; refuses what is not there."""
+    place = table_at(given, query, "SOURCE")
+    if isinstance(place, Path):
+        if given != "-" and not place.exists():
+            raise InputError(
+                f"There is no file or folder {given}.", "Check the name; - reads stdin."
+            )
+        return given
+    if follow:
+        raise InputError(
+            "--follow: the answer to a query ends.",
+            "Leave it out: the same command, given again, goes on with the rows that have come "
+            "since.",
+        )
+    return place
+
+
+def _check_json(path: Path | None, source: "str | Query") -> None:
     """Refuse a file that cannot be written; one of a stream is replaced by the same command."""
-    check_json(path, True, {} if source == "-" else {"SOURCE": Path(source)})
+    check_json(
+        path, True, {"SOURCE": Path(source)} if isinstance(source, str) and source != "-" else {}
+    )
     if path is None or not path.is_file():
         return
     try:
@@ -242,7 +272,7 @@ def _print_end(
         return
     report = loop.report()
     counters, rows = report.counters, report.counters.rows
-    name = "Standard input" if options.source == "-" else options.source
+    name = "Standard input" if options.source == "-" else str(options.source)
     if stopped_by is not None:
         said = f"Stopped after {counted(rows, 'row')}."
     elif rows == rows_at_start:

@@ -18,6 +18,8 @@ from rareclass.tables.byte_streams import (
     plain_suffix,
 )
 from rareclass.tables.csv_source import CsvSource
+from rareclass.tables.databases.address import Query
+from rareclass.tables.databases.query_source import QuerySource
 from rareclass.tables.dialect import UTF8_MARK, UTF16_MARKS
 from rareclass.tables.folders import (
     SNIFFED_BYTES,
@@ -390,7 +392,7 @@ def _may_grow(path: Path) -> bool:
 
 
 def open_source(
-    source: str,
+    source: str | Query,
     position: dict[str, Any] | None = None,
     follow: bool = False,
     *,
@@ -401,14 +403,14 @@ def open_source(
     r"""Open rows that arrive, from their beginning or from a position.
 
     `source` is a file of CSV, JSON lines (both plain or compressed) or Parquet; a folder of such
-    files; or "-" for standard input, which is JSON lines where it begins with a brace and CSV
-    otherwise. `position` is that of the last batch that was read; standard input must then bring
-    the same stream again from its beginning. With `follow` the end is waited at: for lines added to
-    a text file, for new files in a folder; a last line without a newline waits for it. Compressed
-    and Parquet files are never added to: on their own they end. The columns to hand out are by
-    default those of the header, or the keys of the first JSON object. Raises `InputError`, here or
-    on reading, when there is no such source or it cannot be read at all; single rows that cannot be
-    taken are `Batch.rejected`.
+    files; the answer to a query, which is not waited at; or "-" for standard input, which is JSON
+    lines where it begins with a brace and CSV otherwise. `position` is that of the last batch that
+    was read; standard input must then bring the same stream again from its beginning. With `follow`
+    the end is waited at: for lines added to a text file, for new files in a folder; a last line
+    without a newline waits for it. Compressed and Parquet files are never added to: on their own
+    they end. The columns to hand out are by default those of the header, or the keys of the first
+    JSON object. Raises `InputError`, here or on reading, when there is no such source or it cannot
+    be read at all; single rows that cannot be taken are `Batch.rejected`.
 
     Notes
     -----
@@ -434,6 +436,9 @@ def open_source(
         _check_kind(source, position)
         position = position["in"]
     rows: FileSource | FolderSource
+    if isinstance(source, Query):
+        rows = QuerySource(source, position, reading.columns, exact_columns)
+        return _OpenSource(rows, _kind_of(source), follow=False)
     if source == "-":
         rows = open_pipe(sys.stdin.buffer, position, reading)
     elif Path(source).is_dir():
@@ -475,15 +480,17 @@ class _OpenSource:
         self._rows.close()
 
 
-def _kind_of(source: str) -> str:
+def _kind_of(source: str | Query) -> str:
+    if isinstance(source, Query):
+        return "query"
     if source == "-":
         return "standard input"
     return "folder" if Path(source).is_dir() else "file"
 
 
-def _check_kind(source: str, position: dict[str, Any]) -> None:
+def _check_kind(source: str | Query, position: dict[str, Any]) -> None:
     kind = _kind_of(source)
-    if position["kind"] != kind and (kind != "file" or Path(source).exists()):
+    if position["kind"] != kind and (kind != "file" or Path(str(source)).exists()):
         raise InputError(
             f"{source} is a {kind}; what was read before is a {position['kind']}.",
             "Give the same source, or an empty checkpoint.",

@@ -10,6 +10,7 @@ import polars as pl
 
 from rareclass.atomic_file import check_not_input, check_not_inside, check_writable, replacing
 from rareclass.errors import InputError, name_hint
+from rareclass.tables.databases.result_table import ResultTable
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, open_table
 from rareclass.verbs.calls import CallBy, Part, calls_by
@@ -78,10 +79,13 @@ def score_file(
     return score_rows(content, data, out, ScoreSettings(id_column, separator))
 
 
-def score_rows(content: ModelFile, data: TablePlace, out: Path, settings: ScoreSettings) -> Scoring:
+def score_rows(
+    content: ModelFile, data: TablePlace, out: Path | ResultTable, settings: ScoreSettings
+) -> Scoring:
     """Score every row of a file of any size into a new file, row order kept.
 
-    Parquet or CSV by its suffix. Columns: the identifier (or ``row``, counted from 1), ``score``
+    Parquet or CSV by its suffix, or a table of a database in one transaction.
+    Columns: the identifier (or ``row``, counted from 1), ``score``
     (higher is rarer, or a higher level), ``probability`` of the rare class where the model has one
     (``probability_LEVEL`` of each level),
     what each row is called (``called_rare``, or ``level``) and ``percentile`` (the share of the
@@ -162,8 +166,11 @@ def _of_levels(content: ModelFile, decision: Decision) -> list[str]:
     return [f"probability_{name}" for name in decision.names]
 
 
-def check_score_path(out: Path, data: TablePlace) -> None:
+def check_score_path(out: Path | ResultTable, data: TablePlace) -> None:
     """Raise `InputError` when scores of `data` cannot be written to `out`."""
+    if isinstance(out, ResultTable):
+        out.check()
+        return
     if out.suffix.lower() not in SCORE_SUFFIXES:
         raise InputError(
             f"--out {out}: the name must end in .csv or .parquet, which decides the format."
@@ -174,7 +181,7 @@ def check_score_path(out: Path, data: TablePlace) -> None:
 
 
 def _check_id(
-    file: TableFile | SvmlightFile, id_column: str, out: Path, ours: tuple[str, ...]
+    file: TableFile | SvmlightFile, id_column: str, out: Path | ResultTable, ours: tuple[str, ...]
 ) -> None:
     if isinstance(file, SvmlightFile):
         raise InputError("--id: an svmlight file has no named columns.")

@@ -144,6 +144,12 @@ class Query:
         """What it is called for short."""
         return "the query"
 
+    @property
+    def lasting(self) -> str:
+        """What stays the same where the password is given in another way."""
+        address = "" if self.address is None else str(self.address).replace(f":{_HIDDEN}@", "@")
+        return f"{address} {self.sql}"
+
     def __str__(self) -> str:
         return f"the query on {self.address}" if self.address else "the query"
 

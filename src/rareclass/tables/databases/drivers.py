@@ -45,7 +45,7 @@ def connect(address: DatabaseAddress) -> Driver:
     check_file(address)
     if address.kind == SQLITE:
         path = address.file.absolute().as_uri()
-        return _SQLite(driver_of(address).connect(f"{path}?mode=ro"))
+        return _SQLite(driver_of(address).connect(f"{path}?mode=rw"))
     connection = driver_of(address).connect(str(address.file), read_only=True)
     return _DuckDB(connection, connection.close)
 
@@ -145,13 +145,21 @@ class _PostgreSQL(_Adbc):
 
 
 class _SQLite(_Adbc):
-    """A file of SQLite, opened to be read."""
+    """A file of SQLite, to be read.
+
+    It is opened to be written where that may be: what a process that was killed had half written is
+    taken back by the next one that opens the file.
+    """
 
     def __init__(self, connection: Any) -> None:
         super().__init__(connection, connection.close)
         self._cursor.adbc_statement.set_options(
             **{"adbc.sqlite.query.batch_rows": str(_SQLITE_ROWS)}
         )
+
+    def execute(self, sql: str) -> pa.RecordBatchReader:
+        self._run("PRAGMA query_only = ON").close()
+        return super().execute(sql)
 
 
 class _DuckDB:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rareclass.errors import InputError
+from rareclass.tables.databases.address import Query
 from rareclass.verbs.stream.alert_budget import AlertBudget
 
 # As the user knows them, for messages.
@@ -21,7 +22,7 @@ _OF_ALERTS = ("alerts", "alert-budget", "time")
 class StreamOptions:
     """What to do with a stream."""
 
-    source: str  # a file, a folder that grows, or - for standard input
+    source: str | Query  # a file, a folder that grows, a query, or - for standard input
     target: str  # its label is still to come where the cell is empty
     learner: str = "cbr"  # one of `LEARNERS`
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -52,7 +53,10 @@ class StreamOptions:
 
     def lasting(self) -> dict[str, Any]:
         """Return what the state depends on, as JSON can write it."""
-        source = self.source if self.source == "-" else str(Path(self.source).resolve())
+        if isinstance(self.source, Query):
+            source = self.source.lasting
+        else:
+            source = self.source if self.source == "-" else str(Path(self.source).resolve())
         lasting: dict[str, Any] = {
             "source": source,
             "target": self.target,
