@@ -111,7 +111,7 @@ def test_scores_go_back_into_a_table(rareclass, kind, request, table, tmp_path):
     if kind == "postgresql":
         server = request.getfixturevalue("postgresql")
         server.put("payments", table.to_arrow())
-        server.rows("DROP TABLE IF EXISTS scores")
+        server.rows("DROP TABLE IF EXISTS scores, others")
         uri = server.uri
     else:
         make = sqlite_file if kind == "sqlite" else duckdb_file
@@ -135,7 +135,7 @@ def test_scores_go_back_into_a_table(rareclass, kind, request, table, tmp_path):
     assert kept.equals(pl.read_parquet(tmp_path / "s.parquet"))
     file = tmp_path / "rows.parquet"
     table.write_parquet(file)
-    from_file = rareclass("score", model, file, "--out", uri, "--out-table", "other")
+    from_file = rareclass("score", model, file, "--out", uri, "--out-table", "others")
     assert from_file.exit_code == 0, from_file.output
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from rareclass.rows.csv import from_csv
 from rareclass.rows.labelled import LabelledRows, from_arrays
 from rareclass.rows.labelled import header as header
+from rareclass.rows.lazy import from_lazy
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.memory import rows_of as rows_of
 from rareclass.rows.parquet import from_parquet
@@ -34,6 +35,7 @@ __all__ = [
     "from_arrays",
     "from_csv",
     "from_dask",
+    "from_lazy",
     "from_parquet",
     "from_sql",
     "parquet_batches",

@@ -82,7 +82,10 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
         _check_finite(source, feature_names)
         return source
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-        raise ValueError("X is a lazy frame, which holds no rows yet: pass X.collect().")
+        raise ValueError(
+            "X is a lazy frame, which holds no rows yet: pass X.collect(), or give fit_rows "
+            "rareclass.rows.from_lazy(X, target), which reads it in parts."
+        )
     source = _table_source(X) if is_table(X) else _array_source(X)
     _check_finite(source, feature_names)
     return source
