@@ -4,7 +4,7 @@ import threading
 import uuid
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -162,10 +162,11 @@ class DaskEngine(Engine):
             task = load(self._name, k, self._parts[k], *beside, self._columns)
             tasks.append(task)
             workers[task] = [self.place_of[k]]
-        futures = [
-            self._client.compute(task, workers=workers[task], allow_other_workers=True)
-            for task in tasks
-        ]
+        with self._told_when_lost():
+            futures = [
+                self._client.compute(task, workers=workers[task], allow_other_workers=True)
+                for task in tasks
+            ]
         found = self._gathered(futures)
         for k, (place, _) in zip(parts, found, strict=True):
             self.place_of[k] = place
@@ -173,32 +174,26 @@ class DaskEngine(Engine):
 
     def exchange(self, requests: Mapping[str, Request]) -> list[Reply]:
         """One task a worker; many replies are joined on the workers."""
-        sent: Any = dict(requests)
-        common = next(iter(requests.values())).payload
-        if len(common) > _LARGE and len(requests) > 1:
-            blob = self._client.scatter(common, hash=False)
+        blob = self._scattered(next(iter(requests.values())).payload, len(requests))
+        sent = dict(requests)
+        if blob is not None:
             sent = {place: each._replace(payload=b"") for place, each in requests.items()}
-        else:
-            blob = None
-        futures = [
-            self._client.submit(
-                _answer,
-                self._name,
-                request,
-                blob,
-                workers=[place],
-                allow_other_workers=True,
-                pure=False,
-                key=self._key("pass"),
+        with self._told_when_lost():
+            futures = self._joined(
+                [
+                    # Another worker does it where the one wanted is gone.
+                    self._submit(
+                        "pass",
+                        _answer,
+                        self._name,
+                        each,
+                        blob,
+                        workers=[place],
+                        allow_other_workers=True,
+                    )
+                    for place, each in sent.items()
+                ]
             )
-            for place, request in sent.items()
-        ]
-        while len(futures) > _FAN_IN:
-            groups = [futures[k : k + _FAN_IN] for k in range(0, len(futures), _FAN_IN)]
-            futures = [
-                self._client.submit(Reply.joined, group, pure=False, key=self._key("join"))
-                for group in groups
-            ]
         from distributed.client import FutureCancelledError
 
         try:
@@ -206,6 +201,28 @@ class DaskEngine(Engine):
         except FutureCancelledError:  # the worker that held the payload is gone
             left = tuple(k for request in requests.values() for k in request.parts)
             return [Reply([], {}, left, (), Counter(), 0, 0.0)]
+
+    def _submit(self, kind: str, work: Callable, *args: Any, **where: Any) -> Any:
+        """A task with a name of its own."""
+        self._next += 1
+        key = f"rareclass-{kind}-{self._name}-{self._next}"
+        return self._client.submit(work, *args, key=key, **where)
+
+    def _joined(self, futures: list[Any]) -> list[Any]:
+        """Replies joined on the workers until few are left."""
+        while len(futures) > _FAN_IN:
+            groups = [futures[k : k + _FAN_IN] for k in range(0, len(futures), _FAN_IN)]
+            futures = [self._submit("join", Reply.joined, group) for group in groups]
+        return futures
+
+    def _scattered(self, payload: bytes, n_places: int) -> Any:
+        """A large payload on one worker, from which the others fetch it; None: with the tasks."""
+        if len(payload) < _LARGE or n_places == 1:
+            return None
+        try:
+            return self._client.scatter(payload, hash=False)
+        except OSError:  # that worker is gone, or the scheduler is: the tasks will tell
+            return None
 
     def new_place(self, part: int) -> str:
         """Another worker, each in its turn."""
@@ -217,10 +234,6 @@ class DaskEngine(Engine):
         """Let the workers forget the parts."""
         if self._client.status == "running":
             self._client.run(_forget, self._name, on_error="ignore")
-
-    def _key(self, kind: str) -> str:
-        self._next += 1
-        return f"rareclass-{kind}-{self._name}-{self._next}"
 
     def _workers(self) -> list[str]:
         with self._told_when_lost():

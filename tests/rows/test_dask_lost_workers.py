@@ -1,0 +1,120 @@
+"""Workers that are lost while a fit runs: their rows are read again, and nothing changes."""
+
+import os
+import random
+import signal
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from rareclass import RankRCCV
+from rareclass.errors import InputError
+from rareclass.rows import from_dask
+
+dask = pytest.importorskip("dask", reason='pip install "rareclass[dask]"')
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+N_PARTS, ROWS = 6, 1000
+MODEL = RankRCCV(lams=[1.0, 0.01], cv=3, tol=1e-10, landmarks=("rare", 40), random_state=0)
+
+
+def part(number):
+    """The rows of a part: read again, they are the same."""
+    rng = np.random.default_rng(number)
+    X = rng.normal(size=(ROWS, 4))
+    return X, (X[:, 0] ** 2 + X[:, 1] / 2 + rng.normal(size=ROWS) / 2 > 4).astype(int)
+
+
+def features(number):
+    return part(number)[0]
+
+
+def collections():
+    blocks = [dask.delayed(features)(k) for k in range(N_PARTS)]
+    labels = [dask.delayed(part)(k)[1] for k in range(N_PARTS)]
+    return blocks, labels
+
+
+@pytest.fixture(scope="module")
+def expected():
+    X, y = (np.concatenate(each) for each in zip(*map(part, range(N_PARTS)), strict=True))
+    return X, MODEL.fit(X, y).score_samples(X)
+
+
+def cluster(**settings):
+    return distributed.LocalCluster(threads_per_worker=1, dashboard_address=None, **settings)
+
+
+def agree(model, expected):
+    X, scores = expected
+    np.testing.assert_allclose(model.score_samples(X), scores, rtol=1e-8, atol=1e-8)
+
+
+def test_a_worker_that_leaves_takes_nothing_along(expected):
+    with cluster(n_workers=3, processes=False) as workers, distributed.Client(workers) as client:
+        rows = from_dask(*collections())
+        engine, left = rows.source.engine, set(rows.source.engine.place_of)
+        assert len(left) == 3
+        exchange, n_asked = engine.exchange, 0
+
+        def leaves(requests):
+            nonlocal n_asked
+            n_asked += 1
+            if n_asked == 10:
+                client.retire_workers([min(left)], close_workers=True)
+            return exchange(requests)
+
+        engine.exchange = leaves
+        agree(MODEL.fit_rows(rows), expected)
+        assert n_asked > 10
+        assert set(engine.place_of) == left - {min(left)}
+
+
+def test_a_scheduler_that_is_gone_is_named():
+    with cluster(n_workers=1, processes=False) as workers:
+        client = distributed.Client(workers, timeout=1)
+        try:
+            rows = from_dask(*collections())
+            workers.close()
+            with pytest.raises(InputError, match=r"scheduler at inproc://.* was lost.*checkpoint="):
+                MODEL.fit_rows(rows)
+        finally:
+            client.close(timeout=1)
+
+
+@contextmanager
+def killing(workers, seed, most=3):
+    """Kill processes of workers at random moments, and leave at least one."""
+    done, kills = threading.Event(), []
+
+    def kill():
+        rng = random.Random(seed)
+        while len(kills) < most and not done.wait(rng.uniform(0.05, 1.0)):
+            alive = [each.pid for each in workers.workers.values() if each.pid]
+            if len(alive) > 1:
+                kills.append(rng.choice(alive))
+                os.kill(kills[-1], signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield kills
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.thorough
+def test_killed_workers_change_nothing(expected):
+    n_killed = 0
+    with cluster(n_workers=3, processes=True) as workers, distributed.Client(workers):
+        for seed in range(100):
+            with killing(workers, seed) as kills:
+                agree(MODEL.fit_rows(from_dask(*collections())), expected)
+            n_killed += len(kills)
+            if n_killed >= 20:
+                break
+    assert n_killed >= 20
