@@ -1,5 +1,6 @@
 """``rareclass fit``: from a training file to a model file."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -171,6 +172,13 @@ def fit(
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
     separator: Annotated[str | None, SEPARATOR_OPTION] = None,
     query: Annotated[str | None, QUERY_OPTION] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            help="Learn a table of Parquet on the workers of a Dask cluster: tcp://HOST:PORT, or "
+            "local. With --method rankrc, mibc or ordinal."
+        ),
+    ] = None,
     scratch: Annotated[
         Path | None,
         typer.Option(help="Folder for tables too large for memory. By default TMPDIR or /var/tmp."),
@@ -193,9 +201,15 @@ def fit(
     from rareclass.atomic_file import check_not_input, check_writable
     from rareclass.scratch_file import scratch_folder
     from rareclass.tables.table_file import open_table
+    from rareclass.verbs.cluster import dask_client
     from rareclass.verbs.fit.memory_plan import ENCODED_COPIES, VIEW_COPIES, plan_memory
     from rareclass.verbs.fit.training_set import FitSettings
 
+    if dask is not None and learner.reads_types:
+        raise InputError(
+            f"--dask: {learner.name} learns here, from a sample of a table that is too large.",
+            "Give --method rankrc, mibc or ordinal, which sum over all rows on the workers.",
+        )
     check_not_input(out, "--out", {"the training file": train})
     check_new(out, "--out", overwrite)
     check_writable(out)
@@ -219,7 +233,7 @@ def fit(
         seed=seed,
         refit=refit,
         kernel_memory=plan.kernel_memory,
-        on_disk=plan.on_disk,
+        on_disk=plan.on_disk or dask is not None,
         most_sampled=plan.most_sampled,
         scratch=None if scratch is None else scratch_folder(scratch),
         groups=groups,
@@ -228,7 +242,11 @@ def fit(
         baseline=baseline,
     )
     console = output()
-    trained = fit_and_save(console, file, out, settings)
+    with ExitStack() as until_saved:
+        if dask is not None:
+            client = until_saved.enter_context(dask_client(dask))
+            settings = replace(settings, client=client)
+        trained = fit_and_save(console, file, out, settings)
     give_json(json_file, trained.as_plain_data())
     if report is not None:
         _write_report(console, report, out, trained)
@@ -310,9 +328,13 @@ def _print_data(
                 f"It is learned from {fitted_on} at most, all rare ones first; the others are "
                 "drawn, and weighted to stand for all"
             )
+        why = "the table is larger than a quarter of the memory that may be used: it"
+        if settings.client is not None:
+            n_workers = counted(len(settings.client.nthreads()), "worker")
+            why = f"the table is learned from on {n_workers} of Dask; here it"
         notes.append(
-            "the table is larger than a quarter of the memory that may be used: it was read from "
-            f"disk in pieces. {sampled}; counts of distinct values above 16,384 are estimates."
+            f"{why} was read from disk in pieces. {sampled}; counts of distinct values above "
+            "16,384 are estimates."
         )
     if data.n_unlabelled:
         rows = counted(data.n_unlabelled, "row has", "rows have")

@@ -109,9 +109,10 @@ class StreamedTable:
 
     `cells` has all rows, those without a label too; `columns` every column that was looked at,
     whose counts of distinct values are estimates beyond 16,384. A code is the position of a row's
-    label, -1 for none.
+    label, -1 for none. `plan` reads the same cells again.
     """
 
+    plan: ReadingPlan
     cells: TypedScratch
     columns: list[Column]
     labels: list[str]
@@ -152,7 +153,7 @@ def stream_training_table(
         cells.append(typed)
     assert cells is not None  # plan_reading refuses a file without rows
     columns = plan.describe(gatherer.facts() for gatherer in gatherers)
-    return StreamedTable(cells, columns, list(code_of), np.concatenate(codes))
+    return StreamedTable(plan, cells, columns, list(code_of), np.concatenate(codes))
 
 
 def _narrow_columns(plan: ReadingPlan, typed: pl.DataFrame) -> list[str]:

@@ -11,7 +11,6 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from rareclass.estimators.folds import Fold
 from rareclass.estimators.search import Scoring
@@ -26,6 +25,7 @@ from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingTarget, ScoredRows
 from rareclass.rows import Budget, Rows, RowSource, RowValues, Token, as_source, rows_of
+from rareclass.rows.memory import blas
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
 # the fixed cost of a block, 0.1 ms (docs/decisions/0009).
@@ -83,7 +83,7 @@ class Prepared(Generic[Kind]):
         works on blocks.
         """
         small = self.landmark_kernel.shape[0] < _FEW_LANDMARKS
-        return threadpool_limits(1 if small else self.rows.n_threads, user_api="blas")
+        return blas().limit(limits=1 if small else self.rows.n_threads, user_api="blas")
 
     def problem(
         self,

@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from rareclass.parameters import is_whole
 from rareclass.rows.equal_rows import stacked
 from rareclass.rows.protocol import Block, Budget, Memo, Rows
 from rareclass.rows.source import RowSource
@@ -27,7 +28,9 @@ def count_threads(n_jobs: int | None) -> int:
 
     Inside a joblib worker, which sets OMP_NUM_THREADS, None keeps to the worker's share.
     """
-    available = joblib.cpu_count()
+    if n_jobs is not None and is_whole(n_jobs):
+        return int(n_jobs)
+    available = joblib.cpu_count()  # looks at files of the system
     limit = os.environ.get("OMP_NUM_THREADS", "")
     if n_jobs is None:
         return max(1, min(available, int(limit))) if limit.isdigit() else available
@@ -117,7 +120,7 @@ class ArrayRows:
         self.n_threads = count_threads(n_jobs)
         self._memos = [Memo(self.budget) for _ in self._places]
         self._keeps_arrays, self._blocks_a_thread = keeps_arrays, blocks_a_thread
-        self._blas = _blas()
+        self._blas = blas()
 
     @classmethod
     def of_stretches(cls, stretches: Sequence[Stretch], **settings: Any) -> "ArrayRows":
@@ -278,7 +281,7 @@ def rows_of(
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def blas() -> ThreadpoolController:
     """The BLAS libraries of this process, found once: looking takes 4 ms, like a small fit."""
     return ThreadpoolController()
 

@@ -3,6 +3,8 @@
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from copy import copy
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -99,6 +101,7 @@ class StoredTable:
             check_columns_agree(parts[0].path, self.columns, part.path, part.columns, exactly=True)
         schemas = [part.schema for part in parts if isinstance(part, ParquetFile)]
         self._schema = _common_schema(parts, schemas) if len(schemas) > 1 else None
+        self._rows: dict[Path, tuple[int, int]] = {}  # of each part, where not all are meant
 
     @property
     def n_bytes(self) -> int:
@@ -123,7 +126,7 @@ class StoredTable:
         """Yield the rows in file order, `batch_rows` or fewer at a time."""
         wanted = list(self.columns if columns is None else columns)
         for part in self._parts:
-            for batch in part.batches(wanted, batch_rows):
+            for batch in self._batches(part, wanted, batch_rows):
                 if self._schema is not None:
                     fields = [self._schema.field(name) for name in wanted]
                     batch = pa.Table.from_batches([batch]).cast(pa.schema(fields))
@@ -131,6 +134,57 @@ class StoredTable:
                 assert isinstance(frame, pl.DataFrame)
                 yield frame.select(wanted)
             self._release(part)
+
+    def stretches(self, most_rows: int) -> list[tuple[int, int]]:
+        """Cut a table of Parquet into stretches: first row, and the one after the last, from 0.
+
+        They end where row groups do, and have about `most_rows`; more where a group has.
+
+        Raises `InputError` for other formats, which do not know where rows are.
+        """
+        sizes: list[int] = []
+        for part in self._parts:
+            if not isinstance(part, ParquetFile):
+                raise InputError(
+                    f"{self.path} is {self.format_name}, which cannot be read from the middle.",
+                    "Write it as Parquet.",
+                )
+            sizes += part.group_rows
+        ends = list(accumulate(sizes))
+        cuts = [0]
+        for end, following in zip(ends, [*ends[1:], None], strict=True):
+            if following is None or following - cuts[-1] > most_rows:
+                cuts.append(end)
+        return [(start, stop) for start, stop in pairwise(cuts) if stop > start]
+
+    def stretch(self, start: int, stop: int) -> "StoredTable":
+        """The rows of one of the `stretches`, without a look at those before them."""
+        chosen = copy(self)
+        chosen._parts, chosen._rows, n_before = [], {}, 0
+        for part in self._parts:
+            assert isinstance(part, ParquetFile)
+            first, end = max(start - n_before, 0), min(stop - n_before, part.n_rows)
+            if first < end:
+                chosen._parts.append(part)
+                chosen._rows[part.path] = (first, end)
+            n_before += part.n_rows
+        return chosen
+
+    def _batches(
+        self, part: _Part, columns: Sequence[str], batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches of a part, or of the rows of it that are chosen."""
+        if part.path not in self._rows:
+            yield from part.batches(columns, batch_rows)
+            return
+        assert isinstance(part, ParquetFile)
+        first, end = self._rows[part.path]
+        for batch in part.batches(columns, batch_rows, first_row=first):
+            batch = batch.slice(0, end - first)
+            first += batch.num_rows
+            yield batch
+            if first >= end:
+                return
 
     def _release(self, part: _Part) -> None:
         """Close a file of a folder, which may hold more of them than may be open."""

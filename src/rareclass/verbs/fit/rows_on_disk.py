@@ -1,7 +1,7 @@
 """Training rows that stay on disk: told apart, sampled, encoded and scored batch by batch."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rareclass.encoding.streamed_table import TypedScratch
 from rareclass.encoding.tables import TableEncoder
 from rareclass.rows import RowSource
 from rareclass.rows.scratch import ScratchRows
+from rareclass.verbs.fit.rows_elsewhere import RowsElsewhere
 
 # Two of them: with one of 64 bits, a billion rows would hold a false copy now and then.
 _HASH_SEEDS = (1, 2)
@@ -27,6 +28,7 @@ class RowsOnDisk:
     rows: NDArray[np.int64]  # row numbers, never falling
     most_sampled: int  # rows that an encoder is fitted on
     scratch: Path | None = None  # folder for the encoded rows
+    elsewhere: RowsElsewhere | None = None  # where they are read again and encoded, if not here
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -35,9 +37,7 @@ class RowsOnDisk:
 
     def __getitem__(self, chosen: NDArray[np.int64]) -> "RowsOnDisk":
         """Return some of the rows, by their number among these."""
-        return RowsOnDisk(
-            self.cells, self.columns, self.rows[chosen], self.most_sampled, self.scratch
-        )
+        return replace(self, rows=self.rows[chosen])
 
     def frames(self) -> Iterator[tuple[slice, pl.DataFrame]]:
         """Yield the rows batch by batch, each with its place among these rows."""
@@ -83,7 +83,7 @@ def encode_on_disk(
     weight: NDArray[np.float64] | None,
     seed: int,
 ) -> RowSource:
-    """Fit an encoder on a sample, and encode all rows into a scratch file.
+    """Fit an encoder on a sample, and encode all rows into a scratch file, or elsewhere.
 
     The sample is all rare rows and random others, as many as `rows.most_sampled` allows. Rows of
     the sample are written as the encoder's fit gives them (means of codes out of fold), so that a
@@ -91,6 +91,8 @@ def encode_on_disk(
     """
     sample, share = sample_of(rows, rare, weight, seed)
     sampled = encoder.fit_transform(rows[sample].frame(), y[sample], share, len(rare))
+    if rows.elsewhere is not None:
+        return rows.elsewhere.encoded(encoder, rows.columns, rows.rows, sample, sampled)
     encoded = ScratchRows(sampled.shape[1], sampled.dtype, rows.scratch, len(rare))
     if len(sample) == len(rare):
         encoded.append(sampled)

@@ -22,6 +22,7 @@ from rareclass.tables.table_file import TableFile
 from rareclass.verbs.decision_rule import DecisionRule
 from rareclass.verbs.fit.auto_method import AutoMethod
 from rareclass.verbs.fit.method import Method, TableSize
+from rareclass.verbs.fit.rows_elsewhere import RowsElsewhere
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, distinct_on_disk, sample_of
 from rareclass.verbs.targets.rare_class import RareTarget
 from rareclass.verbs.targets.target import FoundLabels, Target
@@ -51,6 +52,7 @@ class FitSettings:
     groups: str | None = None  # column whose rows of one value are held out together
     time: str | None = None  # column that says when a row was: later ones are held out
     baseline: bool = False  # whether plain methods are tried on the held-out rows
+    client: Any = None  # of the Dask cluster on whose workers the rows are learned from
     rule: DecisionRule | None = None  # what the threshold keeps; None: the best balanced accuracy
 
     @property
@@ -261,7 +263,12 @@ def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> Traini
     code_of = np.array([meaning.code_of[label] for label in table.labels], dtype=np.int16)
     y = code_of[table.codes[labelled]]
     used = [column.name for column in table.columns if column.is_used]
-    rows = RowsOnDisk(table.cells, used, labelled, settings.most_sampled, settings.scratch)
+    elsewhere = None
+    if settings.client is not None:
+        elsewhere = RowsElsewhere(settings.client, file, table.plan)
+    rows = RowsOnDisk(
+        table.cells, used, labelled, settings.most_sampled, settings.scratch, elsewhere
+    )
     distinct, copies = distinct_on_disk(rows, y)
     return TrainingSet(
         rows if copies is None else rows[distinct],

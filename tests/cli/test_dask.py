@@ -1,0 +1,80 @@
+"""Commands on the workers of a Dask cluster."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.conftest import Run
+from rareclass.verbs import cluster
+
+distributed = pytest.importorskip("distributed", reason='pip install "rareclass[dask]"')
+
+
+@pytest.fixture(scope="module")
+def address():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as workers:
+        yield workers.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of three files with numbers, words, codes, copies and rows without a label."""
+    path, rng = tmp_path_factory.mktemp("table"), np.random.default_rng(0)
+    for k, n in enumerate((500, 30, 400)):
+        X = rng.normal(size=(n, 3)).round(2)
+        frame = pl.DataFrame(
+            {
+                **{f"c{j}": X[:, j] for j in range(3)},
+                "colour": np.where(X[:, 2] > 0, "red", "blue"),
+                "code": [f"k{v}" for v in rng.integers(0, 60, n)],
+                "y": np.where(X[:, 0] ** 2 + X[:, 1] / 2 > 3.5, "fraud", "ok"),
+            }
+        )
+        frame = pl.concat([frame, frame[:9]])
+        frame = frame.with_columns(pl.when(pl.int_range(pl.len()) != 5).then("y").alias("y"))
+        frame.write_parquet(path / f"part-{k}.parquet", row_group_size=150)
+    return path
+
+
+@pytest.mark.parametrize("method", ["rankrc", pytest.param("mibc", marks=pytest.mark.thorough)])
+def test_a_fit_on_workers_is_the_one_here(rareclass: Run, folder, tmp_path, address, method):
+    told = []
+    option = "--lam" if method == "rankrc" else "--cost"
+    for name, more in (("here", ()), ("there", ("--dask", address))):
+        done = rareclass(
+            "fit", folder, "-t", "y", "--method", method, option, "0.1", "--no-refit",
+            "--out", tmp_path / f"{name}.skops", "--json", tmp_path / name, *more,
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+        told.append(json.loads((tmp_path / name).read_text()))
+    assert "learned from on 2 workers of Dask" in " ".join(done.output.split())
+    here, there = told
+    for name in ("threshold", "n_rare", "n_copies_collapsed", "majority_quantiles"):
+        assert there[name] == pytest.approx(here[name], rel=1e-8), name
+    for name, values in here["held_out"].items():
+        if isinstance(values, float | list):
+            assert there["held_out"][name] == pytest.approx(values, rel=1e-8), name
+
+
+def test_what_cannot_be_learned_on_workers_is_refused(
+    rareclass: Run, folder, tmp_path, address, monkeypatch
+):
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
+    table = tmp_path / "t.csv"
+    pl.read_parquet(folder / "part-0.parquet").write_csv(table)
+    rankrc = ("--method", "rankrc")
+    for data, more, words in (
+        (folder, ("--dask", address), "--dask: auto learns here"),
+        (table, (*rankrc, "--dask", address), "which cannot be read from the middle"),
+        (folder, (*rankrc, "--dask", "here"), "--dask here is no address"),
+        (folder, (*rankrc, "--dask", "tcp://127.0.0.1:9"), "no scheduler answers there"),
+    ):
+        done = rareclass("fit", data, "-t", "y", "--out", tmp_path / "m.skops", *more)
+        assert done.exit_code == 2
+        assert words in " ".join(done.output.split())
+        assert not (tmp_path / "m.skops").exists()
