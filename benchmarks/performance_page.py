@@ -23,6 +23,7 @@ TITLES = {
     "peers": "Beside other libraries",
     "limits": "Beside the machine's limits",
     "disk": "From Parquet",
+    "distributed": "On workers",
 }
 # Benchmarks that are no part of `benchmarks.run`.
 OTHERS = {

@@ -28,6 +28,8 @@ _PACKAGES = (
     "xgboost-cpu",
     "xgboost",
     "river",
+    "dask",
+    "pyspark",
 )
 
 

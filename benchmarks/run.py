@@ -4,6 +4,7 @@
 - ``peers``: RankRC beside LIBSVM, LightGBM, XGBoost and others on the same rows.
 - ``limits``: what share of the machine's arithmetic and bandwidth a fit reaches.
 - ``disk``: millions of rows from Parquet in bounded memory.
+- ``distributed``: rows in memory beside the same rows on workers of Dask and Spark.
 - ``tabular``: RareClassifier beside other libraries on real tables; a process for each method on
   a set, whose splits it makes one after the other.
 - ``decisions``: probabilities, thresholds under a constraint, paired tests, and tests on folds.
@@ -24,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import disk, limits, peer_table, scale
+from benchmarks import disk, distributed, limits, peer_table, scale
 from benchmarks.cells import ROOT, Cell, Group, run_cell
 from benchmarks.decisions import plan as decisions
 from benchmarks.ledger import Ledger, Run
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "peers": peer_table,
     "limits": limits,
     "disk": disk,
+    "distributed": distributed,
     "tabular": tabular,
     "decisions": decisions,
 }
