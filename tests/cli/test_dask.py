@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 
 from cli.conftest import Run
+from rareclass.errors import InputError
 from rareclass.verbs import cluster
+from rareclass.verbs.score import Scorer
 
 distributed = pytest.importorskip("distributed", reason='pip install "rareclass[dask]"')
 
@@ -78,3 +80,66 @@ def test_what_cannot_be_learned_on_workers_is_refused(
         assert done.exit_code == 2
         assert words in " ".join(done.output.split())
         assert not (tmp_path / "m.skops").exists()
+
+
+@pytest.fixture(scope="module")
+def model(rareclass: Run, folder, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "m.skops"
+    done = rareclass(
+        "fit", folder, "-t", "y", "--method", "rankrc", "--lam", "0.1", "--holdout", "0", "-o", path
+    )
+    assert done.exit_code == 0, done.output
+    return path
+
+
+def test_workers_score_a_part_each(rareclass: Run, folder, model, tmp_path, address):
+    more = ("--id", "code", "--explain", "1")
+    rareclass("score", model, folder, "--out", tmp_path / "here.parquet", *more)
+    out = tmp_path / "there"
+    words = ("score", model, folder, "--out", out, "--dask", address)
+    done = rareclass(*words, *more)
+    assert done.exit_code == 0, done.output
+    assert len(list(out.glob("part-*.parquet"))) > 2
+    here, there = pl.read_parquet(tmp_path / "here.parquet"), pl.read_parquet(out / "*.parquet")
+    assert there.columns == here.columns
+    np.testing.assert_allclose(there["score"], here["score"], rtol=1e-9, atol=1e-12)
+    assert there["code"].to_list() == here["code"].to_list()
+    assert there["called_rare"].to_list() == here["called_rare"].to_list()
+    assert "exists already" in " ".join(rareclass(*words).output.split())
+    done = rareclass(*words, "--overwrite", "--json", tmp_path / "told")
+    assert done.exit_code == 0, done.output
+    again = pl.read_parquet(out / "*.parquet")
+    assert again["row"].to_list() == list(range(1, len(here) + 1))
+    assert json.loads((tmp_path / "told").read_text())["n_rows"] == len(here)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["here.parquet", "there", "told"]
+
+
+def test_scores_appear_whole_or_not_at_all(
+    rareclass: Run, folder, model, tmp_path, address, monkeypatch
+):
+    write = Scorer.write
+
+    def fails(self, file, path, seen):
+        if seen.n_rows > 500:
+            raise InputError("row 501 cannot be scored.", "Leave it out.")
+        return write(self, file, path, seen)
+
+    monkeypatch.setattr(Scorer, "write", fails)
+    done = rareclass("score", model, folder, "--out", tmp_path / "s", "--dask", address)
+    assert done.exit_code == 2
+    assert "row 501 cannot be scored." in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_something_else_stays(rareclass: Run, folder, model, tmp_path, address):
+    (tmp_path / "notes.txt").write_text("mine")
+    for out, more, words in (
+        (tmp_path, ("--overwrite",), "'notes.txt' in it"),
+        (tmp_path / "s.parquet", (), "a name without a suffix"),
+        (tmp_path / "s", ("--top", "5"), "no worker knows"),
+        (folder, ("--overwrite",), "is the file to be scored"),
+    ):
+        done = rareclass("score", model, folder, "--out", out, "--dask", address, *more)
+        assert done.exit_code == 2
+        assert words in " ".join(done.output.split())
+    assert [each.name for each in tmp_path.iterdir()] == ["notes.txt"]

@@ -83,6 +83,13 @@ def score(
             "of training tell of the probability.",
         ),
     ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            help="Score a table of Parquet on the workers of a Dask cluster, tcp://HOST:PORT or "
+            "local, into a folder --out of Parquet files."
+        ),
+    ] = None,
     strict: Annotated[bool, STRICT_OPTION] = False,
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
@@ -113,9 +120,14 @@ def score(
         strict,
         probability_interval,
     )
+    check_json(json_file, overwrite, {"the file to be scored": data, "the model": model})
+    if dask is not None:
+        folder = _folder(written, out_table, data, overwrite)
+        scoring = _score_on_workers(open_model(model), data, folder, settings, dask)
+        give_json(json_file, scoring.as_plain_data())
+        return
     out = _out(written, out_table, data, overwrite)
     check_score_path(out, data)
-    check_json(json_file, overwrite, {"the file to be scored": data, "the model": model})
     if isinstance(out, Path):
         check_not_input(out, "--out", {"the model": model})
         check_new(out, "--out", overwrite)
@@ -124,6 +136,32 @@ def score(
     content = open_model(model)
     scoring = score_and_report(output(), content, data, out, settings)
     give_json(json_file, scoring.as_plain_data())
+
+
+def _folder(
+    written: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
+) -> Path:
+    """Where workers are to write scores."""
+    from rareclass.verbs.score_on_workers import check_score_folder
+
+    if written is None or out_table is not None:
+        raise InputError("--dask writes a folder of Parquet files.", "Name it by --out.")
+    check_score_folder(Path(written), data, overwrite)
+    return Path(written)
+
+
+def _score_on_workers(
+    content: "ModelFile", data: "TablePlace", folder: Path, settings: "ScoreSettings", dask: str
+) -> "Scoring":
+    """Score a table on a cluster and print what came out."""
+    from rareclass.verbs.cluster import dask_client
+    from rareclass.verbs.score_on_workers import score_on_workers
+
+    print_notes(output(), content.notices)
+    with dask_client(dask) as client:
+        scoring = score_on_workers(content, data, folder, settings, client)
+    _print_scoring(output(), scoring, str(folder))
+    return scoring
 
 
 def _out(
@@ -171,8 +209,12 @@ def score_and_report(
 
     print_notes(console, content.notices)
     scoring = score_rows(content, data, out, settings or ScoreSettings())
+    _print_scoring(console, scoring, file_text(out) if isinstance(out, Path) else str(out))
+    return scoring
+
+
+def _print_scoring(console: Console, scoring: "Scoring", saved: str) -> None:
     console.print(scoring.sentence)
     print_drift(console, scoring.seen, scoring.drift)
     print_notes(console, scoring.notes)
-    console.print(f"Saved {file_text(out) if isinstance(out, Path) else out}")
-    return scoring
+    console.print(f"Saved {saved}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rareclass.atomic_file import check_not_input, check_not_inside, check_writable, replacing
 from rareclass.errors import InputError, name_hint
@@ -103,34 +104,68 @@ def score_rows(
     """
     check_score_path(out, data)
     file, seen = open_table(data, settings.separator, one_pass=True), Seen()
-    decision = decision_of(content.model, content.metadata)
-    call_by = CallBy(settings.top, settings.threshold)
-    explain = None if settings.explain is None else explainer_of(content, settings.explain)
-    interval = held_out_interval(content) if settings.interval else None
-    calls = calls_by(decision, call_by, explain)
-    id_column = settings.id_column
-    if id_column is not None:
-        reasons = [] if settings.explain is None else told_names(content, settings.explain)
-        ours = (*_OURS, *_of_levels(content, decision), decision.column, *reasons)
-        _check_id(file, id_column, out, ours)
+    scorer = Scorer(content, settings)
+    scorer.check_id(file, out)
     with replacing(out) as temporary:
-        batches = scored(content, file, id_column, seen, with_rows=explain is not None)
+        n_called = scorer.write(file, temporary, seen)
+        outcome = scorer.outcome(n_called, seen, str(data))
+    return outcome
+
+
+class Scorer:
+    """A model that writes scores of tables, and says what came of it."""
+
+    def __init__(self, content: ModelFile, settings: ScoreSettings) -> None:
+        self._content, self._settings = content, settings
+        self._decision = decision_of(content.model, content.metadata)
+        explain = None if settings.explain is None else explainer_of(content, settings.explain)
+        self._explains = explain is not None
+        self._interval = held_out_interval(content) if settings.interval else None
+        call_by = CallBy(settings.top, settings.threshold)
+        self._calls = calls_by(self._decision, call_by, explain)
+
+    def check_id(self, file: TableFile | SvmlightFile, out: Path | ResultTable) -> None:
+        """Raise `InputError` where the column to carry over cannot stand in `out`."""
+        content, settings = self._content, self._settings
+        if settings.id_column is None:
+            return
+        reasons = [] if settings.explain is None else told_names(content, settings.explain)
+        decision = self._decision
+        ours = (*_OURS, *_of_levels(content, decision), decision.column, *reasons)
+        _check_id(file, settings.id_column, out, ours)
+
+    def write(self, file: TableFile | SvmlightFile, path: Any, seen: Seen) -> NDArray[np.intp]:
+        """Score a table into a new file; how many rows were called each code.
+
+        Rows are counted from those that were `seen` before on, which is filled on the way.
+        """
+        batches = scored(self._content, file, self._settings.id_column, seen, self._explains)
         parts = (
-            Part(_columns(content, decision, each, seen, interval), each.rows) for each in batches
+            Part(_columns(self._content, self._decision, each, seen, self._interval), each.rows)
+            for each in batches
         )
-        n_called = calls.write(parts, temporary)
+        return self._calls.write(parts, path)
+
+    def outcome(self, n_called: NDArray[np.intp], seen: Seen, data: str) -> Scoring:
+        """What came of rows that were scored.
+
+        Raises `InputError` where there are none, and, where ``strict``, where they are unlike those
+        of training.
+        """
         if not seen.n_rows:
             raise InputError(f"{data} has no rows.", "Give a file with rows.")
-        rate = None
+        rate, calls = None, self._calls
         if calls.threshold is not None:
-            rate = alert_rate(content.held_out, calls.threshold, int(n_called[1]), seen.n_rows)
+            alerts = int(n_called[1])
+            rate = alert_rate(self._content.held_out, calls.threshold, alerts, seen.n_rows)
         drift = drift_of(seen, rate)
-        if settings.strict:
-            refuse_drift(drift, str(data))
-    named = {name: int(n) for name, n in zip(decision.names, n_called, strict=True)}
-    notes = [] if explain is None else note_on_cases(content)
-    sentence = calls.sentence(n_called)
-    return Scoring(seen.n_rows, named, calls.threshold, sentence, seen, drift, notes)
+        if self._settings.strict:
+            refuse_drift(drift, data)
+        names = self._decision.names
+        named = {name: int(n) for name, n in zip(names, n_called, strict=True)}
+        notes = note_on_cases(self._content) if self._explains else []
+        sentence = calls.sentence(n_called)
+        return Scoring(seen.n_rows, named, calls.threshold, sentence, seen, drift, notes)
 
 
 def _columns(

@@ -1,9 +1,9 @@
 """The scores of a table of any size, a batch at a time, and what in it is new to the model."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +37,16 @@ class Seen:
     outside: Counter[str] = field(default_factory=Counter)  # cells beyond those of training
     expected: dict[str, float] = field(default_factory=dict)  # share of unseen words, by column
     extra_columns: list[str] = field(default_factory=list)  # those the model does not use
+
+    def joined(self, others: Sequence["Seen"]) -> "Seen":
+        """What was met in this file and in others of the same columns."""
+        each = [self, *others]
+        return replace(
+            self,
+            n_rows=sum(seen.n_rows for seen in each),
+            unseen_values=sum((seen.unseen_values for seen in each), Counter()),
+            outside=sum((seen.outside for seen in each), Counter()),
+        )
 
 
 def scored(

@@ -1,0 +1,143 @@
+"""``rareclass score --dask``: workers score a stretch of the table each, into a file each."""
+
+import shutil
+from dataclasses import replace
+from fnmatch import fnmatch
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.atomic_file import check_not_input, check_not_inside, check_writable, replacing
+from rareclass.errors import InputError
+from rareclass.tables.table_file import StoredTable, TablePlace, open_table
+from rareclass.verbs.model_file import ModelFile
+from rareclass.verbs.score import Scorer, ScoreSettings, Scoring
+from rareclass.verbs.scored import Seen
+
+# Rows of a file of scores, unless a row group of the table has more.
+_MOST_ROWS = 1_000_000
+_STRETCHES_A_WORKER = 4
+
+
+def score_on_workers(
+    content: ModelFile, data: TablePlace, out: Path, settings: ScoreSettings, client: Any
+) -> Scoring:
+    """Score a table of Parquet into a folder of Parquet files, one a stretch, in row order.
+
+    Columns are those of `score_rows`. The folder appears when all of its files are written:
+    workers write into a hidden one beside it.
+
+    Raises `InputError` as `score_rows` does; for a table of another format, and for `top`, which
+    no worker knows alone.
+    """
+    if settings.top is not None:
+        raise InputError(
+            "--top: no worker knows which rows are the highest of all.",
+            "Leave it out, and give --threshold, or score without --dask.",
+        )
+    file = open_table(data, settings.separator)
+    if not isinstance(file, StoredTable):
+        raise InputError(
+            f"--dask: {data} is no table of Parquet, which workers read in pieces.",
+            "Write it as Parquet, or score without --dask.",
+        )
+    n_wanted = _STRETCHES_A_WORKER * max(1, len(client.nthreads()))
+    stretches = file.stretches(min(_MOST_ROWS, -(-file.estimate_rows() // n_wanted)))
+    scorer = Scorer(content, settings)
+    scorer.check_id(file, out / "part.parquet")
+    waiting = out.with_name(f".{out.name}.parts")
+    shutil.rmtree(waiting, ignore_errors=True)
+    waiting.mkdir()
+    try:
+        path = Path(str(data)).resolve()
+        found = _scored_parts(content, settings, path, stretches, waiting.resolve(), client)
+        n_called = np.sum([called for called, _ in found], axis=0)
+        seen = found[0][1].joined([each for _, each in found[1:]]) if found else Seen()
+        outcome = scorer.outcome(n_called, seen, str(data))
+        _put(waiting, out)
+    finally:
+        shutil.rmtree(waiting, ignore_errors=True)
+    return outcome
+
+
+def check_score_folder(out: Path, data: TablePlace, overwrite: bool) -> None:
+    """Raise `InputError` when scores of `data` cannot be written to a folder `out`.
+
+    One that is there is replaced if asked to, and if it holds nothing but files of scores.
+    """
+    if out.suffix or (out.exists() and not out.is_dir()):
+        raise InputError(
+            f"--out {out}: with --dask scores are a folder of Parquet files.",
+            "Give a name without a suffix.",
+        )
+    check_not_input(out, "--out", {"the file to be scored": data})
+    check_not_inside(out, "--out", data)
+    check_writable(out.parent / f".{out.name}.parts.parquet")
+    there = [each.name for each in out.iterdir()] if out.is_dir() else []
+    others = [name for name in there if not fnmatch(name, "part-*.parquet")]
+    if others:
+        raise InputError(
+            f"--out {out} is a folder with {others[0]!r} in it, which is no file of scores.",
+            "Give the name of a folder that is not there yet.",
+        )
+    if there and not overwrite:
+        raise InputError(
+            f"--out {out} exists already.", "Give another name, or --overwrite to replace it."
+        )
+
+
+def _scored_parts(
+    content: ModelFile,
+    settings: ScoreSettings,
+    path: Path,
+    stretches: list[tuple[int, int]],
+    folder: Path,
+    client: Any,
+) -> list[tuple[NDArray[np.intp], Seen]]:
+    from dask import delayed
+
+    model, score = delayed(content, pure=False), delayed(_scored, pure=False)
+    tasks = [
+        score(model, settings, str(path), stretch, str(folder / f"part-{k:05}.parquet"))
+        for k, stretch in enumerate(stretches)
+    ]
+    futures = client.compute(tasks)
+    try:
+        return list(client.gather(futures))
+    except BaseException:
+        if client.status == "running":
+            client.cancel(futures)
+        raise
+
+
+def _put(waiting: Path, out: Path) -> None:
+    """The finished folder in its place, and one that was there before away."""
+    old = out.with_name(f".{out.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if out.exists():
+        out.rename(old)
+    waiting.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _scored(
+    content: ModelFile, settings: ScoreSettings, path: str, stretch: tuple[int, int], out: str
+) -> tuple[NDArray[np.intp], Seen]:
+    """Score one stretch, on a worker; a task that is run again writes the same file again."""
+    start, stop = stretch
+    seen = Seen(n_rows=start)
+    with replacing(Path(out)) as temporary:
+        n_called = Scorer(content, settings).write(
+            _opened(path).stretch(start, stop), temporary, seen
+        )
+    return n_called, replace(seen, n_rows=seen.n_rows - start)
+
+
+@lru_cache(maxsize=4)
+def _opened(path: str) -> StoredTable:
+    table = open_table(path)
+    assert isinstance(table, StoredTable)
+    return table
