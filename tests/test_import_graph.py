@@ -12,7 +12,9 @@ ROOMS = (
     (
         "errors",
         "findings",
+        "block_store",
         "locations",
+        "remote_path",
         "progress",
         "atomic_file",
         "memory",

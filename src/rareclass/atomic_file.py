@@ -9,6 +9,7 @@ from typing import Protocol
 
 from rareclass.errors import InputError
 from rareclass.locations import Location
+from rareclass.remote_path import RemotePath
 from rareclass.scratch_file import scratch_folder
 
 
@@ -39,7 +40,10 @@ def replacing(path: Path | Destination) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="rareclass-", dir=scratch_folder()) as folder:
             temporary = Path(folder, f"whole{path.suffix}")
             yield temporary
-            path.put(temporary)
+            try:
+                path.put(temporary)
+            except InputError as error:
+                raise _kept(temporary, error) from None
         return
     temporary = _temporary_beside(path)
     try:
@@ -54,6 +58,9 @@ def replacing(path: Path | Destination) -> Iterator[Path]:
 
 def check_writable(path: Path, option: str = "--out") -> None:
     """Raise `InputError` now when `path`, which `option` named, could not be written later."""
+    if isinstance(path, RemotePath):
+        path.check_writable(option)
+        return
     if os.path.isdir(path):
         raise InputError(f"{option} {path} is a folder.", "Give the name of a file.")
     if os.path.exists(path) and not os.path.isfile(path):
@@ -66,7 +73,9 @@ def check_writable(path: Path, option: str = "--out") -> None:
 def check_not_input(path: Path, option: str, inputs: Mapping[str, Location]) -> None:
     """Raise `InputError` when `path` is one of the files read, `inputs` by their names."""
     for what, read in inputs.items():
-        if not isinstance(read, Path):
+        if isinstance(path, RemotePath) and path == read:
+            raise InputError(f"{option} {path} is {what}.", "Give another name.")
+        if not isinstance(path, Path) or not isinstance(read, Path):
             continue
         if os.path.exists(path) and os.path.exists(read) and os.path.samefile(path, read):
             raise InputError(f"{option} {path} is {what}.", "Give another name.")
@@ -74,7 +83,11 @@ def check_not_input(path: Path, option: str, inputs: Mapping[str, Location]) -> 
 
 def check_not_inside(path: Path, option: str, read: Location) -> None:
     """Raise `InputError` when `path` would be a part of the table that a folder is."""
-    if isinstance(read, Path) and read.is_dir() and read.resolve() in path.resolve().parents:
+    if not isinstance(read, Path | RemotePath):
+        return
+    if isinstance(path, RemotePath) != isinstance(read, RemotePath):
+        return
+    if read.is_dir() and read.resolve() in path.resolve().parents:
         raise InputError(
             f"{option} {path} is inside the folder to be read, and would be a part of its table.",
             "Choose another folder.",
@@ -105,6 +118,14 @@ def _temporary_beside(path: Path) -> Path:
     with suppress(OSError):  # some file systems have no modes
         os.chmod(name, 0o666 & ~_umask())  # mkstemp makes files that only the owner may read
     return Path(name)
+
+
+def _kept(file: Path, error: InputError) -> InputError:
+    """The error of a file that could not be taken where it belongs, and stays here instead."""
+    handle, name = tempfile.mkstemp(prefix="rareclass-", suffix=file.suffix, dir=scratch_folder())
+    os.close(handle)
+    os.replace(file, name)
+    return InputError(error.message, f"{error.remedy} What was to be written is in {name}.")
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:

@@ -13,6 +13,7 @@ from rareclass.cli.door import (
     SEPARATOR_OPTION,
     check_new,
     exit_codes_for_faults,
+    file_or_url,
     parse_separator,
     table_at,
 )
@@ -117,7 +118,12 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="Of folds, methods and bootstrap.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Leaderboard to write, .csv or .json: a row a method."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Leaderboard to write, .csv or .json: a row a method.",
+            parser=file_or_url,
+        ),
     ] = None,
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,

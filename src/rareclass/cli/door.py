@@ -11,6 +11,7 @@ import typer
 
 from rareclass.cli.screen import output, print_fault, print_notes
 from rareclass.errors import InputError
+from rareclass.remote_path import RemotePath, path_of
 from rareclass.tables import TableWarning
 
 if TYPE_CHECKING:
@@ -18,6 +19,22 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 STOPPED = 130
+
+
+def file_or_url(given: str) -> Path:
+    """Parse an option or argument that may be a URL."""
+    return path_of(given)
+
+
+def on_this_machine(place: Path, option: str) -> Path:
+    """Return the name of something that grows while it is written; raise `InputError` for a URL."""
+    if isinstance(place, RemotePath):
+        raise InputError(
+            f"{option} {place} is not on this machine's disk, where this has to be.",
+            "Give a name here, and copy it afterwards.",
+        )
+    return place
+
 
 SEPARATOR_OPTION = typer.Option(
     "--separator",
@@ -109,11 +126,13 @@ def table_at(given: str, query: str | None, what: str) -> "TablePlace":
             f"--query: {what} {given} is no database.",
             "Such are postgresql://user@host/database, sqlite:///file.db, duckdb:///file.duckdb.",
         )
-    return Path(given)
+    return path_of(given)
 
 
 def check_new(path: Path, option: str, overwrite: bool) -> None:
     """Raise `InputError` when a file would be replaced that the user did not say may be."""
+    if isinstance(path, RemotePath):
+        path.check_writable(option)
     if path.is_file() and not overwrite:
         raise InputError(
             f"{option} {path} exists already.", "Give another name, or --overwrite to replace it."

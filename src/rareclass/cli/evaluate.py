@@ -13,6 +13,7 @@ from rareclass.cli.door import (
     QUERY_OPTION,
     SEPARATOR_OPTION,
     exit_codes_for_faults,
+    file_or_url,
     parse_separator,
     table_at,
 )
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 @exit_codes_for_faults
 def evaluate(
     model: Annotated[
-        Path, typer.Argument(help="Model file of rareclass fit, or folder of rareclass stream.")
+        Path,
+        typer.Argument(
+            help="Model file of rareclass fit, or folder of rareclass stream.", parser=file_or_url
+        ),
     ],
     given: Annotated[
         str,

@@ -15,6 +15,7 @@ from rareclass.cli.door import (
     SEPARATOR_OPTION,
     check_new,
     exit_codes_for_faults,
+    file_or_url,
     parse_separator,
     table_at,
 )
@@ -83,7 +84,9 @@ def fit(
             metavar="TRAIN",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Model file to write.", parser=file_or_url)
+    ],
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="Column that holds the classes.")
     ] = None,
@@ -166,7 +169,8 @@ def fit(
     report: Annotated[
         Path | None,
         typer.Option(
-            help="Also write an HTML page on the rows held out, as rareclass report does."
+            help="Also write an HTML page on the rows held out, as rareclass report does.",
+            parser=file_or_url,
         ),
     ] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,

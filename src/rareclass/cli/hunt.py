@@ -12,6 +12,8 @@ from rareclass.cli.door import (
     QUERY_OPTION,
     SEPARATOR_OPTION,
     exit_codes_for_faults,
+    file_or_url,
+    on_this_machine,
     parse_separator,
     table_at,
 )
@@ -50,7 +52,7 @@ def hunt(
     rare: Annotated[
         list[str], typer.Option(help="Value of confirmed cases. Many times: a ball each.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", parser=file_or_url)],
     cleared: Annotated[
         list[str] | None, typer.Option(help="Value of rows known to be no cases. Many times.")
     ] = None,
@@ -130,6 +132,7 @@ def hunt(
     from rareclass.verbs.hunt.table import AskedLabels
 
     character = parse_separator(separator)
+    on_this_machine(out, "--out")
     data = table_at(given, query, "DATA")
     settings = HuntSettings(
         kernel=None if kernel is None else kernel.value,

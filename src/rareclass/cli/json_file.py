@@ -7,12 +7,14 @@ from typing import Any
 
 import typer
 
-from rareclass.cli.door import check_new
+from rareclass.cli.door import check_new, file_or_url
 from rareclass.cli.screen import be_quiet, file_text, output
 from rareclass.locations import Location
 
 JSON_OPTION = typer.Option(
-    "--json", help="Also write the numbers to this file; - prints them, and nothing else."
+    "--json",
+    help="Also write the numbers to this file; - prints them, and nothing else.",
+    parser=file_or_url,
 )
 _TO_SCREEN = Path("-")
 

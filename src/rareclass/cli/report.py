@@ -12,6 +12,7 @@ from rareclass.cli.door import (
     SEPARATOR_OPTION,
     check_new,
     exit_codes_for_faults,
+    file_or_url,
     parse_separator,
     table_at,
 )
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rareclass.tables.table_file import TablePlace
     from rareclass.verbs.report.reading import Asked
 
-_REPORT_OPTION = typer.Option("--out", "-o", help="HTML file to write.")
+_REPORT_OPTION = typer.Option("--out", "-o", help="HTML file to write.", parser=file_or_url)
 
 
 @exit_codes_for_faults
@@ -34,7 +35,8 @@ def report(
     model: Annotated[
         Path,
         typer.Argument(
-            help="Model file of rareclass fit, folder of a stream or hunt, or a file of scores."
+            help="Model file of rareclass fit, folder of a stream or hunt, or a file of scores.",
+            parser=file_or_url,
         ),
     ],
     out: Annotated[Path, _REPORT_OPTION],
@@ -66,7 +68,10 @@ def report(
     ] = None,
     compare: Annotated[
         list[Path] | None,
-        typer.Option(help="Model to compare with on the same rows. May be given many times."),
+        typer.Option(
+            help="Model to compare with on the same rows. May be given many times.",
+            parser=file_or_url,
+        ),
     ] = None,
     truth: Annotated[
         Path | None, typer.Option(help="File with the classes, where files of scores lack them.")

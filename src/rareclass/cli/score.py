@@ -1,7 +1,7 @@
 """``rareclass score``: from a model file and a data file to a file of scores."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
@@ -12,6 +12,8 @@ from rareclass.cli.door import (
     SEPARATOR_OPTION,
     check_new,
     exit_codes_for_faults,
+    file_or_url,
+    on_this_machine,
     parse_separator,
     table_at,
 )
@@ -19,6 +21,7 @@ from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
+from rareclass.remote_path import RemotePath, path_of
 
 if TYPE_CHECKING:
     from rareclass.tables.databases.result_table import ResultTable
@@ -32,7 +35,10 @@ _CALLS = "Called rare, in place of the model's threshold: one of"
 @exit_codes_for_faults
 def score(
     model: Annotated[
-        Path, typer.Argument(help="Model file of rareclass fit, or folder of a stream or hunt.")
+        Path,
+        typer.Argument(
+            help="Model file of rareclass fit, or folder of a stream or hunt.", parser=file_or_url
+        ),
     ],
     given: Annotated[
         str,
@@ -107,6 +113,7 @@ def score(
     surface, below 0 outside.
     """
     from rareclass.atomic_file import check_not_input
+    from rareclass.tables.databases.result_table import ResultTable
     from rareclass.verbs.model import open_model
     from rareclass.verbs.score import ScoreSettings, check_score_path
 
@@ -128,11 +135,11 @@ def score(
         return
     out = _out(written, out_table, data, overwrite)
     check_score_path(out, data)
-    if isinstance(out, Path):
+    if not isinstance(out, ResultTable):
         check_not_input(out, "--out", {"the model": model})
         check_new(out, "--out", overwrite)
-    if json_file is not None and isinstance(out, Path) and json_file.resolve() == out.resolve():
-        raise InputError(f"--json {json_file} is the file of --out.", "Give another name.")
+        if json_file is not None and json_file.resolve() == out.resolve():
+            raise InputError(f"--json {json_file} is the file of --out.", "Give another name.")
     content = open_model(model)
     scoring = score_and_report(output(), content, data, out, settings)
     give_json(json_file, scoring.as_plain_data())
@@ -146,8 +153,11 @@ def _folder(
 
     if written is None or out_table is not None:
         raise InputError("--dask writes a folder of Parquet files.", "Name it by --out.")
-    check_score_folder(Path(written), data, overwrite)
-    return Path(written)
+    folder = on_this_machine(path_of(written), "--dask: --out")
+    if isinstance(data, Path | RemotePath):
+        on_this_machine(cast(Path, data), "--dask: DATA")
+    check_score_folder(folder, data, overwrite)
+    return folder
 
 
 def _score_on_workers(
@@ -182,7 +192,7 @@ def _out(
                 f"--out {DatabaseAddress(written)} is a database: which table is to be written?",
                 "Name it by --out-table.",
             )
-        return Path(written)
+        return path_of(written)
     if written is not None and is_database(written):
         address = DatabaseAddress(written)
     elif written is None and isinstance(data, Query) and data.address is not None:
@@ -205,11 +215,12 @@ def score_and_report(
     settings: "ScoreSettings | None" = None,
 ) -> "Scoring":
     """Score a file and print what came out."""
+    from rareclass.tables.databases.result_table import ResultTable
     from rareclass.verbs.score import ScoreSettings, score_rows
 
     print_notes(console, content.notices)
     scoring = score_rows(content, data, out, settings or ScoreSettings())
-    _print_scoring(console, scoring, file_text(out) if isinstance(out, Path) else str(out))
+    _print_scoring(console, scoring, str(out) if isinstance(out, ResultTable) else file_text(out))
     return scoring
 
 

@@ -11,12 +11,15 @@ from rareclass.cli.door import (
     QUERY_OPTION,
     SEPARATOR_OPTION,
     exit_codes_for_faults,
+    file_or_url,
+    on_this_machine,
     parse_separator,
     table_at,
 )
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.screen import file_text, output, print_command
 from rareclass.errors import InputError, counted
+from rareclass.remote_path import RemotePath, path_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,7 +63,11 @@ def stream(
     ],
     checkpoint: Annotated[
         Path,
-        typer.Option("--checkpoint", help="Folder for checkpoints, log, scores and rejected rows."),
+        typer.Option(
+            "--checkpoint",
+            help="Folder for checkpoints, log, scores and rejected rows.",
+            parser=file_or_url,
+        ),
     ],
     learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.cbr,
     param: Annotated[
@@ -111,7 +118,9 @@ def stream(
     ] = None,
     alerts: Annotated[
         Path | None,
-        typer.Option(help="File to append alerts to, with reasons: .jsonl or .csv."),
+        typer.Option(
+            help="File to append alerts to, with reasons: .jsonl or .csv.", parser=file_or_url
+        ),
     ] = None,
     alert_budget: Annotated[
         str | None,
@@ -136,6 +145,9 @@ def stream(
     The same command again goes on where the last one stopped, however it was stopped.
     """
     character = parse_separator(separator)
+    on_this_machine(checkpoint, "--checkpoint")
+    if alerts is not None:
+        on_this_machine(alerts, "--alerts")
     if top > window:
         raise InputError(
             f"--top {top}: the window has {counted(window, 'row')} only.",
@@ -181,8 +193,16 @@ def stream(
 
 def _source(given: str, query: str | None, follow: bool) -> "str | Query":
     """Where the rows come from; refuses what is not there."""
+    from rareclass.tables.databases.address import Query
+
     place = table_at(given, query, "SOURCE")
-    if isinstance(place, Path):
+    if isinstance(place, RemotePath) and follow:
+        raise InputError(
+            f"--follow: {place} is not on this machine, where a file can be watched.",
+            "Leave it out: the same command, given again, goes on with the files that have come "
+            "since.",
+        )
+    if not isinstance(place, Query):
         if given != "-" and not place.exists():
             raise InputError(
                 f"There is no file or folder {given}.", "Check the name; - reads stdin."
@@ -200,7 +220,7 @@ def _source(given: str, query: str | None, follow: bool) -> "str | Query":
 def _check_json(path: Path | None, source: "str | Query") -> None:
     """Refuse a file that cannot be written; one of a stream is replaced by the same command."""
     check_json(
-        path, True, {"SOURCE": Path(source)} if isinstance(source, str) and source != "-" else {}
+        path, True, {"SOURCE": path_of(source)} if isinstance(source, str) and source != "-" else {}
     )
     if path is None or not path.is_file():
         return

@@ -11,6 +11,7 @@ from rareclass.cli.door import (
     SEPARATOR_OPTION,
     check_new,
     exit_codes_for_faults,
+    file_or_url,
     parse_separator,
     table_at,
 )
@@ -34,7 +35,7 @@ from rareclass.errors import InputError
 
 @exit_codes_for_faults
 def threshold(
-    model: Annotated[Path, typer.Argument(help="Model file of rareclass fit.")],
+    model: Annotated[Path, typer.Argument(help="Model file of rareclass fit.", parser=file_or_url)],
     given: Annotated[
         str | None,
         typer.Argument(
@@ -45,7 +46,12 @@ def threshold(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Model file to write. Without it the threshold is shown."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Model file to write. Without it the threshold is shown.",
+            parser=file_or_url,
+        ),
     ] = None,
     score: Annotated[
         float | None,

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rareclass.remote_path import path_of
 from rareclass.rows.decoding import (
     BatchDecoder,
     Decoder,
@@ -76,13 +77,13 @@ def from_csv(
     ((2, 2), ['ok', 'fraud'])
     """
     parts = []
-    for name in find_parts(Path(path), "csv"):
+    for name in find_parts(path_of(path), "csv"):
         parts.append(CsvFile(name, separator))
         parts[-1].release()  # a folder may hold more files than may be open
     chosen = select_columns([(part.path, part.columns) for part in parts], target, weight, columns)
     decoder = BatchDecoder(chosen, checked_dtype(dtype or np.float64), None)
     return Decoder(decoder, scratch).read(
-        Path(path), ((part.path, _batches(part, chosen)) for part in parts)
+        path_of(path), ((part.path, _batches(part, chosen)) for part in parts)
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from rareclass.remote_path import path_of
 from rareclass.rows.column_types import check_types, label_type
 from rareclass.rows.decoding import (
     BatchDecoder,
@@ -97,7 +98,7 @@ class ParquetTable:
         columns: Iterable[str] | None = None,
         dtype: Any = None,
     ) -> None:
-        self.path = Path(path)
+        self.path = path_of(path)
         self._parts = []
         for name in find_parts(self.path, "parquet"):
             self._parts.append(ParquetFile(name))

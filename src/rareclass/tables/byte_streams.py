@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, cast
 
 from rareclass.errors import InputError
+from rareclass.remote_path import RemotePath
 
 Compression = Literal["gzip", "bz2"] | None
 COMPRESSED_SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".bz2": "bz2"}
@@ -102,6 +103,8 @@ class StoredFile:
     @property
     def size(self) -> int:
         """Its bytes on disk."""
+        if isinstance(self.path, RemotePath):
+            return self._far_size(self.path)
         return os.fstat(self._opened()).st_size
 
     def magic(self) -> bytes:
@@ -132,6 +135,9 @@ class StoredFile:
 
     def read_at(self, buffer: Any, offset: int) -> int:
         """Read into a buffer what lies at byte `offset` on disk; return how many bytes."""
+        if isinstance(self.path, RemotePath):
+            self._far_size(self.path)
+            return self.path.read_at(buffer, offset)
         if hasattr(os, "preadv"):
             return os.preadv(self._opened(), [buffer], offset)
         with self._lock:  # systems where a read cannot say where
@@ -145,6 +151,14 @@ class StoredFile:
         if self._descriptor >= 0:
             self._closing()
             self._descriptor = -1
+
+    def _far_size(self, path: RemotePath) -> int:
+        try:
+            size = int(path.stat().st_size)
+        except OSError as error:
+            raise cannot_open(self.path, error, self._was_there) or error from None
+        self._was_there = True
+        return size
 
     def _opened(self) -> int:
         if self._descriptor < 0:
@@ -228,9 +242,9 @@ class FileBytes:
         except BaseException:
             self._raw.close()
             raise
-        self._growing = growing and compression is None
+        self._growing = growing and compression is None and not isinstance(path, RemotePath)
         self._file = _uncompressed(self._raw, compression)
-        self.packed_size = os.fstat(self._raw.fileno()).st_size if compression else None
+        self.packed_size = path.stat().st_size if compression else None
 
     def read(self, size: int) -> bytes | None:
         """Return up to `size` bytes; None at the end of a file that may grow."""

@@ -4,9 +4,11 @@ import os
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import cast
 
 from rareclass.errors import InputError
 from rareclass.locations import Location
+from rareclass.remote_path import RemotePath
 from rareclass.tables.byte_streams import cannot_open, plain_suffix
 
 FORMAT_OF_SUFFIX = {
@@ -76,6 +78,8 @@ def find_parts(path: Path, wanted: str | None = None) -> list[Path]:
 
 def tables_in(folder: Path) -> list[Path]:
     """All that is named like a table in a folder and below it, sorted; see `find_parts`."""
+    if isinstance(folder, RemotePath):
+        return _tables_of(cast(list[Path], folder.files()), folder)
     found: list[Path] = []
 
     def refuse(error: OSError) -> None:
@@ -100,6 +104,19 @@ def tables_in(folder: Path) -> list[Path]:
             if not name.startswith((".", "_")) and format_of_name(Path(name)) is not None
         ]
     return sorted(found)
+
+
+def _tables_of(files: list[Path], folder: Path) -> list[Path]:
+    """Those of a remote folder's files that are tables of its own."""
+    own = {path: path.relative_to(folder).parts for path in files}
+    of_streams = {parts[:-1] for parts in own.values() if parts[-1] == STREAM_LOCK} - {()}
+    return sorted(
+        path
+        for path, parts in own.items()
+        if not any(part.startswith((".", "_")) for part in parts)
+        and format_of_name(path) is not None
+        and not any(parts[: len(below)] == below for below in of_streams)
+    )
 
 
 def has_content(path: Path) -> bool:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rareclass.errors import InputError
+from rareclass.remote_path import RemotePath
 from rareclass.tables.byte_streams import cannot_open
 from rareclass.tables.dialect import unique_names
 
@@ -102,7 +103,10 @@ class ParquetFile:
 
     def _opened(self) -> pa.NativeFile:
         if self._source is None:
-            self._source = pa.OSFile(str(self.path))
+            if isinstance(self.path, RemotePath):
+                self._source = pa.PythonFile(self.path.open())
+            else:
+                self._source = pa.OSFile(str(self.path))
         return self._source
 
     def _reader(self) -> pq.ParquetFile:

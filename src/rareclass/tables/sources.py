@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 import numpy as np
 
 from rareclass.errors import InputError
+from rareclass.remote_path import path_of
 from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import (
     ByteStream,
@@ -392,7 +393,7 @@ def _may_grow(path: Path) -> bool:
 
 
 def open_source(
-    source: str | Query,
+    source: str | Path | Query,
     position: dict[str, Any] | None = None,
     follow: bool = False,
     *,
@@ -441,14 +442,16 @@ def open_source(
         return _OpenSource(rows, _kind_of(source), follow=False)
     if source == "-":
         rows = open_pipe(sys.stdin.buffer, position, reading)
-    elif Path(source).is_dir():
-        rows = FolderSource(Path(source), position, reading)
+        return _OpenSource(rows, _kind_of(source), follow)
+    path = path_of(source)
+    if path.is_dir():
+        rows = FolderSource(path, position, reading)
     else:
-        if Path(source).exists() and not Path(source).is_file():
+        if path.exists() and not path.is_file():
             raise InputError(
                 f"{source} is a pipe or a device.", "Send what it gives to standard input, as -."
             )
-        rows = open_file(Path(source), source, position, reading)
+        rows = open_file(path, str(path), position, reading)
     return _OpenSource(rows, _kind_of(source), follow)
 
 
@@ -480,17 +483,17 @@ class _OpenSource:
         self._rows.close()
 
 
-def _kind_of(source: str | Query) -> str:
+def _kind_of(source: str | Path | Query) -> str:
     if isinstance(source, Query):
         return "query"
     if source == "-":
         return "standard input"
-    return "folder" if Path(source).is_dir() else "file"
+    return "folder" if path_of(source).is_dir() else "file"
 
 
-def _check_kind(source: str | Query, position: dict[str, Any]) -> None:
+def _check_kind(source: str | Path | Query, position: dict[str, Any]) -> None:
     kind = _kind_of(source)
-    if position["kind"] != kind and (kind != "file" or Path(str(source)).exists()):
+    if position["kind"] != kind and (kind != "file" or path_of(str(source)).exists()):
         raise InputError(
             f"{source} is a {kind}; what was read before is a {position['kind']}.",
             "Give the same source, or an empty checkpoint.",

@@ -6,13 +6,14 @@ from contextlib import closing
 from copy import copy
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 import polars as pl
 import pyarrow as pa
 
 from rareclass.errors import InputError
 from rareclass.locations import Location
+from rareclass.remote_path import RemotePath, path_of
 from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
 from rareclass.tables.csv_file import CsvFile
 from rareclass.tables.databases.address import Query
@@ -202,7 +203,7 @@ class JsonLinesFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with closing(open_source(str(path))) as source:
+        with closing(open_source(path)) as source:
             first = source.read(1)
             self.columns = list(source.columns or [])
         if first is None or not first.n_read:
@@ -222,7 +223,7 @@ class JsonLinesFile:
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows in file order."""
-        with closing(open_source(str(self.path), columns=self.columns)) as source:
+        with closing(open_source(self.path, columns=self.columns)) as source:
             while (batch := source.read(batch_rows)) is not None:
                 if batch.rejected:
                     raise self._bad_line(batch.rejected[0].line, batch.rejected[0].reason)
@@ -275,7 +276,9 @@ def open_table(
         if separator is not None:
             raise InputError(f"--separator: {path} is no file of text.", "Leave the option out.")
         return QueryTable(path, scratch, one_pass)
-    path = Path(path)
+    path = path_of(path)
+    if one_pass and isinstance(path, RemotePath):
+        path = cast(Path, path.read_once())
     parts = []
     for name in find_parts(path):
         parts.append(_open_file(name, separator))

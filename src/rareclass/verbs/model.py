@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rareclass.decide.calibration.venn_abers import ProbabilityInterval
 from rareclass.errors import InputError
 from rareclass.findings import warn
+from rareclass.remote_path import RemotePath, path_of
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, open_table
 from rareclass.verbs.model_file import ModelFile, load_model
@@ -207,7 +208,7 @@ def load(path: str | Path) -> Model:
     >>> model = rareclass.load("model.skops")  # doctest: +SKIP
     >>> top = model.score_samples("new_rows.parquet").argsort()[::-1][:100]  # doctest: +SKIP
     """
-    content = open_model(Path(path))
+    content = open_model(path_of(path))
     for notice in content.notices:
         warn(f"{path}: {notice}.")
     return Model(content)
@@ -215,6 +216,8 @@ def load(path: str | Path) -> Model:
 
 def open_model(path: Path) -> ModelFile:
     """The content of a model file, of a checkpoint or a stream's newest one, of a hunt's folder."""
+    if isinstance(path, RemotePath):  # folders are on this machine
+        return load_model(path)
     if (path / HUNT_SUMMARY).is_file():
         from rareclass.verbs.hunt.model import load_balls
 
@@ -250,7 +253,7 @@ class _HeldTable:
 
 def _opened(table: Any, separator: str | None) -> TableFile | SvmlightFile:
     if isinstance(table, str | Path):
-        return open_table(Path(table), separator)
+        return open_table(path_of(table), separator)
     try:
         frame = nw.from_native(table, eager_only=True)
     except TypeError as error:

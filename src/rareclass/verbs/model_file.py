@@ -258,14 +258,16 @@ def needed_metadata(metadata: dict[str, Any]) -> set[str]:
 
 
 def _check_whole(path: Path) -> None:
-    if not zipfile.is_zipfile(path):
-        with path.open("rb") as file:
-            begins_well = file.read(2) == b"PK"
+    with path.open("rb") as file:
+        is_zip = zipfile.is_zipfile(file)
+        file.seek(0)
+        begins_well = file.read(2) == b"PK"
+    if not is_zip:
         if begins_well:
             raise _damaged(path)
         raise InputError(f"{path} is not a model file.", "rareclass fit makes one.")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             is_encrypted = any(entry.flag_bits & 1 for entry in archive.infolist())
             if not is_encrypted and archive.testzip() is not None:
@@ -282,7 +284,7 @@ def _check_whole(path: Path) -> None:
 
 def _with_todays_names(path: Path) -> bytes:
     """The file's bytes, naming types by the modules that they stand in today."""
-    with zipfile.ZipFile(path) as archive:
+    with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         try:
             schema = json.loads(archive.read(_SCHEMA), object_hook=_renamed)
         except (ValueError, RecursionError) as error:

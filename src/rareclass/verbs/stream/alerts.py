@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Encoded, Feature
 from rareclass.errors import InputError
+from rareclass.remote_path import path_of
 from rareclass.tables.databases.address import Query
 from rareclass.tables.raw_cells import is_empty, writable
 from rareclass.verbs.stream.alert_budget import AlertBudget
@@ -179,8 +180,8 @@ def check_alert_options(
             f"--alerts {path}: the suffix does not say which format it is.",
             "Give a name that ends in .jsonl or .csv.",
         )
-    is_folder = isinstance(source, str) and Path(source).is_dir()
-    if is_folder and Path(str(source)).resolve() in path.resolve().parents:
+    is_folder = isinstance(source, str) and path_of(source).is_dir()
+    if is_folder and path_of(str(source)).resolve() in path.resolve().parents:
         raise InputError(
             f"--alerts {path} lies in the folder that the rows come from, and would be read again.",
             "Give a file elsewhere.",

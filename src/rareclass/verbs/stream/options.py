@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rareclass.errors import InputError
+from rareclass.remote_path import path_of
 from rareclass.tables.databases.address import Query
 from rareclass.verbs.stream.alert_budget import AlertBudget
 
@@ -56,7 +57,7 @@ class StreamOptions:
         if isinstance(self.source, Query):
             source = self.source.lasting
         else:
-            source = self.source if self.source == "-" else str(Path(self.source).resolve())
+            source = self.source if self.source == "-" else str(path_of(self.source).resolve())
         lasting: dict[str, Any] = {
             "source": source,
             "target": self.target,

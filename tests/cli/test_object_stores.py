@@ -1,0 +1,102 @@
+"""The verbs on an object store: read from there, written whole, lost connections told."""
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from object_store import SECRET
+from rareclass import load, remote_path
+
+QUICK = ("-t", "fraud", "--members", "logistic regression", "--folds", "2")
+
+
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch):
+    monkeypatch.setattr(remote_path, "PAUSES", (0.0,))
+
+
+def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
+    for k, part in enumerate(table.iter_slices(80)):
+        part.write_parquet(tmp_path / f"{k}.parquet")
+        s3.put_file(str(tmp_path / f"{k}.parquet"), f"rows/pay/day={k}/part.parquet")
+    runs = [
+        ("fit", "s3://rows/pay/", *QUICK, "-o", "s3://rows/m.skops", "--json", "s3://rows/f.json"),
+        ("score", "s3://rows/m.skops", "s3://rows/pay", "--id", "order", "-o", "s3://rows/s.csv"),
+        ("evaluate", "s3://rows/m.skops", "s3://rows/pay"),
+        ("threshold", "s3://rows/m.skops", "--min-recall", "0.5", "-o", "s3://rows/t.skops"),
+        ("stream", "s3://rows/pay", "-t", "fraud", "--checkpoint", tmp_path / "run"),
+    ]
+    for words in runs:
+        done = rareclass(*words)
+        assert done.exit_code == 0, done.output
+        assert SECRET not in done.output
+    assert sorted(s3.ls("rows", detail=False)) == [
+        f"rows/{name}" for name in ("f.json", "m.skops", "pay", "s.csv", "t.skops")
+    ]
+    scores = s3.cat_file("rows/s.csv").decode().splitlines()
+    assert len(scores) == 241
+    found = load("s3://rows/m.skops").score_samples("s3://rows/pay")
+    assert float(scores[7].split(",")[1]) == pytest.approx(found[6])
+    again = rareclass(*runs[1])
+    assert again.exit_code == 2
+    assert "--out s3://rows/s.csv exists already" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("s3://none/a.csv", "-o", "m.skops"), "There is no file s3://none/a.csv"),
+        (("s3://rows/none.csv", "-o", "m.skops"), "There is no file s3://rows/none.csv"),
+        (("{csv}", "-o", "s3://none/m.skops"), "there is no bucket s3://none"),
+        (("{csv}", "-o", "https://host/m.skops"), "a web server takes no files"),
+        (("gs://rows/a.csv", "-o", "m.skops"), "gs:// needs gcsfs"),
+        (("foo://rows/a.csv", "-o", "m.skops"), "foo:// is no address that can be read"),
+    ],
+)
+def test_faults(rareclass, s3, train_csv, words, said, monkeypatch):
+    monkeypatch.chdir(train_csv.parent)
+    monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
+    done = rareclass("fit", *(word.format(csv=train_csv) for word in words), *QUICK)
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.split()), done.stderr
+    assert not (train_csv.parent / "m.skops").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("stream", "{csv}", "-t", "fraud", "--checkpoint", "s3://rows/run"),
+        ("hunt", "{csv}", "-t", "fraud", "--rare", "yes", "-o", "s3://rows/hunt"),
+    ],
+)
+def test_what_has_to_be_on_this_machine(rareclass, train_csv, words):
+    done = rareclass(*(word.format(csv=train_csv) for word in words))
+    assert done.exit_code == 2
+    assert "is not on this machine's disk" in " ".join(done.stderr.split())
+
+
+def test_a_folder_far_away_is_not_watched(rareclass, tmp_path):
+    words = ("memory://rows", "-t", "fraud", "--checkpoint", tmp_path / "run", "--follow")
+    done = rareclass("stream", *words)
+    assert done.exit_code == 2
+    assert "--follow: memory://rows is not on this machine" in " ".join(done.stderr.split())
+
+
+def test_what_cannot_be_put_there_stays_here(rareclass, train_csv, monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    memory = fsspec.filesystem("memory")
+
+    def lost(self, *args, **kwargs):
+        raise OSError("connection reset")
+
+    monkeypatch.setattr(MemoryFileSystem, "put_file", lost)
+    done = rareclass("fit", train_csv, *QUICK, "-o", "memory://lost/m.skops")
+    assert done.exit_code == 2
+    said = " ".join(done.stderr.split())
+    assert "connection to memory://lost/m.skops failed" in said
+    assert "What was to be written is in" in said
+    kept = list(tmp_path.glob("rareclass-*.skops"))
+    assert len(kept) == 1
+    assert load(kept[0]).target == "fraud"
+    assert not memory.exists("/lost/m.skops")
