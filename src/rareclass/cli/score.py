@@ -1,7 +1,7 @@
 """``rareclass score``: from a model file and a data file to a file of scores."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -155,7 +155,7 @@ def _folder(
         raise InputError("--dask writes a folder of Parquet files.", "Name it by --out.")
     folder = on_this_machine(path_of(written), "--dask: --out")
     if isinstance(data, Path | RemotePath):
-        on_this_machine(cast(Path, data), "--dask: DATA")
+        on_this_machine(data, "--dask: DATA")
     check_score_folder(folder, data, overwrite)
     return folder
 
