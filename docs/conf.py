@@ -79,7 +79,8 @@ html_theme_options = {
 html_sidebars = {
     page: []
     for page in [
-        *("index", "tutorial", "which-method", "guide", "coming-from", "command-line", "streams"),
+        *("index", "tutorial", "which-method", "guide", "coming-from", "command-line"),
+        *("databases", "streams"),
         *("how-good", "results", "performance", "changelog", "contributing", "search"),
         *("generated/commands", "generated/gallery/index"),
     ]

@@ -5,8 +5,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from rareclass.scratch_file import Scratch
 
 BLOCK_BYTES = 1 << 20
@@ -77,6 +75,6 @@ class BlockStore:
         if self._most is not None and place >= self._most:
             _, place = self._place.popitem(last=False)
         if len(data) < BLOCK_BYTES:  # the last one of its file
-            data = data + bytes(np.zeros(BLOCK_BYTES - len(data), np.uint8))
+            data = data.ljust(BLOCK_BYTES, b"\0")
         self._file.write_at(data, place * BLOCK_BYTES)
         self._place[name, block] = place

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from adbc_driver_sqlite import dbapi
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 from typer.testing import CliRunner
@@ -15,7 +16,7 @@ from rareclass import RankRC
 from rareclass.cli.app import app
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("index", "guide", "streams", "coming-from", "tutorial", "command-line")
+PAGES = ("index", "guide", "streams", "coming-from", "tutorial", "command-line", "databases")
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Sections that take more than some tenths of a second: left to `make test-thorough`.
 SLOW = {
@@ -74,6 +75,8 @@ def test_code_of_a_page_runs(page, title, code, tmp_path, monkeypatch):
         write_payments()
     if ".skops" in text:
         write_model(re.findall(r"\w+\.skops", text)[0])
+    if "shop.db" in text:
+        write_shop()
     if '"run"' in text:
         write_stream()
     with threadpool_limits(1):  # threads of boosters wait for each other beside other tests
@@ -164,6 +167,14 @@ def write_model(name):
     table.write_csv("next_patients.csv")
     words = ["fit", "train.csv", "-t", "fraud", "--method", "mibc", "--out", name]
     assert CliRunner().invoke(app, words).exit_code == 0
+
+
+def write_shop():
+    table = made_table(made_names()["X"]).with_columns(fraud=pl.Series(Y.astype(int)))
+    table.write_parquet("new_rows.parquet")
+    with dbapi.connect("shop.db") as shop, shop.cursor() as cursor:
+        cursor.adbc_ingest("payments", table.drop("day").to_arrow())
+        shop.commit()
 
 
 def write_stream():

@@ -9,11 +9,15 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from rareclass.errors import InputError
+from rareclass.memory import available_memory
+from rareclass.scratch_file import scratch_folder
 from rareclass.tables.databases.address import DUCKDB, POSTGRESQL, SQLITE, DatabaseAddress
 
 # Rows that SQLite's driver looks at before it says what a column holds, and gives at a time.
 _SQLITE_ROWS = 1 << 16
 _DUCKDB_ROWS = 1 << 16
+# Bytes that DuckDB may keep of a file, and of what a query is worked out with.
+_DUCKDB_MEMORY = 1 << 30
 # What a file begins with, from which byte on.
 _MAGIC = {SQLITE: (0, b"SQLite format 3\0"), DUCKDB: (8, b"DUCK")}
 
@@ -47,6 +51,9 @@ def connect(address: DatabaseAddress) -> Driver:
         path = address.file.absolute().as_uri()
         return _SQLite(driver_of(address).connect(f"{path}?mode=rw"))
     connection = driver_of(address).connect(str(address.file), read_only=True)
+    # Its cache would grow to most of the machine's memory; what does not fit goes to disk.
+    connection.execute(f"SET memory_limit = '{min(_DUCKDB_MEMORY, available_memory() // 4)}B'")
+    connection.execute("SET temp_directory = ?", [str(scratch_folder())])
     return _DuckDB(connection, connection.close)
 
 
