@@ -40,24 +40,29 @@ def test_a_query_is_learned_from_as_a_file_is(rareclass, postgresql_payments, ta
         assert scored.exit_code == 0, scored.output
     assert pl.read_csv(tmp_path / "file.csv").equals(pl.read_csv(tmp_path / "query.csv"))
     assert json.loads((tmp_path / "query.json").read_text())["n_rows"] == 240
+    assert PASSWORD not in other.output + scored.output
+    _no_password_in_files_of(tmp_path)
 
 
-@pytest.mark.parametrize("with_pages", [False, pytest.param(True, marks=pytest.mark.thorough)])
-def test_no_password_in_what_is_kept(rareclass, postgresql_payments, tmp_path, with_pages):
+@pytest.mark.thorough
+def test_no_password_in_what_is_kept(rareclass, postgresql_payments, tmp_path):
     asked, model = (postgresql_payments, *ALL), tmp_path / "m.skops"
-    page = ("--report", tmp_path / "fit.html") if with_pages else ()
+    page = ("--report", tmp_path / "fit.html")
     runs = [
         ("fit", *asked, "-t", "fraud", *QUICK, "-o", model, "--json", tmp_path / "f.json", *page),
         ("evaluate", model, *asked, "--json", tmp_path / "e.json"),
         ("threshold", model, *asked, "--min-recall", "0.5"),
     ]
-    if with_pages:
-        runs += [("report", model, *asked, "-o", tmp_path / "r.html")]
+    runs += [("report", model, *asked, "-o", tmp_path / "r.html")]
     for words in runs:
         done = rareclass(*words)
         assert done.exit_code == 0, done.output
         assert PASSWORD not in done.output
-    for path in tmp_path.iterdir():
+    _no_password_in_files_of(tmp_path)
+
+
+def _no_password_in_files_of(folder):
+    for path in folder.iterdir():
         parts = [path.read_bytes()]
         if path.suffix == ".skops":
             with zipfile.ZipFile(path) as archive:
@@ -76,6 +81,7 @@ def test_large_tables_stay_on_disk(rareclass, postgresql_payments, tmp_path):
     assert done.exit_code == 0, done.output
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [sqlite_file, duckdb_file])
 def test_files_of_databases(rareclass, make, table, tmp_path):
     uri = make(tmp_path / "shop.db", "payments", table.to_arrow())
@@ -106,7 +112,9 @@ def test_faults(rareclass, postgresql_payments, tmp_path, words, said):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "sqlite", "duckdb"])
+@pytest.mark.parametrize(
+    "kind", ["postgresql", "sqlite", pytest.param("duckdb", marks=pytest.mark.thorough)]
+)
 def test_scores_go_back_into_a_table(rareclass, kind, request, table, tmp_path):
     if kind == "postgresql":
         server = request.getfixturevalue("postgresql")

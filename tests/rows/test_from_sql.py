@@ -25,14 +25,14 @@ TABLE = pa.table(
 )
 
 
-@pytest.fixture(params=["postgresql", "sqlite", "duckdb"])
-def uri(request, tmp_path):
+@pytest.fixture(scope="module", params=["postgresql", "sqlite", "duckdb"])
+def uri(request, tmp_path_factory):
     if request.param == "postgresql":
         server = request.getfixturevalue("postgresql")
         server.put("cases", TABLE)
         return server.uri
     make = sqlite_file if request.param == "sqlite" else duckdb_file
-    return make(tmp_path / "cases.db", "cases", TABLE)
+    return make(tmp_path_factory.mktemp("db") / "cases.db", "cases", TABLE)
 
 
 def test_rows_are_those_of_parquet(uri, tmp_path):

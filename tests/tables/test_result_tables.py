@@ -132,8 +132,10 @@ NAMES = st.text(
 )
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "sqlite", "duckdb"])
-@draws(8)
+@pytest.mark.parametrize(
+    "kind", ["postgresql", "sqlite", pytest.param("duckdb", marks=pytest.mark.thorough)]
+)
+@draws(4)
 @given(table=NAMES, columns=st.lists(NAMES, min_size=1, max_size=3, unique_by=str.casefold))
 def test_any_name_is_itself(kind, table, columns, request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("names")
@@ -173,7 +175,7 @@ table.put(Path(sys.argv[2]))
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
-@pytest.mark.parametrize("was_there", [True, False])
+@pytest.mark.parametrize("was_there", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_a_process_that_is_killed_leaves_what_was_there(kind, was_there, request, scores, tmp_path):
     uri = f"sqlite:///{tmp_path / 'out.db'}"
     if kind == "postgresql":
