@@ -93,6 +93,8 @@ def test_what_is_no_url():
         os.stat(path_of("s3://bucket/a"))
     with pytest.raises(InputError, match=r"foo:// is no address.*s3://"):
         path_of("foo://bucket/a").exists()
+    with pytest.raises(InputError, match=r"postgresql:// is the address of a database.*from_sql"):
+        path_of("postgresql://me:hush@host/d").exists()
 
 
 def test_signatures_and_passwords_are_not_shown():

@@ -22,6 +22,7 @@ _PACKAGES = {
     "abfss": "adlfs", "http": "aiohttp", "https": "aiohttp", "memory": "fsspec",
 }  # fmt: skip
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 _READ_ONLY = ("http", "https")
 # Seconds before another attempt, after one that failed.
 PAUSES = (0.5, 1.0, 2.0)
@@ -287,6 +288,12 @@ class RemotePath:
 
     def _system(self) -> tuple[Any, str]:
         """fsspec's file system for the scheme, and the name that the file has there."""
+        if self._scheme.partition("+")[0] in _DATABASES:
+            raise InputError(
+                f"{self._scheme}:// is the address of a database, and this takes a file.",
+                "rareclass.rows.from_sql(address, query) reads from one, as does --query on the "
+                "command line.",
+            )
         if self._scheme not in _PACKAGES:
             raise InputError(
                 f"{self._scheme}:// is no address that can be read: {self}.",

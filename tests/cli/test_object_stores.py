@@ -1,6 +1,8 @@
 """The verbs on an object store: read from there, written whole, lost connections told."""
 
 import fsspec
+import numpy as np
+import polars as pl
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
@@ -23,6 +25,7 @@ def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
         ("fit", "s3://rows/pay/", *QUICK, "-o", "s3://rows/m.skops", "--json", "s3://rows/f.json"),
         ("score", "s3://rows/m.skops", "s3://rows/pay", "--id", "order", "-o", "s3://rows/s.csv"),
         ("evaluate", "s3://rows/m.skops", "s3://rows/pay"),
+        ("show", "s3://rows/m.skops"),
         ("threshold", "s3://rows/m.skops", "--min-recall", "0.5", "-o", "s3://rows/t.skops"),
         ("stream", "s3://rows/pay", "-t", "fraud", "--checkpoint", tmp_path / "run"),
     ]
@@ -100,3 +103,46 @@ def test_what_cannot_be_put_there_stays_here(rareclass, train_csv, monkeypatch, 
     assert len(kept) == 1
     assert load(kept[0]).target == "fraud"
     assert not memory.exists("/lost/m.skops")
+
+
+@pytest.mark.thorough
+def test_a_report_and_a_comparison_in_a_bucket(rareclass, s3, table, tmp_path):
+    table.write_csv(tmp_path / "t.csv")
+    s3.put_file(str(tmp_path / "t.csv"), "rows/t.csv")
+    for words in [
+        ("fit", "s3://rows/t.csv", *QUICK, "-o", "s3://rows/m.skops", "--report", "s3://rows/f.html"),
+        ("report", "s3://rows/m.skops", "s3://rows/t.csv", "-o", "s3://rows/r.html"),
+        ("compare", "s3://rows/t.csv", "-t", "fraud", "--methods", "logistic,forest",
+         "--folds", "2", "-o", "s3://rows/c.csv"),
+    ]:  # fmt: skip
+        done = rareclass(*words)
+        assert done.exit_code == 0, done.output
+    assert len(s3.ls("rows")) == 5
+
+
+@pytest.mark.thorough
+def test_a_store_that_stops_on_the_way(tmp_path, monkeypatch):
+    from moto.server import ThreadedMotoServer
+
+    from rareclass import block_store
+    from rareclass.errors import InputError
+    from rareclass.tables.table_file import open_table
+
+    monkeypatch.setattr(block_store, "BLOCK_BYTES", 1 << 14)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    system = fsspec.filesystem(
+        "s3", key="me", secret=SECRET, client_kwargs={"endpoint_url": f"http://{host}:{port}"}
+    )
+    monkeypatch.setattr("fsspec.core.url_to_fs", lambda url: (system, url.removeprefix("s3://")))
+    system.mkdir("stops")
+    numbers = np.random.default_rng(0).normal(size=1_000_000)
+    pl.DataFrame({"a": numbers}).write_parquet(tmp_path / "t.parquet", row_group_size=10_000)
+    system.put_file(str(tmp_path / "t.parquet"), "stops/t.parquet")
+    batches = open_table("s3://stops/t.parquet").batches(batch_rows=1000)
+    next(batches)
+    server.stop()
+    with pytest.raises(InputError, match=r"connection to s3://stops/t.parquet failed 2 times"):
+        for _ in batches:
+            pass

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rareclass.cli.door import OVERWRITE_OPTION, exit_codes_for_faults
+from rareclass.cli.door import OVERWRITE_OPTION, exit_codes_for_faults, file_or_url
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.screen import output, print_leaderboard, print_notes
 from rareclass.errors import counted
@@ -21,7 +21,10 @@ _ESTIMATED = {"held-out rows": "rows held out", "latest rows": "the latest rows,
 @exit_codes_for_faults
 def show(
     model: Annotated[
-        Path, typer.Argument(help="Model file of rareclass fit, or folder of a stream or hunt.")
+        Path,
+        typer.Argument(
+            help="Model file of rareclass fit, or folder of a stream or hunt.", parser=file_or_url
+        ),
     ],
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,

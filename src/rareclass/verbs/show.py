@@ -68,9 +68,12 @@ def _probabilities(content: ModelFile) -> dict[str, Any] | None:
 
 def _needs(path: Path) -> list[str]:
     """The packages whose types a file names; a checkpoint has none but ours."""
-    if not path.is_file() or not zipfile.is_zipfile(path):
+    if not path.is_file():
         return ["rareclass"]
-    with zipfile.ZipFile(path) as archive:
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            return ["rareclass"]
+    with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         if "schema.json" not in archive.namelist():
             return ["rareclass"]
         named = set(re.findall(rb'"__module__": "(\w+)', archive.read("schema.json")))
