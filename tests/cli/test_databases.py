@@ -95,6 +95,9 @@ def test_files_of_databases(rareclass, make, table, tmp_path):
     ("words", "said"),
     [
         (("train.parquet", "--query", "SELECT 1"), "--query: TRAIN train.parquet is no database"),
+        (("mysql://u:hush@h/d", *ALL), "--query: TRAIN mysql://u@h/d is no database"),
+        (("mysql://u:hush@h/d",), "mysql:// is no address that can be read: mysql://u@h/d"),
+        (("postgresql:/u:hush@h/d", *ALL), "has an @ in its name or password"),
         (("sqlite:///no.db",), "--query is missing: which rows of sqlite:///no.db?"),
         (("sqlite:///no.db", *ALL), "The file no.db of sqlite:///no.db does not exist"),
         (("{uri}", *ALL, "--separator", ";"), "--separator: the query on postgresql://rare:***@"),
@@ -109,6 +112,7 @@ def test_faults(rareclass, postgresql_payments, tmp_path, words, said):
     assert done.exit_code == 2
     assert said in " ".join(done.stderr.split()), done.stderr
     assert PASSWORD not in done.output
+    assert "hush" not in done.output
     assert not list(tmp_path.iterdir())
 
 
@@ -153,6 +157,7 @@ def test_scores_go_back_into_a_table(rareclass, kind, request, table, tmp_path):
         (("rows.csv",), "Where are the scores to be written?"),
         (("rows.csv", "--out-table", "s"), "--out-table s: DATA rows.csv is no database"),
         (("rows.csv", "--out-table", "s", "--out", "s.csv"), "--out s.csv is no database"),
+        (("rows.csv", "--out-table", "s", "--out", "mysql://u:hush@h/d"), "--out mysql://u@h/d is"),
         (("rows.csv", "--out", "postgresql://u:hush@h/d"), "postgresql://u:***@h/d is a database"),
         (("sqlite:///x.db", "--query", "q", "--out-table", "a.b"), "SQLite has no schemas"),
     ],

@@ -123,7 +123,7 @@ def table_at(given: str, query: str | None, what: str) -> "TablePlace":
         return Query(address, query)
     if query is not None:
         raise InputError(
-            f"--query: {what} {given} is no database.",
+            f"--query: {what} {path_of(given)} is no database that can be read.",
             "Such are postgresql://user@host/database, sqlite:///file.db, duckdb:///file.duckdb.",
         )
     return path_of(given)

@@ -198,10 +198,9 @@ def _out(
     elif written is None and isinstance(data, Query) and data.address is not None:
         address = data.address
     else:
-        given = "--out" if written is not None else "DATA"
+        where = f"DATA {data}" if written is None else f"--out {path_of(written)}"
         raise InputError(
-            f"--out-table {out_table}: {given} {data if written is None else written} is no "
-            "database.",
+            f"--out-table {out_table}: {where} is no database that can be written to.",
             "Name the database by --out postgresql://..., sqlite:///... or duckdb:///...",
         )
     return ResultTable.named(address, out_table, overwrite)
