@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs test test-browser test-thorough lint types unit install clean
+.PHONY: demo docs test test-browser test-spark test-thorough lint types unit install clean
 
 install: $(STAMP)
 
@@ -71,6 +71,18 @@ test-browser: install $(AXE)
 	  && $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium chromium-driver; } \
 	  || { echo "Chromium could not be installed: install chromium and chromedriver, and try again"; exit 1; }
 	$(BIN)/python -m pytest -q --hypothesis-profile=thorough -m browser tests/browser
+
+# A real Spark of two tasks at a time: PySpark (456 MB) goes into the same environment, pinned.
+SPARK_STAMP := $(VENV)/.spark-installed
+
+$(SPARK_STAMP): $(STAMP) requirements-spark.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-spark.lock
+	@touch $@
+
+test-spark: $(SPARK_STAMP)
+	@command -v java >/dev/null || test -n "$$JAVA_HOME" \
+	  || { echo "Spark needs Java, which is missing; on Debian: apt-get install default-jre-headless"; exit 1; }
+	$(BIN)/python -m pytest -q --hypothesis-profile=thorough tests/rows/test_spark.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist docs/generated

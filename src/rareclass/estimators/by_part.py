@@ -2,7 +2,7 @@
 
 Every method that takes rows alone takes a Dask array or DataFrame too, and gives a lazy collection
 of the same parts: nothing runs before ``compute()``, and no row comes here. The model goes once to
-each worker.
+each worker. Of a Spark DataFrame it is the same one with a column more (`estimators.spark`).
 """
 
 from collections.abc import Callable
@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from rareclass.dask_parts import is_dask
+from rareclass.rows.spark_columns import is_spark
 
 _METHODS = ("score_samples", "decision_function", "predict", "_predict_proba", "transform")
 
 
 class AnswersByPart:
-    """Makes the methods of a class that take rows take Dask collections, too."""
+    """Makes the methods of a class that take rows take collections of Dask and Spark, too."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -33,6 +34,10 @@ def _by_part(name: str, method: Callable) -> Callable:
     def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if is_dask(X):
             return _mapped(self, name, X)
+        if is_spark(X):
+            from rareclass.estimators.spark import with_scores  # needs an extra
+
+            return with_scores(X, self, method=name.removeprefix("_"))
         return method(self, X, *args, **kwargs)
 
     answer.answers_by_part = True  # type: ignore[attr-defined]

@@ -37,12 +37,16 @@ __all__ = [
     "from_dask",
     "from_lazy",
     "from_parquet",
+    "from_spark",
     "from_sql",
     "parquet_batches",
 ]
 
 # Doors to what not everybody has: looked for when they are asked for.
-_ENGINES = {"from_dask": ("rareclass.rows.dask", "dask")}
+_ENGINES = {
+    "from_dask": ("rareclass.rows.dask", "dask"),
+    "from_spark": ("rareclass.rows.spark", "spark"),
+}
 
 
 def __getattr__(name: str) -> Any:
