@@ -1,11 +1,13 @@
 """Spark DataFrames: a real Spark of two tasks at a time on this machine."""
 
 import os
+import re
 import shutil
 import signal
 import sys
 from decimal import Decimal
 from itertools import pairwise
+from pathlib import Path
 
 import cloudpickle
 import numpy as np
@@ -338,3 +340,15 @@ def test_a_cut_off_fit_goes_on_from_its_checkpoint(spark, tmp_path):
     with from_spark(frame, "y", checkpoint=tmp_path / "passes") as rows:
         np.testing.assert_array_equal(model.fit_rows(rows).score_samples(FRAME), expected)
         assert all(each.kind != "sum" for each in rows.source.engine.passes)
+
+
+@thorough
+def test_code_of_the_page_runs(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame_of(spark, table_of(fraud=Y), even(2)).write.parquet("payments")
+    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text()
+    names = {"spark": spark}
+    for block in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        exec(compile(block, "spark.md", "exec"), names)
+    assert names["alerts"].num_rows == 50
+    assert names["alerts"].column_names == [*"abcd", "fraud", "score"]

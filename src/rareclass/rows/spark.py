@@ -23,7 +23,7 @@ from rareclass.rows.partitions.table import labelled
 from rareclass.rows.spark_columns import flat_table, is_spark, partition_of_task, selected
 
 # What Spark keeps of a partition: pieces of consecutive rows, decoded, each of about so many bytes.
-_PIECE_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 18
 _STORED = "part int, digest long, cells binary, about binary"
 _STORED_SCHEMA = pa.schema(
     [("part", pa.int32()), ("digest", pa.int64()), ("cells", pa.binary()), ("about", pa.binary())]
