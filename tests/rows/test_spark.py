@@ -119,7 +119,7 @@ def assert_same_scores(estimator, rows, y=Y, weight=None):
 thorough = pytest.mark.thorough
 RANKRC = RankRC(lam=2**-6, tol=1e-10)
 FITS = [
-    (MIBC(), 2, ()),
+    (MIBC(), 2, thorough),
     (RankRC(lam=1.0, tol=1e-3, landmarks=("rare", 5), random_state=0), 2, thorough),
     *((RANKRC, n, thorough) for n in (1, 2, 7)),
     (MIBC(), 1, thorough),
