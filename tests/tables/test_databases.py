@@ -252,6 +252,13 @@ def test_rows_not_asked_for_end_the_query(postgresql):
     assert not _running(postgresql, "abandoned")
 
 
+def test_a_query_that_is_open_when_the_interpreter_ends(address):
+    running = RunningQuery(Query(address, 'SELECT * FROM "the rows"'))
+    running._connection._thread.shutdown()  # as the interpreter does, before it closes things
+    running.close()
+    assert running.is_closed
+
+
 def test_ctrl_c_cancels_the_query(postgresql):
     interrupt = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     interrupt.start()

@@ -171,5 +171,7 @@ class _Connection:
         if driver is not None:
             if not self.is_done:
                 driver.cancel()
-            self._thread.submit(driver.close)
+        # Not closed by the thread: it takes no more work while the interpreter ends.
         self._thread.shutdown(wait=True)
+        if driver is not None:
+            driver.close()
