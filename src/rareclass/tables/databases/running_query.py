@@ -168,9 +168,8 @@ class _Connection:
     def close(self) -> None:
         """End what runs, and close."""
         driver = self._driver
-        if driver is not None:
-            if not self.is_done:
-                driver.cancel()
+        if driver is not None and not self.is_done:
+            driver.cancel()
         # Not closed by the thread: it takes no more work while the interpreter ends.
         self._thread.shutdown(wait=True)
         if driver is not None:
