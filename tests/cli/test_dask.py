@@ -18,7 +18,7 @@ distributed = pytest.importorskip("distributed", reason='pip install "rareclass[
 @pytest.fixture(scope="module")
 def address():
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as workers:
         yield workers.scheduler_address
 

@@ -179,8 +179,8 @@ def test_an_interrupt_comes_through(monkeypatch):
             raise KeyboardInterrupt
         return original(*args, **more)
 
-    original = Prepared.scored
-    monkeypatch.setattr(Prepared, "scored", scored)
+    original = Prepared._cells
+    monkeypatch.setattr(Prepared, "_cells", scored)
     model = RankRCCV(LAMS, cv=3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)

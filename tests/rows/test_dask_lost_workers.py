@@ -45,7 +45,7 @@ def expected():
 
 
 def cluster(**settings):
-    return distributed.LocalCluster(threads_per_worker=1, dashboard_address=None, **settings)
+    return distributed.LocalCluster(threads_per_worker=1, dashboard_address=":0", **settings)
 
 
 def agree(model, expected):

@@ -19,11 +19,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from rareclass.estimators.door import FitsRows, same_columns
 from rareclass.metrics import average_precision, roc_auc
+from rareclass.metrics.auc import auc_of_cells
+from rareclass.metrics.average_precision import average_precision_of_cells
+from rareclass.metrics.rare_cells import RareCells
 
 Model = TypeVar("Model", bound=BaseEstimator)
 Scoring = Callable[[np.ndarray, np.ndarray, Any], float]
 
 SCORINGS: dict[str, Scoring] = {"roc_auc": roc_auc, "average_precision": average_precision}
+# Those that need rows only as counted between the rare scores: sums over the majority.
+OF_CELLS: dict[Any, Callable[[RareCells], float]] = {
+    roc_auc: auc_of_cells,
+    average_precision: average_precision_of_cells,
+}
 
 
 def as_scoring(scoring: Any, known: Mapping[str, Scoring] = SCORINGS) -> Scoring:

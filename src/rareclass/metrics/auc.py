@@ -48,7 +48,7 @@ def roc_auc(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = N
     >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
     0.875
     """
-    return _auc(cells_of(y, scores, sample_weight))
+    return auc_of_cells(cells_of(y, scores, sample_weight))
 
 
 def roc_auc_interval(
@@ -98,7 +98,7 @@ def roc_auc_interval(
     """
     normal_quantile(level)
     cells = cells_of(y, scores, sample_weight)
-    auc = _auc(cells)
+    auc = auc_of_cells(cells)
     of_rare, (of_gaps, of_ties) = placements(cells)
     majority = np.concatenate([cells.gaps, cells.tied])
     of_majority = np.concatenate([of_gaps, of_ties])
@@ -120,7 +120,8 @@ def placements(cells: RareCells) -> tuple[FloatArray, tuple[FloatArray, FloatArr
     return cells.majority_below() / cells.n_majority, (above, (above[:-1] + above[1:]) / 2.0)
 
 
-def _auc(cells: RareCells) -> float:
+def auc_of_cells(cells: RareCells) -> float:
+    """`roc_auc` of rows that are counted already."""
     # Shares first: the products of two extreme weights could overflow. At perfect separation
     # the quotient of two equal sums must not round past 1.
     of_rare = cells.majority_below() / cells.n_majority

@@ -50,8 +50,7 @@ def average_precision(
     >>> round(average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
     0.8333
     """
-    cells = cells_of(y, scores, sample_weight)
-    return _mean_over_rare(cells, _precisions(cells))
+    return average_precision_of_cells(cells_of(y, scores, sample_weight))
 
 
 def average_precision_interval(
@@ -106,9 +105,14 @@ def average_precision_interval(
     return share_interval(value, centre, variance, cells.n_rare, level)
 
 
+def average_precision_of_cells(cells: RareCells) -> float:
+    """`average_precision` of rows that are counted already."""
+    return _mean_over_rare(cells, _precisions(cells))
+
+
 def with_variance(cells: RareCells) -> tuple[float, float, float]:
     """AP, the same less its first-order bias, and its cautious variance."""
-    value = _mean_over_rare(cells, _precisions(cells))
+    value = average_precision_of_cells(cells)
     of_rare, of_majority = influences(cells)
     majority = np.concatenate([cells.gaps, cells.tied])
     variance = (

@@ -13,18 +13,19 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rareclass.estimators.folds import Fold
-from rareclass.estimators.search import Scoring
+from rareclass.estimators.search import OF_CELLS, Scoring
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, expand, whiten
 from rareclass.kernels.kernels import KERNELS, FeatureScaled, Kernel, kernel_width, make_kernel
 from rareclass.kernels.landmarks import LandmarkRule, Landmarks, distinct_landmarks
 from rareclass.labels.two_classes import HeldRows
 from rareclass.memory import parse_bytes, size_text
+from rareclass.metrics.rare_cells import RareCells, search, weigh_distinct
 from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingTarget, ScoredRows
-from rareclass.rows import Budget, Rows, RowSource, RowValues, Token, as_source, rows_of
+from rareclass.rows import Block, Budget, Rows, RowSource, RowValues, Token, as_source, rows_of
 from rareclass.rows.memory import blas
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
@@ -165,13 +166,54 @@ class Prepared(Generic[Kind]):
     def fold_scores(
         self, folds: Sequence[Fold], paths: Sequence[Sequence[Solution]], measure: Scoring
     ) -> np.ndarray:
-        """Measures of the solutions of each fold on the rows that it tests: (folds, solutions)."""
-        scores = []
+        """Measures of the solutions of each fold on the rows that it tests: (folds, solutions).
+
+        Where the measure allows it no score leaves its block: rows are counted between the rare
+        scores, in a pass for each fold.
+        """
+        scores, of_cells = [], OF_CELLS.get(measure)
         for fold, path in zip(folds, paths, strict=True):
+            if of_cells is not None:
+                cells = self._cells(coefficients_of(path), fold.tested)
+                scores.append([of_cells(each) for each in cells])
+                continue
             rows = self.scored(coefficients_of(path), tested=fold.tested)
             y, weight = rows.y, rows.weight
             scores.append([measure(y, column, weight) for column in rows.scores.T])
         return np.array(scores)
+
+    def _cells(self, coefficients: np.ndarray, tested: np.ndarray) -> list[RareCells]:
+        """The rows of a mask counted between their rare scores, for a column of scores each."""
+        labels, held = self.labels, tested[self.labels.rare]
+        weighted = labels.majority_weight is not None
+        rare = expand(self.rare_kernel[held], coefficients)
+        of_rare = labels.rare_weight[held] if weighted else None
+        distinct, weight = zip(*(weigh_distinct(scores, of_rare) for scores in rare.T), strict=True)
+        chosen = RowValues(tested[labels.majority])
+        counts = self.rows.sum(
+            _counts_of_block, self.expansion, coefficients, chosen, distinct, weighted
+        )
+        return [
+            RareCells(scores, of_scores, tied=each[1::2], gaps=each[0::2])
+            for scores, of_scores, each in zip(distinct, weight, counts, strict=True)
+        ]
+
+
+def _counts_of_block(
+    block: Block,
+    expansion: KernelExpansion,
+    coefficients: np.ndarray,
+    chosen: RowValues,
+    distinct: Sequence[np.ndarray],
+    weighted: bool,
+) -> tuple[np.ndarray, ...]:
+    """Weight of the chosen rows in each cell around the rare scores, for each column."""
+    scores = block_scores(block, expansion, coefficients, None, chosen)
+    weight = block.weight[chosen.of(block)] if weighted else None
+    return tuple(
+        search(among, np.ascontiguousarray(column), weight)
+        for among, column in zip(distinct, scores.T, strict=True)
+    )
 
 
 def coefficients_of(solutions: Sequence[Solution]) -> np.ndarray:

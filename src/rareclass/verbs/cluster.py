@@ -27,7 +27,7 @@ def dask_client(address: str) -> Iterator[Any]:
         ) from error
     if address == "local":
         with (
-            LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             yield client
