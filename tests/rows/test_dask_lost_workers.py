@@ -86,13 +86,13 @@ def test_a_scheduler_that_is_gone_is_named():
 
 
 @contextmanager
-def killing(workers, seed, most=3):
-    """Kill processes of workers at random moments, and leave at least one."""
+def killing(workers, most):
+    """Kill processes of workers at random moments, and always leave one."""
     done, kills = threading.Event(), []
 
     def kill():
-        rng = random.Random(seed)
-        while len(kills) < most and not done.wait(rng.uniform(0.05, 1.0)):
+        rng = random.Random(0)
+        while len(kills) < most and not done.wait(rng.uniform(0.1, 1.5)):
             alive = [each.pid for each in workers.workers.values() if each.pid]
             if len(alive) > 1:
                 kills.append(rng.choice(alive))
@@ -109,12 +109,16 @@ def killing(workers, seed, most=3):
 
 @pytest.mark.thorough
 def test_killed_workers_change_nothing(expected):
-    n_killed = 0
-    with cluster(n_workers=3, processes=True) as workers, distributed.Client(workers):
-        for seed in range(100):
-            with killing(workers, seed) as kills:
-                agree(MODEL.fit_rows(from_dask(*collections())), expected)
-            n_killed += len(kills)
-            if n_killed >= 20:
-                break
-    assert n_killed >= 20
+    n_mended = 0
+    with (
+        cluster(n_workers=3, processes=True) as workers,
+        distributed.Client(workers),
+        killing(workers, 25) as kills,
+    ):
+        while len(kills) < 25:
+            before = len(kills)
+            rows = from_dask(*collections())
+            agree(MODEL.fit_rows(rows), expected)
+            n_mended += len(kills) > before
+    # Most of them fell into a fit, some between two.
+    assert n_mended >= 5

@@ -174,10 +174,15 @@ class DaskEngine(Engine):
 
     def exchange(self, requests: Mapping[str, Request]) -> list[Reply]:
         """One task a worker; many replies are joined on the workers."""
-        blob = self._scattered(next(iter(requests.values())).payload, len(requests))
-        sent = dict(requests)
-        if blob is not None:
-            sent = {place: each._replace(payload=b"") for place, each in requests.items()}
+        payload = self._scattered(next(iter(requests.values())).payload)
+        sent, supplies = dict(requests), {}
+        for place, each in requests.items():
+            supplies[place] = self._scattered(each.supplies, place)
+            if payload is not None:
+                each = each._replace(payload=b"")
+            if supplies[place] is not None:
+                each = each._replace(supplies={})
+            sent[place] = each
         with self._told_when_lost():
             futures = self._joined(
                 [
@@ -187,7 +192,8 @@ class DaskEngine(Engine):
                         _answer,
                         self._name,
                         each,
-                        blob,
+                        payload,
+                        supplies[place],
                         workers=[place],
                         allow_other_workers=True,
                     )
@@ -215,14 +221,20 @@ class DaskEngine(Engine):
             futures = [self._submit("join", Reply.joined, group) for group in groups]
         return futures
 
-    def _scattered(self, payload: bytes, n_places: int) -> Any:
-        """A large payload on one worker, from which the others fetch it; None: with the tasks."""
-        if len(payload) < _LARGE or n_places == 1:
+    def _scattered(self, content: bytes | dict[str, bytes], place: str | None = None) -> Any:
+        """Something large on a worker, from which others may fetch it; None: with the tasks.
+
+        The graph of the tasks, which the scheduler holds, stays small.
+        """
+        parts = [content] if isinstance(content, bytes) else content.values()
+        if sum(map(len, parts)) < _LARGE:
             return None
+        where = None if place is None else [place]
         try:
-            return self._client.scatter(payload, hash=False)
-        except OSError:  # that worker is gone, or the scheduler is: the tasks will tell
-            return None
+            # In a list, so that a dict is one value and not a value a name.
+            return self._client.scatter([content], where, hash=False, timeout=_PATIENCE / 6)[0]
+        except (OSError, TimeoutError, ValueError):
+            return None  # that worker is gone, or the scheduler is: the tasks will tell
 
     def new_place(self, part: int) -> str:
         """Another worker, each in its turn."""
@@ -309,9 +321,13 @@ def _load(name: str, number: int, data: Any, y: Any, weight: Any, columns: Colum
     return address, part.facts
 
 
-def _answer(name: str, request: Request, payload: bytes | None) -> Reply:
+def _answer(
+    name: str, request: Request, payload: bytes | None, supplies: dict[str, bytes] | None
+) -> Reply:
     if payload is not None:
         request = request._replace(payload=payload)
+    if supplies is not None:
+        request = request._replace(supplies=supplies)
     return _place(name)[0].answer(request)
 
 
