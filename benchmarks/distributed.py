@@ -253,6 +253,9 @@ def passes_of(rows: Any) -> dict[str, Any]:
     return {
         "passes": len(sums),
         "requests": len(engine.passes),
+        # Of all requests together: of waiting for them, and of the work of the slowest place.
+        "asked_seconds": sum(each.seconds for each in engine.passes),
+        "work_seconds": sum(each.work_seconds for each in engine.passes),
         "overhead_seconds": float(np.median([each.seconds - each.work_seconds for each in sums])),
         "sent_bytes": float(np.median([each.sent_bytes for each in sums])),
         "most_sent_bytes": max(each.sent_bytes for each in sums),

@@ -16,7 +16,9 @@ from rareclass import RankRC
 from rareclass.cli.app import app
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("index", "guide", "streams", "coming-from", "tutorial", "command-line", "databases")
+PAGES = (
+    "index", "guide", "streams", "coming-from", "tutorial", "command-line", "databases", "clusters",
+)  # fmt: skip
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Sections that take more than some tenths of a second: left to `make test-thorough`.
 SLOW = {
@@ -36,6 +38,7 @@ SLOW = {
     ("coming-from", "From LightGBM, XGBoost or CatBoost"),
     ("tutorial", "From Python"),
     ("streams", "On the command line"),
+    ("clusters", "Dask"),
 }
 # Sections on files that are not in the project.
 ELSEWHERE = {

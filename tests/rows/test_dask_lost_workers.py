@@ -113,12 +113,12 @@ def test_killed_workers_change_nothing(expected):
     with (
         cluster(n_workers=3, processes=True) as workers,
         distributed.Client(workers),
-        killing(workers, 25) as kills,
+        killing(workers, 20) as kills,
     ):
-        while len(kills) < 25:
+        while len(kills) < 20:
             before = len(kills)
             rows = from_dask(*collections())
             agree(MODEL.fit_rows(rows), expected)
             n_mended += len(kills) > before
     # Most of them fell into a fit, some between two.
-    assert n_mended >= 5
+    assert n_mended >= 4

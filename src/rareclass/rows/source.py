@@ -95,10 +95,11 @@ def consecutive(source: RowSource) -> Iterator[tuple[int, RowSource]]:
     """The rows in their order as stretches in memory, each with its first row.
 
     For those who want some rows of a file here and others there: it is read once, and rows are
-    picked from the stretch. Rows in memory are one stretch and are not copied.
+    picked from the stretch. Rows in memory are one stretch and are not copied; so are rows that
+    are summed where they live.
     """
     size = source.n_rows
-    if not source.is_in_memory:
+    if not source.is_in_memory and source.as_rows is None:
         size = max(1, _STRETCH_BYTES // (source.dtype.itemsize * source.n_features))
     for start in range(0, source.n_rows, size):
         if size >= source.n_rows:

@@ -1,9 +1,9 @@
 """``rareclass score --dask``: workers score a stretch of the table each, into a file each."""
 
 import shutil
+import time
 from dataclasses import replace
 from fnmatch import fnmatch
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from rareclass.atomic_file import check_not_input, check_not_inside, check_writable, replacing
 from rareclass.errors import InputError
-from rareclass.tables.table_file import StoredTable, TablePlace, open_table
+from rareclass.tables.table_file import TablePlace, open_table
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.score import Scorer, ScoreSettings, Scoring
 from rareclass.verbs.scored import Seen
+from rareclass.verbs.stretches import name_for_workers, opened, stretches_for
 
-# Rows of a file of scores, unless a row group of the table has more.
-_MOST_ROWS = 1_000_000
-_STRETCHES_A_WORKER = 4
+_MOST_REMOVALS, _BETWEEN_REMOVALS = 100, 0.05
 
 
 def score_on_workers(
@@ -39,27 +38,21 @@ def score_on_workers(
             "Leave it out, and give --threshold, or score without --dask.",
         )
     file = open_table(data, settings.separator)
-    if not isinstance(file, StoredTable):
-        raise InputError(
-            f"--dask: {data} is no table of Parquet, which workers read in pieces.",
-            "Write it as Parquet, or score without --dask.",
-        )
-    n_wanted = _STRETCHES_A_WORKER * max(1, len(client.nthreads()))
-    stretches = file.stretches(min(_MOST_ROWS, -(-file.estimate_rows() // n_wanted)))
+    stretches = stretches_for(file, client)
     scorer = Scorer(content, settings)
     scorer.check_id(file, out / "part.parquet")
     waiting = out.with_name(f".{out.name}.parts")
-    shutil.rmtree(waiting, ignore_errors=True)
+    _remove(waiting)
     waiting.mkdir()
     try:
-        path = Path(str(data)).resolve()
-        found = _scored_parts(content, settings, path, stretches, waiting.resolve(), client)
+        name = name_for_workers(file.path)
+        found = _scored_parts(content, settings, name, stretches, waiting.resolve(), client)
         n_called = np.sum([called for called, _ in found], axis=0)
         seen = found[0][1].joined([each for _, each in found[1:]]) if found else Seen()
         outcome = scorer.outcome(n_called, seen, str(data))
         _put(waiting, out)
     finally:
-        shutil.rmtree(waiting, ignore_errors=True)
+        _remove(waiting)
     return outcome
 
 
@@ -92,7 +85,7 @@ def check_score_folder(out: Path, data: TablePlace, overwrite: bool) -> None:
 def _scored_parts(
     content: ModelFile,
     settings: ScoreSettings,
-    path: Path,
+    name: str,
     stretches: list[tuple[int, int]],
     folder: Path,
     client: Any,
@@ -101,7 +94,7 @@ def _scored_parts(
 
     model, score = delayed(content, pure=False), delayed(_scored, pure=False)
     tasks = [
-        score(model, settings, str(path), stretch, str(folder / f"part-{k:05}.parquet"))
+        score(model, settings, name, stretch, str(folder / f"part-{k:05}.parquet"))
         for k, stretch in enumerate(stretches)
     ]
     futures = client.compute(tasks)
@@ -111,6 +104,18 @@ def _scored_parts(
         if client.status == "running":
             client.cancel(futures)
         raise
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder into which tasks that cannot be stopped may still be writing.
+
+    Once it is gone none of them makes it again.
+    """
+    for _ in range(_MOST_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_BETWEEN_REMOVALS)
 
 
 def _put(waiting: Path, out: Path) -> None:
@@ -124,20 +129,13 @@ def _put(waiting: Path, out: Path) -> None:
 
 
 def _scored(
-    content: ModelFile, settings: ScoreSettings, path: str, stretch: tuple[int, int], out: str
+    content: ModelFile, settings: ScoreSettings, name: str, stretch: tuple[int, int], out: str
 ) -> tuple[NDArray[np.intp], Seen]:
     """Score one stretch, on a worker; a task that is run again writes the same file again."""
     start, stop = stretch
     seen = Seen(n_rows=start)
     with replacing(Path(out)) as temporary:
         n_called = Scorer(content, settings).write(
-            _opened(path).stretch(start, stop), temporary, seen
+            opened(name).stretch(start, stop), temporary, seen
         )
     return n_called, replace(seen, n_rows=seen.n_rows - start)
-
-
-@lru_cache(maxsize=4)
-def _opened(path: str) -> StoredTable:
-    table = open_table(path)
-    assert isinstance(table, StoredTable)
-    return table

@@ -13,8 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.ranking.targets import RankingTarget
-from rareclass.rows import RowSource
-from rareclass.rows.source import consecutive
+from rareclass.rows import Block, RowSource, rows_of
 
 _BLOCK_BYTES = 2**24
 # Odd multipliers of a mixing step that spreads every bit (MurmurHash3's finaliser).
@@ -61,12 +60,8 @@ def distinct_rows(
     one reading of the rows, in order, and one of those that are kept.
     """
     labels = target.labels
-    hashes = np.empty(source.n_rows, dtype=np.uint64)
     size = max(1, _BLOCK_BYTES // (8 * source.n_features))
-    for first, stretch in consecutive(source):
-        for start in range(0, stretch.n_rows, size):
-            block = stretch.take(slice(start, min(start + size, stretch.n_rows)))
-            hashes[first + start : first + start + block.shape[0]] = row_hashes(block)
+    hashes = rows_of(source, block_rows=size, n_jobs=1).map(_hashes_of_block)
     keys = _apart_by_label(hashes[labels.rare], target.held_code)
     held, held_weight = _merged(keys, labels.rare_weight, most_held)
     most = most_majority(len(held))
@@ -78,6 +73,10 @@ def distinct_rows(
     X = source.take(chosen[in_order])[back].astype(np.float64)
     kept = target.on_part(held, held_weight, rest_weight)
     return RowSource(X.shape, X.dtype, lambda rows: X[rows], source.is_sparse), kept
+
+
+def _hashes_of_block(block: Block) -> np.ndarray:
+    return row_hashes(block.X)
 
 
 def _apart_by_label(hashes: np.ndarray, code: np.ndarray) -> np.ndarray:

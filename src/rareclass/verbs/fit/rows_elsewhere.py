@@ -1,8 +1,6 @@
 """Training rows that workers of a cluster read and encode themselves, each its own stretch."""
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -10,14 +8,9 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.tables import TableEncoder
 from rareclass.encoding.training_table import ReadingPlan
-from rareclass.errors import InputError
 from rareclass.rows import RowSource
-from rareclass.tables.table_file import StoredTable, TableFile, batch_rows_for, open_table
-
-# Stretches for each worker, so that they can be shared out anew when one is lost, and the most
-# rows of one, which a worker holds once more while it encodes them.
-_STRETCHES_A_WORKER = 4
-_MOST_ROWS = 1_000_000
+from rareclass.tables.table_file import TableFile, batch_rows_for
+from rareclass.verbs.stretches import name_for_workers, opened, stretches_for
 
 
 @dataclass(frozen=True)
@@ -33,14 +26,7 @@ class RowsElsewhere:
     stretches: list[tuple[int, int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.file, StoredTable):
-            raise InputError(
-                f"--dask: {self.file.path} is no table of Parquet, which workers read in pieces.",
-                "Write it as Parquet.",
-            )
-        n_wanted = _STRETCHES_A_WORKER * max(1, len(self.client.nthreads()))
-        most = min(_MOST_ROWS, -(-self.file.estimate_rows() // n_wanted))
-        object.__setattr__(self, "stretches", self.file.stretches(most))
+        object.__setattr__(self, "stretches", stretches_for(self.file, self.client))
 
     def encoded(
         self,
@@ -59,8 +45,7 @@ class RowsElsewhere:
 
         from rareclass.rows.dask import from_dask  # needs an extra
 
-        path = self.file.path
-        name = str(path.resolve() if isinstance(path, Path) else path)
+        name = name_for_workers(self.file.path)
         plan = replace(self.plan, file=cast(Any, None))  # it is opened anew there
         fitted, read_as = delayed(encoder, pure=False), delayed(plan, pure=False)
         encode = delayed(_encoded, pure=False)
@@ -91,7 +76,7 @@ def _encoded(
 ) -> NDArray[Any]:
     """One stretch, on a worker."""
     name, start, stop = stretch
-    plan = replace(plan, file=_opened(name).stretch(start, stop))
+    plan = replace(plan, file=opened(name).stretch(start, stop))
     X = np.empty((len(chosen), sampled.shape[1]), sampled.dtype)
     n_before = n_done = 0
     for frame, _ in plan.typed_batches(batch_rows_for(len(plan.names))):
@@ -102,11 +87,3 @@ def _encoded(
         n_before, n_done = n_before + frame.height, end
     X[places] = sampled
     return X
-
-
-@lru_cache(maxsize=4)
-def _opened(name: str) -> StoredTable:
-    """A folder may have thousands of footers: they are read once in a process."""
-    table = open_table(name)
-    assert isinstance(table, StoredTable)
-    return table
