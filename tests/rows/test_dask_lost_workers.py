@@ -92,7 +92,7 @@ def killing(workers, most):
 
     def kill():
         rng = random.Random(0)
-        while len(kills) < most and not done.wait(rng.uniform(0.1, 1.5)):
+        while len(kills) < most and not done.wait(rng.uniform(0.2, 2.5)):
             alive = [each.pid for each in workers.workers.values() if each.pid]
             if len(alive) > 1:
                 kills.append(rng.choice(alive))
@@ -111,6 +111,7 @@ def killing(workers, most):
 def test_killed_workers_change_nothing(expected):
     n_mended = 0
     with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 20}),
         cluster(n_workers=3, processes=True) as workers,
         distributed.Client(workers),
         killing(workers, 20) as kills,

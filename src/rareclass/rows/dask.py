@@ -264,7 +264,8 @@ class DaskEngine(Engine):
             raise InputError(
                 f"Dask's workers were killed again and again: {error}",
                 "They may have too little memory for one part: make the parts smaller, or give "
-                "each worker more.",
+                "each worker more. Where workers come and go all the time, raise Dask's "
+                "distributed.scheduler.allowed-failures.",
             ) from error
         except (CancelledError, ClosedClientError, CommClosedError, TimeoutError, OSError) as error:
             if self._client.status == "running" and isinstance(error, CancelledError):
