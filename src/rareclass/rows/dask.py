@@ -153,20 +153,15 @@ class DaskEngine(Engine):
 
     def load(self, parts: Sequence[int]) -> list[Facts]:
         """Read parts on their workers."""
-        from dask.delayed import delayed
+        import dask
 
-        load = delayed(_load, pure=False)
-        tasks, workers = [], {}
+        load, tasks = dask.delayed(_load, pure=False), []
         for k in parts:
             beside = [None if of is None else of[k] for of in (self._targets, self._weights)]
-            task = load(self._name, k, self._parts[k], *beside, self._columns)
-            tasks.append(task)
-            workers[task] = [self.place_of[k]]
+            with dask.annotate(workers=[self.place_of[k]], allow_other_workers=True):
+                tasks.append(load(self._name, k, self._parts[k], *beside, self._columns))
         with self._told_when_lost():
-            futures = [
-                self._client.compute(task, workers=workers[task], allow_other_workers=True)
-                for task in tasks
-            ]
+            futures = self._client.compute(tasks, optimize_graph=False)
         found = self._gathered(futures)
         for k, (place, _) in zip(parts, found, strict=True):
             self.place_of[k] = place
