@@ -87,14 +87,17 @@ def test_a_scheduler_that_is_gone_is_named():
 
 @contextmanager
 def killing(workers, most):
-    """Kill processes of workers at random moments, and always leave one."""
+    """Kill processes of workers at random moments, each time when all of them are at work.
+
+    Dask gives up a worker that dies while it starts.
+    """
     done, kills = threading.Event(), []
 
     def kill():
         rng = random.Random(0)
-        while len(kills) < most and not done.wait(rng.uniform(0.2, 2.5)):
+        while len(kills) < most and not done.wait(rng.uniform(0.1, 1.5)):
             alive = [each.pid for each in workers.workers.values() if each.pid]
-            if len(alive) > 1:
+            if len(workers.scheduler.workers) == len(workers.workers) == len(alive):
                 kills.append(rng.choice(alive))
                 os.kill(kills[-1], signal.SIGKILL)
 
