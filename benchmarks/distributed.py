@@ -48,7 +48,7 @@ def groups(args: argparse.Namespace) -> list[Group]:
     """A group a question: the places take turns."""
     return [
         *_fits(args, args.rows, WHERE),
-        *_fits(args, args.spark_rows, ("memory, 2 threads", SPARK)),
+        *_fits(args, args.spark_rows, ("memory, 2 threads", "dask, 2 workers", SPARK)),
         _moments(args),
         _aucs(args),
         _passes(args),

@@ -197,4 +197,26 @@ GOALS = (
         True,
         _disk(lambda run: run["peak_bytes"] / MIB),
     ),
+    Goal(
+        "fit on 2 workers of Dask / in memory by 2 threads, 4M x 40",
+        1.3,
+        True,
+        lambda runs: _ratio(
+            runs,
+            "distributed",
+            {"what": "fit", "place": "dask, 2 workers", "rows": 4_000_000},
+            {"what": "fit", "place": "memory, 2 threads", "rows": 4_000_000},
+            "seconds",
+        ),
+    ),
+    Goal(
+        "ms of a pass besides its work, 8 workers of Dask",
+        58.0,
+        True,
+        lambda runs: (
+            1e3 * found["seconds"]
+            if (found := _one(runs, "distributed", what="pass", place="dask, 8 workers"))
+            else None
+        ),
+    ),
 )

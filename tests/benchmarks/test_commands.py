@@ -6,7 +6,17 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import disk, goals, limits, peer_table, performance_page, rates, roofline, run
+from benchmarks import (
+    disk,
+    goals,
+    limits,
+    peer_table,
+    performance_page,
+    rates,
+    roofline,
+    run,
+    scaling_page,
+)
 from benchmarks.data_sets import simulated_name
 
 
@@ -135,7 +145,38 @@ def made_up_runs():
         "file_bytes": 10**9,
         "auc": 0.9,
     }
-    return {"scale": scale, "peers": peers, "limits": shares, "disk": [from_file]}
+    on_workers = [
+        on_worker("fit", rows, place, rows / 1e5)
+        for rows in (1_000_000, 4_000_000)
+        for place in ("memory, 2 threads", "dask, 1 worker", "dask, 2 workers")
+    ]
+    on_workers += [on_worker("pass", 1000 * n, f"dask, {n} workers", n / 1e3) for n in (2, 8)]
+    return {
+        "scale": scale,
+        "peers": peers,
+        "limits": shares,
+        "disk": [from_file],
+        "distributed": on_workers,
+    }
+
+
+def on_worker(what, rows, place, seconds):
+    told = {"passes": 5, "work_seconds": seconds / 2, "asked_seconds": seconds / 2}
+    about = {"what": what, "rows": rows, "place": place, "load_seconds": 1.0}
+    key = f"{what} {rows} / {place}" if what == "fit" else f"{what} / {place}"
+    return {"key": key, "repeat": 0, "status": "ok", "seconds": seconds} | about | told
+
+
+def test_the_model_of_time_on_workers_gives_back_what_it_was_made_of():
+    runs = made_up_runs()["distributed"]
+    found = scaling_page.constants(runs)
+    assert found.entry == pytest.approx(20.0 / (5 * 4_000_000 * 1000))
+    assert found.row == pytest.approx(0.5e-5)
+    assert found.overhead(4) == pytest.approx(0.004)
+    assert found.fixed == pytest.approx(0.0, abs=1e-9)
+    text = scaling_page.page({"runs": runs, "cores": 2})
+    assert "| 4,000,000 | 1 | 5 | 40.0 | 40.0 | 1.00 |" in text
+    assert "{" not in text
 
 
 def test_goals_are_judged():
@@ -145,6 +186,8 @@ def test_goals_are_judged():
     assert found["LIBSVM / fit at 150,000 x 5, 1 % rare"] == [">= 50", "225", "yes"]
     assert found["fit / least time for its passes, the worst fit"][1] == "2"
     assert found["peak MiB of the process, 5M x 50 from Parquet"][2] == "**no**"
+    assert found["fit on 2 workers of Dask / in memory by 2 threads, 4M x 40"][1] == "1"
+    assert found["ms of a pass besides its work, 8 workers of Dask"][1] == "8"
     assert "16 lams / LightGBM, 1M x 40" not in found
 
 
