@@ -17,7 +17,7 @@ dask = pytest.importorskip("dask", reason='pip install "rareclass[dask]"')
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-N_PARTS, ROWS = 6, 1000
+N_PARTS, ROWS, N_WORKERS = 6, 1000, 3
 MODEL = RankRCCV(lams=[1.0, 0.01], cv=3, tol=1e-10, landmarks=("rare", 40), random_state=0)
 
 
@@ -95,9 +95,9 @@ def killing(workers, most):
 
     def kill():
         rng = random.Random(0)
-        while len(kills) < most and not done.wait(rng.uniform(0.1, 1.5)):
+        while len(kills) < most and not done.wait(rng.uniform(0.8, 2.0)):
             alive = [each.pid for each in workers.workers.values() if each.pid]
-            if len(workers.scheduler.workers) == len(workers.workers) == len(alive):
+            if len(workers.scheduler.workers) == len(alive) == N_WORKERS:
                 kills.append(rng.choice(alive))
                 os.kill(kills[-1], signal.SIGKILL)
 
@@ -115,11 +115,12 @@ def test_killed_workers_change_nothing(expected):
     n_mended = 0
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 20}),
-        cluster(n_workers=3, processes=True) as workers,
+        cluster(n_workers=N_WORKERS, processes=True) as workers,
         distributed.Client(workers),
         killing(workers, 20) as kills,
     ):
         while len(kills) < 20:
+            workers.scale(N_WORKERS)
             before = len(kills)
             rows = from_dask(*collections())
             agree(MODEL.fit_rows(rows), expected)
