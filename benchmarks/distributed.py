@@ -13,6 +13,8 @@ where they are.
 """
 
 import argparse
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -218,6 +220,7 @@ def spark_rows(X: Path, y: Path, cuts: list[int]) -> Iterator[Callable[[], Any]]
 
     from rareclass.rows import from_spark
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")

@@ -1,5 +1,6 @@
 """The kernel expansion over landmarks: an operator on blocks of rows, and its coordinates."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from rareclass.kernels import _expansion_jit as jit
-from rareclass.kernels.kernels import Kernel, Matrix
+from rareclass.kernels.kernels import Kernel, Matrix, takes_out
 from rareclass.rows import Block, RowValues, SentOnce
 
 # Blocks remember their kernel, and values of the last function at their rows, under these names.
@@ -16,6 +17,8 @@ KERNEL, VALUES = "kernel", "values"
 _FEW_COLUMNS = 16
 # Rounding errors of eigenvalues were seen at a few times n eps max(Lambda) on repeated landmarks.
 _SAFETY = 16.0
+
+_thread = threading.local()
 
 Coordinates = Callable[[np.ndarray, np.dtype], np.ndarray]
 """Makes T in beta = T w from the kernel between the landmarks and the dtype of kernel blocks."""
@@ -41,9 +44,8 @@ class KernelExpansion(SentOnce):
         """Kernel of the rows of `block` against the landmarks: shape (n, n_landmarks).
 
         `chosen`, a mask over the rows of the block, asks for some of them only; then nothing is
-        remembered.
+        remembered. The matrix is good until the same thread asks for the next one.
         """
-        kernel, landmarks = self.kernel, self.landmarks
         if not self.n_landmarks:  # a sparse model may have none, and kernels need not expect that
             n_rows = block.stop - block.start if chosen is None else np.count_nonzero(chosen)
             return np.empty((n_rows, 0))
@@ -51,12 +53,32 @@ class KernelExpansion(SentOnce):
         if chosen is not None:
             if not chosen.any():
                 return np.empty((0, self.n_landmarks))
-            return kernel.block(block.X[chosen], landmarks) if K is None else K[chosen]
+            if K is not None:
+                return K[chosen]
+            X = block.X[chosen]
+            return self.kernel.block(X, self.landmarks, *self._room(X))
         if K is None:
-            K = kernel.block(block.X, landmarks)
+            X = block.X
+            K = self.kernel.block(X, self.landmarks, *self._room(X))
             if block.keeps_arrays:
                 block.memo.keep(KERNEL, self, K)
         return K
+
+    def _room(self, X: Matrix) -> tuple[np.ndarray, ...]:
+        """Room for the kernel of rows, which the thread has from its last block; or nothing.
+
+        Fresh memory costs more than the kernel does where the allocator gives every array of some
+        megabytes back to the system at once, as glibc's is told to on workers of Dask.
+        """
+        if not takes_out(self.kernel):
+            return ()
+        shape = X.shape[0], self.n_landmarks
+        dtype = np.result_type(X.dtype, self.landmarks.dtype)
+        n_bytes = shape[0] * shape[1] * dtype.itemsize
+        room = getattr(_thread, "room", None)
+        if room is None or room.nbytes < n_bytes:
+            room = _thread.room = np.empty(n_bytes, dtype=np.uint8)
+        return (room[:n_bytes].view(dtype).reshape(shape),)
 
 
 def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:

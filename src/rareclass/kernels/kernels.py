@@ -53,9 +53,9 @@ class Gaussian:
 
     width: float
 
-    def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
-        """k(x, z) for all pairs: shape (n_x, n_z)."""
-        D = _squared_distances(X, Z, -1.0 / self.width**2)
+    def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
+        """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense."""
+        D = _squared_distances(X, Z, -1.0 / self.width**2, out)
         return np.exp(D, out=D)
 
     def diag(self, X: Matrix) -> np.ndarray:
@@ -78,9 +78,9 @@ class Laplace:
 
     width: float
 
-    def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
-        """k(x, z) for all pairs: shape (n_x, n_z)."""
-        D = _squared_distances(X, Z)
+    def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
+        """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense."""
+        D = _squared_distances(X, Z, out=out)
         np.sqrt(D, out=D)
         D *= -1.0 / self.width
         return np.exp(D, out=D)
@@ -96,9 +96,9 @@ class Linear:
 
     needs_width: ClassVar[bool] = False
 
-    def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
-        """k(x, z) for all pairs: shape (n_x, n_z)."""
-        return _inner_products(X, Z)
+    def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
+        """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense."""
+        return _inner_products(X, Z, out)
 
     def diag(self, X: Matrix) -> np.ndarray:
         """Squared norm of every row."""
@@ -123,9 +123,9 @@ class Polynomial:
     degree: int = 3
     offset: float = 1.0
 
-    def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
-        """k(x, z) for all pairs: shape (n_x, n_z)."""
-        P = _inner_products(X, Z)
+    def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
+        """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense."""
+        P = _inner_products(X, Z, out)
         P *= 1.0 / self.width**2
         P += self.offset
         return np.power(P, self.degree, out=P)
@@ -205,9 +205,10 @@ class FeatureScaled:
         X = sparse.csr_array(X)[:, used]
         return sparse.csr_array((X.data * factors[X.indices], X.indices, X.indptr), X.shape)
 
-    def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
+    def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
         """k(x, z) for all pairs: shape (n_x, n_z)."""
-        return self.kernel.block(self.scaled(X), self.scaled(Z))
+        more = () if out is None else (out,)
+        return self.kernel.block(self.scaled(X), self.scaled(Z), *more)
 
     def diag(self, X: Matrix) -> np.ndarray:
         """k(x, x) of every row."""
@@ -220,6 +221,16 @@ KERNELS: dict[str, type] = {
     "linear": Linear,
     "polynomial": Polynomial,
 }
+
+
+def takes_out(kernel: Kernel) -> bool:
+    """Whether ``kernel.block`` takes a third argument, an array to write into: ours do.
+
+    A kernel of somebody's own may be made of several, which would write over each other.
+    """
+    if isinstance(kernel, FeatureScaled):
+        return takes_out(kernel.kernel)
+    return isinstance(kernel, tuple(KERNELS.values()))
 
 
 def needs_width(kernel: Any) -> bool:
@@ -308,7 +319,9 @@ def _moments(block: Block, shift: np.ndarray | None) -> tuple:
         return w.sum(), w @ X, w @ (X * X)
 
 
-def _inner_products(X: Matrix, Z: Matrix) -> np.ndarray:
+def _inner_products(X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
+    if out is not None and not sparse.issparse(X) and not sparse.issparse(Z):
+        return np.matmul(X, Z.T, out=out)
     P = X @ Z.T
     return P.toarray() if sparse.issparse(P) else P
 
@@ -319,12 +332,14 @@ def _squared_norms(X: Matrix) -> np.ndarray:
     return np.einsum("ij,ij->i", X, X)
 
 
-def _squared_distances(X: Matrix, Z: Matrix, scale: float = 1.0) -> np.ndarray:
+def _squared_distances(
+    X: Matrix, Z: Matrix, scale: float = 1.0, out: np.ndarray | None = None
+) -> np.ndarray:
     """`scale` times all squared distances, from one matrix product; equal rows are at zero."""
     if not sparse.issparse(X):
         # Distances do not change with the origin; near the landmarks fewer digits cancel.
         centre = Z.mean(axis=0)
         X, Z = X - centre, Z - centre
-    P = _inner_products(X, Z)
+    P = _inner_products(X, Z, out)
     jit._to_squared_distances(P, _squared_norms(X), _squared_norms(Z), P.dtype.type(scale))
     return P
