@@ -85,6 +85,7 @@ def test_a_folder_far_away_is_not_watched(rareclass, tmp_path):
     assert "--follow: memory://rows is not on this machine" in " ".join(done.stderr.split())
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_put_there_stays_here(rareclass, train_csv, monkeypatch, tmp_path):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)

@@ -244,7 +244,13 @@ class DaskEngine(Engine):
 
     def _workers(self) -> list[str]:
         with self._told_when_lost():
-            self._client.wait_for_workers(1, timeout=_PATIENCE)
+            try:
+                self._client.wait_for_workers(1, timeout=_PATIENCE)
+            except TimeoutError as error:
+                raise InputError(
+                    f"The Dask scheduler at {self._address} has no workers.",
+                    "Start some: dask worker ADDRESS.",
+                ) from error
             return sorted(self._client.nthreads())
 
     @contextmanager
@@ -263,11 +269,10 @@ class DaskEngine(Engine):
                 "distributed.scheduler.allowed-failures.",
             ) from error
         except (CancelledError, ClosedClientError, CommClosedError, TimeoutError, OSError) as error:
-            if self._client.status == "running" and isinstance(error, CancelledError):
-                raise
+            if self._client.status == "running" and not isinstance(error, CommClosedError):
+                raise  # of a task, such as a file that a worker cannot read
             raise InputError(
-                f"The Dask scheduler at {self._address} was lost, or has no workers: "
-                f"{type(error).__name__}.",
+                f"The Dask scheduler at {self._address} was lost: {type(error).__name__}.",
                 "Start it again and make the collection anew; a fit whose rows were made with "
                 "checkpoint= goes on from its last pass.",
             ) from error

@@ -49,6 +49,9 @@ class RowSource:
         """The chosen rows: ndarray or CSR matrix of shape (n, n_features), a copy or a view."""
         return self._take(rows)
 
+    def begin_fit(self) -> None:
+        """Said when a fit begins; those that keep a checkpoint start over in it."""
+
     @property
     def is_in_memory(self) -> bool:
         """Whether rows can be taken in any order at the same price."""

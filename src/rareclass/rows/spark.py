@@ -328,5 +328,6 @@ def _place_of(part: int, pieces: Sequence[Any], dtype: str, n_features: int) -> 
     """A place with one part that remembers nothing."""
     X = np.concatenate([np.frombuffer(each, dtype).reshape(-1, n_features) for each in pieces])
     place = Place(memo_bytes=0)
-    place.hold(part, Part(X, Facts(len(X), n_features, dtype, False, None, None, None, None)))
+    facts = Facts(len(X), n_features, dtype, False, None, None, None, None, b"")
+    place.hold(part, Part(X, facts))
     return place

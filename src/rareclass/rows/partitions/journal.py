@@ -35,6 +35,10 @@ class Journal:
         self._next = 0
         self.n_found = len(self._entries)
 
+    def rewind(self) -> None:
+        """A fit begins: its first pass is the first of the file."""
+        self._next = 0
+
     def sums(
         self, fn: Callable, broadcast: tuple, ask: Callable[[], Sequence[np.ndarray]]
     ) -> list[np.ndarray]:

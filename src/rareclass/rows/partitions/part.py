@@ -1,5 +1,6 @@
 """One part of a table, as an engine gives it: features, labels and weights taken apart."""
 
+import zlib
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -30,6 +31,7 @@ class Facts(NamedTuple):
     label_values: np.ndarray | None  # the different labels
     codes: np.ndarray | None  # of each row, its label's place among them
     weights: np.ndarray | None
+    digest: bytes  # of features and weights: tells other rows from these
 
 
 class Part(NamedTuple):
@@ -66,7 +68,15 @@ def read_part(number: int, data: Any, y: Any, weight: Any, columns: Columns) -> 
     values, codes = (None, None) if y is None else _encoded(np.asarray(y))
     weights = None if weight is None else np.asarray(weight, dtype=np.float64)
     facts = Facts(
-        n_rows, X.shape[1], X.dtype.name, sparse.issparse(X), names, values, codes, weights
+        n_rows,
+        X.shape[1],
+        X.dtype.name,
+        sparse.issparse(X),
+        names,
+        values,
+        codes,
+        weights,
+        _digest(X, weights),
     )
     return Part(X, facts)
 
@@ -118,6 +128,16 @@ def _without_rows(data: Any, dtype: str | None) -> np.ndarray:
     if sparse.issparse(data):
         return sparse.csr_matrix(data.shape, dtype=dtype or data.dtype)
     return np.empty((0, np.shape(data)[1]), dtype or np.float32)
+
+
+def _digest(X: Any, weights: np.ndarray | None) -> bytes:
+    """A checksum of each array: enough to tell rows that have changed, at a gigabyte a second."""
+    arrays = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
+    if weights is not None:
+        arrays.append(weights)
+    cells = [np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in arrays]
+    sums = [zlib.crc32(each.data) for each in cells]
+    return np.array(sums, dtype=np.uint32).tobytes()
 
 
 def _encoded(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -21,7 +21,7 @@ from rareclass.rows.memory import ArrayRows, add_to
 from rareclass.rows.partitions.part import Part
 from rareclass.rows.partitions.view import Piece, View
 from rareclass.rows.partitions.wire import unpack
-from rareclass.rows.protocol import Budget, RowValues
+from rareclass.rows.protocol import Budget, RowValues, SentOnce
 from rareclass.rows.scratch import ScratchRows
 from rareclass.rows.source import RowSource
 
@@ -145,7 +145,11 @@ class Place:
             for kept in (self._known, self._rows, self._joined):
                 kept.pop(name, None)
         for name, blob in request.supplies.items():
-            self._known[name] = cloudpickle.loads(blob)
+            # Sent again after another place was lost: blocks know what is here as it is.
+            if not isinstance(self._known.get(name), SentOnce) or isinstance(
+                self._known[name], View | RowValues
+            ):
+                self._known[name] = cloudpickle.loads(blob)
 
     def _lacks(self, request: Request, present: Sequence[int]) -> bool:
         if any(name not in self._known for name in request.needs):

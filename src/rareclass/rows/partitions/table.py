@@ -43,6 +43,11 @@ class PartitionedSource(RowSource):
         if checkpoint is not None:
             self.journal = Journal(checkpoint, _fingerprint(facts))
 
+    def begin_fit(self) -> None:
+        """The checkpoint's first entry is that of the first pass of a fit."""
+        if self.journal is not None:
+            self.journal.rewind()
+
     def _rows_of(self, rows: slice | np.ndarray) -> Any:
         index = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
         index = np.asarray(index, dtype=np.int64)
@@ -115,7 +120,7 @@ class PartitionedRows:
             return self._ask("sum", fn, broadcast).total
 
         journal = self._source.journal
-        total = ask() if journal is None else journal.sums(fn, broadcast, ask)
+        total = ask() if journal is None else journal.sums(fn, (*broadcast, self._view), ask)
         return tuple(entry[()] for entry in total)
 
     def map(self, fn: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
@@ -197,7 +202,8 @@ def _fingerprint(facts: Sequence[Facts]) -> bytes:
     for each in facts:
         seen.update(repr((each.n_rows, each.n_features, each.dtype, each.is_sparse)).encode())
         if each.codes is not None:
-            seen.update(each.codes.tobytes())
+            seen.update(each.codes.tobytes() + repr(each.label_values).encode())
+        seen.update(each.digest)
     return seen.digest()
 
 

@@ -83,6 +83,9 @@ class _Digester(_Packer):
         super().__init__(file, Names())
         self._tokens: dict[Token, int] = {}
 
+    def persistent_id(self, obj: Any) -> None:
+        return None  # what is sent once is part of the question, with all that it holds
+
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Token):
             return int, (self._tokens.setdefault(obj, len(self._tokens)),)
