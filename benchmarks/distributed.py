@@ -72,7 +72,7 @@ def _fits(args: argparse.Namespace, rows: int, places: tuple[str, ...]) -> Itera
             )
             for place in places
         ],
-        repeats=1,
+        repeats=3,
         preparations=[data_sets.preparation(data, args.scratch)],
     )
 
