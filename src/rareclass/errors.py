@@ -28,6 +28,31 @@ class InputError(ValueError):
         self.remedy = remedy
 
 
+class CellError(InputError):
+    """A cell, or a column, that does not fit what a model was trained on.
+
+    Parameters
+    ----------
+    message, remedy : str
+        As for `InputError`.
+    column : str
+        Whose cell it is.
+    row : int, optional
+        Of the cell, from 1; None where it is the whole column.
+
+    Examples
+    --------
+    >>> error = CellError("Column 'age' holds text at row 3.", "Correct it.", "age", 3)
+    >>> error.column, error.row
+    ('age', 3)
+    """
+
+    def __init__(self, message: str, remedy: str, column: str, row: int | None = None) -> None:
+        super().__init__(message, remedy)
+        self.column = column
+        self.row = row
+
+
 def counted(number: float, noun: str, many: str = "") -> str:
     """So many of something; `many` where more than the last letter changes.
 

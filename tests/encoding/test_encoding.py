@@ -212,3 +212,16 @@ def test_a_model_that_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
         save_model(path, ModelFile({"odd": tmp_path}, None, {}))
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["model.skops"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_imputed_and_scaled_as_scikit_learn_does_to_the_last_bit(
+    encoder: TableEncoder, dtype: str
+) -> None:
+    X = np.random.default_rng(1).normal(size=(9, encoder.imputer_.n_features_in_)).astype(dtype)
+    X[::2, :2] = np.nan
+    expected = encoder.scaler_.transform(encoder.imputer_.transform(X.copy()))
+    found = encoder._imputed_and_scaled(X)
+    assert found.dtype == expected.dtype
+    assert len(encoder.imputer_.indicator_.features_)
+    np.testing.assert_array_equal(found, expected)

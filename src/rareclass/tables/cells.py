@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rareclass.errors import InputError
+from rareclass.errors import CellError, InputError
 
 # Written in files for "no value" (compared in lower case, spaces taken off).
 EMPTY_MARKS = ("", "?", "na", "n/a", "nan", "null", "none", "#n/a", "-", "<na>")
@@ -140,6 +140,8 @@ def read_numbers(cells: pl.Series, first_row: int) -> pl.Series:
     `first_row` is the row in the file of the first cell, counted from 1. Raises `InputError` at the
     first cell that is text or infinite, naming column, row and value.
     """
+    if cells.dtype == pl.Float64 and _are_plain(cells):
+        return cells
     if is_text_type(cells.dtype):
         cells = without_empty_marks(cells.cast(pl.String))
     elif cells.dtype == pl.Duration:
@@ -150,19 +152,23 @@ def read_numbers(cells: pl.Series, first_row: int) -> pl.Series:
     is_text = numbers.is_null() & cells.is_not_null()
     if is_text.any():
         position = int(is_text.arg_max() or 0)
-        raise InputError(
+        raise CellError(
             f"Column {cells.name!r} holds text at row {first_row + position}: "
             f"{shown(cells[position])}, where the model was trained on numbers.",
             "Correct that cell, or leave it empty if the value is not known.",
+            cells.name,
+            first_row + position,
         )
     numbers = numbers.fill_nan(None)
     too_large = (numbers.abs() > LARGEST_NUMBER).fill_null(False)
     if too_large.any():
         position = int(too_large.arg_max() or 0)
-        raise InputError(
+        raise CellError(
             f"Column {cells.name!r} holds {numbers[position]} at row {first_row + position}: "
             "infinite, or too large to compute with.",
             "Correct that cell or leave it empty; --drop leaves the whole column out of a fit.",
+            cells.name,
+            first_row + position,
         )
     return numbers
 
@@ -186,10 +192,12 @@ def read_dates(cells: pl.Series, date_format: str | None, first_row: int) -> pl.
     wrong = dates.is_null() & cells.is_not_null()
     if wrong.any():
         position = int(wrong.arg_max() or 0)
-        raise InputError(
+        raise CellError(
             f"Column {cells.name!r} holds {shown(cells[position])} at row {first_row + position}, "
             f"which is not a date written as {date_format}.",
             "Correct that cell, or leave it empty if the date is not known.",
+            cells.name,
+            first_row + position,
         )
     return dates
 
@@ -210,11 +218,20 @@ def read_strings(cells: pl.Series) -> pl.Series:
     return cells.cast(pl.String)
 
 
+def _are_plain(cells: pl.Series) -> bool:
+    """Whether float64 cells are numbers that can be computed with, or empty, all of them."""
+    values = cells.to_numpy()  # without a copy where no cell is empty
+    # NaN is no null, and fails every comparison.
+    n_plain = int(np.count_nonzero(np.abs(values) <= LARGEST_NUMBER))
+    return n_plain == len(values) - cells.null_count()
+
+
 def _wrong_type(cells: pl.Series, expected: str) -> InputError:
-    return InputError(
+    return CellError(
         f"Column {cells.name!r} holds cells of type {cells.dtype}, where the model was trained "
         f"on {expected}.",
         "Write the column as it was in the training file.",
+        cells.name,
     )
 
 
