@@ -40,6 +40,7 @@ ROOMS = (
     ("hyperball",),
     ("online",),
     ("ensemble",),
+    ("onnx",),
     ("explain",),
     ("comparison",),
     ("report",),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         rankrc_path,
     )
     from rareclass.verbs.model import load
+    from rareclass.verbs.to_onnx import to_onnx
 
 __version__ = "0.1.0"
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "__version__",
     "load",
     "rankrc_path",
+    "to_onnx",
 ]
 
 _HOME = {
@@ -60,6 +62,7 @@ _HOME = {
     **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
     "RareClassifier": "rareclass.ensemble",
     "load": "rareclass.verbs.model",
+    "to_onnx": "rareclass.verbs.to_onnx",
 }
 
 

@@ -7,6 +7,7 @@ import typer
 from rareclass.cli.compare import compare
 from rareclass.cli.demo import demo
 from rareclass.cli.evaluate import evaluate
+from rareclass.cli.export import export
 from rareclass.cli.fit import fit
 from rareclass.cli.hunt import hunt
 from rareclass.cli.report import report
@@ -31,6 +32,7 @@ app.command()(threshold)
 app.command()(compare)
 app.command()(report)
 app.command()(show)
+app.command()(export)
 app.command()(hunt)
 app.command()(stream)
 app.command()(demo)

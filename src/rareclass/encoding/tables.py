@@ -36,7 +36,7 @@ TEXT_COMPONENTS = 30
 # Year, month, day, hour, total seconds.
 _DATE_PARTS = 5
 # A standardised number beyond this would overflow in a kernel of 32 bits.
-_FARTHEST = 1e15
+FARTHEST = 1e15
 # float32 and the scaler round: bounds of training are met to this.
 _ROUNDING = 1e-5
 # Rows that store fewer of their features than this are brought to unit length.
@@ -173,6 +173,29 @@ class TableEncoder(BaseEstimator):
                 counts[cells.name] = int(np.count_nonzero(beyond))
         return counts
 
+    def encoded_words(self, name: str) -> tuple[list[str], NDArray[Any], list[int]]:
+        """What each word of a column becomes before empty numbers are filled.
+
+        The words that training knew; a row for each of them, one for an empty cell and one for a
+        word that it did not know; and where these numbers stand among those of all such columns.
+        """
+        vectorizer = self.vectorizer_
+        assert vectorizer is not None
+        categories = getattr(vectorizer.transformers_[name], "categories_", [[]])[0]
+        known = [word for word in categories if isinstance(word, str)]
+        unseen = "".join(known) + "?"  # longer than any of them
+        words = pl.Series(name, [*known, None, unseen], dtype=pl.String)
+        rows = [
+            words if column.name == name else pl.Series(column.name, [None] * len(words), pl.String)
+            for column in self.columns
+            if column.reads_as == "string"
+        ]
+        with _expected_warnings_silenced():
+            encoded = vectorizer.transform(_as_categories(pl.DataFrame(rows)))
+        outputs = vectorizer.input_to_outputs_[name]
+        table = np.column_stack([encoded[output].to_numpy() for output in outputs])
+        return known, table.astype(np.float64), [encoded.columns.index(each) for each in outputs]
+
     @property
     def _has_quantiles(self) -> bool:
         return getattr(self, "numbers", "centred") == "quantiles"  # models of 0.1.0 have none
@@ -220,7 +243,7 @@ class TableEncoder(BaseEstimator):
         else:
             for position, cells in enumerate(numbers):
                 distance = (cells.to_numpy() - self.centre_[position]) / self.spread_[position]
-                X[:, position] = np.clip(distance, -_FARTHEST, _FARTHEST)
+                X[:, position] = np.clip(distance, -FARTHEST, FARTHEST)
         for position, cells in enumerate(encoded, numbers.width):
             X[:, position] = cells.to_numpy()
         return X

@@ -109,6 +109,13 @@ class DenseView(BaseEstimator):
         """As `TableStatistics.outside`: cells of each column unlike any of training."""
         return self.statistics_.outside(table)
 
+    def markers(self) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """Which numbers have a marker of where they are missing, its mean and its deviation."""
+        share = self.statistics_.missing_share_
+        marked = np.flatnonzero(share > 0)
+        share = share[marked]
+        return marked, share, np.sqrt(np.maximum(share * (1 - share), _LEAST_DIFFERING / 2))
+
     def _fit_bounded(self, encoded: EncodedTable, weight: Floats | None) -> None:
         self.bounded_ = BoundedNumbers(self.numbers)
         self.bounded_.fit(encoded.numbers, weight, self.statistics_.summaries)
@@ -152,10 +159,8 @@ class DenseView(BaseEstimator):
         known = self.statistics_
         numbers = self.bounded_.transform(encoded.numbers)
         missing = np.isnan(numbers)
-        marked = np.flatnonzero(known.missing_share_ > 0)
+        marked, share, deviation = self.markers()
         np.copyto(numbers, self.bounded_.typical_, where=missing)
-        share = known.missing_share_[marked]
-        deviation = np.sqrt(np.maximum(share * (1 - share), _LEAST_DIFFERING / 2))
         markers = (missing[:, marked] - share) / deviation
         cycles = np.nan_to_num(self.cycles_.transform(encoded.cycles), copy=False)
         texts = self.texts_.transform(encoded.texts) / np.sqrt(COMPONENTS)

@@ -1,0 +1,1 @@
+"""Learned models as graphs of ONNX: what each family of models is in its operators."""
