@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         rankrc_path,
     )
     from rareclass.verbs.model import load
+    from rareclass.verbs.skops_trusted import SKOPS_TRUSTED
     from rareclass.verbs.to_onnx import to_onnx
 
 __version__ = "0.1.0"
@@ -32,6 +33,7 @@ __all__ = [
     "MIBCCV",
     "RACH",
     "RACHCV",
+    "SKOPS_TRUSTED",
     "OrdinalRankRC",
     "OrdinalRankRCCV",
     "RankRC",
@@ -62,6 +64,7 @@ _HOME = {
     **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
     "RareClassifier": "rareclass.ensemble",
     "load": "rareclass.verbs.model",
+    "SKOPS_TRUSTED": "rareclass.verbs.skops_trusted",
     "to_onnx": "rareclass.verbs.to_onnx",
 }
 
