@@ -1,11 +1,16 @@
 """skops is imported without its list of estimators, and trusts the same types nevertheless."""
 
+import json
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import pytest
+import skops.io
 from skops.io._trusted_types import SKLEARN_ESTIMATOR_TYPE_NAMES
 
+from rareclass.verbs import skops_io
 from rareclass.verbs.skops_io import is_estimator
 
 NO_ESTIMATORS = [
@@ -47,3 +52,11 @@ print(len(SKLEARN_ESTIMATOR_TYPE_NAMES) > 100, "sklearn.gaussian_process" in sys
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.stdout.split() == [str(not alone)] * 2, done.stderr
+
+
+def test_the_schema_is_on_one_line_and_skops_is_left_as_it_was(tmp_path: Path) -> None:
+    skops_io.dump({"a": [1, {"b": 2.5}]}, tmp_path / "parts")
+    with zipfile.ZipFile(tmp_path / "parts") as archive:
+        assert archive.read("schema.json").count(b"\n") == 0
+    assert skops.io.load(tmp_path / "parts") == {"a": [1, {"b": 2.5}]}
+    assert skops.io._persist.json is json

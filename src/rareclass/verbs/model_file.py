@@ -16,7 +16,7 @@ from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
 from rareclass.verbs.decision_rule import ScoredRows
 from rareclass.verbs.rare_cases import RareCases
-from rareclass.verbs.skops_io import is_estimator, skops_io
+from rareclass.verbs.skops_io import dump, is_estimator, skops_io
 from rareclass.verbs.targets import needed_for_decisions
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def save_model(path: Path, content: ModelFile) -> None:
         "cases": None if content.cases is None else content.cases.as_arrays(),
     }
     with replacing(path) as temporary:
-        skops_io().dump(parts, temporary, compression=zipfile.ZIP_DEFLATED)
+        dump(parts, temporary)
         foreign = _foreign(_asked_for(temporary, temporary.read_bytes()))
         if foreign:
             raise TypeError(f"the model cannot be saved: it holds {', '.join(foreign)}")

@@ -1,6 +1,5 @@
 """The balls of a hunt as a model: new rows are scored by how deep they lie."""
 
-import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,7 +91,7 @@ def plain_balls(hunt: Hunt) -> list[PlainBall]:
 
 def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
     """Write what scores new rows: encoder, balls, and quantiles of the unlabelled rows' scores."""
-    from rareclass.verbs.skops_io import skops_io
+    from rareclass.verbs.skops_io import dump
 
     radius = np.array([ball.squared_radius for ball in hunt.model.balls_])
     deepest = (radius - hunt.distances**2).argmax(axis=1)
@@ -116,7 +115,7 @@ def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
         },
     }
     with replacing(path) as temporary:
-        skops_io().dump(parts, temporary, compression=zipfile.ZIP_DEFLATED)
+        dump(parts, temporary)
 
 
 def load_balls(folder: Path) -> ModelFile:
