@@ -301,7 +301,7 @@ def shape_line(output: str) -> str:
     [
         (("--kernel", "none", "--c1", "1", "--c2", "1e-4"), "(as given"),
         (("--kernel", "none", "--c1", "1"), "(C1 as given, else chosen by it"),
-        (("--kernel", "none"), "(chosen by it"),
+        pytest.param(("--kernel", "none"), "(chosen by it", marks=pytest.mark.thorough),
         (("--width", "2", "--c1", "1", "--c2", "1e-4"), "width 2 (as given"),
     ],
 )

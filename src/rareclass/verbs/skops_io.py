@@ -47,7 +47,7 @@ def dump(parts: dict[str, Any], path: Path) -> None:
     calls skops at the same moment gets a schema on one line as well, which reads back the same.
     """
     io = skops_io()
-    persist = import_module("skops.io._persist")
+    persist: Any = import_module("skops.io._persist")
     persist.json = SimpleNamespace(dumps=_on_one_line)
     try:
         io.dump(parts, path, compression=zipfile.ZIP_DEFLATED)

@@ -150,7 +150,17 @@ def load_learner(folder: Path) -> Any:
     return load_stream_model(folder).model
 
 
-@pytest.mark.parametrize("learner", sorted(LEARNERS))
+# Two that keep what they saw in different ways; all others in the thorough run.
+BUFFERS = {"cbr", "oam"}
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        pytest.param(name, marks=() if name in BUFFERS else pytest.mark.thorough)
+        for name in sorted(LEARNERS)
+    ],
+)
 def test_nothing_depends_on_where_batches_end(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learner: str
 ) -> None:
@@ -176,7 +186,13 @@ def test_stopped_and_started_again_many_times(
     assert_same(outcome(tmp_path / "stopped"), outcome(tmp_path / "whole"))
 
 
-@pytest.mark.parametrize("n_events", [1, 2, 3, 7, 12, 20])
+@pytest.mark.parametrize(
+    "n_events",
+    [
+        pytest.param(n, marks=() if n in (2, 7) else pytest.mark.thorough)
+        for n in (1, 2, 3, 7, 12, 20)
+    ],
+)
 def test_left_in_the_lurch_and_started_again(source: Path, tmp_path: Path, n_events: int) -> None:
     options = options_for(source)
     run(options, tmp_path / "whole")
