@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs test test-browser test-spark test-thorough lint types unit install clean
+.PHONY: demo docs fuzz test test-browser test-spark test-thorough lint types unit install clean
 
 install: $(STAMP)
 
@@ -56,6 +56,17 @@ test-thorough: SEED := $(SEED)
 test-thorough: install
 	@echo "Drawn with SEED=$(SEED)"
 	$(PYTEST) --hypothesis-profile=thorough --hypothesis-seed=$(SEED) $(TESTS)
+
+# Hostile files, tables, journals and commands for so many minutes; findings in build/fuzz/found.
+# ONLY="model rankrc" takes targets whose names begin so, CASE=17 repeats one case with its traceback.
+MINUTES ?= 10
+ONLY ?=
+FUZZ_SEED ?=
+CASE ?=
+fuzz: install
+	PYTHONPATH=tests OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz \
+	  --minutes $(MINUTES) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED)) $(if $(ONLY),--only "$(ONLY)") \
+	  $(if $(CASE),--case $(CASE))
 
 # Pages in headless Chromium: Debian's, with axe-core's rules from the npm registry.
 AXE := build/browser/node_modules/axe-core/axe.min.js

@@ -20,6 +20,7 @@ ROOMS = (
         "memory",
         "scratch_file",
         "parameters",
+        "soundness",
         "solver_status",
         "theory",
         "box_qp",

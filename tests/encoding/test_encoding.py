@@ -197,6 +197,7 @@ def test_model_file_gives_the_same_scores_back(tmp_path: Path, encoder: TableEnc
     model = RankRC(lam=0.1, pos_label=1).fit(X, RARE.astype(np.int8))
     path = tmp_path / "model.skops"
     metadata = dict.fromkeys(needed_metadata({}), "y")
+    metadata |= {"columns": [{"name": "amount"}], "majority_quantiles": [0.0, 1.0]}
     save_model(path, ModelFile(encoder, model, metadata))
     opened = load_model(path)
     assert opened.metadata == metadata

@@ -214,8 +214,29 @@ class BoundedNumbers(BaseEstimator):
         self.typical_ = self.transform(found.median[None, :])[0]
         return bounded
 
+    def check_parts(self) -> None:
+        """Raise `ValueError` where compiled code would leave its arrays."""
+        n_columns = len(self.mean_)
+        for name in ("low_", "high_", "median_", "centre_", "spread_", "scale_", "typical_"):
+            if np.shape(getattr(self, name)) != (n_columns,):
+                raise ValueError(f"{name} does not have a number for each of {n_columns} columns")
+        if not (self.scale_ > 0).all() or not (self.spread_ > 0).all():
+            raise ValueError("scale_ and spread_ are not above 0")
+        if self.how != "quantiles":
+            return
+        knots, heights, starts = self.knots_, self.heights_, self.starts_
+        if starts.dtype != np.int64 or starts.shape != (n_columns + 1,) or starts[0] != 0:
+            raise ValueError("starts_ do not say where the knots of each column are")
+        if (np.diff(starts) < 1).any() or {knots.shape, heights.shape} != {(int(starts[-1]),)}:
+            raise ValueError("starts_ point outside of knots_")
+        inside = np.delete(np.diff(knots), starts[1:-1] - 1)
+        if knots.ndim != 1 or (inside < 0).any():
+            raise ValueError("knots_ do not increase")
+
     def transform(self, X: Floats) -> Floats:
         """Columns bounded: (n_rows, n_columns), C order."""
+        if X.shape[1] != len(self.mean_):
+            raise ValueError(f"rows have {X.shape[1]} numbers, not {len(self.mean_)}.")
         X = np.asfortranarray(X, np.float64)
         out = np.empty(X.shape)
         if self.how == "quantiles":

@@ -38,6 +38,15 @@ class KnownWords(BaseEstimator):
         self.ends_ = np.cumsum([0, *map(len, written)], dtype=np.int64)
         return self
 
+    def check_parts(self) -> None:
+        """Raise `ValueError` where the ends of words do not lie in the text."""
+        ends, text = self.ends_, self.text_
+        if ends.dtype != np.int64 or text.dtype != np.uint8 or ends.ndim != 1 or text.ndim != 1:
+            raise ValueError("ends_ and text_ are not whole numbers and bytes")
+        if not len(ends) or ends[0] != 0 or ends[-1] > len(text) or (np.diff(ends) < 0).any():
+            raise ValueError("ends_ point outside of text_")
+        text.tobytes().decode()
+
     @property
     def n_known(self) -> int:
         """How many words."""

@@ -88,6 +88,14 @@ class SparseView(BaseEstimator):
             table = self.statistics_.encode(table)
         return self._matrix(table)
 
+    def check_parts(self) -> None:
+        """Raise `ValueError` where a bucket would stand beside the matrix."""
+        for columns in self.columns_:
+            if columns.dtype.kind != "i" or columns.ndim != 1:
+                raise ValueError("columns_ are not whole numbers")
+            if len(columns) and not -1 <= columns.min() <= columns.max() < self.n_features_:
+                raise ValueError(f"columns_ point beyond {self.n_features_} features")
+
     def _matrix(self, encoded: EncodedTable) -> sparse.csr_matrix:
         each = zip(self._buckets(encoded), self.columns_, strict=True)
         columns = [column[buckets] for (buckets, _), column in each]

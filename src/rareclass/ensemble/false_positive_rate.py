@@ -62,6 +62,16 @@ class FalsePositiveRate:
         log_rates = np.log(rates[kept][::-1])
         return cls(scores[kept][::-1], log_rates, _excess(scores, counts, _TAIL_ROWS * one))
 
+    def check_parts(self) -> None:
+        """Raise `ValueError` where this is no function: knots increase, each has its value."""
+        knots, values = self.knots, self.log_rates
+        if knots.ndim != 1 or not len(knots) or values.shape != knots.shape:
+            raise ValueError("knots and log_rates are not lists of one length")
+        if (np.diff(knots) < 0).any() or {knots.dtype.kind, values.dtype.kind} != {"f"}:
+            raise ValueError("knots do not increase")
+        if not self.excess > 0:
+            raise ValueError("excess is not above 0")
+
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """ln F of each score, of the same shape. O(log n_knots) a score."""
         beyond = np.maximum(scores - self.knots[-1], 0.0)

@@ -443,6 +443,13 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
     def _checked(self) -> Covariance:
         return settings_of(MIBCSettings, self).checked([self.C])
 
+    def check_parts(self) -> None:
+        """Raise `ValueError` where the solution does not have a weight for each feature."""
+        if np.shape(self._solution().coef) != (self.n_features_in_,):
+            raise ValueError(
+                f"coef_ does not have a number for each of {self.n_features_in_} features"
+            )
+
     def _solution(self) -> Solved:
         """The solution, found now if rows came since the last."""
         known = getattr(self, "_solved", None)

@@ -56,6 +56,16 @@ class SparseBuffers(NamedTuple):
             np.zeros(2, np.int64),
         )
 
+    def check_within(self, n_features: int) -> None:
+        """Raise `ValueError` where compiled code would leave the buffers."""
+        room = self.indices.shape
+        if self.values.shape != room or self.lengths.shape != room[:2]:
+            raise ValueError("the parts of a buffer are not of one size")
+        if (self.lengths < 0).any() or (self.lengths > room[2]).any() or (self.seen < 0).any():
+            raise ValueError("a buffer is said to hold more than it does")
+        if self.indices.size and not 0 <= self.indices.min() <= self.indices.max() < n_features:
+            raise ValueError(f"a buffer holds a feature beyond {n_features}")
+
     def fitting(self, width: int) -> Self:
         """The same rows in slots that take `width` non-zeros.
 

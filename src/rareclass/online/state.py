@@ -32,7 +32,11 @@ def flatten(state: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def unflatten(like: Any, flat: dict[str, Any], prefix: str = "") -> Any:
-    """The state that `flatten` took apart, in the shape of a state `like` it."""
+    """The state that `flatten` took apart, in the shape of a state `like` it.
+
+    Raises `ValueError` where an array has another shape than there, but for lengths that grow with
+    the stream; or holds numbers that are not finite: compiled code takes both at their word.
+    """
     values = []
     for name, value in like._asdict().items():
         if hasattr(value, "_asdict"):
@@ -42,7 +46,21 @@ def unflatten(like: Any, flat: dict[str, Any], prefix: str = "") -> Any:
             generator.bit_generator.state = flat[prefix + name]
             values.append(generator)
         elif isinstance(value, np.ndarray):
-            values.append(np.array(flat[prefix + name], dtype=value.dtype))
+            values.append(_like(value, flat[prefix + name], prefix + name))
         else:
             values.append(type(value)(flat[prefix + name]))
     return type(like)(*values)
+
+
+def _like(begun: np.ndarray, kept: Any, name: str) -> np.ndarray:
+    """An array that was kept, of the shape and type of the one that a new learner begins with."""
+    array = np.asarray(kept)
+    # What begins with no room at all makes it as rows come.
+    fits = array.ndim == begun.ndim and all(
+        have == wanted or wanted == 0 for have, wanted in zip(array.shape, begun.shape, strict=True)
+    )
+    if not fits or array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} is not what this learner keeps: {array.dtype} {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds a number that is not finite")
+    return np.array(array, dtype=begun.dtype)

@@ -85,6 +85,14 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             kernel = FeatureScaled(kernel, scales)
         return KernelExpansion(kernel, self.landmarks_)
 
+    def check_parts(self) -> None:
+        """Raise `ValueError` where the parts of the expansion are not of one size."""
+        shape = n_landmarks, n_features = self.landmarks_.shape
+        if self.coef_.shape != (n_landmarks,) or self.coef_.dtype.kind != "f":
+            raise ValueError(f"coef_ does not have a number for each of {n_landmarks} landmarks")
+        if n_features != self.n_features_in_ or not self.width_ > 0:
+            raise ValueError(f"landmarks_ of shape {shape} for {self.n_features_in_} features")
+
     def _map(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         source = read_features(self, X, reset=False)
         expansion = self._expansion()

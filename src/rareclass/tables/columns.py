@@ -185,6 +185,14 @@ class Column:
     n_distinct: int = 0
     date_format: str | None = None
 
+    def check_parts(self) -> None:
+        """Raise `ValueError` where one of a file lacks what readers of a table ask it for."""
+        words = (self.name, self.kind, self.treatment, self.reads_as)
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError("a column has no name, kind, treatment or reading")
+        if not isinstance(self.date_format, str | None):
+            raise ValueError(f"the dates of column {self.name!r} have no format")
+
     @property
     def is_used(self) -> bool:
         """Whether the model sees this column."""

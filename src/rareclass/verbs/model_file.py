@@ -4,20 +4,23 @@ import io
 import json
 import warnings
 import zipfile
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from sklearn.exceptions import InconsistentVersionWarning
 
 from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
+from rareclass.soundness import check_parts, finite_vector
+from rareclass.verbs.archive import UNREADABLE, DamagedArchiveError, check_archive, seal
 from rareclass.verbs.decision_rule import ScoredRows
 from rareclass.verbs.rare_cases import RareCases
 from rareclass.verbs.skops_io import dump, is_estimator, skops_io
-from rareclass.verbs.targets import needed_for_decisions
+from rareclass.verbs.targets import check_metadata, decision_of, needed_for_decisions
 
 if TYPE_CHECKING:
     from rareclass.decide.calibration.calibration import Calibration
@@ -130,6 +133,23 @@ class ModelFile:
     notices: tuple[str, ...] = ()  # what is odd but kept nothing from opening
     held_out: ScoredRows | None = None  # rows that it did not learn from, to set a threshold by
     cases: RareCases | None = None  # rare rows that it learned from, to compare others with
+    file: Path | None = None  # that it was read from: its parts may be anything
+
+    @contextmanager
+    def trusted_by_halves(self) -> Iterator[None]:
+        """Name the file where what its parts do with rows that were read well fails.
+
+        Parts that each look sound may still be of different models. Only where the model came from
+        a file: what fails in a model that was just learned is no fault of a file.
+        """
+        try:
+            yield
+        except (InputError, MemoryError, OSError):
+            raise
+        except Exception as error:  # parts that do not fit can fail in any way
+            if self.file is None:
+                raise
+            raise damaged(self.file, f"it cannot score: {in_brief(error)}") from error
 
     @property
     def calibration(self) -> "Calibration | None":
@@ -159,6 +179,7 @@ def save_model(path: Path, content: ModelFile) -> None:
     }
     with replacing(path) as temporary:
         dump(parts, temporary)
+        seal(temporary)
         foreign = _foreign(_asked_for(temporary, temporary.read_bytes()))
         if foreign:
             raise TypeError(f"the model cannot be saved: it holds {', '.join(foreign)}")
@@ -181,7 +202,7 @@ def load_model(path: Path) -> ModelFile:
     held_out = _read_part(path, parts.get("held_out"), _as_scored_rows)
     cases = _read_part(path, parts.get("cases"), RareCases.of_arrays)
     content = ModelFile(
-        parts["encoder"], parts["model"], parts["metadata"], notices, held_out, cases
+        parts["encoder"], parts["model"], parts["metadata"], notices, held_out, cases, path
     )
     if not (
         _type_name(content.encoder) in _ENCODERS
@@ -195,7 +216,24 @@ def load_model(path: Path) -> ModelFile:
             f"{path} is damaged or not a rareclass model: its metadata lack {', '.join(absent)}.",
             "Copy it again, or fit again.",
         )
+    check_content(path, content)
     return content
+
+
+def check_content(path: Path, content: ModelFile) -> None:
+    """Raise `InputError` where a part is none that a training makes: numbers, indices, metadata."""
+    held_out, cases = content.held_out, content.cases
+    others = [None if held_out is None else held_out.scores, cases and cases.number]
+    try:
+        check_metadata(content.metadata)
+        check_parts(content.encoder, content.model, *others)
+        decision = decision_of(content.model, content.metadata)
+        if np.shape(decision.thresholds) != (decision.n_codes - 1,):
+            raise ValueError(f"it has not one threshold fewer than {decision.n_codes} classes")
+        if np.isnan(np.asarray(decision.thresholds, dtype=np.float64)).any():
+            raise ValueError("a threshold is no number")
+    except Exception as error:  # the content of a file can be wrong in any way
+        raise damaged(path, in_brief(error)) from error
 
 
 def read_parts(
@@ -208,7 +246,10 @@ def read_parts(
     Raises `InputError` when the file is no such file, is damaged, or holds types that are not on
     the list of trusted ones (they are named).
     """
-    _check_whole(path)
+    try:
+        _check_whole(path)
+    except DamagedArchiveError as error:
+        raise damaged(path, str(error)) from error
     archive = _with_todays_names(path)
     asked_for = _asked_for(path, archive)
     foreign = _foreign(asked_for)
@@ -221,9 +262,9 @@ def read_parts(
     parts, notices = _construct(path, archive, asked_for)
     if mark not in parts:
         raise InputError(f"{path} is a skops file, but not of rareclass.", "")
-    if parts[mark] != number or not names <= set(parts):
+    if not isinstance(parts[mark], int) or parts[mark] != number or not names <= set(parts):
         raise InputError(
-            f"{path} has format {parts[mark]}, this version reads {number}.",
+            f"{path} has format {str(parts[mark])[:80]}, this version reads {number}.",
             "Install the version that made it, or fit again.",
         )
     return parts, notices
@@ -242,13 +283,15 @@ def _read_part(path: Path, arrays: Any, as_what: Callable[[Any], Part]) -> Part 
     try:
         return as_what(arrays)
     except (AttributeError, TypeError, KeyError, ValueError) as error:
-        raise _damaged(path) from error
+        raise damaged(path) from error
 
 
 def _as_scored_rows(arrays: Any) -> ScoredRows:
     rows = ScoredRows(arrays["y"], arrays["scores"], arrays["weight"])
-    if len({len(column) for column in rows[:3] if column is not None}) != 1:
-        raise ValueError("as many labels as scores, and as weights")
+    y = finite_vector(rows.y, "y")
+    finite_vector(rows.scores, "scores", len(y))
+    if rows.weight is not None and (finite_vector(rows.weight, "weight", len(y)) < 0).any():
+        raise ValueError("a weight is below 0")
     return rows
 
 
@@ -264,16 +307,16 @@ def _check_whole(path: Path) -> None:
         begins_well = file.read(2) == b"PK"
     if not is_zip:
         if begins_well:
-            raise _damaged(path)
+            raise damaged(path)
         raise InputError(f"{path} is not a model file.", "rareclass fit makes one.")
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             is_encrypted = any(entry.flag_bits & 1 for entry in archive.infolist())
-            if not is_encrypted and archive.testzip() is not None:
-                raise _damaged(path)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
-        raise _damaged(path) from error
+        if not is_encrypted:
+            check_archive(path)
+    except UNREADABLE as error:
+        raise damaged(path) from error
     if is_encrypted:
         raise InputError(
             f"{path} is an encrypted zip file, not a rareclass model.", "rareclass fit makes one."
@@ -288,7 +331,7 @@ def _with_todays_names(path: Path) -> bytes:
         try:
             schema = json.loads(archive.read(_SCHEMA), object_hook=_renamed)
         except (ValueError, RecursionError) as error:
-            raise _damaged(path) from error
+            raise damaged(path) from error
         copy = io.BytesIO()
         with zipfile.ZipFile(copy, "w") as renamed:
             for name in archive.namelist():
@@ -310,7 +353,7 @@ def _asked_for(path: Path, archive: bytes) -> list[str]:
     try:
         return skops.get_untrusted_types(data=archive)
     except Exception as error:  # the content of a file can be wrong in any way
-        raise _damaged(path) from error
+        raise damaged(path) from error
 
 
 def _foreign(types: list[str]) -> list[str]:
@@ -329,7 +372,7 @@ def _construct(
         try:
             parts = skops.loads(archive, trusted=trusted)
         except Exception as error:  # the content of a file can be wrong in any way
-            raise _damaged(path) from error
+            raise damaged(path) from error
     if not isinstance(parts, dict):
         raise InputError(f"{path} is a skops file, but not of rareclass.", "")
     old = sorted(
@@ -358,7 +401,15 @@ def _type_name(instance: object) -> str:
     return f"{type(instance).__module__}.{type(instance).__qualname__}"
 
 
-def _damaged(path: Path) -> InputError:
+def damaged(path: Path, why: str = "") -> InputError:
+    """The error of a model file that is not as it was written; `why` in a few words."""
+    because = f": {why}" if why else ""
     return InputError(
-        f"The model file {path} is damaged or cut short.", "Copy it again, or fit again."
+        f"The model file {path} is damaged or cut short{because}.", "Copy it again, or fit again."
     )
+
+
+def in_brief(error: Exception) -> str:
+    """The first line of what an error says, and its kind where that says little."""
+    said = str(error).strip().split("\n")[0][:200].rstrip(".")
+    return said if isinstance(error, ValueError) and said else f"{type(error).__name__} {said}"

@@ -1,9 +1,11 @@
 """``rareclass score``: from a model and a file of any size to a file of scores."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 import polars as pl
@@ -22,6 +24,8 @@ from rareclass.verbs.probability_interval import HIGH, LOW, HeldOutInterval, hel
 from rareclass.verbs.scored import ScoredBatch, Seen, scored
 from rareclass.verbs.targets import decision_of
 from rareclass.verbs.targets.target import Decision
+
+P = ParamSpec("P")
 
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
 # Names of columns that no identifier may have, besides what the target calls its decision.
@@ -117,12 +121,23 @@ class Scorer:
 
     def __init__(self, content: ModelFile, settings: ScoreSettings) -> None:
         self._content, self._settings = content, settings
-        self._decision = decision_of(content.model, content.metadata)
-        explain = None if settings.explain is None else explainer_of(content, settings.explain)
+        with content.trusted_by_halves():
+            self._decision = decision_of(content.model, content.metadata)
+            explain = None if settings.explain is None else explainer_of(content, settings.explain)
+            self._interval = held_out_interval(content) if settings.interval else None
         self._explains = explain is not None
-        self._interval = held_out_interval(content) if settings.interval else None
         call_by = CallBy(settings.top, settings.threshold)
-        self._calls = calls_by(self._decision, call_by, explain)
+        self._calls = calls_by(self._decision, call_by, explain and self._trusted(explain))
+
+    def _trusted(self, function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:
+        """What is worked out by parts of the model; see `ModelFile.trusted_by_halves`."""
+
+        @wraps(function)
+        def trusted(*args: P.args, **kwargs: P.kwargs) -> pl.DataFrame:
+            with self._content.trusted_by_halves():
+                return function(*args, **kwargs)
+
+        return trusted
 
     def check_id(self, file: TableFile | SvmlightFile, out: Path | ResultTable) -> None:
         """Raise `InputError` where the column to carry over cannot stand in `out`."""
@@ -140,8 +155,9 @@ class Scorer:
         Rows are counted from those that were `seen` before on, which is filled on the way.
         """
         batches = scored(self._content, file, self._settings.id_column, seen, self._explains)
+        columns_of = self._trusted(_columns)
         parts = (
-            Part(_columns(self._content, self._decision, each, seen, self._interval), each.rows)
+            Part(columns_of(self._content, self._decision, each, seen, self._interval), each.rows)
             for each in batches
         )
         return self._calls.write(parts, path)

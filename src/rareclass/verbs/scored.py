@@ -80,9 +80,11 @@ def scored(
         for batch in file.batches(names, batch_rows_for(len(names))):
             typed = read_as_trained(batch, columns, seen.n_rows + 1)
             seen.n_rows += batch.height
-            rows = encoder.transform(typed)
-            _note_unlike(content, typed, rows, seen)
-            scores = content.model.score_samples(rows)
+            with content.trusted_by_halves():
+                rows = encoder.transform(typed)
+                _note_unlike(content, typed, rows, seen)
+                scores = content.model.score_samples(rows)
+            _check_scores(content, scores, batch.height, seen.n_rows)
             yield ScoredBatch(scores, batch[keep] if keep else None, typed if with_rows else None)
             advance(batch.height)
 
@@ -106,10 +108,26 @@ def _scored_sparse(
     with track("Scoring") as advance:
         for batch in file.batches(content.encoder.zero_based, width):
             seen.n_rows += len(batch.labels)
-            scores = content.model.score_samples(content.encoder.transform(batch.X))
+            with content.trusted_by_halves():
+                scores = content.model.score_samples(content.encoder.transform(batch.X))
+            _check_scores(content, scores, len(batch.labels), seen.n_rows)
             labels = pl.Series("label", batch.labels) if keep_labels else None
             yield ScoredBatch(scores, labels, batch.X if with_rows else None)
             advance(len(batch.labels))
+
+
+def _check_scores(content: ModelFile, scores: Any, n_rows: int, n_seen: int) -> None:
+    """Raise `InputError` where a model gives no score, or one that is no number."""
+    name = "The model" if content.file is None else f"The model file {content.file}"
+    if np.shape(scores) != (n_rows,) or scores.dtype.kind != "f":
+        raise InputError(f"{name} does not score each row: it is damaged.", "Fit again.")
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        row = n_seen - n_rows + int(wrong[0]) + 1
+        raise InputError(
+            f"{name} gives row {row} the score {scores[wrong[0]]}.",
+            "Numbers of that row are too large for it, or the model is damaged: fit again.",
+        )
 
 
 def _check_columns(

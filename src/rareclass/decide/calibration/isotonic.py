@@ -58,6 +58,14 @@ class IsotonicMap(ScoreToProbability):
         kept = np.flatnonzero(first | np.append(first[1:], True))
         return cls(levels.scores[kept], logit(pooled[kept]))
 
+    def check_parts(self) -> None:
+        """Raise `ValueError` where this is no function: knots increase, each has its value."""
+        knots, values = self.knots, self.values
+        if knots.ndim != 1 or not len(knots) or values.shape != knots.shape:
+            raise ValueError("knots and values are not lists of one length")
+        if (np.diff(knots) < 0).any() or {knots.dtype.kind, values.dtype.kind} != {"f"}:
+            raise ValueError("knots do not increase")
+
     def log_odds(self, scores: FloatArray) -> FloatArray:
         """ln p / (1 - p) of scores."""
         return np.interp(scores, self.knots, self.values)

@@ -51,6 +51,16 @@ class KernelFunction:
         self.coefficients = coefficients
         self.least, self.most = least, most
 
+    def check_parts(self) -> None:
+        """Raise `ValueError` where the parts of the expansion are not of one size."""
+        n_landmarks, n_features = self.landmarks.shape
+        if self.coefficients.shape != (n_landmarks,) or self.coefficients.dtype.kind != "f":
+            raise ValueError(f"coefficients has not a number for each of {n_landmarks} landmarks")
+        if self.scales is not None and self.scales.shape != (n_features,):
+            raise ValueError(f"scales has not a number for each of {n_features} features")
+        if not self.width > 0:
+            raise ValueError("width is not above 0")
+
     def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
         """f of every row, of shape (n_rows,): O(n_landmarks n_features) a row."""
         scores, similarity = self.with_similarity(X, n_jobs).T

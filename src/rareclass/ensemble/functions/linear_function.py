@@ -23,6 +23,11 @@ class LinearFunction:
     def __init__(self, weights: np.ndarray, intercept: float = 0.0) -> None:
         self.weights, self.intercept = weights, intercept
 
+    def check_parts(self) -> None:
+        """Raise `ValueError` where the weights are no list of numbers."""
+        if self.weights.ndim != 1 or self.weights.dtype.kind != "f":
+            raise ValueError("weights is no list of numbers")
+
     def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
         """f of every row, of shape (n_rows,): one product."""
         return X @ self.weights + self.intercept

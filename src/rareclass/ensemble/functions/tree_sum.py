@@ -119,6 +119,33 @@ class TreeSum:
             float(np.mean([each.intercept for each in functions])),
         )
 
+    def check_parts(self) -> None:
+        """Raise `ValueError` where compiled code would leave its arrays, or walk for ever."""
+        n_splits, n_trees = len(self.left), len(self.start) - 1
+        for name, kinds in (("feature", "i"), ("left", "i"), ("right", "i"), ("threshold", "f")):
+            array = getattr(self, name)
+            if array.shape != (n_splits,) or array.dtype.kind not in kinds:
+                raise ValueError(f"{name} does not have an entry for each of {n_splits} splits")
+        missing, value, start = self.missing_goes_left, self.value, self.start
+        if missing.shape != (n_splits,) or missing.dtype != np.bool_:
+            raise ValueError("missing_goes_left does not have an entry for each split")
+        if value.shape != (n_splits + n_trees,) or value.dtype.kind != "f":
+            raise ValueError(
+                f"value does not have an entry for each of {n_splits + n_trees} leaves"
+            )
+        if start.dtype.kind != "i" or start.ndim != 1 or start[0] != 0 or start[-1] != n_splits:
+            raise ValueError("start does not say where trees begin")
+        if (np.diff(start) < 1).any() or (self.feature < 0).any():
+            raise ValueError("a tree has no split, or a split no feature")
+        tree = np.repeat(np.arange(n_trees), np.diff(start))
+        first_leaf, end_leaf = start[tree] + tree, start[tree + 1] + tree + 1
+        for child in (self.left, self.right):
+            # In preorder a split stands before those below it: no walk comes back.
+            is_split = (child > np.arange(n_splits)) & (child < start[tree + 1])
+            is_leaf = (child < 0) & (~child >= first_leaf) & (~child < end_leaf)
+            if not (is_split | is_leaf).all():
+                raise ValueError("a split leads to what is no part of its tree")
+
     @property
     def n_trees(self) -> int:
         """Number of trees that split."""
@@ -128,6 +155,8 @@ class TreeSum:
         """f of every row, of shape (n_rows,); the same for any number of threads."""
         if not X.shape[0]:
             return np.empty(0)
+        if len(self.feature) and self.feature.max() >= X.shape[1]:
+            raise ValueError(f"rows have {X.shape[1]} features, the trees look at more.")
         source = RowSource(X.shape, X.dtype, lambda rows: X[rows], sparse.issparse(X))
         rows = ArrayRows(source, block_rows=_BLOCK_ROWS, n_jobs=n_jobs, blocks_a_thread=1)
         mask = masks_of(self.left, self.right, self.start)

@@ -11,6 +11,8 @@ from rareclass.encoding.hunt import HuntEncoder
 from rareclass.errors import InputError
 from rareclass.hyperball.spaces import InputSpace, KernelSpace
 from rareclass.kernels.kernels import make_kernel
+from rareclass.soundness import finite_vector
+from rareclass.verbs.archive import seal
 from rareclass.verbs.hunt.hunting import Hunt
 from rareclass.verbs.hunt.table import HuntTable
 from rareclass.verbs.model_file import ModelFile
@@ -32,6 +34,14 @@ class PlainBall(NamedTuple):
     kernel: str | None = None
     width: float = 1.0
     squared_norm: float = 0.0  # of the centre in the space of the kernel
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where the parts of a ball are not of one size."""
+        center = finite_vector(self.center, "center")
+        if self.landmarks is not None and self.landmarks.shape[0] != len(center):
+            raise ValueError("center does not have a weight for each landmark")
+        if not np.isfinite([self.squared_radius, self.width, self.squared_norm]).all():
+            raise ValueError("a ball has no finite radius")
 
     def squared_distances(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Of every row to the centre: ``|x - c|^2``, or ``k(x, x) - 2 b . k(Z, x) + |c|^2``."""
@@ -116,6 +126,7 @@ def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
     }
     with replacing(path) as temporary:
         dump(parts, temporary)
+        seal(temporary)
 
 
 def load_balls(folder: Path) -> ModelFile:
@@ -123,7 +134,7 @@ def load_balls(folder: Path) -> ModelFile:
 
     Raises `InputError` where the folder has none, as that of an earlier version, or it is damaged.
     """
-    from rareclass.verbs.model_file import read_parts
+    from rareclass.verbs.model_file import check_content, damaged, in_brief, read_parts
 
     path = folder / BALLS
     if not path.is_file():
@@ -132,6 +143,11 @@ def load_balls(folder: Path) -> ModelFile:
             "Hunt again.",
         )
     parts, notices = read_parts(path, "rareclass_hunt", _FORMAT, {"encoder", "factors", "balls"})
-    encoder = HuntEncoder.loaded(parts["columns"], parts["encoder"], parts["factors"])
-    balls = HuntBalls([PlainBall(**ball) for ball in parts["balls"]])
-    return ModelFile(encoder, balls, parts["metadata"], notices)
+    try:
+        encoder = HuntEncoder.loaded(parts["columns"], parts["encoder"], parts["factors"])
+        balls = HuntBalls([PlainBall(**ball) for ball in parts["balls"]])
+        content = ModelFile(encoder, balls, parts["metadata"], notices, file=path)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise damaged(path, in_brief(error)) from error
+    check_content(path, content)
+    return content

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,13 +13,14 @@ import numpy as np
 from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
 from rareclass.tables.folders import STREAM_LOCK as LOCK
+from rareclass.verbs.archive import UNREADABLE, DamagedArchiveError, check_archive, seal
 
 FORMAT = 1
 KEPT = 2
 _JSON = "json"
 _ARRAY = "/array"
 _NAME = re.compile(r"checkpoint-(\d{15})\.npz")
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+_UNREADABLE = (*UNREADABLE, DamagedArchiveError, ValueError, KeyError, TypeError, RecursionError)
 
 
 class Loaded(NamedTuple):
@@ -46,8 +45,10 @@ def save_checkpoint(folder: Path, rows: int, state: dict[str, Any]) -> Path:
     text = json.dumps(plain, default=_as_plain)
     arrays[_JSON] = np.frombuffer(text.encode(), np.uint8)
     path = folder / f"checkpoint-{rows:015d}.npz"
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
+    with replacing(path) as temporary:
+        with temporary.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+        seal(temporary)
     sync_folder(folder)
     for old in checkpoints_in(folder)[KEPT:]:
         old.unlink(missing_ok=True)
@@ -60,6 +61,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     Raises `InputError` when the file is damaged, or of a format that this version does not know.
     """
     try:
+        check_archive(path)
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         plain = json.loads(arrays.pop(_JSON).tobytes())
@@ -75,6 +77,22 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
             "Install the version that made it, or begin anew in another folder.",
         )
     return state
+
+
+@contextmanager
+def sound_state(path: Path) -> Iterator[None]:
+    """Name the checkpoint where its state is not one that a stream writes."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # the state of a file can be wrong in any way
+        said = str(error).strip().split("\n")[0][:200].rstrip(".")
+        raise InputError(
+            f"The checkpoint {path} is damaged: its state is none of a stream: "
+            f"{type(error).__name__} {said}.",
+            "Remove it: the one before it is taken then. Or begin anew in another folder.",
+        ) from error
 
 
 def load_newest(folder: Path) -> Loaded | None:

@@ -17,7 +17,7 @@ from rareclass.tables.sources import Source, open_source
 from rareclass.verbs.stream.alerts import check_times
 from rareclass.verbs.stream.arrivals import Arrivals, sort_arrivals
 from rareclass.verbs.stream.best_windows import BestWindows, Fall
-from rareclass.verbs.stream.checkpoint import load_newest, save_checkpoint
+from rareclass.verbs.stream.checkpoint import load_newest, save_checkpoint, sound_state
 from rareclass.verbs.stream.column_drift import ColumnMove
 from rareclass.verbs.stream.learners import make_learner
 from rareclass.verbs.stream.learning import learn
@@ -136,15 +136,18 @@ class StreamLoop:
         if loaded is None:
             yield from self._begin()
             return
-        self.options.check_same(loaded.state["options"], self.folder)
-        n_before = loaded.state["counters"]["rows"]
+        with sound_state(loaded.path):
+            self.options.check_same(loaded.state["options"], self.folder)
+            n_before = loaded.state["counters"]["rows"]
+            n_reported = loaded.state["counters"]["reported"]
         with closing(self._open(loaded.state["position"], loaded.state["columns"])) as source:
             for path in loaded.damaged:
                 path.unlink()
                 note = f"{path.name} was damaged and removed: going on from the one before."
                 yield Event("note", n_before, text=note)
-            self._forget_after(n_before, loaded.state["counters"]["reported"])
-            self.state = from_checkpoint(loaded.state, self.folder, self.options)
+            self._forget_after(n_before, n_reported)
+            with sound_state(loaded.path):
+                self.state = from_checkpoint(loaded.state, self.folder, self.options)
             self._saved_rows = n_before
             yield Event("went on", n_before)
             if self.state.alerts is not None and "alerts" not in loaded.state:

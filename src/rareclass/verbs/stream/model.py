@@ -13,8 +13,8 @@ from rareclass.encoding.streams import Feature, OnlineEncoder
 from rareclass.errors import InputError
 from rareclass.tables.batch import Batch
 from rareclass.tables.columns import Column
-from rareclass.verbs.model_file import ModelFile
-from rareclass.verbs.stream.checkpoint import load_checkpoint, load_newest
+from rareclass.verbs.model_file import ModelFile, check_content
+from rareclass.verbs.stream.checkpoint import load_checkpoint, load_newest, sound_state
 from rareclass.verbs.stream.state import learner_of
 from rareclass.verbs.stream.window import Window
 
@@ -95,13 +95,16 @@ def load_stream_model(path: Path) -> ModelFile:
         saved = load_checkpoint(path)
     else:
         raise InputError(f"The model file {path} does not exist.", "rareclass stream makes one.")
-    if saved["learner"]["n_features"] is None:
-        raise InputError(
-            f"{path} has not learned from a row yet.", "Let rareclass stream go on for a while."
-        )
-    encoder = OnlineEncoder.from_state(saved["encoder"])
-    metadata = _metadata(saved, encoder)
-    return ModelFile(StreamEncoder(encoder), learner_of(saved), metadata, tuple(notices))
+    with sound_state(path):
+        if saved["learner"]["n_features"] is None:
+            raise InputError(
+                f"{path} has not learned from a row yet.", "Let rareclass stream go on for a while."
+            )
+        encoder = OnlineEncoder.from_state(saved["encoder"])
+        metadata, learner = _metadata(saved, encoder), learner_of(saved)
+        content = ModelFile(StreamEncoder(encoder), learner, metadata, tuple(notices), file=path)
+    check_content(path, content)
+    return content
 
 
 def _metadata(saved: dict[str, Any], encoder: OnlineEncoder) -> dict[str, Any]:

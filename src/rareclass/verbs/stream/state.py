@@ -128,12 +128,21 @@ def alerts_of(options: StreamOptions, saved: dict[str, Any] | None) -> Alerts | 
 
 
 def learner_of(saved: dict[str, Any]) -> "OnlineRanker":
-    """Return the learner of a checkpoint, ready to score and to go on."""
+    """Return the learner of a checkpoint, ready to score and to go on.
+
+    Raises `ValueError` where its state is not one of such a learner.
+    """
     options, kept = saved["options"], saved["learner"]
     learner = make_learner(options["learner"], options["parameters"])
     if kept["n_features"] is not None:
-        learner.start(kept["n_features"], CLASSES)
+        n_features = len(saved["encoder"]["features"])
+        if kept["n_features"] != n_features:
+            raise ValueError(f"the learner does not know the {n_features} features of its encoder")
+        learner.start(n_features, CLASSES)
         learner.state_ = unflatten(learner.state_, kept["state"])
+        check_buffers = getattr(getattr(learner.state_, "buffers", None), "check_within", None)
+        if check_buffers is not None:
+            check_buffers(n_features)
     return learner
 
 

@@ -1,0 +1,78 @@
+"""What came of an action on hostile input: done, refused by name, or a fault of ours."""
+
+import resource
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from rareclass.errors import InputError
+
+# An action on a few hundred rows that takes more than this hangs, or eats memory.
+MOST_SECONDS = 20.0
+MOST_BYTES = 2**31
+
+
+class TookTooLong(BaseException):
+    """Raised in the action itself, so that no ``except Exception`` of it hides the hang."""
+
+
+class Outcome(NamedTuple):
+    """What came of one case."""
+
+    kind: str  # "done", "refused", or what is wrong
+    detail: str = ""  # the message, or the traceback
+    seconds: float = 0.0
+
+    @property
+    def is_fault(self) -> bool:
+        return self.kind not in ("done", "refused")
+
+
+def outcome_of(action: Callable[[], Any]) -> Outcome:
+    """Run an action under limits; it is to end, or to raise `InputError` with a message."""
+    begun = time.monotonic()
+    kind, detail = "done", ""
+    try:
+        with _limited(MOST_SECONDS):
+            action()
+    except InputError as error:
+        kind, detail = "refused", str(error)
+        if len(error.message.strip()) < 10:
+            kind = "refused without a word"
+    except TookTooLong:
+        kind, detail = "hang", traceback.format_exc()
+    except MemoryError:
+        kind, detail = "memory", traceback.format_exc()
+    except Exception:
+        kind, detail = "traceback", traceback.format_exc()
+    return Outcome(kind, detail, time.monotonic() - begun)
+
+
+@contextmanager
+def memory_limit(more: int = MOST_BYTES) -> Iterator[None]:
+    """Let this process take so many bytes more than it has; what asks for more fails at once."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as file:
+        taken = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken + more, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    def stop(number: int, frame: Any) -> None:
+        raise TookTooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
