@@ -47,6 +47,7 @@ ROOMS = (
     ("report",),
     ("verbs",),
     ("streams",),
+    ("serving",),
     ("cli",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}

@@ -13,6 +13,7 @@ from rareclass.cli.hunt import hunt
 from rareclass.cli.report import report
 from rareclass.cli.score import score
 from rareclass.cli.screen import be_quiet
+from rareclass.cli.serve import serve
 from rareclass.cli.show import show
 from rareclass.cli.stream import stream
 from rareclass.cli.threshold import threshold
@@ -33,6 +34,7 @@ app.command()(compare)
 app.command()(report)
 app.command()(show)
 app.command()(export)
+app.command()(serve)
 app.command()(hunt)
 app.command()(stream)
 app.command()(demo)

@@ -192,22 +192,35 @@ def _columns(
     interval: HeldOutInterval | None,
 ) -> pl.DataFrame:
     """The columns of some rows that do not depend on what they are called."""
-    quantiles = np.asarray(content.metadata[decision.quantiles])
-    percents = np.linspace(0.0, 100.0, len(quantiles))
     last = seen.n_rows + 1
     rows = pl.Series("row", np.arange(last - len(batch.scores), last))
-    columns = [rows if batch.kept is None else batch.kept, pl.Series("score", batch.scores)]
-    probability = None if content.calibration is None else content.calibration(batch.scores)
+    named = score_columns(content, decision, batch.scores, interval)
+    return pl.DataFrame([rows if batch.kept is None else batch.kept, *named])
+
+
+def score_columns(
+    content: ModelFile,
+    decision: Decision,
+    scores: NDArray[np.float64],
+    interval: HeldOutInterval | None = None,
+) -> list[pl.Series]:
+    """What is told of scores: they themselves, probabilities where there are some, percentiles.
+
+    A percentile is the share of the majority rows of training, in percent, that score less.
+    """
+    columns = [pl.Series("score", scores)]
+    probability = None if content.calibration is None else content.calibration(scores)
     if probability is not None:
         columns.append(pl.Series("probability", probability))
     names = _of_levels(content, decision)
     if names and content.level_calibration is not None:
-        columns += map(pl.Series, names, content.level_calibration(batch.scores).T)
+        columns += map(pl.Series, names, content.level_calibration(scores).T)
     if interval is not None:
-        low, high = interval(batch.scores, probability)
+        low, high = interval(scores, probability)
         columns += [pl.Series(LOW, low), pl.Series(HIGH, high)]
-    percentile = np.interp(batch.scores, quantiles, percents)
-    return pl.DataFrame([*columns, pl.Series("percentile", percentile)])
+    quantiles = np.asarray(content.metadata[decision.quantiles])
+    percents = np.linspace(0.0, 100.0, len(quantiles))
+    return [*columns, pl.Series("percentile", np.interp(scores, quantiles, percents))]
 
 
 def _of_levels(content: ModelFile, decision: Decision) -> list[str]:

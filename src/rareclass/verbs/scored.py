@@ -82,14 +82,14 @@ def scored(
             seen.n_rows += batch.height
             with content.trusted_by_halves():
                 rows = encoder.transform(typed)
-                _note_unlike(content, typed, rows, seen)
+                note_unlike(content, typed, rows, seen)
                 scores = content.model.score_samples(rows)
-            _check_scores(content, scores, batch.height, seen.n_rows)
+            check_scores(content, scores, batch.height, seen.n_rows)
             yield ScoredBatch(scores, batch[keep] if keep else None, typed if with_rows else None)
             advance(batch.height)
 
 
-def _note_unlike(content: ModelFile, typed: pl.DataFrame, rows: Any, seen: Seen) -> None:
+def note_unlike(content: ModelFile, typed: pl.DataFrame, rows: Any, seen: Seen) -> None:
     """Count cells that are unlike training, whether the encoder knows them or the model."""
     seen.unseen_values.update(content.encoder.count_unseen(typed))
     if hasattr(content.encoder, "count_outside"):
@@ -110,13 +110,13 @@ def _scored_sparse(
             seen.n_rows += len(batch.labels)
             with content.trusted_by_halves():
                 scores = content.model.score_samples(content.encoder.transform(batch.X))
-            _check_scores(content, scores, len(batch.labels), seen.n_rows)
+            check_scores(content, scores, len(batch.labels), seen.n_rows)
             labels = pl.Series("label", batch.labels) if keep_labels else None
             yield ScoredBatch(scores, labels, batch.X if with_rows else None)
             advance(len(batch.labels))
 
 
-def _check_scores(content: ModelFile, scores: Any, n_rows: int, n_seen: int) -> None:
+def check_scores(content: ModelFile, scores: Any, n_rows: int, n_seen: int) -> None:
     """Raise `InputError` where a model gives no score, or one that is no number."""
     name = "The model" if content.file is None else f"The model file {content.file}"
     if np.shape(scores) != (n_rows,) or scores.dtype.kind != "f":

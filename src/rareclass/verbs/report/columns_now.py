@@ -16,8 +16,9 @@ _MOST_HASHED = 20_000_000
 class ColumnsNow:
     """Counts empty cells, and cells in the tenths of training where the model file knows these."""
 
-    def __init__(self, content: ModelFile) -> None:
+    def __init__(self, content: ModelFile, with_copies: bool = True) -> None:
         self._content = content
+        self._with_copies = with_copies  # whether rows are to be remembered, to count copies
         self.n_rows = 0
         self._empty: Counter[str] = Counter()
         self._hashes: list[Any] = []
@@ -31,7 +32,7 @@ class ColumnsNow:
     def add(self, rows: pl.DataFrame) -> None:
         """Take in typed rows."""
         self.n_rows += rows.height
-        if self.n_rows <= _MOST_HASHED:
+        if self._with_copies and self.n_rows <= _MOST_HASHED:
             self._hashes.append(rows.hash_rows().to_numpy())
         for column in rows:
             self._empty[column.name] += _n_empty(column)

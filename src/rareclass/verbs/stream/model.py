@@ -41,12 +41,18 @@ class StreamEncoder:
         """The column of the stream that each number of a row is of."""
         return [feature.column for feature in self._features]
 
-    def count_unseen(self, frame: pl.DataFrame) -> Counter[str]:
-        """Return how many cells of each category column hold a value not met in the stream."""
+    @property
+    def known_words(self) -> dict[str, list[str]]:
+        """The values of each category column that have a number of their own, as they came."""
         known: dict[str, list[str]] = {}
         for feature in self._features:
             if feature.role == "value":
                 known.setdefault(feature.column, []).append(feature.value)
+        return known
+
+    def count_unseen(self, frame: pl.DataFrame) -> Counter[str]:
+        """Return how many cells of each category column hold a value not met in the stream."""
+        known = self.known_words
         counts: Counter[str] = Counter()
         for name, kind in self._encoder.schema.features.items():
             if kind == "category" and name not in self._full_columns():

@@ -1,0 +1,97 @@
+"""``rareclass serve``: a model behind HTTP."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rareclass.cli.door import exit_codes_for_faults, file_or_url
+from rareclass.cli.screen import output, print_notes
+from rareclass.errors import InputError
+
+if TYPE_CHECKING:
+    from rareclass.serving.server import Address
+
+_LIMITS = "Limits of a request"
+
+
+@exit_codes_for_faults
+def serve(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            help="Model file of rareclass fit, or folder of a stream or hunt.", parser=file_or_url
+        ),
+    ],
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; 0.0.0.0 is every one of this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="Port; 0 is any that is free.", min=0, max=65535)
+    ] = 8080,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with the token that requests must have. By default that of the environment "
+            "variable RARECLASS_TOKEN, where there is one."
+        ),
+    ] = None,
+    max_rows: Annotated[int, typer.Option(help="Rows.", min=1, rich_help_panel=_LIMITS)] = 10_000,
+    max_body: Annotated[
+        str, typer.Option(help="Size of the body.", rich_help_panel=_LIMITS)
+    ] = "16MiB",
+    max_requests: Annotated[
+        int, typer.Option(help="Requests at once.", min=1, rich_help_panel=_LIMITS)
+    ] = 64,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds for an answer.", min=0.01, rich_help_panel=_LIMITS)
+    ] = 10.0,
+    threads: Annotated[int, typer.Option(help="Threads for requests of many rows.", min=1)] = 1,
+    reload: Annotated[
+        bool, typer.Option(help="Let a new model file take over, once it has been checked.")
+    ] = True,
+    log_requests: Annotated[
+        bool, typer.Option(help="Write a line of JSON for each request to standard error.")
+    ] = True,
+) -> None:
+    """Answer requests for scores until it is stopped.
+
+    POST /score takes rows as JSON or as an Arrow stream and answers score, probability, decision
+    and percentile, with ?reasons=3 the columns behind them. /openapi.json has the model's columns,
+    / a form for one row by hand, /healthz, /readyz and /metrics are for who runs it.
+    """
+    try:
+        from rareclass.serving.limits import Limits
+        from rareclass.serving.live_model import LiveModel
+        from rareclass.serving.server import Address, serve
+        from rareclass.serving.service import Settings
+        from rareclass.serving.token import find_token
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"rareclass serve needs {error.name}, which is not installed.",
+            'Install it: pip install "rareclass[serve]".',
+        ) from error
+    from rareclass.memory import parse_bytes
+
+    try:
+        n_bytes = parse_bytes(max_body)
+    except ValueError as error:
+        raise InputError(f"--max-body: {error}") from error
+    limits = Limits(rows=max_rows, body_bytes=n_bytes, requests=max_requests, seconds=timeout)
+    token = find_token(token_file)
+    settings = Settings(limits, token, threads, 1.0 if reload else 0.0)
+    address = Address(host, port)
+    served = LiveModel(model)
+    if not address.is_loopback and token is None:
+        print_notes(
+            output(),
+            [
+                f"whoever reaches {host} may ask: there is no token. RARECLASS_TOKEN or "
+                "--token-file sets one."
+            ],
+        )
+    serve(served, address, settings, log_requests, announce=_announce)
+
+
+def _announce(address: "Address") -> None:
+    output().print(f"Serving at {address.url} (Ctrl-C stops)")

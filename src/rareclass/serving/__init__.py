@@ -1,0 +1,1 @@
+"""A model behind HTTP: `rareclass serve`."""

@@ -1,0 +1,163 @@
+"""What Prometheus is told: time, rows and errors of requests; scores and inputs of the model."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import polars as pl
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import (
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.process_collector import ProcessCollector
+
+from rareclass.serving.live_model import Live
+from rareclass.serving.served import Answers
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+class Measures:
+    """Counts requests and rows in a registry of its own."""
+
+    def __init__(self, current: Callable[[], Live]) -> None:
+        self._registry = CollectorRegistry()
+        # Nobody waits for a look at what was scored.
+        self._looks = ThreadPoolExecutor(1, thread_name_prefix="look")
+        self._seconds = Histogram(
+            "rareclass_request_seconds",
+            "Time from a request's first byte to the end of its answer.",
+            ("path", "status"),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._errors = Counter(
+            "rareclass_errors", "Requests answered with an error.", ("kind",),
+            registry=self._registry,
+        )  # fmt: skip
+        self._rows = Counter(
+            "rareclass_rows", "Rows scored, by what they were called.", ("decision",),
+            registry=self._registry,
+        )  # fmt: skip
+        self._loads = Counter(
+            "rareclass_model_loads", "Files that took over, or were refused.", ("outcome",),
+            registry=self._registry,
+        )  # fmt: skip
+        self.in_flight = Gauge(
+            "rareclass_requests_in_flight", "Requests being answered.", registry=self._registry
+        )
+        ProcessCollector(registry=self._registry)
+        self._registry.register(_ModelMeasures(current))
+
+    def request(self, path: str, status: int, seconds: float, kind: str) -> None:
+        """Count a request; `kind` is that of its error, or empty."""
+        self._seconds.labels(path, str(status)).observe(seconds)
+        if kind:
+            self._errors.labels(kind).inc()
+
+    def scored(self, live: Live, rows: pl.DataFrame, answers: Answers) -> None:
+        """Count rows that were scored; called from threads."""
+        n_called = np.bincount(answers.called, minlength=len(live.served.classes))
+        for name, n_rows in zip(live.served.classes, n_called.tolist(), strict=True):
+            if n_rows:
+                self._rows.labels(name).inc(n_rows)
+        live.scores.add(answers.columns["score"].to_numpy())
+        if live.drift is not None and live.drift.add(rows, int(n_called[-1])):
+            self._looks.submit(live.drift.look)
+
+    def load(self, outcome: str) -> None:
+        """Count a file that took over, or was refused."""
+        self._loads.labels(outcome).inc()
+
+    def close(self) -> None:
+        """Let the last look end."""
+        self._looks.shutdown()
+
+    def exposed(self) -> bytes:
+        """All of it as Prometheus reads it; looks at rows that wait to be looked at."""
+        return generate_latest(self._registry)
+
+
+class _ModelMeasures:
+    """What is known of the model that answers now, gathered when it is asked for."""
+
+    def __init__(self, current: Callable[[], Live]) -> None:
+        self._current = current
+
+    def describe(self) -> list[Metric]:
+        """Nothing: so that registering asks for no model."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """The measures of the model that answers now."""
+        live = self._current()
+        told = GaugeMetricFamily(
+            "rareclass_model_info", "The model that answers.", labels=("model", "target", "method")
+        )
+        method = str(live.served.facts.get("method") or "")
+        told.add_metric((live.name, live.served.target, method), 1.0)
+        yield told
+        yield GaugeMetricFamily(
+            "rareclass_model_since_seconds", "When it took over, in Unix time.", live.since
+        )
+        scores = HistogramMetricFamily(
+            "rareclass_score",
+            "Scores; edges are percentiles of the training's majority.",
+            labels=("model",),
+        )
+        # Scores may be below 0, of which a histogram of Prometheus has no sum.
+        scores.add_metric((live.name,), live.scores.up_to(), None)
+        yield scores
+        yield from _of_drift(live)
+
+
+def _of_drift(live: Live) -> Iterable[Metric]:
+    if live.drift is None:
+        return
+    n_rows, columns = live.drift.columns()
+    yield GaugeMetricFamily(
+        "rareclass_input_window_rows", "Latest rows that the figures of inputs are of.", n_rows
+    )
+    if not n_rows:
+        return
+    families: tuple[tuple[str, str, Callable[[Any], float | None]], ...] = (
+        (
+            "rareclass_input_stability_index",
+            "Population stability index of a column against training; 0.25 is far.",
+            lambda column: column.stability_index,
+        ),
+        (
+            "rareclass_input_unlike_training",
+            "Share of a column's cells beyond the range of training, or words it did not have.",
+            lambda column: column.outside,
+        ),
+        (
+            "rareclass_input_missing",
+            "Share of a column's cells that are empty.",
+            lambda column: column.missing_now,
+        ),
+        (
+            "rareclass_input_missing_in_training",
+            "Share of a column's cells that were empty in training.",
+            lambda column: column.missing_before,
+        ),
+    )
+    for name, told, value_of in families:
+        family = GaugeMetricFamily(name, told, labels=("column",))
+        for column in columns:
+            value = value_of(column)
+            if value is not None:
+                family.add_metric((column.name,), value)
+        yield family
+    alerts = live.drift.alerts()
+    if alerts is not None:
+        family = GaugeMetricFamily(
+            "rareclass_alert_share", "Share of rows above the threshold.", labels=("of",)
+        )
+        family.add_metric(("requests",), alerts.found.value)
+        family.add_metric(("held out rows",), alerts.expected.value)
+        yield family

@@ -1,0 +1,200 @@
+"""The OpenAPI of the service, with the columns of the model that answers now."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rareclass.serving.limits import Limits
+from rareclass.serving.request_rows import ARROW, JSON
+from rareclass.serving.served import Served
+from rareclass.tables.columns import Column
+
+_BINARY = {"type": "string", "format": "binary"}
+_NUMBER = {"type": "number"}
+_ERRORS = {
+    "400": "The body cannot be read: no JSON, no Arrow stream, a compressed one.",
+    "401": "No token, or not the right one.",
+    "408": "The body came too slowly.",
+    "413": "Too many bytes or rows.",
+    "415": "The body is of a type that is not read.",
+    "422": "Rows do not have the model's columns; row and column are named.",
+    "500": "The service failed; its log tells where.",
+    "503": "All places are taken; Retry-After says when to try again.",
+    "504": "The answer took too long.",
+}
+
+
+def openapi_of(served: Served, version: str, limits: Limits, has_token: bool) -> dict[str, Any]:
+    """OpenAPI 3.1 of the service."""
+    told: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": f"Scores for {served.target}",
+            "version": version,
+            "description": "Made by rareclass: how much a row is like the rare class.",
+        },
+        "paths": {
+            "/score": {"post": _score(served, limits)},
+            "/model": {"get": _get("What is known of the model that answers.", JSON)},
+            "/metrics": {"get": _get("Measures, for Prometheus.", "text/plain")},
+            "/healthz": {"get": _get("Whether the service is alive.", JSON)},
+            "/readyz": {"get": _get("Whether it has a model and takes requests.", JSON, "503")},
+        },
+        "components": {
+            "schemas": {
+                "Row": _row(served),
+                "Columns": _columns(served),
+                "Scores": _scores(served),
+                "Errors": _errors(),
+            }
+        },
+    }
+    if has_token:
+        told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        told["security"] = [{"token": []}]
+        for path in ("/healthz", "/readyz"):
+            told["paths"][path]["get"]["security"] = []
+    return told
+
+
+def _score(served: Served, limits: Limits) -> dict[str, Any]:
+    row = {"$ref": "#/components/schemas/Row"}
+    rows = {"type": "array", "items": row, "minItems": 1, "maxItems": limits.rows}
+    by_column = {name: [cell] for name, cell in served.example.items()}
+    return {
+        "operationId": "score",
+        "summary": "Score rows.",
+        "description": f"Up to {limits.rows:,} rows and {limits.body_bytes:,} bytes at a time; "
+        f"with reasons {limits.explained_rows:,} rows.",
+        "parameters": [
+            {
+                "name": "reasons",
+                "in": "query",
+                "description": "So many columns that raise each row's score, the strongest first.",
+                "schema": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "maximum": limits.reasons,
+                    "default": 0,
+                },
+            }
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {
+                JSON: {
+                    "schema": {
+                        "oneOf": [
+                            rows,
+                            _object({"rows": rows}),
+                            _object({"columns": {"$ref": "#/components/schemas/Columns"}}),
+                        ]
+                    },
+                    "examples": {
+                        "rows": {"summary": "A list of rows", "value": [dict(served.example)]},
+                        "columns": {"summary": "Lists of cells", "value": {"columns": by_column}},
+                    },
+                },
+                ARROW: {"schema": _BINARY},
+            },
+        },
+        "responses": {
+            "200": {
+                "description": "A row of scores for each row, in its order.",
+                "content": {
+                    JSON: {"schema": {"$ref": "#/components/schemas/Scores"}},
+                    ARROW: {"schema": _BINARY},
+                },
+            },
+            **{status: _error(told) for status, told in _ERRORS.items()},
+        },
+    }
+
+
+def _get(summary: str, media_type: str, *errors: str) -> dict[str, Any]:
+    content: dict[str, Any] = {media_type: {}}
+    answers = {"200": {"description": summary, "content": content}}
+    codes = ("401", "500", *errors)
+    return {"summary": summary, "responses": answers | {c: _error(_ERRORS[c]) for c in codes}}
+
+
+def _error(description: str) -> dict[str, Any]:
+    schema = {"$ref": "#/components/schemas/Errors"}
+    return {"description": description, "content": {JSON: {"schema": schema}}}
+
+
+def _object(properties: dict[str, Any], required: Sequence[str] | None = None) -> dict[str, Any]:
+    names = list(properties if required is None else required)
+    return {"type": "object", "properties": properties, "required": names}
+
+
+def _row(served: Served) -> dict[str, Any]:
+    cells = {column.name: _cell(column, served) for column in served.columns}
+    described = "Every column; null where a value is not known. Other names are not looked at."
+    return {**_object(cells), "description": described, "examples": [dict(served.example)]}
+
+
+def _columns(served: Served) -> dict[str, Any]:
+    cells = {
+        column.name: {"type": "array", "minItems": 1, "items": _cell(column, served)}
+        for column in served.columns
+    }
+    return {**_object(cells), "description": "A list for each column, all of one length."}
+
+
+def _cell(column: Column, served: Served) -> dict[str, Any]:
+    choices = ", ".join(served.choices.get(column.name, ())[:8])
+    known = f" Known words: {choices}." if choices else ""
+    told: dict[str, Any] = {"examples": [served.example[column.name]]}
+    if column.reads_as == "number" or column.kind == "number":
+        largest = 3e38
+        told |= {"type": ["number", "null"], "minimum": -largest, "maximum": largest}
+        return told | {"description": "A number."}
+    if column.reads_as == "date":
+        how = column.date_format or "%Y-%m-%d or ISO 8601"
+        return told | {"type": ["string", "null"], "description": f"A date written as {how}."}
+    told["type"] = ["string", "number", "boolean", "null"]
+    return told | {"description": f"A word ({column.kind}).{known}"}
+
+
+def _scores(served: Served) -> dict[str, Any]:
+    reason = _object(
+        {
+            "column": {"type": "string"},
+            "value": {"type": ["string", "null"]},
+            "effect": {**_NUMBER, "description": "By how much the cell raises the score."},
+        }
+    )
+    row = {
+        "score": {**_NUMBER, "description": "The higher, the more like the rare class."},
+        "probability": {
+            **_NUMBER,
+            "description": "Of the rare class, where the model has probabilities; of levels there "
+            "is probability_LEVEL for each.",
+        },
+        "decision": {
+            "type": "string",
+            "enum": list(served.classes),
+            "description": "The class by the model's threshold.",
+        },
+        "called_rare": {"type": "boolean", "description": "Where there is one rare class."},
+        "percentile": {
+            **_NUMBER,
+            "description": "Percent of the training's majority that scores less.",
+        },
+        "reasons": {"type": "array", "items": reason, "description": "Where asked for."},
+    }
+    scored = _object(row, ("score", "decision", "percentile"))
+    model = {"type": "string", "description": "Which model answered."}
+    return _object({"model": model, "rows": {"type": "array", "items": scored}})
+
+
+def _errors() -> dict[str, Any]:
+    fault = _object(
+        {
+            "row": {"type": ["integer", "null"], "description": "In this request, from 1."},
+            "column": {"type": ["string", "null"]},
+            "message": {"type": "string"},
+            "remedy": {"type": "string"},
+        }
+    )
+    return _object({"errors": {"type": "array", "items": fault, "minItems": 1}})

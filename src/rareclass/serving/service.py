@@ -1,0 +1,207 @@
+"""The service: its paths, and what stands around them."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from rareclass.serving.lane import Asked, Lanes, RowLimits
+from rareclass.serving.limits import Limited, Limits
+from rareclass.serving.live_model import LiveModel, Look
+from rareclass.serving.measures import MEDIA_TYPE, Measures
+from rareclass.serving.openapi import openapi_of
+from rareclass.serving.page import page_of
+from rareclass.serving.refused import Fault, RefusedError, refused, schema_error
+from rareclass.serving.request_log import log
+from rareclass.serving.request_rows import ARROW, JSON
+from rareclass.serving.token import Guarded
+from rareclass.serving.watched import TOLD, Watched, not_found
+
+PATHS = {
+    "/score": "POST",
+    "/model": "GET",
+    "/openapi.json": "GET",
+    "/metrics": "GET",
+    "/healthz": "GET",
+    "/readyz": "GET",
+    "/": "GET",
+}
+# Whoever starts and stops the service asks for these, and has no token.
+_OPEN = frozenset({"/healthz", "/readyz"})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is served."""
+
+    limits: Limits = field(default_factory=Limits)
+    token: bytes | None = None
+    n_large: int = 1  # threads for large requests
+    look_seconds: float = 1.0  # between looks at the model's file; 0 for none
+
+
+def service_of(model: LiveModel, settings: Settings, version: str) -> FastAPI:
+    """The ASGI application that answers by a model."""
+    measures = Measures(lambda: model.now)
+    limits = settings.limits
+    lanes = Lanes(
+        lambda: model.now,
+        RowLimits(limits.rows, limits.explained_rows),
+        settings.n_large,
+        measures.scored,
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.is_ready = True
+        looks = asyncio.create_task(_look_again(app.state.look, settings.look_seconds))
+        log("started", model=model.now.name)
+        yield
+        app.state.is_ready = False
+        looks.cancel()
+        with suppress(asyncio.CancelledError):
+            await looks
+        lanes.close()
+        measures.close()
+        log("stopped", model=model.now.name)
+
+    app = FastAPI(
+        lifespan=lifespan,
+        docs_url=None,  # Swagger's page comes from elsewhere
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        middleware=[
+            Middleware(Watched, measures=measures, paths=frozenset(PATHS)),
+            Middleware(Guarded, token=settings.token, open_paths=_OPEN),
+            Middleware(Limited, limits=limits, path="/score"),
+        ],
+        exception_handlers={HTTPException: _framework_refuses},
+    )
+    app.state.is_ready = True
+    app.state.look = _looker(model, measures)
+    _add_answers(app, lanes, model, limits)
+    _add_telling(app, model, measures, settings, version)
+    return app
+
+
+def _add_answers(app: FastAPI, lanes: Lanes, model: LiveModel, limits: Limits) -> None:
+    """The paths that score."""
+
+    async def score(request: Request) -> Response:
+        told = request.scope[TOLD]
+        asked = _asked(request, await request.body(), limits)
+        told["bytes"] = len(asked.body)
+        try:
+            answer = await lanes.answer(asked)
+        except RefusedError as error:
+            columns = {fault.column for fault in error.faults if fault.column}
+            told["columns"] = sorted(columns)
+            raise
+        told["rows"] = answer.n_rows
+        return Response(answer.body, media_type=answer.media_type)
+
+    async def page(request: Request) -> Response:
+        content, headers = page_of(model.now.served, limits)
+        return Response(content, media_type="text/html", headers=headers)
+
+    app.add_route("/score", score, methods=["POST"])
+    app.add_route("/", page, methods=["GET"])
+
+
+def _add_telling(
+    app: FastAPI, model: LiveModel, measures: Measures, settings: Settings, version: str
+) -> None:
+    """The paths that tell of the service."""
+
+    def openapi() -> dict[str, Any]:
+        has_token = settings.token is not None
+        return openapi_of(model.now.served, version, settings.limits, has_token)
+
+    async def tell_openapi(request: Request) -> Response:
+        return JSONResponse(openapi())
+
+    async def tell_model(request: Request) -> Response:
+        live = model.now
+        columns = [
+            {"name": each.name, "kind": each.kind, "reads_as": each.reads_as}
+            for each in live.served.columns
+        ]
+        facts = {"model": live.name, **live.served.facts, "columns": columns}
+        return JSONResponse(
+            {**facts, "example": dict(live.served.example), "limits": asdict(settings.limits)}
+        )
+
+    def tell_measures(request: Request) -> Response:  # in a thread: rows that wait are looked at
+        return Response(measures.exposed(), headers={"content-type": MEDIA_TYPE})
+
+    async def tell_health(request: Request) -> Response:
+        return JSONResponse({"alive": True})
+
+    async def tell_ready(request: Request) -> Response:
+        if not app.state.is_ready:
+            raise refused(503, "stopping", "The service is stopping.", "Ask another one.")
+        return JSONResponse({"ready": True, "model": model.now.name})
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    app.add_route("/openapi.json", tell_openapi, methods=["GET"])
+    app.add_route("/model", tell_model, methods=["GET"])
+    app.add_route("/metrics", tell_measures, methods=["GET"])
+    app.add_route("/healthz", tell_health, methods=["GET"])
+    app.add_route("/readyz", tell_ready, methods=["GET"])
+
+
+def _asked(request: Request, body: bytes, limits: Limits) -> Asked:
+    """What a request asks for; raises `RefusedError` where that cannot be given."""
+    given = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if given not in (JSON, ARROW):
+        raise refused(
+            415, "media type", "The body is of a type that is not read.", f"Send {JSON} or {ARROW}."
+        )
+    if "content-encoding" in request.headers:
+        raise refused(415, "media type", "The body is compressed.", "Send it as it is.")
+    wanted = request.headers.get("accept", "")
+    return Asked(body, given == ARROW, ARROW in wanted, _n_reasons(request, limits))
+
+
+def _n_reasons(request: Request, limits: Limits) -> int:
+    given = request.query_params.get("reasons", "0")
+    if given.isascii() and given.isdigit() and len(given) < 9 and int(given) <= limits.reasons:
+        return int(given)
+    message = "The parameter reasons is no number of columns that can be given."
+    remedy = f"Give a whole number from 0 to {limits.reasons}."
+    raise schema_error([Fault(None, None, message, remedy)])
+
+
+def _looker(model: LiveModel, measures: Measures) -> Callable[[bool], Look]:
+    """A look at the model's file that is counted and logged."""
+
+    def look(at_once: bool = False) -> Look:
+        found = model.look(at_once)
+        if found.outcome in ("loaded", "refused"):
+            measures.load(found.outcome)
+            level = logging.INFO if found.outcome == "loaded" else logging.ERROR
+            told = {"exception": found.kind, "reason": found.reason}
+            log(f"model {found.outcome}", level, None, model=model.now.name, **told)
+        return found
+
+    return look
+
+
+async def _look_again(look: Callable[[bool], Look], seconds: float) -> None:
+    """Look at the file from time to time."""
+    while seconds:
+        await asyncio.sleep(seconds)
+        await asyncio.to_thread(look, False)
+
+
+async def _framework_refuses(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    raise not_found(error, PATHS)

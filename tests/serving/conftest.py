@@ -1,0 +1,66 @@
+"""A small model that is served in this process."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from starlette.testclient import TestClient
+from typer.testing import CliRunner
+
+from cli.conftest import purchases
+from rareclass.cli.app import app
+from rareclass.serving.limits import Limits
+from rareclass.serving.live_model import LiveModel
+from rareclass.serving.service import Settings, service_of
+
+ROW = {"amount": 74.5, "items": 3, "country": "XX", "member": True}
+Serve = Callable[..., TestClient]
+
+
+def fit(folder: Path, *words: object, rows: pl.DataFrame | None = None, name: str = "m") -> Path:
+    """A model file of the purchases; a number for each order keeps `order` out of it."""
+    rows = purchases() if rows is None else rows
+    rows.write_csv(folder / f"{name}.csv")
+    model = folder / f"{name}.skops"
+    given = ["fit", folder / f"{name}.csv", "-t", "fraud", "-o", model, "--overwrite", *words]
+    result = CliRunner().invoke(app, [str(word) for word in given])
+    assert result.exit_code == 0, result.output
+    return model
+
+
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a kernel machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rareclass.verbs.fit.training.baselines", lambda *rows: [])
+        return fit(tmp_path_factory.mktemp("served"), "--method", "rankrc", "--lam", "0.1")
+
+
+@pytest.fixture(scope="session")
+def model(fitted: Path) -> LiveModel:
+    """The model that is served, whose file nobody changes."""
+    return LiveModel(fitted)
+
+
+@pytest.fixture
+def serve(model: LiveModel) -> Iterator[Serve]:
+    """Serve it, or another one, within the given limits."""
+    clients: list[TestClient] = []
+
+    def start(served: LiveModel = model, token: bytes | None = None, **limits: Any) -> TestClient:
+        settings = Settings(Limits(**limits), token, look_seconds=0.0)
+        client = TestClient(service_of(served, settings, "0"), raise_server_exceptions=True)
+        clients.append(client.__enter__())
+        return client
+
+    yield start
+    for client in clients:
+        client.__exit__(None, None, None)
+
+
+@pytest.fixture
+def client(serve: Serve) -> TestClient:
+    """The service as it is without options."""
+    return serve()

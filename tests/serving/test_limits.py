@@ -1,0 +1,175 @@
+"""How much a request may ask for, who may ask, and that nothing is left behind."""
+
+import asyncio
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from rareclass.errors import InputError
+from rareclass.serving.limits import Limited, Limits
+from rareclass.serving.live_model import LiveModel
+from rareclass.serving.refused import RefusedError
+from rareclass.serving.served import ServedModel
+from rareclass.serving.token import find_token
+from serving.conftest import ROW, Serve
+
+TOKEN = b"a-token-of-many-letters"
+
+
+def test_a_body_that_is_too_large_is_refused_chunked_or_not(serve: Serve) -> None:
+    client = serve(body_bytes=1000)
+    pieces = iter([b"[" + b" " * 600, b" " * 600, b"]"])
+    for content in (b" " * 1001, pieces):
+        answer = client.post("/score", content=content)
+        assert answer.status_code == 413
+        assert "larger than" in answer.json()["errors"][0]["message"]
+    body = json.dumps([ROW]).encode()
+    assert client.post("/score", content=body.ljust(1000)).status_code == 200
+    assert client.post("/score", content=iter([body[:9], body[9:]])).status_code == 200
+
+
+def test_a_body_type_that_is_not_read_is_refused(client: TestClient) -> None:
+    for headers in ({"content-type": "text/csv"}, {"content-encoding": "gzip"}):
+        answer = client.post("/score", content=b"[]", headers=headers)
+        assert answer.status_code == 415
+        assert answer.json()["errors"][0]["remedy"]
+    for kind in ("application/json; charset=utf-8", "Application/JSON"):
+        headers = {"content-type": kind}
+        assert client.post("/score", content=json.dumps([ROW]), headers=headers).is_success
+
+
+class Slow:
+    """Answers like another one, once it is told to."""
+
+    def __init__(self, served: ServedModel) -> None:
+        self._served = served
+        self.asked, self.may_answer = threading.Event(), threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._served, name)
+
+    def answer(self, rows: Any) -> Any:
+        self.asked.set()
+        self.may_answer.wait(5)
+        return self._served.answer(rows)
+
+
+@pytest.fixture
+def slow(fitted: Path, model: LiveModel) -> LiveModel:
+    return LiveModel(fitted, lambda path: Slow(model.now.served))  # type: ignore[arg-type]
+
+
+def test_more_requests_than_places_are_told_to_come_back(serve: Serve, slow: LiveModel) -> None:
+    client = serve(slow, requests=1)
+    found: list[Any] = []
+    first = threading.Thread(target=lambda: found.append(client.post("/score", json=[ROW])))
+    first.start()
+    assert slow.now.served.asked.wait(5)
+    refused = client.post("/score", json=[ROW])
+    probes = [client.get(path) for path in ("/healthz", "/readyz", "/metrics")]
+    slow.now.served.may_answer.set()
+    first.join(5)
+    assert refused.status_code == 503
+    assert refused.headers["retry-after"] == "1"
+    assert [probe.status_code for probe in probes] == [200] * 3
+    assert "rareclass_requests_in_flight 2.0" in probes[-1].text  # the first one and this
+    assert found[0].status_code == 200
+    assert client.post("/score", json=[ROW]).status_code == 200
+
+
+def test_an_answer_that_takes_too_long_is_given_up(serve: Serve, slow: LiveModel) -> None:
+    client = serve(slow, seconds=0.05)
+    began = time.monotonic()
+    answer = client.post("/score", json=[ROW])
+    assert answer.status_code == 504
+    assert "within 0.05 s" in answer.json()["errors"][0]["message"]
+    assert time.monotonic() - began < 2
+    slow.now.served.may_answer.set()
+
+
+def test_a_body_that_does_not_come_is_given_up() -> None:
+    limited = Limited(lambda *words: asyncio.sleep(0), Limits(seconds=0.02), "/score")
+    scope = {"type": "http", "path": "/score", "headers": []}
+
+    async def never() -> dict:
+        await asyncio.sleep(9)
+        return {}
+
+    async def gone() -> dict:
+        return {"type": "http.disconnect"}
+
+    for receive, status in ((never, 408), (gone, 400)):
+        with pytest.raises(RefusedError) as caught:
+            asyncio.run(limited(scope, receive, None))  # type: ignore[arg-type]
+        assert caught.value.status == status
+    assert limited.n_inside == 0
+
+
+def test_a_failure_is_json_without_a_trace(serve: Serve, model: LiveModel, fitted: Path) -> None:
+    class Broken(Slow):
+        def answer(self, rows: Any) -> Any:
+            raise RuntimeError("secret 74.5")
+
+    broken = LiveModel(fitted, lambda path: Broken(model.now.served))  # type: ignore[arg-type]
+    client = serve(broken)
+    answer = client.post("/score", json=[ROW])
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert set(answer.json()["errors"][0]) == {"row", "column", "message", "remedy"}
+    assert 'rareclass_errors_total{kind="failed"} 1.0' in client.get("/metrics").text
+
+
+def test_unknown_paths_and_methods_are_told_as_the_rest(client: TestClient) -> None:
+    for path, method, status in (("/scores", "GET", 404), ("/score", "GET", 405)):
+        answer = client.request(method, path)
+        assert answer.status_code == status
+        assert answer.json()["errors"][0]["message"]
+    assert "POST /score" in client.get("/score/").json()["errors"][0]["remedy"]
+    assert client.get("/score").headers["allow"] == "POST"
+
+
+def test_without_the_token_nobody_gets_in(serve: Serve) -> None:
+    client = serve(token=TOKEN)
+    right = {"authorization": f"Bearer {TOKEN.decode()}"}
+    wrong = [
+        {}, {"authorization": "Bearer"}, {"authorization": f"Bearer {TOKEN.decode()[:-1]}"},
+        {"authorization": f"Bearer {TOKEN.decode()}x"}, {"authorization": TOKEN.decode()},
+        {"authorization": "Basic !!!"}, {"authorization": "Basic w7w6w7w="},
+    ]  # fmt: skip
+    for headers in wrong:
+        for path in ("/score", "/", "/model", "/metrics", "/openapi.json", "/nothing"):
+            answer = client.request("POST" if path == "/score" else "GET", path, headers=headers)
+            assert answer.status_code == 401, (path, headers)
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert client.post("/score", json=[ROW], headers=right).is_success
+    assert client.get("/", auth=("anybody", TOKEN.decode())).is_success
+    assert client.get("/healthz").is_success
+    assert client.get("/readyz").is_success
+    told = client.get("/openapi.json", headers=right).json()
+    assert told["security"] == [{"token": []}]
+
+
+def test_tokens_are_found_and_short_ones_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RARECLASS_TOKEN", raising=False)
+    assert find_token(None) is None
+    monkeypatch.setenv("RARECLASS_TOKEN", f" {TOKEN.decode()}\n")
+    assert find_token(None) == TOKEN
+    file = tmp_path / "token"
+    file.write_bytes(b"another-token-as-long\n")
+    assert find_token(file) == b"another-token-as-long"
+    for bad in (b"", b"short", b"two words of some length"):
+        file.write_bytes(bad)
+        with pytest.raises(InputError, match="holds no token"):
+            find_token(file)
+    monkeypatch.setenv("RARECLASS_TOKEN", "")
+    with pytest.raises(InputError, match="RARECLASS_TOKEN holds no token"):
+        find_token(None)
+    with pytest.raises(InputError, match="cannot be read"):
+        find_token(tmp_path / "absent")

@@ -1,0 +1,92 @@
+"""A new model file takes over once it is whole and checked; a bad one never does."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import purchases
+from rareclass.errors import InputError
+from rareclass.serving.live_model import LiveModel, check_can_replace, open_served
+from rareclass.verbs.model_file import load_model, save_model
+from serving.conftest import ROW, Serve, fit
+
+
+@pytest.fixture
+def watched(fitted: Path, tmp_path: Path) -> LiveModel:
+    return LiveModel(Path(shutil.copy(fitted, tmp_path / "m.skops")))
+
+
+def change(path: Path, threshold: float) -> None:
+    """Save the model with another threshold in its place."""
+    content = load_model(path)
+    content.model.offset_ = threshold
+    save_model(path, content)
+
+
+def test_a_changed_file_takes_over_at_the_second_look(serve: Serve, watched: LiveModel) -> None:
+    client = serve(watched)
+    before = client.post("/score", json=[ROW]).json()
+    assert watched.look().outcome == "same"
+    change(watched.path, 1e9)
+    assert [watched.look().outcome for _ in range(3)] == ["changing", "loaded", "same"]
+    after = client.post("/score", json=[ROW]).json()
+    assert after["model"] != before["model"]
+    assert after["rows"][0]["score"] == before["rows"][0]["score"]
+    assert (before["rows"][0]["decision"], after["rows"][0]["decision"]) == ("yes", "no")
+    assert after["model"] == client.get("/model").json()["model"]
+
+
+def test_a_file_that_is_none_is_left_alone_and_the_old_one_goes_on(
+    serve: Serve, watched: LiveModel, fitted: Path
+) -> None:
+    client = serve(watched)
+    name = watched.now.name
+    whole = fitted.read_bytes()
+    for content in (b"", whole[: len(whole) // 2], b"no model"):
+        watched.path.write_bytes(content)
+        assert watched.look().outcome == "changing"
+        found = watched.look()
+        assert (found.outcome, found.kind) == ("refused", "InputError")
+        assert watched.look().outcome == "same"
+        assert client.post("/score", json=[ROW]).json()["model"] == name
+    watched.path.unlink()
+    assert watched.look().outcome == "same"
+    assert client.get("/readyz").is_success
+    shutil.copy(fitted, watched.path)
+    assert [watched.look().outcome for _ in range(2)] == ["changing", "loaded"]
+
+
+def test_it_is_looked_at_at_once_where_asked(serve: Serve, watched: LiveModel) -> None:
+    client = serve(watched)
+    look = client.app.state.look  # type: ignore[attr-defined]
+    assert look(True).outcome == "loaded"
+    watched.path.write_bytes(b"no model")
+    assert look(True).outcome == "refused"
+    told = client.get("/metrics").text
+    assert 'rareclass_model_loads_total{outcome="loaded"} 1.0' in told
+    assert 'rareclass_model_loads_total{outcome="refused"} 1.0' in told
+
+
+def test_a_model_of_other_columns_or_another_target_does_not_take_over(
+    tmp_path: Path, watched: LiveModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.verbs.fit.training.baselines", lambda *rows: [])
+    rows = purchases().drop("order", "items")
+    fewer = fit(tmp_path, "--method", "rankrc", "--lam", "1", rows=rows, name="fewer")
+    check_can_replace(watched.now.served, open_served(fewer))
+    with pytest.raises(InputError, match="'items' of numbers"):
+        check_can_replace(open_served(fewer), watched.now.served)
+    content = load_model(fewer)
+    content.metadata["target"] = "theft"
+    save_model(watched.path, content)
+    assert watched.look(at_once=True).reason.startswith("The new model's target is 'theft'")
+
+
+def test_a_model_whose_scores_are_no_numbers_does_not_take_over(watched: LiveModel) -> None:
+    content = load_model(watched.path)
+    content.model.coef_[:] = float("nan")
+    save_model(watched.path, content)
+    found = watched.look(at_once=True)
+    assert found.outcome == "refused"
+    assert "m.skops" in found.reason

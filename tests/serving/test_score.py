@@ -1,0 +1,248 @@
+"""Rows in, scores out: the same as of `rareclass score`, for JSON and Arrow alike."""
+
+import asyncio
+import io
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from starlette.testclient import TestClient
+
+from cli.conftest import purchases
+from rareclass.serving.lane import Asked, Lanes, RowLimits
+from rareclass.serving.live_model import LiveModel
+from rareclass.serving.refused import RefusedError
+from rareclass.serving.request_rows import ARROW
+from rareclass.verbs.model import load
+from serving.conftest import ROW, Serve
+
+NEW = purchases(60, seed=1).drop("order", "fraud")
+
+
+def faults(answer) -> list[dict]:
+    assert answer.headers["content-type"] == "application/json"
+    return answer.json()["errors"]
+
+
+def streamed(table, **options) -> bytes:
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(**options)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=25)
+    return sink.getvalue().to_pybytes()
+
+
+def test_the_scores_of_the_command_line(client: TestClient, model: LiveModel) -> None:
+    loaded = load(model.path)
+    answer = client.post("/score", json=NEW.to_dicts())
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    assert told["model"] == model.now.name
+    found = pl.DataFrame(told["rows"])
+    np.testing.assert_allclose(found["score"], loaded.score_samples(NEW), rtol=1e-12)
+    np.testing.assert_allclose(found["probability"], loaded.predict_proba(NEW)[:, 1], rtol=1e-12)
+    assert found["decision"].to_list() == loaded.predict(NEW).tolist()
+    assert found["called_rare"].to_list() == [name == "yes" for name in found["decision"]]
+    assert found["percentile"].is_between(0, 100).all()
+    assert set(found["decision"]) == {"yes", "no"}
+
+
+def test_every_form_of_the_same_rows(client: TestClient) -> None:
+    rows = client.post("/score", json=NEW.to_dicts()).json()
+    others = [
+        {"json": {"rows": NEW.to_dicts()}},
+        {"json": {"columns": NEW.to_dict(as_series=False)}},
+        {"json": [{"order": "left out", **row} for row in NEW.to_dicts()]},
+        {"content": streamed(NEW.to_arrow()), "headers": {"content-type": ARROW}},
+        {
+            "content": streamed(
+                NEW.with_columns(pl.col("country").cast(pl.Categorical)).to_arrow()
+            ),
+            "headers": {"content-type": ARROW},
+        },
+    ]
+    for given in others:
+        answer = client.post("/score", **given)
+        assert answer.status_code == 200, answer.text
+        assert answer.json() == rows
+
+
+def test_an_arrow_stream_is_answered_by_one_where_asked(client: TestClient) -> None:
+    headers = {"content-type": ARROW, "accept": ARROW}
+    answer = client.post("/score?reasons=2", content=streamed(NEW.to_arrow()), headers=headers)
+    assert answer.headers["content-type"] == ARROW
+    found = pl.from_arrow(pa.ipc.open_stream(io.BytesIO(answer.content)).read_all())
+    assert isinstance(found, pl.DataFrame)
+    expected = client.post("/score?reasons=2", json=NEW.to_dicts()).json()["rows"]
+    assert found.to_dicts() == expected
+
+
+def test_reasons_are_those_of_the_command_line(client: TestClient) -> None:
+    (row,) = client.post("/score?reasons=2", json=[ROW]).json()["rows"]
+    assert row["reasons"][0]["column"] in ("amount", "country")
+    assert all(reason["effect"] > 0 for reason in row["reasons"])
+    assert "reasons" not in client.post("/score", json=[ROW]).json()["rows"][0]
+    for wrong in ("x", "-1", "21", "1.5", "²"):
+        answer = client.post(f"/score?reasons={wrong}", json=[ROW])
+        assert answer.status_code == 422
+        assert "whole number from 0 to 20" in faults(answer)[0]["remedy"]
+
+
+def test_empty_cells_are_cells(client: TestClient) -> None:
+    empty = dict.fromkeys(ROW)
+    answer = client.post("/score", json=[empty, {**ROW, "country": "never seen"}])
+    assert answer.status_code == 200
+    assert all(np.isfinite(row["score"]) for row in answer.json()["rows"])
+    # What training wrote as text may come as text.
+    written = {"amount": "74.5", "items": " 3 ", "country": "XX", "member": "true"}
+    both = client.post("/score", json=[written, ROW]).json()["rows"]
+    assert both[0] == both[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "row", "column", "told"),
+    [
+        ({"amount": "a lot"}, 2, "amount", "'a lot'"),
+        ({"amount": 1e300}, 2, "amount", "too large"),
+        ({"amount": 10**400}, 2, "amount", "too large"),
+        ({"amount": True}, 2, "amount", "'true'"),
+        ({"country": ["DE"]}, 2, "country", "a list"),
+        ({"items": {}}, 2, "items", "an object"),
+    ],
+)
+def test_a_cell_that_does_not_fit_is_named(
+    client: TestClient, change: dict, row: int, column: str, told: str
+) -> None:
+    for form in ([ROW, {**ROW, **change}], None):
+        if form is None:
+            form = {"columns": {name: [cell, (ROW | change)[name]] for name, cell in ROW.items()}}
+        answer = client.post("/score", json=form)
+        assert answer.status_code == 422
+        (fault,) = faults(answer)
+        assert (fault["row"], fault["column"]) == (row, column)
+        assert told in fault["message"]
+        assert fault["remedy"]
+
+
+def test_each_column_that_is_wrong_is_told(client: TestClient) -> None:
+    wrong = {**ROW, "amount": "?!", "items": "many"}
+    found = faults(client.post("/score", json=[ROW, wrong, wrong]))
+    assert [(fault["row"], fault["column"]) for fault in found] == [(2, "amount"), (2, "items")]
+
+
+def test_rows_without_the_columns_are_named(client: TestClient) -> None:
+    answer = client.post("/score", json=[ROW, {"amuont": 1, "items": 1, "country": "DE"}, 7])
+    assert answer.status_code == 422
+    found = faults(answer)
+    assert [(each["row"], each["column"]) for each in found] == [
+        (2, "amount"), (2, "member"), (3, None),
+    ]  # fmt: skip
+    assert found[0]["remedy"] == "Is it 'amuont'?"
+    assert len(faults(client.post("/score", json=[{}] * 9))) == 20
+    answer = client.post("/score", json={"columns": {"amount": [1], "items": [2, 3]}})
+    assert {fault["column"] for fault in faults(answer)} == {"country", "member"}
+    uneven = {name: [cell] for name, cell in ROW.items()} | {"items": [2, 3]}
+    answer = client.post("/score", json={"columns": uneven})
+    assert answer.status_code == 422
+    assert "has 2 cells, and 'amount' 1" in faults(answer)[0]["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff\xfe", b"NaN", b'[{"amount": NaN}]', b'["\\ud800"]', b"[" * 100_000, b"[1,]"],
+)
+def test_what_is_no_json_is_told(client: TestClient, body: bytes) -> None:
+    answer = client.post("/score", content=body)
+    assert answer.status_code == 400
+    assert "not JSON" in faults(answer)[0]["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"null", b"3", b'"rows"', b"{}", b"[]", b'{"rows": {}}', b'{"columns": []}',
+     b'{"columns": {}}', b'{"columns": {"amount": 3}}',
+     b'{"rows": [], "columns": {}}', b'{"amount": 1}'],
+)  # fmt: skip
+def test_json_that_is_no_table_is_a_schema_error(client: TestClient, body: bytes) -> None:
+    answer = client.post("/score", content=body)
+    assert answer.status_code == 422
+    assert faults(answer)
+
+
+def test_bad_arrow_is_told(client: TestClient) -> None:
+    good = streamed(NEW.to_arrow())
+    headers = {"content-type": ARROW}
+    twice = pa.table([pa.array([1.0])] * 2, names=["amount", "amount"])
+    nested = NEW.with_columns(
+        items=pl.col("items").implode().over(pl.int_range(pl.len()))
+    ).to_arrow()
+    cases = [
+        (b"", 400), (b"ARROW1", 400), (good[:200], 400), (good[: len(good) // 2], 400),
+        (streamed(NEW.to_arrow(), compression="zstd"), 400),
+        (streamed(NEW.drop("items").to_arrow()), 422),
+        (streamed(NEW.head(0).to_arrow()), 422),
+        (streamed(twice), 422),
+        (streamed(nested), 422),
+    ]  # fmt: skip
+    for body, status in cases:
+        answer = client.post("/score", content=body, headers=headers)
+        assert answer.status_code == status, answer.text
+        assert faults(answer)[0]["message"]
+
+
+def test_a_stream_with_bytes_turned_is_answered_and_no_crash(client: TestClient) -> None:
+    good = bytearray(streamed(NEW.head(3).to_arrow()))
+    generator = np.random.default_rng(0)
+    headers = {"content-type": ARROW}
+    for _ in range(60):
+        bad = good.copy()
+        for place in generator.integers(0, len(bad), 3):
+            bad[place] = generator.integers(256)
+        answer = client.post("/score", content=bytes(bad), headers=headers)
+        assert answer.status_code in (200, 400, 413, 422), answer.text
+
+
+def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model: LiveModel) -> None:
+    import json
+
+    together: list[int] = []
+    lanes = Lanes(
+        lambda: model.now,
+        RowLimits(100, 100),
+        1,
+        lambda live, rows, answers: together.append(rows.height),
+    )
+    bad = [{**ROW, "amount": "a lot"}]
+    bodies = [[row] for row in NEW.to_dicts()] + [bad, [{}], NEW.to_dicts()]
+
+    async def ask() -> list:
+        asked = (lanes.answer(Asked(json.dumps(body).encode())) for body in bodies)
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    for _ in range(2):
+        found = asyncio.run(ask())
+    lanes.close()
+    assert max(together) > 1
+    *rows, wrong, empty, whole = found
+    assert isinstance(wrong, RefusedError)
+    assert wrong.faults[0].row == 1
+    assert isinstance(empty, RefusedError)
+    expected = [row["score"] for row in json.loads(whole.body)["rows"]]
+    scores = [json.loads(row.body)["rows"][0]["score"] for row in rows]
+    np.testing.assert_allclose(scores, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_too_many_rows_are_refused(serve: Serve) -> None:
+    client = serve(rows=3, explained_rows=1)
+    assert client.post("/score", json=[ROW] * 3).status_code == 200
+    for given in (
+        {"json": [ROW] * 4},
+        {"json": {"columns": {name: [cell] * 4 for name, cell in ROW.items()}}},
+        {"content": streamed(NEW.to_arrow()), "headers": {"content-type": ARROW}},
+    ):
+        answer = client.post("/score", **given)
+        assert answer.status_code == 413
+        assert "3 are taken at a time" in faults(answer)[0]["message"]
+    assert client.post("/score?reasons=1", json=[ROW]).status_code == 200
+    assert client.post("/score?reasons=1", json=[ROW] * 2).status_code == 413

@@ -1,0 +1,199 @@
+"""What the service tells of itself: OpenAPI, measures, the log, the page."""
+
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
+
+from cli.conftest import purchases
+from rareclass.serving.limits import Limits
+from rareclass.serving.live_model import LiveModel
+from rareclass.serving.page import page_of
+from rareclass.serving.request_log import LOGGER, log_to
+from rareclass.serving.score_counts import ScoreCounts
+from serving.conftest import ROW, Serve
+
+NEW = purchases(200, seed=1).drop("order", "fraud")
+
+
+@pytest.fixture
+def lines() -> Iterator[io.StringIO]:
+    stream = io.StringIO()
+    log_to(stream)
+    yield stream
+    for name in (LOGGER.name, "uvicorn.error"):
+        logging.getLogger(name).handlers.clear()
+
+
+def measures(client: TestClient) -> dict[tuple, float]:
+    found = {}
+    for family in text_string_to_metric_families(client.get("/metrics").text):
+        for sample in family.samples:
+            found[sample.name, *sorted(sample.labels.values())] = sample.value
+    return found
+
+
+def test_openapi_has_the_columns_and_an_example_that_is_answered(client: TestClient) -> None:
+    told = client.get("/openapi.json").json()
+    row = told["components"]["schemas"]["Row"]
+    assert row["required"] == list(ROW)
+    assert row["properties"]["amount"]["type"] == ["number", "null"]
+    assert "DE" in row["properties"]["country"]["description"]
+    scored = told["components"]["schemas"]["Scores"]["properties"]["rows"]["items"]
+    assert scored["properties"]["decision"]["enum"] == ["no", "yes"]
+    examples = told["paths"]["/score"]["post"]["requestBody"]["content"]["application/json"]
+    for example in examples["examples"].values():
+        assert client.post("/score", json=example["value"]).status_code == 200
+    assert row["examples"] == [client.get("/model").json()["example"]]
+    references = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(told)))
+    assert references <= set(told["components"]["schemas"])
+
+
+def test_the_model_is_told(client: TestClient) -> None:
+    told = client.get("/model").json()
+    assert told["target"] == "fraud"
+    assert [column["name"] for column in told["columns"]] == list(ROW)
+    assert told["limits"]["rows"] == 10_000
+    assert client.get("/healthz").json() == {"alive": True}
+    assert client.get("/readyz").json() == {"ready": True, "model": told["model"]}
+
+
+def test_requests_rows_errors_and_scores_are_counted(serve: Serve, fitted) -> None:
+    client = serve(LiveModel(fitted))
+    rows = client.post("/score", json=NEW.to_dicts()).json()["rows"]
+    client.post("/score", json=[{}])
+    client.get("/wp-admin?secret=74.5")
+    told = measures(client)
+    called = [row["decision"] for row in rows]
+    assert told["rareclass_rows_total", "yes"] == called.count("yes")
+    assert told["rareclass_rows_total", "no"] == called.count("no")
+    assert told["rareclass_errors_total", "schema"] == 1
+    assert told["rareclass_request_seconds_count", "/score", "200"] == 1
+    assert told["rareclass_request_seconds_count", "/score", "422"] == 1
+    assert told["rareclass_request_seconds_count", "404", "other"] == 1
+    assert told["process_resident_memory_bytes",] > 1e6
+    name = client.get("/model").json()["model"]
+    assert told["rareclass_model_info", *sorted((name, "fraud", "rankrc"))] == 1
+    scores = np.array([row["score"] for row in rows])
+    edges = [key for key in told if key[0] == "rareclass_score_bucket"]
+    assert len(edges) > 5
+    for key, value in told.items():
+        if key[0] == "rareclass_score_bucket":
+            edge = next(float(each) for each in key[1:] if each != name)
+            assert value == (scores <= edge).sum()
+
+
+def test_drift_of_the_inputs_is_told(serve: Serve, fitted) -> None:
+    client = serve(LiveModel(fitted))
+    assert measures(client)["rareclass_input_window_rows",] == 0
+    moved = NEW.with_columns(
+        amount=pl.col("amount") + 500,
+        country=pl.when(pl.int_range(200) < 50).then(pl.lit("ZZ")).otherwise("country"),
+        items=pl.when(pl.int_range(200) < 20).then(None).otherwise("items"),
+    )
+    for part in moved.iter_slices(60):
+        client.post("/score", json=part.to_dicts())
+    told = measures(client)
+    assert told["rareclass_input_window_rows",] == 200
+    assert told["rareclass_input_unlike_training", "amount"] == 1.0
+    assert told["rareclass_input_unlike_training", "country"] == 0.25
+    assert told["rareclass_input_missing", "items"] == 0.1
+    assert told["rareclass_input_missing_in_training", "items"] == 0.0
+    assert (
+        told["rareclass_alert_share", "requests"] > told["rareclass_alert_share", "held out rows"]
+    )
+
+
+def test_figures_are_of_the_last_full_window(
+    serve: Serve, fitted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.serving.input_drift.WINDOW_ROWS", 100)
+    monkeypatch.setattr("rareclass.serving.input_drift._LOOK_ROWS", 50)
+    live = LiveModel(fitted).now
+    drift = live.drift
+    assert drift is not None
+    rows = NEW.with_columns(member=pl.col("member").cast(pl.String))
+    far = rows.with_columns(amount=pl.col("amount") + 500)
+    times = [drift.add(part, 0) for part in rows[:100].iter_slices(25)]
+    assert times == [False, True, False, False]
+    n_rows, columns = drift.columns()
+    assert (n_rows, {each.name: each.outside for each in columns}["amount"] < 0.1) == (100, True)
+    drift.add(far[100:150], 50)
+    assert drift.columns()[0] == 100
+    drift.add(far[150:], 50)
+    n_rows, columns = drift.columns()
+    assert (n_rows, {each.name: each.outside for each in columns}["amount"]) == (100, 1.0)
+    alerts = drift.alerts()
+    assert alerts is not None
+    assert alerts.found.value == 1.0
+
+
+def test_scores_between_edges() -> None:
+    counts = ScoreCounts(np.array([]))
+    counts.add(np.array([1.0, 2.0]))
+    assert counts.up_to() == [("+Inf", 2)]
+
+
+def test_the_log_has_a_line_a_request_and_no_value(client: TestClient, lines: io.StringIO) -> None:
+    client.post("/score", json=[ROW, ROW], headers={"x-request-id": "mine-1"})
+    client.post("/score", json=[{**ROW, "amount": "a lot"}], headers={"x-request-id": "bad id\t"})
+    client.get("/a-secret?amount=74.5")
+    told = [json.loads(line) for line in lines.getvalue().splitlines()]
+    scored, wrong, unknown = told
+    assert (scored["event"], scored["status"], scored["rows"]) == ("request", 200, 2)
+    assert scored["request_id"] == "mine-1"
+    assert scored["milliseconds"] > 0
+    assert (wrong["kind"], wrong["columns"], wrong["status"]) == ("schema", ["amount"], 422)
+    assert re.fullmatch("[0-9a-f]{16}", wrong["request_id"])
+    assert unknown["path"] == "other"
+    for value in ("74.5", "a lot", "XX", "secret"):
+        assert value not in lines.getvalue()
+
+
+def test_exceptions_are_logged_by_type_and_place(lines: io.StringIO) -> None:
+    try:
+        raise ValueError("a value")
+    except ValueError as error:
+        LOGGER.error("failed", exc_info=error)
+    LOGGER.handlers[0].flush()
+    (line,) = lines.getvalue().splitlines()
+    assert json.loads(line)["exception"] == "ValueError"
+    assert "test_told.py" in json.loads(line)["raised_at"][0]
+    assert "a value" not in line
+    log_to(lines, with_requests=False)
+    LOGGER.info("request")
+    LOGGER.info("started")
+    assert [json.loads(each)["event"] for each in lines.getvalue().splitlines()[1:]] == ["started"]
+    log_to(lines)
+
+
+def test_the_page_has_a_field_for_each_column_and_asks_nobody_else(
+    client: TestClient, model: LiveModel
+) -> None:
+    answer = client.get("/")
+    assert answer.headers["content-type"].startswith("text/html")
+    page = answer.text
+    names = re.findall(r'<label for="(c\d+)">([^<]*)</label>', page)
+    assert [name for _, name in names] == list(ROW)
+    assert all(f'id="{number}"' in page for number, _ in names)
+    assert not re.findall(r"https?://", page)
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    served = model.now.served
+    odd = '<script>alert("x")</script>'
+    columns = [column for column in served.columns if column.name != "amount"]
+
+    class Odd:
+        target, classes, choices = odd, [odd, "yes"], {columns[0].name: [odd]}
+        example = {column.name: odd for column in columns} | {"items": 1.0}
+
+    Odd.columns = columns  # type: ignore[attr-defined]
+    assert odd not in page_of(Odd, Limits())[0]  # type: ignore[arg-type]
