@@ -9,6 +9,16 @@ from rareclass.errors import InputError
 
 def is_dask(X: Any) -> bool:
     """Whether `X` is a Dask array or DataFrame; without a look at Dask itself."""
+    return _is_of_dask(X) and not is_delayed(X)
+
+
+def is_delayed(X: Any) -> bool:
+    """Whether `X` is a delayed block of Dask, or a list of them."""
+    first = X[0] if isinstance(X, list | tuple) and X else X
+    return _is_of_dask(first) and type(first).__name__.startswith("Delayed")
+
+
+def _is_of_dask(X: Any) -> bool:
     return type(X).__module__.startswith("dask.") and hasattr(X, "dask")
 
 

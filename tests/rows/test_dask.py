@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from rareclass import (
     MIBC,
@@ -206,6 +207,18 @@ def test_bad_parts_are_named(client):
 def test_a_part_that_cannot_be_read_is_no_lost_scheduler(client):
     with pytest.raises(FileNotFoundError, match=r"part-7\.parquet"):
         from_dask([dask.delayed(no_file)(7)])
+
+
+def test_delayed_blocks_are_learned_from_as_rows_only(client):
+    block = dask.delayed(np.ones)((3, 2))
+    for X in (block, [block, block]):
+        with pytest.raises(InputError, match=r"fit_rows\(rareclass.rows.from_dask"):
+            MIBC().fit(X, np.arange(6) < 2)
+
+
+def test_a_model_that_did_not_learn_scores_nothing(client):
+    with pytest.raises(NotFittedError):
+        MIBC().score_samples(da.ones((6, 2), chunks=(3, 2)))
 
 
 def test_what_a_pass_costs_is_known(client):

@@ -11,6 +11,7 @@ from inspect import isfunction
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from rareclass.dask_parts import is_dask
 from rareclass.rows.spark_columns import is_spark
@@ -47,6 +48,7 @@ def _by_part(name: str, method: Callable) -> Callable:
 def _mapped(estimator: Any, name: str, X: Any) -> Any:
     from dask import delayed
 
+    check_is_fitted(estimator)
     model = delayed(estimator, pure=False)
     like = _like(estimator, name)
     if hasattr(X, "chunks"):

@@ -6,7 +6,8 @@ from typing import Any, Self, TypeVar
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from rareclass.dask_parts import is_dask
+from rareclass.dask_parts import is_dask, is_delayed
+from rareclass.errors import InputError
 from rareclass.estimators.by_part import AnswersByPart
 from rareclass.estimators.notebook_html import ShowsFittedFacts
 from rareclass.rows import LabelledRows, RowSource, as_source, header
@@ -50,6 +51,12 @@ class FitsRows(AnswersByPart, ShowsFittedFacts):
 
 def read_features(estimator: BaseEstimator, X: Any, reset: bool = True) -> RowSource:
     """The rows of X; its columns are remembered (`reset`), or must be those of before."""
+    if is_delayed(X):
+        raise InputError(
+            "Delayed blocks of Dask do not say how many columns they have.",
+            "Learn by fit_rows(rareclass.rows.from_dask(X, y)), score by part: "
+            "dask.delayed(model).score_samples(block).",
+        )
     if reset:
         validate_data(estimator, header(X), skip_check_array=True)
     if is_dask(X):

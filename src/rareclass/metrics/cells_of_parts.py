@@ -29,8 +29,8 @@ _FAN_IN = 8
 def cells_of_parts(y: Any, scores: Any, sample_weight: Any = None) -> RareCells:
     """Both classes around the d distinct rare scores, from Dask columns with the same parts.
 
-    It runs where Dask is told to: on the cluster of a client, else in threads. Columns that are in
-    memory are cut as those of Dask are.
+    It runs where Dask is told to: on the cluster of a client, else in threads. Where one
+    column is in memory, the others are brought here, and all are one part.
 
     Cost: O(n log d) time over the workers; 2 d + 1 numbers a part come back.
 
