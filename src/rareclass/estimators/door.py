@@ -3,6 +3,7 @@
 from dataclasses import fields
 from typing import Any, Self, TypeVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
@@ -11,6 +12,7 @@ from rareclass.errors import InputError
 from rareclass.estimators.by_part import AnswersByPart
 from rareclass.estimators.notebook_html import ShowsFittedFacts
 from rareclass.rows import LabelledRows, RowSource, as_source, header
+from rareclass.rows.safe_squares import with_safe_squares
 
 Settings = TypeVar("Settings")
 
@@ -49,8 +51,13 @@ class FitsRows(AnswersByPart, ShowsFittedFacts):
         return self.fit(rows, rows.y, rows.sample_weight)
 
 
-def read_features(estimator: BaseEstimator, X: Any, reset: bool = True) -> RowSource:
-    """The rows of X; its columns are remembered (`reset`), or must be those of before."""
+def read_features(
+    estimator: BaseEstimator, X: Any, reset: bool = True, squares: bool = False
+) -> RowSource:
+    """The rows of X; its columns are remembered (`reset`), or must be those of before.
+
+    `squares`: whether distances between rows are worked out; see `with_safe_squares`.
+    """
     if is_delayed(X):
         raise InputError(
             "Delayed blocks of Dask do not say how many columns they have.",
@@ -66,7 +73,26 @@ def read_features(estimator: BaseEstimator, X: Any, reset: bool = True) -> RowSo
     source = as_source(X, getattr(estimator, "feature_names_in_", None))
     if not reset:  # what is no table at all is told first
         validate_data(estimator, header(X), reset=False, skip_check_array=True)
+    if squares:
+        names = getattr(estimator, "feature_names_in_", None)
+        source = with_safe_squares(source, names, learns=reset)
     return source
+
+
+def finite_scores(scores: Any) -> Any:
+    """Scores as they are; `ValueError` where one is no number, naming its row. O(n_rows)."""
+    if not isinstance(scores, np.ndarray):
+        return scores
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(scores.sum()):
+            return scores
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        raise ValueError(
+            f"row {wrong[0]}: its score is {scores[wrong[0]]}, beyond what floats hold. Scale the "
+            "columns before fitting and scoring (sklearn.preprocessing.StandardScaler)."
+        )
+    return scores
 
 
 def settings_of(kind: type[Settings], estimator: BaseEstimator) -> Settings:

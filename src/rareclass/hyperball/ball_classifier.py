@@ -5,15 +5,16 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import f1_score
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from rareclass.estimators.door import read_features
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.description import Description, describe
 from rareclass.hyperball.picture import BallPicture, take_picture
 from rareclass.hyperball.spaces import InputSpace, KernelSpace
 from rareclass.labels.partial_labels import read_partial_labels
 from rareclass.labels.two_classes import plain
-from rareclass.rows import ArrayRows, Block, as_source, header
+from rareclass.rows import ArrayRows, Block
 
 
 class BallClassifier(ClassifierMixin):
@@ -210,8 +211,7 @@ class BallClassifier(ClassifierMixin):
         if not getattr(self, "refit", True):
             raise AttributeError("this RACHCV has no balls: fit it with refit=True.")
         check_is_fitted(self, "balls_")
-        source = as_source(X, getattr(self, "feature_names_in_", None))
-        validate_data(self, header(X), reset=False, skip_check_array=True)
+        source = read_features(self, X, reset=False, squares=True)
         return ArrayRows(source, n_jobs=self.n_jobs).map(_block_depths, self.balls_)
 
     def _position(self, label: Any) -> int:

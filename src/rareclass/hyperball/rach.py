@@ -211,7 +211,7 @@ class RACH(BallClassifier, FitsRows, BaseEstimator):
             This estimator.
         """
         settings = settings_of(RACHSettings, self).checked()
-        source = read_features(self, X)
+        source = read_features(self, X, squares=True)
         labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
         settings.check_labels_named(labels.rare)
         return self._fit_survey(labels, survey(settings, source, labels))

@@ -179,7 +179,7 @@ center_, ...
         """
         grid = read_grid(C1s=self.C1s, C2s=self.C2s, widths=self.widths, margins=self.margins)
         settings = settings_of(RACHSettings, self._model(RACH)).checked()
-        source = read_features(self, X)
+        source = read_features(self, X, squares=True)
         labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
         settings.check_labels_named(labels.rare)
         self._check_labels(labels)

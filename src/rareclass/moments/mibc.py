@@ -10,7 +10,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.errors import InputError
-from rareclass.estimators.door import FitsRows, read_features, same_columns, settings_of
+from rareclass.estimators.door import (
+    FitsRows,
+    finite_scores,
+    read_features,
+    same_columns,
+    settings_of,
+)
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.findings import warn
 from rareclass.labels.two_classes import Labels, StreamLabels, plain, read_labels, row_weights
@@ -406,7 +412,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         check_is_fitted(self, "classes_")
         solved = self._solution()
         source = read_features(self, X, reset=False)
-        return rows_of(source, n_jobs=self.n_jobs).map(linear_scores, solved.coef)
+        return finite_scores(rows_of(source, n_jobs=self.n_jobs).map(linear_scores, solved.coef))
 
     # -- inside ------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from rareclass.decide.threshold import threshold_between, threshold_between_few
-from rareclass.estimators.door import FitsRows, read_features
+from rareclass.estimators.door import FitsRows, finite_scores, read_features
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.memory import check_fits
@@ -251,7 +251,8 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         self._check_columns(X, learns=False)
         coef = self.coef_
         blocks = _blocks(source, None, _block_rows(source, source.is_sparse))
-        return np.concatenate([block @ coef for _, block in blocks])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return finite_scores(np.concatenate([block @ coef for _, block in blocks]))
 
     @property
     def coef_(self) -> np.ndarray:

@@ -23,7 +23,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.calibration.level_calibration import LevelCalibration
-from rareclass.estimators.door import FitsRows, read_features, settings_of
+from rareclass.estimators.door import FitsRows, finite_scores, read_features, settings_of
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.kernels.expansion import KernelExpansion, block_scores
 from rareclass.kernels.kernels import FeatureScaled, make_kernel
@@ -94,7 +94,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             raise ValueError(f"landmarks_ of shape {shape} for {self.n_features_in_} features")
 
     def _map(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
-        source = read_features(self, X, reset=False)
+        source = read_features(self, X, reset=False, squares=True)
         expansion = self._expansion()
         size = block_rows(expansion.n_landmarks, source.dtype)
         rows = rows_of(source, block_rows=size, n_jobs=self.n_jobs)
@@ -118,7 +118,7 @@ class KernelLearner(FitsRows, BaseEstimator):
         raise NotImplementedError
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, several: bool = False) -> Prepared[Any]:
-        source = read_features(self, X)
+        source = read_features(self, X, squares=True)
         target = self._read_target(y, sample_weight, source.n_rows)
         loss = make_loss(self.loss, self.eps, self.loss_params)
         settings, scales = settings_of(KernelSettings, self), None
@@ -184,7 +184,7 @@ class KernelMachine(KernelModel, KernelLearner):
         Cost: O(n_landmarks n_features) a row, in blocks; no memory but the result.
         """
         check_is_fitted(self)
-        return self._map(X, self.coef_)
+        return finite_scores(self._map(X, self.coef_))
 
     def _learned(self, prepared: Prepared, learned: LearnedMachine) -> Self:
         """Keep all that `fit` leaves."""

@@ -266,7 +266,7 @@ class RankRC(RanksTwoClasses, KernelMachine):
             return bound_without_rows(expansion.kernel, self._outside, self.lam, kappa)
         if isinstance(X, LabelledRows) and y is None:
             y, sample_weight = X.y, X.sample_weight
-        source = read_features(self, X, reset=False)
+        source = read_features(self, X, reset=False, squares=True)
         labels = read_labels(y, sample_weight, plain(self.pos_label_), source.n_rows)
         return bound_on_rows(
             source, labels, expansion, self.whitener_, self.lam, kappa, self.n_jobs

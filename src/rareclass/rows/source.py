@@ -118,7 +118,13 @@ def _picked(block: Any, rows: slice | np.ndarray) -> Any:
 
 def _is_plain(X: Any) -> bool:
     """Whether `X` is a dense float array that can be used as it is."""
-    return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype.char in "fd"
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.size > 0
+        and X.dtype.char in "fd"
+        and X.dtype.isnative
+    )
 
 
 def is_table(X: Any) -> bool:
@@ -133,6 +139,8 @@ def _array_source(X: Any) -> RowSource:
         dtype=[np.float64, np.float32],
         ensure_all_finite=False,
     )
+    if not X.dtype.isnative:  # compiled code reads numbers as this machine writes them
+        X = X.astype(X.dtype.newbyteorder("="))
     if sparse.issparse(X):
         return RowSource(X.shape, X.dtype, partial(_csr_rows, X), True)
     return RowSource(X.shape, X.dtype, lambda rows: X[rows], False)

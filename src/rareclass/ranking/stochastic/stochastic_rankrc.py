@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from rareclass.estimators.door import FitsRows, read_features
+from rareclass.estimators.door import FitsRows, finite_scores, read_features
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.findings import warn
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
@@ -249,7 +249,7 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, BaseEstimator):
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Feeder, Table]:
         """Everything checked, and the zero function."""
         settings = self._settings()
-        source = read_features(self, X)
+        source = read_features(self, X, squares=True)
         labels = read_labels(y, sample_weight, self.pos_label, source.n_rows)
         n_majority, rare = len(labels.majority), labels.rare
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
@@ -295,7 +295,7 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, BaseEstimator):
             raise ValueError("classes must be passed on the first call to partial_fit.")
         feeder = self._stream_feeder()
         with undone_unless_learned(self):
-            source = read_features(self, X, reset=first)
+            source = read_features(self, X, reset=first, squares=True)
             if first:
                 labels = StreamLabels.named(classes, self.pos_label)
             else:
@@ -427,7 +427,7 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, BaseEstimator):
         a step on the rows that wait.
         """
         check_is_fitted(self)
-        return self._map(X, self.coef_)
+        return finite_scores(self._map(X, self.coef_))
 
     @property
     def landmarks_(self) -> Any:
