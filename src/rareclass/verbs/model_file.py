@@ -328,8 +328,11 @@ def _check_whole(path: Path) -> None:
 def _with_todays_names(path: Path) -> bytes:
     """The file's bytes, naming types by the modules that they stand in today."""
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+        text = archive.read(_SCHEMA)
+        if not any(module.encode() in text for module in _MOVED_MODULES):
+            return path.read_bytes()
         try:
-            schema = json.loads(archive.read(_SCHEMA), object_hook=_renamed)
+            schema = json.loads(text, object_hook=_renamed)
         except (ValueError, RecursionError) as error:
             raise damaged(path) from error
         copy = io.BytesIO()
