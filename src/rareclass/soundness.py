@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-# Attributes that say by NaN that there is nothing to say.
+# Attributes of this package that say by NaN that there is nothing to say.
 _MAY_BE_NAN = {
     ("TableEncoder", "low_"),
     ("TableEncoder", "high_"),
-    ("SimpleImputer", "missing_values"),
-    ("SimpleImputer", "statistics_"),
-    ("MissingIndicator", "missing_values"),
     # No row is called rare above infinity, or every one.
     ("RareClassifier", "offset_"),
     ("RankRC", "offset_"),
@@ -26,7 +23,6 @@ _MAY_BE_NAN = {
     ("OrdinalRankRC", "thresholds_"),
     # What a training tells of itself; no score depends on it.
     ("RareClassifier", "held_out_score_"),
-    ("RareClassifier", "time_budget"),
     ("RareClassifier", "feature_importances_"),
 }
 _OPAQUE = (str, bytes, int, bool, np.dtype, type)
@@ -36,18 +32,21 @@ _MOST_PARTS = 5_000_000
 def check_parts(*parts: Any) -> None:
     """Look at everything that these objects hold. O(bytes).
 
-    Raises `ValueError` naming the part: numbers that are not finite, sparse matrices whose indices
-    point outside of them, and what a class finds itself by ``check_parts``.
+    What other packages learned may hold infinities and NaN, which they know the meaning of, and
+    so may parameters (``C=inf``): a score that is not finite is told when there is one.
+
+    Raises `ValueError` naming the part: numbers learned here that are not finite, sparse matrices
+    whose indices point outside of them, and what a class finds itself by ``check_parts``.
     """
-    for where, value in _walk(parts):
+    for where, value, is_learned_here in _walk(parts):
         kind = type(value)
         if isinstance(value, np.ndarray | np.floating | float):
             number = np.asarray(value)
-            if number.dtype.kind == "f" and not np.isfinite(number).all():
+            if is_learned_here and number.dtype.kind == "f" and not np.isfinite(number).all():
                 raise ValueError(f"{where} holds a number that is not finite")
         elif sparse.issparse(value):
             value.check_format(full_check=True)
-            if not np.isfinite(value.data).all():
+            if is_learned_here and not np.isfinite(value.data).all():
                 raise ValueError(f"{where} holds a number that is not finite")
         elif hasattr(kind, "check_parts"):
             try:
@@ -56,20 +55,33 @@ def check_parts(*parts: Any) -> None:
                 raise ValueError(f"{where}, a {kind.__name__}: {error}") from error
 
 
-def _walk(parts: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
-    """Every object within objects, with the way to it; each once."""
+def _walk(parts: tuple[Any, ...]) -> Iterator[tuple[str, Any, bool]]:
+    """Every object within objects once, with the way to it and whether it was learned here."""
     # What is being looked at is held: an object that is gone gives its number to another.
-    todo = [(type(part).__name__, part) for part in reversed(parts)]
+    todo = [(type(part).__name__, part, True) for part in reversed(parts)]
     seen: dict[int, Any] = {}
     while todo:
-        where, value = todo.pop()
+        where, value, is_learned_here = todo.pop()
         if value is None or isinstance(value, _OPAQUE) or id(value) in seen:
             continue
         seen[id(value)] = value
         if len(seen) > _MOST_PARTS:
             raise ValueError("it has too many parts")
-        yield where, value
-        todo += reversed([(f"{where}.{name}", each) for name, each in _held_by(value)])
+        yield where, value, is_learned_here
+        todo += reversed(
+            [
+                (f"{where}.{name}", each, is_learned_here and not _is_foreign(value, name))
+                for name, each in _held_by(value)
+            ]
+        )
+
+
+def _is_foreign(holder: Any, name: str) -> bool:
+    """Whether an attribute is another package's, or a parameter of an estimator."""
+    if isinstance(holder, dict | list | tuple | set | frozenset | np.ndarray):
+        return False
+    is_ours = type(holder).__module__.partition(".")[0] == "rareclass"
+    return not is_ours or (hasattr(holder, "get_params") and name == name.strip("_"))
 
 
 def _held_by(value: Any) -> Iterator[tuple[str, Any]]:
