@@ -24,6 +24,7 @@ TITLES = {
     "limits": "Beside the machine's limits",
     "disk": "From Parquet",
     "distributed": "On workers",
+    "serving": "Behind HTTP",
 }
 # Benchmarks that are no part of `benchmarks.run`.
 OTHERS = {

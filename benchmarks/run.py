@@ -5,6 +5,7 @@
 - ``limits``: what share of the machine's arithmetic and bandwidth a fit reaches.
 - ``disk``: millions of rows from Parquet in bounded memory.
 - ``distributed``: rows in memory beside the same rows on workers of Dask and Spark.
+- ``serving``: single rows and batches asked of a service, LightGBM behind the same one.
 - ``tabular``: RareClassifier beside other libraries on real tables; a process for each method on
   a set, whose splits it makes one after the other.
 - ``decisions``: probabilities, thresholds under a constraint, paired tests, and tests on folds.
@@ -25,7 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import disk, distributed, limits, peer_table, scale
+from benchmarks import disk, distributed, limits, peer_table, scale, serving
 from benchmarks.cells import ROOT, Cell, Group, run_cell
 from benchmarks.decisions import plan as decisions
 from benchmarks.ledger import Ledger, Run
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "limits": limits,
     "disk": disk,
     "distributed": distributed,
+    "serving": serving,
     "tabular": tabular,
     "decisions": decisions,
 }

@@ -80,7 +80,7 @@ html_sidebars = {
     page: []
     for page in [
         *("index", "tutorial", "which-method", "guide", "coming-from", "command-line"),
-        *("databases", "streams"),
+        *("databases", "streams", "serving"),
         *("how-good", "results", "performance", "changelog", "contributing", "search"),
         *("generated/commands", "generated/gallery/index"),
     ]

@@ -35,8 +35,8 @@ class CellError(InputError):
     ----------
     message, remedy : str
         As for `InputError`.
-    column : str
-        Whose cell it is.
+    column : str, optional
+        Whose cell it is; None where only the message tells.
     row : int, optional
         Of the cell, from 1; None where it is the whole column.
 
@@ -47,7 +47,9 @@ class CellError(InputError):
     ('age', 3)
     """
 
-    def __init__(self, message: str, remedy: str, column: str, row: int | None = None) -> None:
+    def __init__(
+        self, message: str, remedy: str, column: str | None = None, row: int | None = None
+    ) -> None:
         super().__init__(message, remedy)
         self.column = column
         self.row = row

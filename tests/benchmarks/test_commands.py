@@ -16,6 +16,7 @@ from benchmarks import (
     roofline,
     run,
     scaling_page,
+    serving,
 )
 from benchmarks.data_sets import simulated_name
 
@@ -157,7 +158,33 @@ def made_up_runs():
         "limits": shares,
         "disk": [from_file],
         "distributed": on_workers,
+        "serving": [served(what) for what in ("single rows", "batches")],
     }
+
+
+def served(what):
+    return {
+        "key": f"{what} / rankrc",
+        "repeat": 0,
+        "status": "ok",
+        "what": what,
+        "model": "rankrc",
+        "rate": 500.0,
+        "asked": 30_000,
+        "statuses": {"200": 29_998},
+        "rows_a_second": 499.0,
+        "milliseconds": {"p50": 2.0, "p99": 9.0},
+        "cores_used": 0.7,
+        "resident_before": 400 * 2**20,
+        "resident_after": 401 * 2**20,
+        "load_average": 1.0,
+    }
+
+
+def test_a_service_is_told_of_in_one_line():
+    text = serving.render(made_up_runs()["serving"])
+    line = "| RankRC, 1,000 landmarks | 500 | 499 | 2.0 | 9.0 | 2 | 0.70 | 400 | 401 | 1.0 |"
+    assert text.count(line) == 2
 
 
 def on_worker(what, rows, place, seconds):

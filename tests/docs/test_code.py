@@ -18,6 +18,7 @@ from rareclass.cli.app import app
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (
     "index", "guide", "streams", "coming-from", "tutorial", "command-line", "databases", "clusters",
+    "serving",
 )  # fmt: skip
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Sections that take more than some tenths of a second: left to `make test-thorough`.

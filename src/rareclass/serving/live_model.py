@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from rareclass.errors import InputError
-from rareclass.remote_path import RemotePath
+from rareclass.remote_path import RemotePath, path_of
 from rareclass.serving.input_drift import InputDrift
 from rareclass.serving.score_counts import ScoreCounts
 from rareclass.serving.served import Served, ServedModel
@@ -59,8 +59,8 @@ class LiveModel:
     what opens one.
     """
 
-    def __init__(self, path: Path, open_path: Callable[[Path], Served] = open_served) -> None:
-        self.path = path
+    def __init__(self, path: str | Path, open_path: Callable[[Path], Served] = open_served) -> None:
+        self.path = path = path_of(path)
         self._open, self._lock = open_path, Lock()
         self._tried = self._seen = signature(path)
         self._live = Live(open_path(path), fingerprint(path))

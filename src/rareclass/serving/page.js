@@ -64,6 +64,7 @@ function answer(told) {
   part("model").textContent = "Answered by model " + told.model;
   show("result", true);
   say("");
+  part("answer").scrollIntoView({ block: "nearest" });
 }
 
 function refuse(told) {

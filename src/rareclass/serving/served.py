@@ -113,7 +113,14 @@ class ServedModel:
 
     def reasons(self, rows: pl.DataFrame, k: int) -> list[list[dict[str, Any]]]:
         """See `Served.reasons`; the time of a scoring for each column and row."""
-        told = explainer_of(self._content, k)(rows)
+        try:
+            explain = explainer_of(self._content, k)
+        except InputError as error:
+            raise InputError(
+                "This model gives no reasons: it is of levels, or the balls of a hunt.",
+                "Ask without them.",
+            ) from error
+        told = explain(rows)
         names = ("reason", "value", "effect")
         places = [[f"{name}_{place + 1}" for name in names] for place in range(k)]
         return [

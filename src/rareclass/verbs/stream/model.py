@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Feature, OnlineEncoder
-from rareclass.errors import InputError
+from rareclass.errors import CellError, InputError
 from rareclass.tables.batch import Batch
 from rareclass.tables.columns import Column
 from rareclass.verbs.model_file import ModelFile, check_content
@@ -71,8 +71,10 @@ class StreamEncoder:
         batch, rejected = self._encoder.schema.check(raw)
         if rejected:
             first = rejected[0]
-            raise InputError(
-                f"Row {first.line}: {first.reason}.", "Correct that cell or leave it empty."
+            raise CellError(
+                f"Row {first.line}: {first.reason}.",
+                "Correct that cell or leave it empty.",
+                row=first.line,
             )
         self._n_rows += frame.height
         return self._encoder.encode(batch, learn=False).X

@@ -1,0 +1,1 @@
+"""Runs of many minutes that look for what grows, and for what is lost."""
