@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs fuzz test test-browser test-spark test-thorough lint types unit install clean
+.PHONY: demo docs fuzz test test-alone test-browser test-mlflow test-spark test-thorough lint types unit install clean
 
 install: $(STAMP)
 
@@ -94,6 +94,25 @@ test-spark: $(SPARK_STAMP)
 	@command -v java >/dev/null || test -n "$$JAVA_HOME" \
 	  || { echo "Spark needs Java, which is missing; on Debian: apt-get install default-jre-headless"; exit 1; }
 	$(BIN)/python -m pytest -q --hypothesis-profile=thorough tests/rows/test_spark.py
+
+# What `pip install rareclass` alone can do: an environment with its dependencies and nothing else.
+test-alone:
+	rm -rf build/alone
+	$(PYTHON) -m venv build/alone
+	build/alone/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock .
+	build/alone/bin/python tests/alone/score_a_table.py
+
+# MLflow pins other versions of what we test with: it has an environment of its own.
+MLFLOW_STAMP := build/mlflow/.installed
+
+$(MLFLOW_STAMP): requirements-mlflow.lock pyproject.toml
+	$(PYTHON) -m venv build/mlflow
+	build/mlflow/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-mlflow.lock
+	build/mlflow/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+test-mlflow: $(MLFLOW_STAMP)
+	build/mlflow/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . tests/with_mlflow
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist docs/generated

@@ -237,7 +237,7 @@ def test_a_table_with_categories_needs_skrub_but_no_more(fitted: Path, tmp_path:
     [
         "typer",
         "skrub",
-        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("rich", "polars", "skops")),
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("rich", "pandas")),
     ],
 )
 @pytest.mark.thorough

@@ -9,7 +9,7 @@ from typing import Any
 from rareclass.verbs.skops_io import use_alone
 
 # What `pip install rareclass` leaves out and the extra `cli` has.
-_EXTRA = {"matplotlib", "pandas", "polars", "rich", "skops", "skrub", "typer"}
+_EXTRA = {"matplotlib", "pandas", "rich", "skrub", "typer"}
 # New objects before cycles of them are looked for: with the interpreter's 700 that takes a tenth of
 # the time of imports, which make hundreds of thousands and leave no cycles behind.
 _NEW_OBJECTS = 10_000

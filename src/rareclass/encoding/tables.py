@@ -232,7 +232,8 @@ class TableEncoder(BaseEstimator):
             if column.reads_as != "string"
         ]
         others = [frame[column.name] for column in self.columns if column.reads_as != "number"]
-        return pl.DataFrame(numbers), _as_categories(pl.DataFrame(others))
+        words = _as_categories(pl.DataFrame(others)) if others else pl.DataFrame()
+        return pl.DataFrame(numbers), words
 
     def _join(self, numbers: pl.DataFrame, encoded: pl.DataFrame) -> NDArray[Any]:
         """Return centred numbers and encoded columns side by side, NaN where empty."""

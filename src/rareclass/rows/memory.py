@@ -3,11 +3,10 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import islice
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
@@ -30,13 +29,20 @@ def count_threads(n_jobs: int | None) -> int:
     """
     if n_jobs is not None and is_whole(n_jobs):
         return int(n_jobs)
+    check_jobs(n_jobs)
+    import joblib  # costs as much as a small fit
+
     available = joblib.cpu_count()  # looks at files of the system
     limit = os.environ.get("OMP_NUM_THREADS", "")
     if n_jobs is None:
         return max(1, min(available, int(limit))) if limit.isdigit() else available
-    if n_jobs == 0 or int(n_jobs) != n_jobs:
-        raise ValueError(f"n_jobs={n_jobs!r} must be a whole number of threads, -1 or None.")
     return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
+
+
+def check_jobs(n_jobs: int | None) -> None:
+    """Raise `ValueError` where `count_threads` knows no number of threads for it."""
+    if n_jobs is not None and (n_jobs == 0 or int(n_jobs) != n_jobs):
+        raise ValueError(f"n_jobs={n_jobs!r} must be a whole number of threads, -1 or None.")
 
 
 class Stretch(NamedTuple):
@@ -117,7 +123,8 @@ class ArrayRows:
         self._places = [(0, start, min(start + block_rows, self.n_rows)) for start in starts]
         self._blocks = range(len(self._places))
         self.budget = budget or Budget(0)
-        self.n_threads = count_threads(n_jobs)
+        check_jobs(n_jobs)
+        self._n_jobs = n_jobs
         self._memos = [Memo(self.budget) for _ in self._places]
         self._keeps_arrays, self._blocks_a_thread = keeps_arrays, blocks_a_thread
         self._blas = blas()
@@ -183,6 +190,11 @@ class ArrayRows:
             return self._stretches[0].weights(0, self.n_rows)
         weights = [self._stretches[k].weights(start, stop) for k, start, stop in self._chosen()]
         return np.concatenate(weights) if weights else np.empty(0)
+
+    @cached_property
+    def n_threads(self) -> int:
+        """Threads over blocks, at most; counted when they are first needed."""
+        return count_threads(self._n_jobs)
 
     def share_remembering(self, name: str) -> float:
         """Share of the blocks that remember something called `name`."""
@@ -256,7 +268,9 @@ class ArrayRows:
         n_blocks = len(self._blocks)
         size = min(_MOST_BLOCKS_A_GROUP, -(-n_blocks // _GROUPS))
         groups = [islice(self.blocks(start), size) for start in range(0, n_blocks, size)]
-        n_threads = min(self.n_threads, n_blocks // self._blocks_a_thread)
+        n_threads = n_blocks // self._blocks_a_thread
+        if n_threads > 1:  # one row is scored sooner than cores are counted
+            n_threads = min(self.n_threads, n_threads)
         with self._blas.limit(limits=1, user_api="blas"):
             if n_threads <= 1:
                 yield from map(work, groups)

@@ -186,7 +186,11 @@ class Rows(Protocol):
 
     n_rows: int
     n_features: int
-    n_threads: int
+
+    @property
+    def n_threads(self) -> int:
+        """Threads that work on blocks, at most."""
+        ...
 
     def sum(self, fn: Callable[..., tuple], *broadcast: Any) -> tuple:
         """``fn(block, *broadcast)``, a tuple of numbers and arrays, added up over the blocks."""

@@ -91,7 +91,7 @@ class Model:
             When a column is missing, or a cell does not fit: it names column, row and value.
         """
         rows = _opened(table, separator)
-        batches = scored(self._content, rows, None, Seen())
+        batches = scored(self._content, rows, None, Seen(counts_cells=False))
         return np.concatenate([np.empty(0), *(batch.scores for batch in batches)])
 
     def predict(self, table: Any, separator: str | None = None) -> NDArray[Any]:
@@ -178,7 +178,8 @@ def load(path: str | Path) -> Model:
     """Open a model that ``rareclass fit`` or ``rareclass stream`` saved, to score tables with it.
 
     Nothing in the file is executed: it holds numbers and the names of types, and only types on
-    the library's own list are built. Needs the extra ``rareclass[cli]``.
+    the library's own list are built. The package alone will do; skrub as well (``rareclass[cli]``)
+    where a model of ``--method`` learned from words, texts or dates.
 
     Parameters
     ----------
@@ -195,7 +196,8 @@ def load(path: str | Path) -> Model:
     Raises
     ------
     InputError
-        When there is no such file, it is damaged, or is no model.
+        When there is no such file, it is damaged, or is no model; when it needs skrub, which is
+        not installed.
 
     Warns
     -----
@@ -208,7 +210,15 @@ def load(path: str | Path) -> Model:
     >>> model = rareclass.load("model.skops")  # doctest: +SKIP
     >>> top = model.score_samples("new_rows.parquet").argsort()[::-1][:100]  # doctest: +SKIP
     """
-    content = open_model(path_of(path))
+    try:
+        content = open_model(path_of(path))
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "skrub":
+            raise
+        raise InputError(
+            f"The model {path} encodes words, texts or dates by skrub, which is not installed.",
+            'Install it: pip install "rareclass[cli]".',
+        ) from error
     for notice in content.notices:
         warn(f"{path}: {notice}.")
     return Model(content)
@@ -247,7 +257,8 @@ class _HeldTable:
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
     ) -> Iterator[pl.DataFrame]:
-        chosen = self._frame if columns is None else self._frame.select(columns)
+        as_is = columns is None or [*columns] == self.columns
+        chosen = self._frame if as_is else self._frame.select(columns)
         yield from chosen.iter_slices(batch_rows)
 
 

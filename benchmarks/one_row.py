@@ -1,0 +1,129 @@
+"""Milliseconds until one row is scored: `python -m benchmarks.one_row`.
+
+A kernel machine of 1,000 landmarks and 40 features, in a process that is up: the row as an array,
+as a polars and a pyarrow table with the encoder of a model file, and by its export in onnxruntime.
+Goal: under 1 ms in the library, half of the times. Beside them the seconds until a fresh process
+has imported what it needs, loaded the model and scored its first row, and what imports of
+scikit-learn alone take.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import rareclass
+from benchmarks import record
+from rareclass import RankRC
+from rareclass.encoding.tables import TableEncoder
+from rareclass.tables.columns import Column
+from rareclass.verbs.model_file import ModelFile, save_model
+
+N_LANDMARKS, N_FEATURES, N_ROWS = 1000, 40, 3000
+_BY_LIBRARY = """
+import rareclass, polars
+rareclass.load({model!r}).score_samples(polars.read_parquet({row!r}))
+"""
+_BY_ONNX = """
+import numpy, onnxruntime
+session = onnxruntime.InferenceSession({model!r})
+session.run(["score"], {{each.name: numpy.zeros((1, 1)) for each in session.get_inputs()}})
+"""
+
+
+def main() -> int:
+    """Measure, print, write results/one_row.json."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.one_row", description=__doc__)
+    parser.add_argument("--repeats", type=int, default=2000, help="rows of each kind")
+    parser.add_argument("--json", metavar="FILE", help="default: benchmarks/results/one_row.json")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        model = _made(Path(folder))
+        rows = _warm(Path(folder), model, args.repeats) + _fresh(Path(folder))
+    print("written:", record.write("one_row", {"rows": rows}, args.json))
+    return 0
+
+
+def _made(folder: Path) -> RankRC:
+    """A model file, its export, and a row."""
+    rng = np.random.default_rng(0)
+    y = np.arange(N_ROWS) < N_LANDMARKS
+    X = rng.normal(size=(N_ROWS, N_FEATURES)) + 0.3 * y[:, None]
+    table = pl.DataFrame({f"c{k}": column for k, column in enumerate(X.T)})
+    encoder = TableEncoder([Column(c, "number", "standardised", "number") for c in table.columns])
+    model = RankRC(lam=0.1).fit(encoder.fit_transform(table, y), y)
+    metadata = {
+        "format": "table", "target": "rare", "columns": [], "label": "rare", "rare_label": "1",
+        "rest_label": "0", "threshold": 0.0, "label_counts": {"0": 2000, "1": 1000},
+        "majority_score_quantiles": [0.0, 1.0],
+    }  # fmt: skip
+    save_model(folder / "model.skops", ModelFile(encoder, model, metadata))
+    exported = rareclass.to_onnx(rareclass.load(folder / "model.skops"))
+    (folder / "model.onnx").write_bytes(exported.SerializeToString())
+    table.head(1).write_parquet(folder / "row.parquet")
+    return model
+
+
+def _warm(folder: Path, machine: RankRC, repeats: int) -> list[dict[str, Any]]:
+    """Median and 99th percentile of the milliseconds of a row, in this process."""
+    import onnxruntime
+
+    model, row = rareclass.load(folder / "model.skops"), pl.read_parquet(folder / "row.parquet")
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    array, arrow = row.to_numpy(), row.to_arrow()
+    given = {name: row[[name]].to_numpy() for name in row.columns}
+    ways: dict[str, Callable[[], Any]] = {
+        "score_samples of an array": lambda: machine.score_samples(array),
+        "score_samples of a polars table": lambda: model.score_samples(row),
+        "score_samples of a pyarrow table": lambda: model.score_samples(arrow),
+        "onnxruntime, encoder included": lambda: session.run(["score"], given),
+    }
+    rows = []
+    for name, score in ways.items():
+        for _ in range(50):
+            score()
+        times = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            score()
+            times.append(1000.0 * (time.perf_counter() - start))
+        median, high = (float(np.quantile(times, share)) for share in (0.5, 0.99))
+        print(f"{name:40} {median:7.3f} ms   99 in 100 under {high:7.3f} ms")
+        rows.append({"what": name, "median_ms": median, "p99_ms": high})
+    return rows
+
+
+def _fresh(folder: Path) -> list[dict[str, Any]]:
+    """Median seconds of processes that score one row and end."""
+    files = {"row": str(folder / "row.parquet")}
+    programs = {
+        "python -c pass": "pass",
+        "import sklearn.base": "import sklearn.base",
+        "a process: load, score one row": _BY_LIBRARY.format(
+            model=str(folder / "model.skops"), **files
+        ),
+        "a process: the same by onnxruntime": _BY_ONNX.format(model=str(folder / "model.onnx")),
+    }
+    rows = []
+    for name, program in programs.items():
+        seconds = []
+        for _ in range(6):
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+            seconds.append(time.perf_counter() - start)
+        median = statistics.median(seconds[1:])
+        print(f"{name:40} {median:7.3f} s")
+        rows.append({"what": name, "median_seconds": median})
+    return rows
+
+
+if __name__ == "__main__":
+    sys.exit(main())
