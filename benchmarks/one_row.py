@@ -63,7 +63,7 @@ def _made(folder: Path) -> RankRC:
     metadata = {
         "format": "table", "target": "rare", "columns": [], "label": "rare", "rare_label": "1",
         "rest_label": "0", "threshold": 0.0, "label_counts": {"0": 2000, "1": 1000},
-        "majority_score_quantiles": [0.0, 1.0],
+        "majority_quantiles": [0.0, 1.0], "rare_quantiles": [0.0, 1.0],
     }  # fmt: skip
     save_model(folder / "model.skops", ModelFile(encoder, model, metadata))
     exported = rareclass.to_onnx(rareclass.load(folder / "model.skops"))

@@ -24,6 +24,7 @@ _MAY_BE_NAN = {
     # What a training tells of itself; no score depends on it.
     ("RareClassifier", "held_out_score_"),
     ("RareClassifier", "feature_importances_"),
+    ("MIBC", "C"),  # infinite: no rare row is given up
 }
 _OPAQUE = (str, bytes, int, bool, np.dtype, type)
 _MOST_PARTS = 5_000_000

@@ -248,8 +248,12 @@ def test_skops_file_of_something_else(fitted: Path, tmp_path: Path, rareclass: R
     assert "not of rareclass" in message(rareclass("evaluate", path, fitted / "new.csv"))
     skops.io.dump({"rareclass_format": 1, "encoder": 1, "model": 2, "metadata": {}}, path)
     assert "does not hold" in message(rareclass("evaluate", path, fitted / "new.csv"))
-    skops.io.dump({"rareclass_format": 99}, path)
-    assert "has format 99" in message(rareclass("evaluate", path, fitted / "new.csv"))
+    later = {"rareclass_format": 99, "metadata": {"versions": {"rareclass": "9.9"}}}
+    skops.io.dump(later, path)
+    said = message(rareclass("evaluate", path, fitted / "new.csv"))
+    assert "has format 99, this version reads 1" in said
+    assert "reads what itself and earlier versions made" in said
+    assert "Install rareclass 9.9, which can read it, or fit again." in said
 
 
 @pytest.mark.parametrize("lam", ["none", "-1", "0", "nan", "inf", "2^5000"])

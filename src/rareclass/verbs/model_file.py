@@ -263,11 +263,22 @@ def read_parts(
     if mark not in parts:
         raise InputError(f"{path} is a skops file, but not of rareclass.", "")
     if not isinstance(parts[mark], int) or parts[mark] != number or not names <= set(parts):
-        raise InputError(
-            f"{path} has format {str(parts[mark])[:80]}, this version reads {number}.",
-            "Install the version that made it, or fit again.",
-        )
+        raise _of_another_format(path, str(parts[mark])[:80], number, parts.get("metadata"))
     return parts, notices
+
+
+def _of_another_format(path: Path, found: str, number: int, metadata: Any) -> InputError:
+    """What is said of a file that this version cannot read: which one can."""
+    from importlib.metadata import version
+
+    versions = metadata.get("versions") if isinstance(metadata, dict) else None
+    made_by = versions.get("rareclass") if isinstance(versions, dict) else None
+    maker = f"rareclass {made_by[:40]}" if isinstance(made_by, str) else "the version that made it"
+    return InputError(
+        f"{path} has format {found}, this version reads {number}: rareclass {version('rareclass')} "
+        "reads what itself and earlier versions made.",
+        f"Install {maker}, which can read it, or fit again.",
+    )
 
 
 def _as_arrays(held_out: ScoredRows | None) -> dict[str, Any] | None:
