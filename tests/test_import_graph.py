@@ -16,6 +16,7 @@ ROOMS = (
         "locations",
         "remote_path",
         "progress",
+        "file_lock",
         "atomic_file",
         "memory",
         "scratch_file",

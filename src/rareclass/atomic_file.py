@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from rareclass.errors import InputError
+from rareclass.file_lock import being_written
 from rareclass.locations import Location
 from rareclass.remote_path import RemotePath
 from rareclass.scratch_file import scratch_folder
@@ -34,7 +35,8 @@ def replacing(path: Path | Destination) -> Iterator[Path]:
     When the block ends normally the file is flushed to disk and renamed over `path`; when it
     raises (Ctrl-C included) the temporary file is removed and `path` is as it was.
 
-    Raises `InputError` when the folder does not exist or cannot be written to, or the disk is full.
+    Raises `InputError` when the folder does not exist or cannot be written to, the disk is full, or
+    another process is writing the file.
     """
     if not isinstance(path, Path):
         with tempfile.TemporaryDirectory(prefix="rareclass-", dir=scratch_folder()) as folder:
@@ -45,15 +47,16 @@ def replacing(path: Path | Destination) -> Iterator[Path]:
             except InputError as error:
                 raise _kept(temporary, error) from None
         return
-    temporary = _temporary_beside(path)
-    try:
-        yield temporary
-        flush_to_disk(temporary)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with being_written(path):
+        temporary = _temporary_beside(path)
+        try:
+            yield temporary
+            flush_to_disk(temporary)
+            os.replace(temporary, path)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def check_writable(path: Path, option: str = "--out") -> None:

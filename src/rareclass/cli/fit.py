@@ -59,6 +59,7 @@ from rareclass.cli.screen import (
 )
 from rareclass.errors import InputError, counted
 from rareclass.locations import Location
+from rareclass.remote_path import RemotePath
 
 if TYPE_CHECKING:
     from rareclass.tables.svmlight_file import SvmlightFile
@@ -203,6 +204,7 @@ def fit(
     character = parse_separator(separator)
     train = table_at(given, query, "TRAIN")
     from rareclass.atomic_file import check_not_input, check_writable
+    from rareclass.file_lock import being_written
     from rareclass.scratch_file import scratch_folder
     from rareclass.tables.table_file import open_table
     from rareclass.verbs.cluster import dask_client
@@ -247,6 +249,8 @@ def fit(
     )
     console = output()
     with ExitStack() as until_saved:
+        if not isinstance(out, RemotePath):
+            until_saved.enter_context(being_written(out, f"--out {out}"))
         if dask is not None:
             client = until_saved.enter_context(dask_client(dask))
             settings = replace(settings, client=client)

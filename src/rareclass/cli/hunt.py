@@ -127,6 +127,7 @@ def hunt(
     Writes the rows, deepest first, what is typical of them, and a picture.
     """
     from rareclass.atomic_file import check_not_inside
+    from rareclass.file_lock import being_written
     from rareclass.verbs.hunt.ball_choice import HuntSettings
     from rareclass.verbs.hunt.files import check_folder, read_summary
     from rareclass.verbs.hunt.table import AskedLabels
@@ -157,7 +158,8 @@ def hunt(
     check_json(json_file, overwrite, {"the file to be read": data, "--out": out})
     asked = AskedLabels(tuple(rare), tuple(cleared or ()), tuple(ignore or ()))
     columns = {"drop": drop or (), "categories": category or (), "keep": keep or ()}
-    _hunt_and_report(data, target, asked, columns, settings, out, character)
+    with being_written(out, f"--out {out}"):
+        _hunt_and_report(data, target, asked, columns, settings, out, character)
     give_json(json_file, read_summary(out))
 
 

@@ -213,7 +213,7 @@ def read_strings(cells: pl.Series) -> pl.Series:
         is_whole = (whole.cast(pl.Float64) == cells.cast(pl.Float64)).fill_null(False)
         words = cells.fill_nan(None).cast(pl.String)
         return whole.cast(pl.String).zip_with(is_whole, words).alias(cells.name)
-    if cells.dtype.is_nested() or cells.dtype == pl.Binary:
+    if cells.dtype.is_nested() or cells.dtype in (pl.Binary, pl.Duration, pl.Object):
         raise _wrong_type(cells, "words")
     return cells.cast(pl.String)
 

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import InputError
+from rareclass.file_lock import let_go, take_hold
 from rareclass.rows.partitions.wire import digest
 
 _MAGIC = b"rareclass passes 1\n"
@@ -26,11 +28,15 @@ class Journal:
     An entry is written at the end of the file, with its length; one that was cut short by a crash
     is dropped.
 
-    Raises `InputError` where the file is none of these, or is of another fit.
+    Raises `InputError` where the file is none of these, is of another fit, or another process is
+    writing it.
     """
 
     def __init__(self, path: str | Path, of_rows: bytes) -> None:
         self.path, self._of_rows = Path(path), of_rows
+        # Until nobody has it any more, or the process ends: entries come one after the other.
+        take_hold(self.path, f"The checkpoint {self.path}")
+        weakref.finalize(self, let_go, self.path)
         self._entries = self._read()
         self._next = 0
         self.n_found = len(self._entries)

@@ -19,6 +19,7 @@ import polars as pl
 
 from rareclass.atomic_file import flush_to_disk
 from rareclass.errors import InputError
+from rareclass.file_lock import being_written
 from rareclass.tables.table_file import TableFile, batch_rows_for
 from rareclass.verbs.hunt.ball_choice import HuntSettings
 from rareclass.verbs.hunt.hunting import Hunt
@@ -265,6 +266,11 @@ def _is_ours(name: str) -> bool:
 @contextmanager
 def _replacing_folder(out: Path) -> Iterator[Path]:
     """Yield a new folder beside `out` that takes its place when the block ends normally."""
+    with being_written(out):
+        yield from _new_folder_for(out)
+
+
+def _new_folder_for(out: Path) -> Iterator[Path]:
     target = out.resolve()
     mark = secrets.token_hex(4)
     aside = target.with_name(f".{target.name}-{mark}")

@@ -12,6 +12,7 @@ import numpy as np
 
 from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
+from rareclass.file_lock import lock_file, release_file
 from rareclass.tables.folders import STREAM_LOCK as LOCK
 from rareclass.verbs.archive import UNREADABLE, DamagedArchiveError, check_archive, seal
 
@@ -196,19 +197,18 @@ def claimed(folder: Path) -> Iterator[Path]:
         raise _unusable(folder, error) from error
     _check_ours(folder)
     try:
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        (folder / LOCK).touch()
     except OSError as error:
         raise _unusable(folder, error) from error
-    is_locked = False
+    handle = lock_file(folder / LOCK, f"--checkpoint {folder}")
     try:
-        _lock(handle, folder)
-        is_locked = True
         _remove_left_over(folder)
         yield folder
     finally:
-        if is_new and is_locked:  # otherwise it is another process's, which has just made it too
+        if is_new:
             _remove_if_unused(folder)
-        os.close(handle)
+        if handle is not None:
+            release_file(handle, folder / LOCK, remove=False)
 
 
 def _check_ours(folder: Path) -> None:
@@ -221,22 +221,6 @@ def _check_ours(folder: Path) -> None:
             f"--checkpoint {folder} holds files of something else, {other.name!r} for one.",
             "Give a new folder, or an empty one.",
         )
-
-
-def _lock(handle: int, folder: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(
-            f"--checkpoint {folder} is in use by another running rareclass stream.",
-            "Wait for it to end, stop it with Ctrl-C, or give another folder.",
-        ) from None
-    except OSError:  # a network disk without locks: nothing can be said
-        return
 
 
 def _remove_left_over(folder: Path) -> None:

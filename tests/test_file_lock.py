@@ -1,0 +1,117 @@
+"""Two processes and one file: the second is told who has it, and a dead one stops nobody."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from rareclass.atomic_file import replacing
+from rareclass.errors import InputError
+from rareclass.file_lock import being_written
+from rareclass.rows.partitions.journal import Journal
+from rareclass.verbs.stream.checkpoint import claimed
+
+_HOLD = """
+import sys, time
+from pathlib import Path
+from rareclass.file_lock import being_written, lock_file
+what = Path(sys.argv[1])
+if sys.argv[2] == "folder":
+    what.mkdir(exist_ok=True)
+    held = lock_file(what / sys.argv[3], "it")
+    print("held", flush=True)
+    time.sleep(60)
+with being_written(what):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@contextmanager
+def other_process(path: Path, *words: str) -> Iterator[subprocess.Popen]:
+    """A process that holds a file until it is killed."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(path), *(words or ("file",))],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "held\n"
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def test_a_file_and_a_journal_that_another_process_writes(tmp_path: Path) -> None:
+    out = tmp_path / "scores.csv"
+    with other_process(out) as child:
+        said = rf"scores\.csv is in use by another running rareclass, process {child.pid}\."
+        with pytest.raises(InputError, match=said), replacing(out):
+            pass
+        with pytest.raises(InputError, match=said):
+            Journal(out, b"rows")
+        assert not out.exists()
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+        # What it leaves behind stops nobody, and goes.
+        assert (tmp_path / ".scores.csv.lock").exists()
+        with replacing(out) as temporary:
+            temporary.write_text("whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"]
+
+
+def test_a_folder_of_a_stream_names_the_process(tmp_path: Path) -> None:
+    from rareclass.verbs.stream.checkpoint import LOCK
+
+    folder = tmp_path / "run"
+    with other_process(folder, "folder", LOCK) as child:
+        said = rf"--checkpoint .*run is in use by another running rareclass, process {child.pid}\."
+        with pytest.raises(InputError, match=said), claimed(folder):
+            pass
+    with claimed(folder):
+        pass
+
+
+def test_the_same_process_may_write_within(tmp_path: Path) -> None:
+    out = tmp_path / "m.skops"
+    with being_written(out), replacing(out) as temporary:
+        temporary.write_text("whole")
+        assert (tmp_path / ".m.skops.lock").read_text() == str(os.getpid())
+    assert [path.name for path in tmp_path.iterdir()] == ["m.skops"]
+
+
+def test_a_folder_that_cannot_be_written_to_says_so_itself(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"), replacing(tmp_path / "no" / "f.csv"):
+        pass
+
+
+@pytest.mark.thorough
+def test_many_processes_write_one_file_one_after_the_other(tmp_path: Path) -> None:
+    """Each tries until it may; nobody's writing falls into another's."""
+    script = (
+        "import sys, time\nfrom pathlib import Path\n"
+        "from rareclass.errors import InputError\nfrom rareclass.file_lock import being_written\n"
+        "path, done = Path(sys.argv[1]), 0\n"
+        "while done < 20:\n"
+        "    try:\n"
+        "        with being_written(path):\n"
+        "            before = int(path.read_text() or 0)\n"
+        "            time.sleep(0.001)\n"
+        "            path.write_text(str(before + 1))\n"
+        "            done += 1\n"
+        "    except InputError:\n"
+        "        time.sleep(0.001)\n"
+    )
+    path = tmp_path / "count"
+    path.write_text("0")
+    children = [subprocess.Popen([sys.executable, "-c", script, str(path)]) for _ in range(4)]
+    end = time.monotonic() + 120
+    assert [child.wait(end - time.monotonic()) for child in children] == [0] * 4
+    assert path.read_text() == "80"
