@@ -19,9 +19,9 @@ _VALUES = (
     "nowhere/x.csv", "x" * 5000, "http://127.0.0.1:1/x", "sqlite:///nowhere.db", "1GiB", "0B",
     "1h", "1s", "rare:1,rest:2", "fraud:5", "fp=1,fn=-2", "2024-01-01", "rankrc", "mibc", "oam",
 )  # fmt: skip
-# A command that waits, learns on a cluster or takes minutes is no finding.
+# A command that serves, waits, learns on a cluster or takes minutes is no finding.
 _NOT_GIVEN = {"--follow", "--dask", "--help", "-h", "--install-completion", "--show-completion"}
-_SLOW = {"demo", "compare", "report"}
+_SLOW = {"demo", "compare", "report", "serve"}
 
 
 def _commands() -> dict[str, click.Command]:
