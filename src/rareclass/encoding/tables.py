@@ -368,6 +368,8 @@ def _centre_and_spread(cells: pl.Series) -> tuple[float, float]:
 
 def _as_categories(frame: pl.DataFrame) -> pl.DataFrame:
     """Mark words as categories, so that skrub does not guess again whether they are dates."""
+    if not frame.width:
+        return frame
     return frame.with_columns(pl.col(pl.String).cast(pl.Categorical))
 
 

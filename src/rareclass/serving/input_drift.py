@@ -18,7 +18,7 @@ from rareclass.verbs.targets.rare_class import RareDecision
 # enough that yesterday's rows do not hide today's.
 WINDOW_ROWS = 10_000
 # Rows that are looked at together: a look at one alone takes longer than its score.
-_LOOK_ROWS = 1_000
+_LOOK_ROWS = 250
 
 
 @dataclass
@@ -39,7 +39,7 @@ class InputDrift:
     """Counts what is unlike training in the latest rows of requests.
 
     Figures are of the last full window of `WINDOW_ROWS` rows, of those so far until it is full.
-    Rows are held until some 1,000 have come, and `look` is called, or somebody asks. Safe to call
+    Rows are held until some 250 have come, and `look` is called, or somebody asks. Safe to call
     from threads.
     """
 
