@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs fuzz test test-alone test-browser test-mlflow test-spark test-thorough lint types unit install clean
+.PHONY: demo docs fuzz test test-alone test-browser test-mlflow test-spark test-thorough lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -67,6 +67,14 @@ fuzz: install
 	PYTHONPATH=tests OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz \
 	  --minutes $(MINUTES) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED)) $(if $(ONLY),--only "$(ONLY)") \
 	  $(if $(CASE),--case $(CASE))
+
+# Faults put into the core one at a time, to see that its tests catch them: some minutes for ten of
+# them. It goes on where it was stopped; `make mutants COUNT=20 MUTANT_SEED=7` draws others.
+COUNT ?= 200
+MUTANT_SEED ?= 0
+mutants: install
+	PYTHONPATH=tests $(BIN)/python -m mutants --count $(COUNT) --seed $(MUTANT_SEED) \
+	  $(if $(filter-out 0,$(MUTANT_SEED)),--json build/mutants-$(MUTANT_SEED).json)
 
 # Pages in headless Chromium: Debian's, with axe-core's rules from the npm registry.
 AXE := build/browser/node_modules/axe-core/axe.min.js
