@@ -8,7 +8,7 @@ from scipy import sparse
 
 from draws import draws
 from oracles.pairs import ranking_loss
-from rareclass.kernels.kernels import Gaussian
+from rareclass.kernels.kernels import Gaussian, Linear
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.stochastic import mini_batch
 from rareclass.ranking.stochastic.feeding import CAPACITY, Reservoir
@@ -190,6 +190,15 @@ def test_a_widened_space_spans_all_its_landmarks(convert):
     assert widened(space, convert(more), 22).expansion.n_landmarks == 22
     assert widened(space, convert(points[:5]), np.inf) is space
     assert widened(space, convert(more), 20) is space
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_rows_that_add_nothing_are_told_in_any_unit(unit):
+    rng = np.random.default_rng(0)
+    points = unit * rng.normal(size=(5, 8))
+    mixed = rng.normal(size=(30, 5)) @ points  # in the span of a linear kernel, all but one
+    more = np.vstack([mixed, unit * rng.normal(size=(1, 8))])
+    assert widened(span(Linear(), points), more, np.inf).expansion.n_landmarks == 6
 
 
 def test_a_space_without_room_asks_nothing_of_the_kernel():
