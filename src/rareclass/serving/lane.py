@@ -125,7 +125,10 @@ class _Lane:
             taken = [each for each in taken if not each.future.cancelled()]
             if taken:
                 loop = taken[0].future.get_loop()
-                outcomes = self._scorer.outcomes(taken)
+                try:
+                    outcomes = self._scorer.outcomes(taken)
+                except Exception as error:  # nobody is left to wait
+                    outcomes = [(each.future, error) for each in taken]
                 loop.call_soon_threadsafe(_tell, outcomes)
 
 
