@@ -4,6 +4,7 @@ The lock is the operating system's, on a small file beside what is written: it g
 process, however that ends, and one that a dead process left behind stops nobody.
 """
 
+import atexit
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -53,9 +54,18 @@ def let_go(path: Path) -> None:
     held.times -= 1
     if held.times:
         return
-    del _held[name]
     if held.handle is not None and held.process == os.getpid():
         release_file(held.handle, held.lock, remove=True)
+    del _held[name]
+
+
+@atexit.register
+def _remove_left_over() -> None:
+    """What a second Ctrl-C kept `let_go` from removing."""
+    for held in _held.values():
+        if held.handle is not None and held.process == os.getpid():
+            with suppress(OSError):
+                held.lock.unlink()
 
 
 def lock_file(lock: Path, what: str) -> int | None:
