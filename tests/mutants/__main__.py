@@ -1,6 +1,7 @@
 """Put faults into the core, one at a time, and see whether its tests catch them: `make mutants`.
 
-1. Take every place of the rooms where a fault can be put, and draw some, by a seed.
+1. Take every place of the rooms where a fault can be put, and draw some, by a seed. What is drawn
+   at a place does not depend on others: most verdicts outlive a change of the code.
 2. Copy the package and its tests to a folder of their own; run each room's tests once without a
    fault: they must pass, and their time is the measure of a hang.
 3. For each fault: write the module with it, run the room's tests until the first fails. A fault is
@@ -14,13 +15,13 @@ The process that runs tests is forked from one that has imported the libraries.
 import argparse
 import json
 import os
-import random
 import shutil
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -55,31 +56,36 @@ def main() -> int:
         import_module(module)
     with tempfile.TemporaryDirectory() as folder:
         house = House(Path(folder))
-        for change in drawn:
-            earlier = verdicts.get(key(change))
+        for name, change in drawn.items():
+            earlier = verdicts.get(name)
             if earlier and (earlier["caught"] or WHOLE_ROOM in earlier["tried"] or not args.whole):
                 continue
             if time.monotonic() > end:
                 break
             room = WHOLE_ROOM if earlier else change.path.split("/")[2]
             tried = [*(earlier["tried"] if earlier else []), room]
-            verdicts[key(change)] = {
+            verdicts[name] = {
                 **change._asdict(),
                 **house.judge(change, room),
                 "tried": tried,
             }
             write(args.json, args.seed, verdicts)
-            print(said(verdicts[key(change)]), flush=True)
-    told([verdicts[key(change)] for change in drawn if key(change) in verdicts], len(drawn))
+            print(said(verdicts[name]), flush=True)
+    told([verdicts[name] for name in drawn if name in verdicts], len(drawn))
     return 0
 
 
-def draw(count: int, seed: int) -> list[Change]:
-    """Faults of all rooms, each place as likely as any other."""
+def draw(count: int, seed: int) -> dict[str, Change]:
+    """Faults of all rooms by name, each place as likely as any other."""
     package = ROOT / "src" / "rareclass"
     paths = sorted(path for room in ROOMS for path in (package / room).rglob("*.py"))
-    every = [change for path in paths for change in changes_of(path, ROOT)]
-    return random.Random(seed).sample(every, min(count, len(every)))
+    every, times = dict[str, Change](), Counter[str]()
+    for change in (each for path in paths for each in changes_of(path, ROOT)):
+        name = f"{change.path}: {change.before} -> {change.after}"
+        times[name] += 1
+        every[f"{name} #{times[name]}"] = change
+    lot = {name: sha256(f"{seed}/{name}".encode()).digest() for name in every}
+    return {name: every[name] for name in sorted(every, key=lot.__getitem__)[:count]}
 
 
 class House:
@@ -162,11 +168,6 @@ class House:
             os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
 
 
-def key(change: Change) -> str:
-    """What tells a fault from others."""
-    return f"{change.path}:{change.line}:{change.column}: {change.before} -> {change.after}"
-
-
 def read(path: Path, seed: int) -> dict[str, Any]:
     """Verdicts of an earlier run with the same seed, by fault."""
     if not path.exists():
@@ -174,16 +175,13 @@ def read(path: Path, seed: int) -> dict[str, Any]:
     content = json.loads(path.read_text())
     if content["seed"] != seed:
         raise SystemExit(f"{path} is of seed {content['seed']}: give another --json.")
-    return {key(Change(*(each[name] for name in Change._fields))): each
-            for each in content["verdicts"]}  # fmt: skip
+    return dict(content["verdicts"])
 
 
 def write(path: Path, seed: int, verdicts: dict[str, Any]) -> None:
     """Keep what was found so far."""
     aside = path.with_suffix(".aside")
-    aside.write_text(
-        json.dumps({"seed": seed, "verdicts": list(verdicts.values())}, indent=1) + "\n"
-    )
+    aside.write_text(json.dumps({"seed": seed, "verdicts": verdicts}, indent=1) + "\n")
     aside.replace(path)
 
 
