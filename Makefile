@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs fuzz test test-alone test-browser test-mlflow test-spark test-thorough lint types unit install clean mutants
+.PHONY: audit demo docs fuzz test test-alone test-browser test-mlflow test-oldest test-spark test-thorough lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -121,6 +121,26 @@ $(MLFLOW_STAMP): requirements-mlflow.lock pyproject.toml
 
 test-mlflow: $(MLFLOW_STAMP)
 	build/mlflow/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . tests/with_mlflow
+
+# The suite with the oldest releases that pyproject.toml allows (Python 3.11, Linux), which warn of
+# what newer ones beside them have renamed. TESTS=tests/rows runs a part of it.
+OLDEST_STAMP := build/oldest/.installed
+
+$(OLDEST_STAMP): requirements-oldest.lock pyproject.toml
+	$(PYTHON) -m venv build/oldest
+	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-oldest.lock
+	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+test-oldest: $(OLDEST_STAMP)
+	build/oldest/bin/python -m pytest -q -n 2 --dist worksteal \
+	  -W default::DeprecationWarning -W default::FutureWarning $(TESTS)
+
+# Known weaknesses of the pinned releases, asked of PyPI over the network.
+audit:
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	build/audit/bin/pip-audit --no-deps --disable-pip -r requirements.lock
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist docs/generated
