@@ -341,7 +341,8 @@ def _with_todays_names(path: Path) -> bytes:
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         text = archive.read(_SCHEMA)
         if not any(module.encode() in text for module in _MOVED_MODULES):
-            return path.read_bytes()
+            file.seek(0)
+            return file.read()
         try:
             schema = json.loads(text, object_hook=_renamed)
         except (ValueError, RecursionError) as error:
