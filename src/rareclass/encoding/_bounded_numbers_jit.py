@@ -6,6 +6,8 @@ from rareclass.compiling import njit
 
 _CELLS = 1024
 _BLOCK = 512
+# Of fewer rows a search among all knots takes less time than to lay a grid over them.
+_ROWS_OF_GRID = 256
 
 
 @njit(cache=True, nogil=True)
@@ -15,10 +17,11 @@ def interpolate_columns(X, knots, heights, starts, mean, scale, out):
     What is written is ``(height - mean[j]) / scale[j]``. X, out: (n_rows, n_columns); column j has
     the increasing ``knots[starts[j]:starts[j + 1]]``, at least one, and as many heights. An even
     grid over the range of a column tells where among the knots to look: time O(n_rows * n_columns)
-    where knots are spread evenly, at worst times log2 of their number.
+    where knots are spread evenly, at worst times log2 of their number. Of few rows it has one cell.
     """
     n_rows, n_columns = X.shape
-    first = np.empty((n_columns, _CELLS + 1), np.int64)
+    n_cells = _CELLS if n_rows >= _ROWS_OF_GRID else 1
+    first = np.empty((n_columns, n_cells + 1), np.int64)
     for j in range(n_columns):
         _lay_grid(knots[starts[j] : starts[j + 1]], first[j])
     for begin in range(0, n_rows, _BLOCK):
@@ -27,7 +30,7 @@ def interpolate_columns(X, knots, heights, starts, mean, scale, out):
             at = knots[starts[j] : starts[j + 1]]
             height = heights[starts[j] : starts[j + 1]]
             width = at[-1] - at[0]
-            per_unit = _CELLS / width if width > 0.0 else 0.0
+            per_unit = n_cells / width if width > 0.0 else 0.0
             for i in range(begin, end):
                 z = _height_of(X[i, j], at, height, first[j], per_unit)
                 out[i, j] = (z - mean[j]) / scale[j]
@@ -37,8 +40,9 @@ def interpolate_columns(X, knots, heights, starts, mean, scale, out):
 def _lay_grid(at, first):
     """Of each edge of the even cells over the knots, the last knot that is not beyond it."""
     k = 0
-    for cell in range(_CELLS + 1):
-        edge = at[0] + (at[-1] - at[0]) * (cell / _CELLS)
+    n_cells = len(first) - 1
+    for cell in range(n_cells + 1):
+        edge = at[0] + (at[-1] - at[0]) * (cell / n_cells)
         while k + 1 < len(at) and at[k + 1] <= edge:
             k += 1
         first[cell] = k
@@ -54,7 +58,7 @@ def _height_of(x, at, height, first, per_unit):
         return height[0]
     if x >= at[last]:
         return height[last]
-    cell = min(int((x - at[0]) * per_unit), _CELLS - 1)
+    cell = min(int((x - at[0]) * per_unit), len(first) - 2)
     # One knot more on either side: the edges of the cells are rounded.
     low = max(first[cell] - 1, 0)
     size = min(first[cell + 1] + 1, last) - low + 1

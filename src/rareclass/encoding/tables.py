@@ -123,10 +123,10 @@ class TableEncoder(BaseEstimator):
         from all of training would have the score of no row, which may be above the majority's.
         """
         numbers, others = self._split(frame)
-        with _expected_warnings_silenced():
-            if self.vectorizer_ is not None:
+        if self.vectorizer_ is not None:
+            with _expected_warnings_silenced():
                 others = self.vectorizer_.transform(others)
-            X = self._imputed_and_scaled(self._join(numbers, others))
+        X = self._imputed_and_scaled(self._join(numbers, others))
         if hasattr(self, "low_"):  # models of 0.1.0 have none
             np.clip(X, self.low_, self.high_, out=X)
         return np.ascontiguousarray(X, dtype=self.dtype_)
@@ -224,6 +224,9 @@ class TableEncoder(BaseEstimator):
 
     def _split(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return the numbers, total seconds of dates among them, and what skrub encodes."""
+        if all(column.reads_as == "number" for column in self.columns):
+            names = [column.name for column in self.columns]
+            return frame if frame.columns == names else frame[names], pl.DataFrame()
         numbers = [
             frame[column.name]
             if column.reads_as == "number"
@@ -354,8 +357,7 @@ def _total_seconds(dates: pl.Series) -> pl.Series:
 
 def _cells(numbers: pl.DataFrame) -> NDArray[np.float64]:
     """Numbers as a matrix, NaN where empty: (n_rows, n_columns), F order."""
-    columns = [cells.cast(pl.Float64).to_numpy() for cells in numbers]
-    return np.array(columns, np.float64).reshape(numbers.width, numbers.height).T
+    return numbers.to_numpy(order="fortran").astype(np.float64, copy=False)
 
 
 def _centre_and_spread(cells: pl.Series) -> tuple[float, float]:

@@ -140,7 +140,7 @@ def read_numbers(cells: pl.Series, first_row: int) -> pl.Series:
     `first_row` is the row in the file of the first cell, counted from 1. Raises `InputError` at the
     first cell that is text or infinite, naming column, row and value.
     """
-    if cells.dtype == pl.Float64 and _are_plain(cells):
+    if cells.dtype == pl.Float64 and are_plain(cells):
         return cells
     if is_text_type(cells.dtype):
         cells = without_empty_marks(cells.cast(pl.String))
@@ -218,12 +218,15 @@ def read_strings(cells: pl.Series) -> pl.Series:
     return cells.cast(pl.String)
 
 
-def _are_plain(cells: pl.Series) -> bool:
+def are_plain(cells: pl.Series | pl.DataFrame) -> bool:
     """Whether float64 cells are numbers that can be computed with, or empty, all of them."""
-    values = cells.to_numpy()  # without a copy where no cell is empty
+    values = cells.to_numpy()  # of a column without a copy where no cell is empty
     # NaN is no null, and fails every comparison.
     n_plain = int(np.count_nonzero(np.abs(values) <= LARGEST_NUMBER))
-    return n_plain == len(values) - cells.null_count()
+    n_empty = cells.null_count()
+    if isinstance(n_empty, pl.DataFrame):
+        n_empty = sum(n_empty.row(0))
+    return n_plain == values.size - n_empty
 
 
 def _wrong_type(cells: pl.Series, expected: str) -> InputError:
