@@ -8,7 +8,7 @@ import pytest
 from rareclass.errors import InputError
 from rareclass.rows import from_csv, from_parquet
 from rareclass.tables.folders import find_parts
-from rareclass.tables.table_file import open_table
+from rareclass.tables.table_file import StoredTable, open_table
 
 
 def test_parts_below_a_folder_are_found_in_order(tmp_path):
@@ -90,3 +90,27 @@ def test_a_folder_may_hold_more_files_than_may_be_open(tmp_path, suffix):
             rows.close()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_stretches_are_read_at_the_same_time(tmp_path):
+    folder = tmp_path / "table"
+    folder.mkdir()
+    for part in range(2):
+        rows = pl.DataFrame({"x": range(100 * part, 100 * part + 100)})
+        rows.write_parquet(folder / f"{part}.parquet", row_group_size=10)
+    table = open_table(folder)
+    assert isinstance(table, StoredTable)
+    stretches = [table.stretch(first, first + 100) for first in (0, 50, 100)]
+    reading = [each.batches(["x"], 7) for each in stretches]
+    # As threads would: in turns, so that one ends, and closes its files, before others do.
+    found: list[list[int]] = [[] for _ in stretches]
+    left = list(range(len(stretches)))
+    while left:
+        for k in list(left):
+            for _ in range(k + 1):
+                batch = next(reading[k], None)
+                if batch is None:
+                    left.remove(k)
+                    break
+                found[k] += batch["x"].to_list()
+    assert found == [list(range(first, first + 100)) for first in (0, 50, 100)]

@@ -1,6 +1,7 @@
 """Parquet files: opened once, read in batches, with little of them in memory."""
 
 from collections.abc import Generator, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,12 @@ class ParquetFile:
     def estimate_rows(self) -> int:
         """Return the number of rows, which the file says."""
         return self.n_rows
+
+    def apart(self) -> "ParquetFile":
+        """The same file, opened for itself when it is read."""
+        other = copy(self)
+        other._source = None
+        return other
 
     def release(self) -> None:
         """Close the file until it is read again."""

@@ -159,14 +159,17 @@ class StoredTable:
         return [(start, stop) for start, stop in pairwise(cuts) if stop > start]
 
     def stretch(self, start: int, stop: int) -> "StoredTable":
-        """The rows of one of the `stretches`, without a look at those before them."""
+        """The rows of one of the `stretches`, without a look at those before them.
+
+        Several may be read at once, by threads: each opens its files for itself.
+        """
         chosen = copy(self)
         chosen._parts, chosen._rows, n_before = [], {}, 0
         for part in self._parts:
             assert isinstance(part, ParquetFile)
             first, end = max(start - n_before, 0), min(stop - n_before, part.n_rows)
             if first < end:
-                chosen._parts.append(part)
+                chosen._parts.append(part.apart())
                 chosen._rows[part.path] = (first, end)
             n_before += part.n_rows
         return chosen
