@@ -201,6 +201,28 @@ def json_edited(members: Members, rng: Random) -> None:
         members[name] = npy(np.frombuffer(text.encode(), np.uint8)) if is_array else text.encode()
 
 
+def metadata_edited(members: Members, rng: Random) -> None:
+    """The same for what the schema holds as a text of JSON: the metadata of a model."""
+    for name in set(_json_members(members)) - {"json.npy"}:
+        tree = json.loads(members[name])
+        for node in _nodes(tree, []):
+            text = _text_in(node)
+            if text is not None:
+                metadata = json.loads(text)
+                _edit(metadata, rng)
+                node["content"] = json.dumps(json.dumps(metadata))
+        members[name] = json.dumps(tree).encode()
+
+
+def _text_in(node: Any) -> str | None:
+    """The text of a node of skops that is an object of JSON once more."""
+    if not (isinstance(node, dict) and isinstance(node.get("content"), str)):
+        return None
+    if not node["content"].startswith('"{'):
+        return None
+    return json.loads(node["content"])
+
+
 def _edit(tree: Any, rng: Random) -> None:
     nodes = [node for node in _nodes(tree, []) if node]
     if not nodes:
@@ -240,7 +262,7 @@ CHANGES: tuple[Callable[[Members, Random], None], ...] = (
         _declares_huge_shape, _declares_other_type, _header_is_damaged,
     )),
     members_swapped, members_swapped, member_removed, member_cut, member_strange, bomb,
-    json_edited, json_edited, json_edited, json_edited, json_deep,
+    json_edited, json_edited, json_edited, json_deep, metadata_edited, metadata_edited,
 )  # fmt: skip
 
 

@@ -71,10 +71,10 @@ class RequestRows:
             and set(map(type, cells)) <= _PLAIN
         ]
         try:
-            cells = np.array([self.cells[name] for name in names], np.float64)
+            matrix = np.array([self.cells[name] for name in names], np.float64)
         except OverflowError:  # a whole number beyond all floats: its digits are told
             return {}
-        joined = pl.Series(cells.ravel(), nan_to_null=True)
+        joined = pl.Series(matrix.ravel(), nan_to_null=True)
         return {
             name: joined.slice(k * self.n_rows, self.n_rows).alias(name)
             for k, name in enumerate(names)

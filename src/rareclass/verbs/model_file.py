@@ -18,6 +18,7 @@ from rareclass.errors import InputError
 from rareclass.soundness import check_parts, finite_vector
 from rareclass.verbs.archive import UNREADABLE, DamagedArchiveError, check_archive, seal
 from rareclass.verbs.decision_rule import ScoredRows
+from rareclass.verbs.metadata_text import as_text, from_text
 from rareclass.verbs.rare_cases import RareCases
 from rareclass.verbs.skops_io import dump, is_estimator, skops_io
 from rareclass.verbs.targets import check_metadata, decision_of, needed_for_decisions
@@ -173,7 +174,7 @@ def save_model(path: Path, content: ModelFile) -> None:
         "rareclass_format": FORMAT,
         "encoder": content.encoder,
         "model": content.model,
-        "metadata": content.metadata,
+        "metadata": as_text(content.metadata),
         "held_out": _as_arrays(content.held_out),
         "cases": None if content.cases is None else content.cases.as_arrays(),
     }
@@ -262,6 +263,10 @@ def read_parts(
     parts, notices = _construct(path, archive, asked_for)
     if mark not in parts:
         raise InputError(f"{path} is a skops file, but not of rareclass.", "")
+    try:
+        parts["metadata"] = from_text(parts.get("metadata"))
+    except ValueError as error:
+        raise damaged(path, "its metadata cannot be read") from error
     if not isinstance(parts[mark], int) or parts[mark] != number or not names <= set(parts):
         raise _of_another_format(path, str(parts[mark])[:80], number, parts.get("metadata"))
     return parts, notices

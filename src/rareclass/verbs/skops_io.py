@@ -40,7 +40,7 @@ def skops_io() -> ModuleType:
 
 
 def dump(parts: dict[str, Any], path: Path) -> None:
-    """Write a file of skops, compressed, its schema on one line.
+    """Write a file of skops, compressed as quickly as can be, its schema on one line.
 
     skops indents the schema, which the standard library does in Python, at the cost of every
     level of nesting for every piece: that was three quarters of the time of saving a model. Who
@@ -50,7 +50,7 @@ def dump(parts: dict[str, Any], path: Path) -> None:
     persist: Any = import_module("skops.io._persist")
     persist.json = SimpleNamespace(dumps=_on_one_line)
     try:
-        io.dump(parts, path, compression=zipfile.ZIP_DEFLATED)
+        io.dump(parts, path, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
     finally:
         persist.json = json
 

@@ -15,6 +15,7 @@ from rareclass.soundness import finite_vector
 from rareclass.verbs.archive import seal
 from rareclass.verbs.hunt.hunting import Hunt
 from rareclass.verbs.hunt.table import HuntTable
+from rareclass.verbs.metadata_text import as_text
 from rareclass.verbs.model_file import ModelFile
 
 BALLS = "balls.skops"
@@ -113,16 +114,18 @@ def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
         "factors": hunt.encoder.factors_,
         "columns": list(hunt.encoder.columns),
         "balls": [ball._asdict() for ball in plain_balls(hunt)],
-        "metadata": {
-            "format": "table",
-            "target": target,
-            "target_kind": "rare class",
-            "method": "hunt",
-            "rare_label": " or ".join(table.labels.rare),
-            "rest_label": "others",
-            "columns": [{"name": column.name} for column in table.columns],
-            "majority_quantiles": np.quantile(scores, np.linspace(0.0, 1.0, 1001)).tolist(),
-        },
+        "metadata": as_text(
+            {
+                "format": "table",
+                "target": target,
+                "target_kind": "rare class",
+                "method": "hunt",
+                "rare_label": " or ".join(table.labels.rare),
+                "rest_label": "others",
+                "columns": [{"name": column.name} for column in table.columns],
+                "majority_quantiles": np.quantile(scores, np.linspace(0.0, 1.0, 1001)).tolist(),
+            }
+        ),
     }
     with replacing(path) as temporary:
         dump(parts, temporary)
