@@ -1,5 +1,6 @@
 """Which tests run: each but the slow ones, or with ``--hypothesis-profile=thorough`` all."""
 
+import gc
 import os
 
 # Before numpy is imported. Tests run side by side, one process a core: threads of BLAS beside them
@@ -17,6 +18,8 @@ from object_store import s3 as s3  # noqa: E402
 from object_store import web as web  # noqa: E402
 
 register()
+# The interpreter would look for cycles among all that thousands of tests are made of, all the time.
+gc.set_threshold(50_000)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -5,6 +5,10 @@ looks for what nobody has met yet. An example that ever failed is kept as ``@exa
 tried by both.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Of the number that a test asks for: a quarter each time, three times as many to look for trouble.
@@ -39,6 +43,21 @@ def register() -> None:
 def thorough() -> bool:
     """Whether this run looks for trouble; tests then take their full sizes, too."""
     return settings.get_current_profile_name() == "thorough"
+
+
+def quick(n: int, cases: Iterable[Any]) -> list[Any]:
+    """Cases of a parametrization of which each run takes the first n, and a thorough one all.
+
+    A case is a tuple where several names are given, or what `pytest.param` makes.
+    """
+    return [case if k < n else _made_thorough(case) for k, case in enumerate(cases)]
+
+
+def _made_thorough(case: Any) -> Any:
+    if hasattr(case, "marks"):
+        return case._replace(marks=(*case.marks, pytest.mark.thorough))
+    values = case if isinstance(case, tuple) else (case,)
+    return pytest.param(*values, marks=pytest.mark.thorough)
 
 
 def draws(asked: int) -> settings:

@@ -19,6 +19,7 @@ from benchmarks.paper_tables import (
 )
 from benchmarks.paper_tables.mibc_methods import COST, SQUARED, UNDER
 from benchmarks.paper_tables.mibc_sets import Documents, Parts, Rows
+from draws import quick
 from rareclass.metrics import roc_auc
 from rareclass.moments import MIBC
 from real_data import FOLDER, real_file
@@ -121,7 +122,7 @@ def as_text(parts):
 
 @pytest.mark.parametrize(
     ("study", "method"),
-    [(study, method) for study, methods in mibc_protocol.METHODS.items() for method in methods],
+    quick(4, [(study, name) for study, names in mibc_protocol.METHODS.items() for name in names]),
 )
 def test_every_method_ranks_and_is_timed_for_every_price(study, method):
     parts = dense_parts() if study == "dense" else as_text(dense_parts())

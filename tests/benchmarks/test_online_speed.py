@@ -51,6 +51,7 @@ def test_step_share_counts_pairs_by_their_definition():
     assert online_speed.step_share(model, held) == pytest.approx(made / total)
 
 
+@pytest.mark.thorough
 def test_diagonal_holds_the_rows_that_it_saw():
     whole = online_streams.text(360, rare_share=0.3)
     stream = online_streams.Stream(whole.X[:300], whole.y[:300])

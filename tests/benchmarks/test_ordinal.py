@@ -10,6 +10,7 @@ from benchmarks.ordinal import __main__ as command
 from benchmarks.ordinal import figures, methods, page, peers, protocol, sets
 from benchmarks.ordinal.sets import Rows
 from benchmarks.paper_tables.protocol import data_folder
+from draws import quick
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def rows():
     return Rows(X, np.searchsorted(np.quantile(score, [0.15, 0.75, 0.9]), score))
 
 
-@pytest.mark.parametrize("name", methods.METHODS)
+@pytest.mark.parametrize("name", quick(4, methods.METHODS))
 def test_method_ranks_levels(name, rows):
     if name not in methods.available():
         pytest.skip(f"the library of {name} is not installed")

@@ -359,6 +359,7 @@ def test_a_stopped_run_says_how_to_go_on(quick, tmp_path, capsys, monkeypatch):
     assert "goes on from there" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_only_rach_ages(quick, tmp_path, capsys):
     file = tmp_path / "x.json"
     words = ["rach", "--json", str(file), "--sets", "synthetic", "--shares", "5", "--splits", "2"]

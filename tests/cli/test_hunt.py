@@ -134,6 +134,7 @@ def two_kinds(second: str) -> pl.DataFrame:
     )
 
 
+@pytest.mark.thorough
 def test_two_kinds_with_long_names_fit_a_narrow_terminal(
     data: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +159,7 @@ def test_two_kinds_with_long_names_fit_a_narrow_terminal(
     assert (np.array(found.filter(pl.col("ball") == kind)["row"]) % 5 == 1).mean() > 0.9
 
 
+@pytest.mark.thorough
 def test_several_values_make_a_picture_each(data: Path, rareclass: Run) -> None:
     two_kinds("a/b").write_csv(data)
     result = rareclass(*words(data, "--rare", "fraud", "--rare", "a/b", "--cleared", "ok", *FEW))
@@ -270,6 +272,7 @@ def test_all_rows_labelled_points_to_fit(data: Path, rareclass: Run) -> None:
     assert "rareclass fit" in refuse(rareclass, data, "--cleared", "ok")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_leaves_nothing_behind(data: Path) -> None:
     payments(6000).write_csv(data)
@@ -299,7 +302,11 @@ def shape_line(output: str) -> str:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--kernel", "none", "--c1", "1", "--c2", "1e-4"), "(as given"),
+        pytest.param(
+            ("--kernel", "none", "--c1", "1", "--c2", "1e-4"),
+            "(as given",
+            marks=pytest.mark.thorough,
+        ),
         (("--kernel", "none", "--c1", "1"), "(C1 as given, else chosen by it"),
         pytest.param(("--kernel", "none"), "(chosen by it", marks=pytest.mark.thorough),
         (("--width", "2", "--c1", "1", "--c2", "1e-4"), "width 2 (as given"),

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import Run, message, purchases
+from draws import quick
 from rareclass.verbs.model_file import load_model
 
 
@@ -66,7 +67,7 @@ def test_same_seed_same_model(mibc: Path, tmp_path: Path, rareclass: Run) -> Non
     np.testing.assert_array_equal(one.coef_, other.coef_)
 
 
-@pytest.mark.parametrize("covariance", ["diagonal", "factor", "shrunk", "sparse-inverse"])
+@pytest.mark.parametrize("covariance", quick(2, ["factor", "sparse-inverse", "shrunk", "diagonal"]))
 def test_covariance_and_cost_are_taken(
     mibc: Path, tmp_path: Path, rareclass: Run, covariance: str
 ) -> None:
@@ -140,6 +141,7 @@ def wide(path: Path, n_rows: int = 600, n_features: int = 20_000) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_wide_svmlight(tmp_path: Path, rareclass: Run) -> None:
     path = wide(tmp_path / "t.svmlight")
     model = tmp_path / "m.skops"
@@ -178,6 +180,7 @@ def test_a_table_on_disk(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-7)
 
 
+@pytest.mark.thorough
 def test_rankrc_suggests_it_when_it_will_take_long(
     mibc: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import Run, message
+from draws import quick
 from rareclass.cli.screen import output, print_confusion
 from rareclass.progress import track
 from rareclass.verbs.model import load
@@ -231,6 +232,7 @@ def test_labels_that_are_no_levels(folder: Path, tmp_path: Path, rareclass: Run)
     assert "Bin them first" in said
 
 
+@pytest.mark.thorough
 def test_numbers_as_text_and_rows_without_a_target(tmp_path: Path, rareclass: Run) -> None:
     table = stays().with_columns(
         days=pl.when(pl.int_range(300) % 50 == 7).then(None).otherwise(8 + pl.col("days"))
@@ -260,7 +262,7 @@ def test_a_new_file_with_other_levels(folder: Path, tmp_path: Path, rareclass: R
     )
 
 
-@pytest.mark.parametrize("width", ["40", "60", "80"])
+@pytest.mark.parametrize("width", quick(1, ["40", "60", "80"]))
 def test_screens_fit_the_width(
     folder: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, width: str
 ) -> None:
@@ -299,6 +301,7 @@ def test_help_explains_the_method(rareclass: Run, monkeypatch: pytest.MonkeyPatc
     assert "from the lowest to the highest" in said
 
 
+@pytest.mark.thorough
 def test_brackets_in_a_file_name_are_no_markup(
     folder: Path, tmp_path: Path, rareclass: Run
 ) -> None:

@@ -127,7 +127,11 @@ def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -
 
 
 @pytest.mark.parametrize(
-    "learner", [("--method", "rankrc", "--lam", "1"), ("--method", "mibc", "--cost", "1")]
+    "learner",
+    [
+        ("--method", "rankrc", "--lam", "1"),
+        pytest.param(("--method", "mibc", "--cost", "1"), marks=pytest.mark.thorough),
+    ],
 )
 def test_one_method_has_folds_by_group_and_time_as_well(
     payments: Path, rareclass: Run, learner: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

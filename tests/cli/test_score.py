@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import QUICK, Run, message, purchases
+from draws import quick
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.verbs.model import Model, open_model
 from rareclass.verbs.model_file import save_model
@@ -180,7 +181,7 @@ def test_alerts_are_explained_and_no_other_rows(
     np.testing.assert_allclose(both["effect_1"], both["effect_1_right"])
 
 
-@pytest.mark.parametrize("how", ["auto", "mibc", "rankrc", "disk"])
+@pytest.mark.parametrize("how", quick(2, ["auto", "disk", "mibc", "rankrc"]))
 def test_the_nearest_cases_are_rare_rows_of_the_training_file(
     how: str, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,6 +251,7 @@ def test_the_column_of_each_feature_is_the_one_that_moves_it(learned: Path) -> N
         assert moved.sum() >= 0.5 * (features == name).sum()
 
 
+@pytest.mark.thorough
 def test_what_has_no_explanation_is_refused(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     words = ("score", fitted / "model.skops", fitted / "new.csv", "-o", tmp_path / "s.csv")
     assert "is no number of columns" in message(rareclass(*words, "--explain", 0))

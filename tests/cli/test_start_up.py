@@ -197,6 +197,7 @@ NOT_TO_SCORE = [
 ]
 
 
+@pytest.mark.thorough
 def test_a_combination_is_scored_without_skrub_and_what_it_was_learned_by(
     tmp_path: Path, rareclass: Run
 ) -> None:
@@ -254,6 +255,7 @@ def test_a_package_of_the_extra_that_is_absent(fitted: Path, tmp_path: Path, pac
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.thorough
 def test_the_library_learns_and_scores_without_the_extra() -> None:
     extra = ("polars", "skrub", "skops", "typer", "rich", "matplotlib", "jinja2", "fsspec")
     done = command(WITHOUT_THE_EXTRA.format(extra=extra))

@@ -347,6 +347,7 @@ def test_keep_learns_from_what_looks_like_an_identifier(
     assert rareclass("score", model, path, "--out", tmp_path / "s.csv").exit_code == 0
 
 
+@pytest.mark.thorough
 def test_svmlight_without_a_suffix(tmp_path: Path, rareclass: Run) -> None:
     lines = [f"{int(k % 10 == 3)} 1:{k % 7} 4:{k % 10 == 3:d}.5\n" for k in range(200)]
     for name in ("a9a", "a9a.tr"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from draws import quick
 from moments.mibc_cases import (
     COVARIANCES,
     EXACT,
@@ -41,7 +42,7 @@ def separate(container, parameters, Y=Y, X=X, weight=None):
 @pytest.mark.parametrize("name", COVARIANCES)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize(
-    "labels", [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array]
+    "labels", quick(2, [np.asarray, sparse.csc_matrix, sparse.csr_array, sparse.coo_array])
 )
 @pytest.mark.parametrize("weighted", [False, True])
 def test_many_fits_are_separate_fits(name, container, labels, weighted):

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 
-from draws import draws
+from draws import draws, quick
 from moments.mibc_cases import (
     COVARIANCES,
     EXACT,
@@ -189,9 +189,16 @@ def test_weights_are_in_the_units_of_the_price():
     np.testing.assert_allclose(two.moments_.weight, 0.3 * (Y == 0).sum(), rtol=1e-12)
 
 
+CUTS = [
+    pytest.param([1, 2, 3], id="few"),
+    pytest.param([200], id="half"),
+    pytest.param(range(1, 400), id="all"),
+]
+
+
 @each_covariance
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("cuts", [[1, 2, 3], [200], range(1, 400)], ids=["few", "half", "all"])
+@pytest.mark.parametrize("cuts", quick(1, CUTS))
 def test_any_cut_of_the_rows_gives_the_same_model(given, container, cuts):
     wanted = MIBC(**given, **EXACT).fit(container(X), Y)
     parts = MIBC(**given, **EXACT)

@@ -170,6 +170,7 @@ def test_a_stream_may_be_cut_anywhere(cuts, seed):
     assert_same(parts, whole)
 
 
+@pytest.mark.thorough
 def test_one_row_at_a_time():
     kwargs = {"lam": 0.003, "batch_size": 70, "random_state": 1}
     whole = streamed(StochasticRankRC(**kwargs), X[:150], Y[:150], [])

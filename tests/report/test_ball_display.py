@@ -13,6 +13,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 
+from draws import quick
 from rareclass.hyperball.picture import BallPicture
 from rareclass.report import draw_ball
 from rareclass.report.displays.ball_display import MOST_DRAWN
@@ -153,7 +154,7 @@ def test_rows_that_a_plane_lays_over_the_disc_are_owned_up_to() -> None:
     assert f"{over.sum():,} rows over the disc" in plane.get_title()
 
 
-@pytest.mark.parametrize("n_others", [0, 1, 300])
+@pytest.mark.parametrize("n_others", quick(2, [0, 300, 1]))
 def test_single_rare_row_with_radius_zero(n_others: int) -> None:
     rows = np.concatenate([np.zeros((1, 2)), near_and_far(n_others, 2.0)[60:]])
     figure = draw_ball(picture_of(rows, 0.0, n_rare=1, n_majority=0))

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
+from draws import quick
 from rareclass import (
     MIBC,
     MIBCCV,
@@ -79,7 +80,7 @@ FITS = [
 ]
 
 
-@pytest.mark.parametrize(("estimator", "n_parts"), FITS, ids=str)
+@pytest.mark.parametrize(("estimator", "n_parts"), quick(3, FITS), ids=str)
 def test_a_fit_is_the_one_in_memory(client, estimator, n_parts):
     weight = WEIGHT if n_parts == 2 else None
     expected = estimator.fit(X, Y, weight).score_samples(X)
@@ -95,7 +96,7 @@ def test_a_fit_is_the_one_in_memory(client, estimator, n_parts):
 
 @pytest.mark.parametrize(
     "estimator",
-    [OrdinalRankRC(tol=1e-10), OrdinalRankRCCV(lams=[1.0, 0.1], cv=2, tol=1e-10)],
+    quick(1, [OrdinalRankRC(tol=1e-10), OrdinalRankRCCV(lams=[1.0, 0.1], cv=2, tol=1e-10)]),
     ids=str,
 )
 def test_levels_are_the_same_too(client, estimator):

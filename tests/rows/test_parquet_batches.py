@@ -192,6 +192,7 @@ def test_two_items_are_made_ahead_and_no_more():
     assert not readers()
 
 
+@pytest.mark.thorough
 def test_the_thread_ends_when_the_loop_is_left():
     def left():
         for k in read_ahead(items):

@@ -103,6 +103,7 @@ def test_the_file_has_no_name_and_goes_with_the_rows(tmp_path):
     assert handle.closed
 
 
+@pytest.mark.thorough
 def test_a_killed_process_leaves_nothing(tmp_path):
     code = (
         "import numpy as np, sys, time\n"

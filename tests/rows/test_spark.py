@@ -45,6 +45,7 @@ from pyspark.sql import functions as F  # noqa: E402, N812 - as everybody names 
 from rareclass.estimators.spark import with_scores  # noqa: E402
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
 for module in (contract, sys.modules[__name__]):  # executors cannot import tests

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from database_servers import PASSWORD
-from draws import draws
+from draws import draws, quick
 from rareclass.errors import InputError
 from rareclass.tables.databases.address import DatabaseAddress, Query
 from rareclass.tables.databases.result_table import ResultTable, quoted
@@ -174,7 +174,7 @@ table.put(Path(sys.argv[2]))
 """
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
+@pytest.mark.parametrize("kind", quick(1, ["postgresql", "sqlite"]))
 @pytest.mark.parametrize("was_there", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_a_process_that_is_killed_leaves_what_was_there(kind, was_there, request, scores, tmp_path):
     uri = f"sqlite:///{tmp_path / 'out.db'}"

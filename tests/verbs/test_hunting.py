@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from draws import quick
 from rareclass.errors import InputError
 from rareclass.findings import Finding, warn
 from rareclass.hyperball.findings import sentence
@@ -181,7 +182,7 @@ def test_description_speaks_the_language_of_the_table(hunted: tuple[HuntTable, H
     assert value.outside < 0.05
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", quick(1, ["parquet", "csv"]))
 def test_files_hold_the_rows_as_they_are_in_the_table(tmp_path: Path, suffix: str) -> None:
     source = ships().rename({"tonnes": "depth"})
     path = tmp_path / f"ships.{suffix}"
@@ -291,7 +292,8 @@ def names_clash(kind: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [("value", "flag_XX"), ("gaps", "knots is empty"), ("date", "built (year)")]
+    ("kind", "name"),
+    quick(1, [("value", "flag_XX"), ("gaps", "knots is empty"), ("date", "built (year)")]),
 )
 def test_coordinates_called_as_a_column_is_are_told_apart(
     tmp_path: Path, kind: str, name: str

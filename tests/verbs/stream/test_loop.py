@@ -405,6 +405,7 @@ def test_rows_without_label_and_id_are_scored_only(source: Path, tmp_path: Path)
     assert found["state"]["held"]["ids"] == []
 
 
+@pytest.mark.thorough
 def test_followed_until_a_signal_with_a_checkpoint_when_nothing_comes(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
