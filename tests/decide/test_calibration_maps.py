@@ -257,6 +257,7 @@ def test_joining_majority_levels_changes_next_to_nothing():
     assert len(joined.scores) < 700
     assert joined.rare[joined.rare > 0].tolist() == levels.rare[levels.rare > 0].tolist()
     assert joined.total.sum() == levels.total.sum()
+    assert joined.scores[-1] == levels.scores[-1]
     for kind in (BetaMap, IsotonicMap):
         difference = kind.of(joined)(scores) - kind.of(levels)(scores)
         assert np.sqrt(np.mean(difference**2)) < 0.003

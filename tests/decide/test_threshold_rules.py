@@ -108,6 +108,9 @@ def test_precision_is_tested_in_order_and_errors_add_up(table, share):
     ranks, part = _ranks(held.trials, share, 0.1)
     assert part.sum() <= 0.1 + 1e-12
     assert (np.diff(ranks) > 0).all()
+    if len(ranks):  # it begins anew where the number of rows has doubled
+        doublings = np.floor(np.log2(held.trials[ranks] / held.trials[ranks[0]]) + 1e-9)
+        np.testing.assert_array_equal(part > 0.0, np.diff(doublings, prepend=-1.0) > 0.0)
     chosen = Rule.min_precision(share).choose(y, scores)
     level, last = 0.0, None
     for cut, own in zip(ranks, part, strict=True):

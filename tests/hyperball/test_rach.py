@@ -27,6 +27,7 @@ from hyperball.rach_cases import (
     unwarned,
 )
 from rareclass.hyperball import RACH
+from rareclass.hyperball.fitting import groups_of
 from rareclass.rows import from_parquet
 
 # -- the ball is the solution of Problem 1 -------------------------------------------------------
@@ -423,6 +424,14 @@ def test_some_labels_are_rare_and_the_others_majority():
 
 
 FAR_GROUPS = [[6.0, 6.0], [-6.0, -6.0]]
+
+
+def test_each_group_is_a_group():
+    """Of three: what is not in one of them is none."""
+    X = np.repeat([[9.0, 0.0], [0.0, 9.0], [-9.0, 0.0]], [2, 3, 4], axis=0)
+    X[:, 1] += 0.1 * np.arange(9)
+    groups = groups_of(X, 3, 1.0, np.random.RandomState(0))
+    assert [group.tolist() for group in groups] == [[0, 1], [2, 3, 4], [5, 6, 7, 8]]
 
 
 @pytest.mark.parametrize("n_balls", [2, "auto"])

@@ -28,6 +28,13 @@ def all_cuts(depths):
     return [0.0, *(-m for m in middles), 1.0 - levels[0], -1.0 - levels[-1]]
 
 
+def test_rows_of_equal_depth_are_called_together_or_not_at_all():
+    """The first two alone would be best of all, if the second had no equals."""
+    depths, rare = np.array([2.0, 1.0, 1.0, 1.0]), np.array([True, True, False, False])
+    found = choose_radius(np.append(depths, 1.0), np.append(rare, False), np.ones(5))
+    assert (found.slack, found.counts) == (-1.5, (1, 0, 1))
+
+
 @given(depths=DEPTHS, data=st.data())
 @draws(300)
 def test_no_cut_is_better_and_of_equals_the_nearest_to_none_is_taken(depths, data):

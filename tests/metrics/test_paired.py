@@ -15,7 +15,7 @@ from rareclass.metrics import cells_of_rows
 from rareclass.metrics.interval import Interval, difference_interval, sum_interval
 from rareclass.metrics.joint_spread import spread_of_rows
 from rareclass.metrics.paired_auc import auc_influences
-from rareclass.metrics.paired_evidence import EVIDENCE
+from rareclass.metrics.paired_evidence import EVIDENCE, Draws, _bootstrapped
 from rareclass.metrics.scored_pair import split_pair
 
 OPTIONS = {
@@ -45,6 +45,24 @@ def two_columns(n_rare=20, n=400, seed=0, shift=(2.0, 1.0)):
 
 def test_every_measure_is_tried():
     assert OPTIONS.keys() == EVIDENCE.keys()
+
+
+@pytest.mark.parametrize(
+    ("measure", "factor"), [("recall_at_k", 1.0), ("precision_at_k", 0.5), ("lift_at_k", 10.0)]
+)
+def test_the_correlation_at_the_top_has_a_made_up_row_in_each_variance(measure, factor):
+    from rareclass.metrics import _bootstrap_jit as jit
+
+    y, a, b = two_columns()
+    pair, seeds = split_pair(y, a, b, None, None), Draws(np.arange(50, dtype=np.uint64), 1)
+    found = EVIDENCE[measure](pair, seeds, k=40)
+    own_a, own_b, both = _bootstrapped(pair, seeds, jit.RECALL_AT_K, 0.1)
+    recalls = [metrics.recall_at_k(y, each, k=40) for each in (a, b)]
+    more_a, more_b = (recall * (1.0 - recall) / 20**2 for recall in recalls)
+    both += max(2.0 * both / np.sqrt(own_a * own_b) - 1.0, 0.0) * np.sqrt(more_a * more_b)
+    wanted = both / np.sqrt((own_a + more_a) * (own_b + more_b))
+    assert found.correlation == pytest.approx(wanted)
+    assert found.a(0.9).value == pytest.approx(factor * recalls[0])
 
 
 @draws(60)

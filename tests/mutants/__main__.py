@@ -3,11 +3,13 @@
 1. Take every place of the rooms where a fault can be put, and draw some, by a seed. What is drawn
    at a place does not depend on others: most verdicts outlive a change of the code.
 2. Copy the package and its tests to a folder of their own; run each room's tests once without a
-   fault: they must pass, and their time is the measure of a hang.
-3. For each fault: write the module with it, run the room's tests until the first fails. A fault is
-   caught when a test fails, or hangs. With ``--whole``, those that survived are tried again with
-   the tests of whole estimators.
+   fault: they must pass, their time is the measure of a hang, and what each calls is noted.
+3. For each fault: write the module with it, run the room's tests until the first fails: those that
+   call the function with the fault (`reach`). A fault is caught when a test fails, or hangs. With
+   ``--whole``, those that survived are tried again with the tests of whole estimators.
 4. Write each verdict at once, so that a run that was stopped goes on where it was.
+5. Tell what survived, with the reasons that `explained.toml` gives: a fault is `equivalent` where
+   no answer differs with it, of `speed` where only time or memory do. Others are gaps.
 
 The process that runs tests is forked from one that has imported the libraries.
 """
@@ -20,12 +22,14 @@ import signal
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from mutants import reach
 from mutants.changes import Change, changed, changes_of
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +39,9 @@ WHOLE = ("tests/golden", "tests/verbs", "tests/estimators", "tests/test_contract
 # Imported before a process is forked off; the package itself is imported by each.
 HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "sklearn.utils.estimator_checks", "pandas",
          "numba", "pytest")  # fmt: skip
-PASSED, SECONDS_AT_LEAST, TIMES_AS_LONG = 0, 60, 4
+EXPLAINED = Path(__file__).with_name("explained.toml")
+KINDS = GAP, *_ = "gap", "equivalent", "speed"
+PASSED, SECONDS_AT_LEAST, TIMES_AS_LONG = 0, 15, 4
 
 
 def main() -> int:
@@ -71,7 +77,7 @@ def main() -> int:
             }
             write(args.json, args.seed, verdicts)
             print(said(verdicts[name]), flush=True)
-    told([verdicts[name] for name in drawn if name in verdicts], len(drawn))
+    told({name: verdicts[name] for name in drawn if name in verdicts}, len(drawn))
     return 0
 
 
@@ -92,7 +98,8 @@ class House:
     """A copy of the package and its tests, where faults are put."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.seconds = folder, dict[str, float]()
+        self.folder = folder
+        self.seconds, self.reach = dict[str, float](), dict[str, reach.Reach]()
         for name in ("src", "tests", "benchmarks", "docs"):
             shutil.copytree(
                 ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
@@ -106,36 +113,45 @@ class House:
         """Whether a room's tests catch a fault, and after how many seconds."""
         tests = WHOLE if room == WHOLE_ROOM else (f"tests/{room}", f"src/rareclass/{room}")
         if room not in self.seconds:
-            self.seconds[room] = self._unharmed(tests)
-        path = self.folder / change.path
+            self.seconds[room] = self._unharmed(tests, room)
+        first, alone = self.reach[room].order(change, self.folder)
+        if alone and not first:
+            return {"caught": False, "hung": False, "seconds": 0.0, "by": ""}
+        if alone:
+            tests = tuple(sorted({reach.file_of(test) for test in first}))
+        path, by = self.folder / change.path, self.folder / "failed.txt"
+        by.unlink(missing_ok=True)
         source = path.read_text()
         path.write_text(changed(source, change))
         start = time.monotonic()
         try:
-            # What is compiled knows of changes in its own file only.
-            code = self._run(tests, TIMES_AS_LONG * self.seconds[room], "_jit" in path.name)
+            takes = self.reach[room].takes(first) if alone else self.seconds[room]
+            limit = TIMES_AS_LONG * max(SECONDS_AT_LEAST, takes)
+            code = self._run(tests, limit, reach.Nearest(first, alone, by))
         finally:
             path.write_text(source)
         return {
             "caught": code != PASSED,
             "hung": code == -signal.SIGKILL,
             "seconds": round(time.monotonic() - start, 1),
+            "by": by.read_text() if by.exists() else "",
         }
 
-    def _unharmed(self, tests: tuple[str, ...]) -> float:
-        start = time.monotonic()
-        if self._run(tests, float("inf"), False) != PASSED:
+    def _unharmed(self, tests: tuple[str, ...], room: str) -> float:
+        start, notes = time.monotonic(), self.folder / "calls.json"
+        if self._run(tests, float("inf"), reach.Notes(self.folder, notes)) != PASSED:
             end = (self.folder / "said.txt").read_text()[-3000:]
             raise SystemExit(
                 f"{end}\n{chr(32).join(tests)} fail without a fault: nothing can be judged."
             )
-        return max(SECONDS_AT_LEAST, time.monotonic() - start)
+        self.reach[room] = reach.read(notes)
+        return time.monotonic() - start
 
-    def _run(self, tests: tuple[str, ...], limit: float, compiles_anew: bool) -> int:
+    def _run(self, tests: tuple[str, ...], limit: float, plugin: object) -> int:
         child = os.fork()
         if not child:
             try:
-                self._test(tests, compiles_anew)
+                self._test(tests, plugin)
             finally:  # whatever happens, never on in the parent's place
                 os._exit(1)
         end = time.monotonic() + limit
@@ -147,25 +163,23 @@ class House:
                 os.killpg(child, signal.SIGKILL)
             time.sleep(0.05)
 
-    def _test(self, tests: tuple[str, ...], compiles_anew: bool) -> None:
+    def _test(self, tests: tuple[str, ...], plugin: object) -> None:
         """In the process that was forked off: run tests, and end."""
         os.setpgid(0, 0)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.chdir(self.folder)
-        code = self.folder / ("compiled-anew" if compiles_anew else "compiled")
-        if compiles_anew:
-            shutil.rmtree(code, ignore_errors=True)
         import numba
         import pytest
 
-        numba.config.CACHE_DIR = str(code)
+        # No compiled file has anything from another: one that was changed is compiled anew.
+        numba.config.CACHE_DIR = str(self.folder / "compiled")
         places = [str(self.folder / part) for part in ("src", "tests", "")]
         sys.path[:0], os.environ["PYTHONPATH"] = places, os.pathsep.join(places)
         sys.dont_write_bytecode = True
         with open(self.folder / "said.txt", "w") as said:
             os.dup2(said.fileno(), 1)
             os.dup2(said.fileno(), 2)
-            os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+            os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], [plugin]))
 
 
 def read(path: Path, seed: int) -> dict[str, Any]:
@@ -194,16 +208,38 @@ def said(verdict: dict[str, Any]) -> str:
     )
 
 
-def told(verdicts: list[dict[str, Any]], drawn: int) -> None:
-    """Print the shares by room."""
-    caught, every = Counter[str](), Counter[str]()
-    for each in verdicts:
+def explained(path: Path = EXPLAINED) -> dict[str, tuple[str, str]]:
+    """Why a fault survives, by its name: one of `KINDS`, and the reason."""
+    found = tomllib.loads(path.read_text())["survivor"]
+    return {each["fault"]: (each["kind"], each["why"]) for each in found}
+
+
+def told(verdicts: dict[str, dict[str, Any]], drawn: int) -> None:
+    """Print the survivors with their reasons, then the shares by room and of all."""
+    reasons = explained()
+    kinds, caught, every = Counter[str](), Counter[str](), Counter[str]()
+    for name, each in verdicts.items():
         room = each["path"].split("/")[2]
         every[room] += 1
         caught[room] += each["caught"]
+        if not each["caught"]:
+            kind, why = reasons.get(name, (GAP, "not explained yet"))
+            kinds[kind] += 1
+            print(f"{kind}: {each['path']}:{each['line']} {each['before']} -> {each['after']}")
+            print(f"  {why}")
     for room in ROOMS:
         print(f"{room}: {caught[room]} of {every[room]} caught")
-    print(f"{caught.total()} of {every.total()} caught, {drawn} drawn")
+    n, judged = caught.total(), verdicts.values()
+    late = sum(each["caught"] and each["tried"][-1] == WHOLE_ROOM for each in judged)
+    real = every.total() - kinds["equivalent"] - kinds["speed"]
+    print(f"{drawn} drawn, {every.total()} judged")
+    print(f"{n} caught ({_share(n, every.total())}), {late} of them by {WHOLE_ROOM} only")
+    print(f"{kinds['equivalent']} equivalent, {kinds['speed']} of speed or memory only")
+    print(f"{n} of the other {real} caught ({_share(n, real)}), {kinds[GAP]} gaps")
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / max(whole, 1):.1%}"
 
 
 if __name__ == "__main__":

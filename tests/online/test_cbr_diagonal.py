@@ -12,7 +12,7 @@ from scipy.stats import norm
 from draws import draws
 from online.test_first_order import mixture, streams
 from oracles import first_order
-from rareclass.online._cbr_diagonal_jit import learn
+from rareclass.online._cbr_diagonal_jit import _near_pair_sums, learn
 from rareclass.online.buffers import SparseBuffers, slots
 
 PHI = norm.ppf(0.7)
@@ -71,6 +71,19 @@ def test_the_loop_is_the_formula_on_ties_repeats_and_any_size_of_step(stream, po
     assert np.isfinite(found[1]).all()
     assert np.isfinite(found[2]).all()
     assert (found[2] >= 1.0).all()
+
+
+def test_sums_of_near_rows_are_those_of_their_difference():
+    """Each row has columns that the other has not; the workspace is left as it was."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        x, b = rng.normal(size=(2, 9)) * (rng.random((2, 9)) < 0.6)
+        work = np.column_stack([rng.normal(size=9), rng.uniform(0.1, 3.0, 9), x, np.ones(9)])
+        mean, h, before = work[:, 0].copy(), work[:, 1].copy(), work.copy()
+        pair = [part for row in (x, b) for part in (np.flatnonzero(row), row[row != 0.0])]
+        found = _near_pair_sums(work, *pair)
+        assert found == pytest.approx((mean @ (x - b), h @ (x - b) ** 2))
+        assert (work == before).all()
 
 
 @given(streams(), st.sampled_from(POLICIES), st.data())

@@ -39,6 +39,15 @@ def rare_cores(n_rows=360, n_rare=50, n_features=6, seed=0, n_informative=2):
 
 
 X, Y = rare_cores()
+GRID = learning._LAMS
+
+
+def test_a_lam_of_the_grid_has_its_neighbours():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning, "_LAMS", GRID)
+        assert np.log2(learning.near(2.0**-5.5)).tolist() == [-2, -6, -10]
+        assert np.log2(learning.near(1e9)).tolist() == [2, -2]
+        assert np.log2(learning.near(1e-9)).tolist() == [-10, -14]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -337,6 +337,20 @@ def test_cross_validation_goes_from_the_first_landmark_down():
     assert len(RankRCCV(cv=3).fit(X, Y).cv_results_["lam"]) == 16
 
 
+def test_the_grid_of_several_losses_ends_where_the_smallest_ends():
+    prepared = RankRC()._prepare(X, Y, None)
+    one = partial(prepared.problem, 1.0, None, None, unit_norm)
+
+    def fainter():
+        problem = one()
+        return replace(problem, scale=problem.scale / 100.0)
+
+    alone, both = default_lams([one]), default_lams([fainter, one])
+    np.testing.assert_allclose(both[: len(alone)], alone, rtol=1e-12)
+    # As far below the fainter's first lam, a hundredth, as the grid of one goes; half a step more.
+    assert 0.7 < both[-1] / (alone[-1] / 100.0) <= 1.0
+
+
 def test_fold_scores_are_those_of_separate_fits():
     folds = [
         (np.flatnonzero(np.arange(400) % 3 != k), np.flatnonzero(np.arange(400) % 3 == k))
