@@ -203,6 +203,24 @@ def test_where_the_scores_of_a_ranker_lie_does_not_matter(ensemble):
     np.testing.assert_allclose(rare(adrift), rare(fixed), rtol=1e-6)
 
 
+class FirstColumn(Scored):
+    """A ranker by what a row says itself."""
+
+    def fit(self, X, y):
+        self.pos_label_ = 1
+        return super().fit(X, y)
+
+    def score_samples(self, X):
+        return X[:, 0]
+
+
+def test_a_ranker_may_score_all_majority_rows_alike():
+    y = (np.arange(90) % 6 == 0).astype(int)
+    scores = np.where(np.arange(90) % 12 == 0, 1.0, 0.0)
+    found = rare(CalibratedRanker(FirstColumn(), cv=3).fit(scores[:, None], y), scores[:, None])
+    assert found[0] > 0.8 > 0.2 > found[1] > 0.0
+
+
 def test_equal_scores_are_told_and_get_the_prevalence():
     with pytest.warns(UserWarning, match="all held-out scores of Scored are equal") as told:
         model = CalibratedRanker(Scored(0.7)).fit(X, Y)

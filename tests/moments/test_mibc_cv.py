@@ -64,6 +64,7 @@ def test_fold_scores_are_those_of_separate_fits(given, container):
     np.testing.assert_allclose(model.cv_results_["std_test_score"], wanted.std(axis=0), atol=1e-10)
     np.testing.assert_array_equal(model.cv_results_["C"], CS)
     assert (model.cv_results_["largest_gap"] <= 1e-9).all()
+    assert {len(figures) for figures in model.cv_results_.values()} == {len(CS)}
     best = MIBC(C=model.best_C_, **given, **EXACT).fit(data, Y)
     rtol = 1e-5 if "sparse_i" in str(given) else 1e-8
     np.testing.assert_allclose(model.coef_, best.coef_, rtol=rtol, atol=rtol)

@@ -16,7 +16,8 @@ from rareclass.ranking.stochastic.landmark_space import span, widened
 from rareclass.ranking.stochastic.learner import Learned, Settings
 from rareclass.ranking.stochastic.mini_batch import HeldRare, MiniBatch, Scores
 from rareclass.ranking.stochastic.running_model import BatchModel, RunningModel
-from rareclass.ranking.stochastic.weighted_rows import WeightedRows, joined, visits
+from rareclass.ranking.stochastic.weighted_rows import Table, WeightedRows, joined, visits
+from rareclass.rows import as_source
 
 KERNEL, LAM, EPS = Gaussian(2.0), 0.01, 0.3
 
@@ -216,6 +217,11 @@ def test_a_space_without_room_asks_nothing_of_the_kernel():
     assert not calls
     assert widened(space, more, 22.5).expansion.n_landmarks == 22
     assert calls
+
+
+@pytest.mark.parametrize("weight", [None, np.ones(7)])
+def test_what_is_not_rare_has_the_weight_of_the_majority(weight):
+    assert Table(as_source(np.eye(7)), weight, np.array([1, 4])).majority_weight(2.0) == 5.0
 
 
 def test_a_reservoir_is_a_uniform_sample_however_rows_come(monkeypatch):
