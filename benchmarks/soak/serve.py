@@ -18,18 +18,17 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from statistics import median
 from urllib.parse import urlsplit
 
 import polars as pl
 import pyarrow as pa
 
 from benchmarks.cells import ROOT
-from benchmarks.serving import frame_of, make, resident, rows, service
+from benchmarks.serving import frame_of, make, rows, service
+from benchmarks.soak.memory import Memory, pause_of
 
 _JSON, _ARROW = "application/json", "application/vnd.apache.arrow.stream"
 _ASKING = 4  # connections at once
-_MOST_GROWTH = 0.05
 
 
 class Bodies:
@@ -131,25 +130,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not (folder / f"{args.model}.skops").is_file():
         make(str(folder), [args.model])
     bodies = Bodies(frame_of(rows(seed=1)[0][:2000]))
-    memory: list[int] = []
     with service(folder, args.model) as (url, process), ThreadPoolExecutor(_ASKING) as pool:
         end = time.monotonic() + 60.0 * args.minutes
         seeds = range(args.seed, args.seed + _ASKING)
         asked = [pool.submit(asks, url, bodies, end, seed) for seed in seeds]
-        pause = max(0.5, 0.5 * args.minutes)
+        memory = Memory(process.pid)
         while time.monotonic() < end:
-            time.sleep(pause)
-            memory.append(resident(process.pid))
-            print(f"{memory[-1] / 2**20:,.1f} MiB", flush=True)
+            time.sleep(pause_of(args.minutes))
+            memory.read()
         found = sum((one.result() for one in asked), Counter[str]())
-    third = len(memory) // 3
-    middle, last = median(memory[third : 2 * third]), median(memory[2 * third :])
     for kind, n_asked in sorted(found.items()):
         print(f"{kind}: {n_asked:,}")
-    print(f"{found.total():,} requests; {middle / 2**20:,.1f} MiB in the middle third of the run, "
-          f"{last / 2**20:,.1f} MiB in the last")  # fmt: skip
+    print(f"{found.total():,} requests; {memory}")
     is_bad = any(kind.startswith(("LOST", "WRONG")) for kind in found)
-    return int(is_bad or last > (1.0 + _MOST_GROWTH) * middle)
+    return int(is_bad or memory.grows)
 
 
 if __name__ == "__main__":
