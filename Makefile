@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit demo docs fuzz test test-alone test-browser test-mlflow test-oldest test-spark test-thorough lint types unit install clean mutants
+.PHONY: audit demo docs fuzz test test-alone test-browser test-mlflow test-oldest test-spark test-thorough test-wheel lint types unit install clean mutants
 
 install: $(STAMP)
 
@@ -103,43 +103,50 @@ test-spark: $(SPARK_STAMP)
 	  || { echo "Spark needs Java, which is missing; on Debian: apt-get install default-jre-headless"; exit 1; }
 	$(BIN)/python -m pytest -q --hypothesis-profile=thorough tests/rows/test_spark.py
 
-# What `pip install rareclass` alone can do: an environment with its dependencies and nothing else.
-test-alone:
-	rm -rf build/alone
-	$(PYTHON) -m venv build/alone
-	build/alone/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock .
-	build/alone/bin/python tests/alone/score_a_table.py
+# A new environment in folder $(1), with what pip makes of the words $(2).
+define environment
+rm -rf $(1)
+$(PYTHON) -m venv $(1)
+$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2)
+endef
 
-# MLflow pins other versions of what we test with: it has an environment of its own.
-MLFLOW_STAMP := build/mlflow/.installed
-
-$(MLFLOW_STAMP): requirements-mlflow.lock pyproject.toml
-	$(PYTHON) -m venv build/mlflow
-	build/mlflow/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-mlflow.lock
-	build/mlflow/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+# Environments with pins of their own, and this package on top of them.
+build/%/.installed: requirements-%.lock pyproject.toml
+	$(call environment,build/$*,-r $<)
+	build/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@
 
-test-mlflow: $(MLFLOW_STAMP)
+# What `pip install rareclass` alone can do: an environment with its dependencies and nothing else.
+test-alone:
+	$(call environment,build/alone,-c requirements.lock .)
+	build/alone/bin/python tests/alone/score_a_table.py
+
+# What is shipped: wheel and sdist, each installed in an empty environment, run the demo in an empty folder.
+define demo_of
+$(call environment,build/from-$(1),-c requirements.lock "$$(echo build/dist/*.$(1))[cli]")
+mkdir build/from-$(1)/empty
+cd build/from-$(1)/empty && ../bin/rareclass demo
+endef
+
+test-wheel: install
+	rm -rf build/dist
+	$(BIN)/python -m hatchling build -d build/dist
+	$(call demo_of,whl)
+	$(call demo_of,tar.gz)
+
+# MLflow pins other versions of what we test with: it has an environment of its own.
+test-mlflow: build/mlflow/.installed
 	build/mlflow/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . tests/with_mlflow
 
 # The suite with the oldest releases that pyproject.toml allows (Python 3.11, Linux), which warn of
 # what newer ones beside them have renamed. TESTS=tests/rows runs a part of it.
-OLDEST_STAMP := build/oldest/.installed
-
-$(OLDEST_STAMP): requirements-oldest.lock pyproject.toml
-	$(PYTHON) -m venv build/oldest
-	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-oldest.lock
-	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
-	@touch $@
-
-test-oldest: $(OLDEST_STAMP)
+test-oldest: build/oldest/.installed
 	build/oldest/bin/python -m pytest -q -n 2 --dist worksteal \
 	  -W default::DeprecationWarning -W default::FutureWarning $(TESTS)
 
 # Known weaknesses of the pinned releases, asked of PyPI over the network.
 audit:
-	$(PYTHON) -m venv build/audit
-	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(call environment,build/audit,pip-audit)
 	build/audit/bin/pip-audit --no-deps --disable-pip -r requirements.lock
 
 clean:

@@ -37,5 +37,5 @@ class Memory:
 
 
 def pause_of(minutes: float) -> float:
-    """Seconds between two readings: of a run there are six at least, of one of minutes 120 at most."""
+    """Seconds between two readings, of which a run has six at least."""
     return min(max(0.5, 0.5 * minutes), 10.0 * minutes)

@@ -192,7 +192,7 @@ def test_nothing_to_do(upper):
 def sparse_rows(n, n_columns=400, seed=0):
     """Sparse rows centred implicitly, with their dense equals."""
     rng = np.random.default_rng(seed)
-    A = sparse.random_array((n, n_columns), density=0.03, rng=rng, format="csr")
+    A = sparse.random_array((n, n_columns), density=0.03, random_state=rng, format="csr")
     mean = 0.02 * rng.random(n_columns)
     left = np.column_stack([A @ mean, np.ones(n)])
     H = np.array([[0.0, -1.0], [-1.0, mean @ mean]])  # indefinite
