@@ -19,6 +19,7 @@ from rareclass.decide.calibration import (
     PooledMap,
     VennAbersMap,
 )
+from rareclass.decide.calibration._venn_abers_jit import with_one_rare_row
 from rareclass.decide.calibration.isotonic_of_parts import IsotonicOfParts
 from rareclass.decide.calibration.levels import coarser, read_levels
 from rareclass.decide.calibration.score_scale import ScoreScale
@@ -238,6 +239,31 @@ def test_the_mean_probability_is_the_prevalence(method):
     found = Calibration.fit(y, scores, method=method)
     tolerance = 0.05 if method == "venn_abers" else 1e-6
     assert found(scores).mean() == pytest.approx(y.mean(), rel=tolerance)
+
+
+def test_one_more_rare_row_is_the_formula_and_stays_within_its_arrays():
+    """As Python, which looks at bounds."""
+    rng = np.random.default_rng(0)
+    rare, rest = rng.integers(0, 3, (2, 12)).astype(float)
+    S, W = (np.append(0.0, np.cumsum(each)) for each in (rare, rare + rest + 0.5))
+    wanted = [
+        max(
+            min((S[j] - S[i] + 1.0) / (W[j] - W[i] + 1.0) for j in range(k, 13))
+            for i in range(k + 1)
+        )
+        for k in range(13)
+    ]
+    found = with_one_rare_row.py_func(rare, rare + rest + 0.5)
+    np.testing.assert_allclose(found, wanted)
+
+
+def test_the_scale_of_scores_is_that_of_most_of_them():
+    """A thousandth of their range counts where most are equal only."""
+    y, scores = np.arange(50) < 9, np.append(np.arange(49.0) % 7, 700.0)
+    assert 2.0 <= ScoreScale.of(read_levels(y, scores)).spread <= 6.0
+    assert ScoreScale.of(read_levels(y, np.append(np.zeros(49), 700.0))).spread == pytest.approx(
+        0.7
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -158,3 +158,12 @@ def test_values_beyond_what_squares_hold_are_passed_over():
     _, mean, precision, _ = run(X, [1, -1, -1, 1], 2.0**60)
     assert np.isfinite(mean).all()
     assert np.isfinite(precision).all()
+
+
+def test_buffered_features_are_those_of_the_model():
+    *_, buffers = run(np.eye(4), [1, -1, 1, -1])
+    buffers.check_within(4)
+    with pytest.raises(ValueError, match="a buffer holds a feature beyond 3"):
+        buffers.check_within(3)
+    with pytest.raises(ValueError, match="a buffer holds a feature beyond 4"):
+        buffers._replace(indices=buffers.indices - 1).check_within(4)

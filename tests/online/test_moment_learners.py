@@ -18,7 +18,7 @@ from oracles.online_moments import (
 )
 from rareclass import memory
 from rareclass.online import OPAUC, AdaOAM
-from rareclass.online._low_rank_jit import _LEAST_FOLD
+from rareclass.online._low_rank_jit import _LEAST_FOLD, _step_length
 from rareclass.online.moments import ClassMoments, equal_error_threshold
 from rareclass.online.state import flatten
 
@@ -344,3 +344,22 @@ def test_more_features_than_memory_name_the_remedy(monkeypatch):
 def _shuffled(X, y):
     order = np.random.default_rng(1).permutation(len(y))
     return X[order], y[order]
+
+
+@pytest.mark.parametrize("eta", [1e-3, 1e3])
+def test_the_step_of_low_rank_learners_is_that_of_whole_vectors(eta):
+    rng = np.random.default_rng(0)
+    for scale in (0.1, 1.0, 10.0):
+        w, x, C = rng.normal(size=5), scale * rng.normal(size=5), scale * rng.normal(size=(4, 5))
+        draws, part, lam, pull, n = rng.normal(size=3), rng.normal(size=4), 0.3, -0.7, 6.0
+        g = lam * w + pull * x + part @ C
+        centre = C[3] / n
+        spread = C[:3] - np.outer(draws, centre)
+        curvature = lam * (g @ g) + (g @ (x - centre)) ** 2 + ((spread @ g) ** 2).sum() / (3 * n)
+        of_class, products = (C @ C.T, draws, n), (C @ w, C @ x, w @ x, w @ w, x @ x)
+        found = _step_length.py_func(eta, lam, pull, part, of_class, *products)
+        assert found == pytest.approx(eta if eta < 1.0 else (g @ g) / curvature)
+    nothing = _step_length.py_func(
+        eta, lam, 0.0, np.zeros(4), of_class, np.zeros(4), C @ x, 0.0, 0.0, x @ x
+    )
+    assert nothing == 0.0

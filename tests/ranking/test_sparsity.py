@@ -22,7 +22,7 @@ from rareclass.ranking.solvers.certificate import duality_gap, largest_lam, viol
 from rareclass.ranking.solvers.path import solve_paths as paths_of
 from rareclass.ranking.solvers.proximal_newton import ActiveHessian, Penalized, QuadraticModel
 from rareclass.ranking.solvers.questions import answer
-from rareclass.ranking.solvers.sparse_path import default_lams, starts, unit_norm
+from rareclass.ranking.solvers.sparse_path import _between, default_lams, starts, unit_norm
 from rareclass.rows import from_arrays
 
 X, Y = rare_mixture(400, 30)
@@ -349,6 +349,11 @@ def test_the_grid_of_several_losses_ends_where_the_smallest_ends():
     np.testing.assert_allclose(both[: len(alone)], alone, rtol=1e-12)
     # As far below the fainter's first lam, a hundredth, as the grid of one goes; half a step more.
     assert 0.7 < both[-1] / (alone[-1] / 100.0) <= 1.0
+
+
+def test_lams_on_the_way_have_even_ratios():
+    np.testing.assert_allclose(_between(2.0, 2.0 / 8**3.5), 2.0 / 8 ** (3.5 / 4 * np.arange(1, 4)))
+    assert _between(2.0, 0.25) == _between(2.0, 3.0) == []
 
 
 def test_fold_scores_are_those_of_separate_fits():
