@@ -170,6 +170,10 @@ def test_json_that_is_no_table_is_a_schema_error(client: TestClient, body: bytes
     assert faults(answer)
 
 
+# A time in a column of numbers, and beyond the years that Python has.
+FAR = NEW.with_columns(pl.lit(2**62).cast(pl.Datetime("us")).alias("amount"))
+
+
 def test_bad_arrow_is_told(client: TestClient) -> None:
     good = streamed(NEW.to_arrow())
     headers = {"content-type": ARROW}
@@ -181,6 +185,7 @@ def test_bad_arrow_is_told(client: TestClient) -> None:
         (b"", 400), (b"ARROW1", 400), (good[:200], 400), (good[: len(good) // 2], 400),
         (streamed(NEW.to_arrow(), compression="zstd"), 400),
         (streamed(NEW.drop("items").to_arrow()), 422),
+        (streamed(FAR.to_arrow()), 422),
         (streamed(NEW.head(0).to_arrow()), 422),
         (streamed(twice), 422),
         (streamed(nested), 422),

@@ -82,7 +82,9 @@ class RequestRows:
 
     def _faults(self, column: Column) -> list[Fault]:
         """What is wrong with a column: nothing, or the first cell that is."""
-        for k, cell in enumerate(self.cells[column.name]):
+        cells = self.cells[column.name]
+        # Cells of Arrow have one type, and some have no value in Python: a date in the year 90,000.
+        for k, cell in enumerate([] if isinstance(cells, pl.Series) else cells):
             if isinstance(cell, dict | list):
                 what = "a list" if isinstance(cell, list) else "an object"
                 return [
