@@ -1,6 +1,7 @@
 """How much a request may ask for, who may ask, and that nothing is left behind."""
 
 import asyncio
+import gc
 import json
 import threading
 import time
@@ -173,3 +174,17 @@ def test_tokens_are_found_and_short_ones_refused(
         find_token(None)
     with pytest.raises(InputError, match="cannot be read"):
         find_token(tmp_path / "absent")
+
+
+def test_a_refused_body_is_gone_at_once(serve: Serve) -> None:
+    """Rows that are refused wait for no collector: their frames would stay in circles for long."""
+    client = serve(rows=2)
+    client.post("/score", json=[{}] * 3)  # what is imported late is there
+    gc.collect()
+    gc.disable()
+    try:
+        assert client.post("/score", json=[{}] * 3).status_code == 413
+        refusals = [each for each in gc.get_objects() if isinstance(each, RefusedError)]
+    finally:
+        gc.enable()
+    assert not refusals

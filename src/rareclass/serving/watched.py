@@ -64,7 +64,9 @@ class Watched:
             await self._app(scope, receive, answer)
             return
         except RefusedError as error:
-            found = error
+            # Its frames hold the rows that it refuses, and one of them would hold it: a circle
+            # that stays until the collector comes.
+            found = error.with_traceback(None)
         except Exception as error:
             log("failed", logging.ERROR, error, request_id=answer.request_id.decode())
             found = refused(
