@@ -7,12 +7,14 @@ machine that wrote them it is to the bit, on another one BLAS may round otherwis
 import json
 import shutil
 from datetime import datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from packaging.version import Version
 
 from golden.ways_in import (
     CASES,
@@ -27,6 +29,7 @@ from golden.ways_in import (
     tables_beside,
     unpack,
 )
+from rareclass.errors import InputError
 
 RTOL, ATOL = 1e-12, 1e-13
 VERSIONS = sorted(path.parent.name for path in HERE.glob(f"*/{CASES}"))
@@ -113,7 +116,13 @@ def test_a_model_scores_as_it_did(
     folder = unpacked[version]
     beside = folder / "models" / name
     rows = folder / "rows" / case_of(folder, "models", name)["rows"]
-    check_scores(Path(f"{beside}.skops"), beside, rows, tmp_path)
+    try:
+        check_scores(Path(f"{beside}.skops"), beside, rows, tmp_path)
+    except InputError as error:
+        # With the oldest releases: skrub has a part of its encoders since 0.11 only.
+        if Version(metadata.version("skrub")) < Version("0.11") and "beside skrub" in str(error):
+            pytest.skip(str(error))
+        raise
 
 
 @pytest.mark.parametrize(("version", "name"), cases("streams"))

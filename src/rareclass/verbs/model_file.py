@@ -19,6 +19,7 @@ from rareclass.soundness import check_parts, finite_vector
 from rareclass.verbs.archive import UNREADABLE, DamagedArchiveError, check_archive, seal
 from rareclass.verbs.decision_rule import ScoredRows
 from rareclass.verbs.metadata_text import as_text, from_text
+from rareclass.verbs.other_releases import of_another_release
 from rareclass.verbs.rare_cases import RareCases
 from rareclass.verbs.skops_io import dump, is_estimator, skops_io
 from rareclass.verbs.targets import check_metadata, decision_of, needed_for_decisions
@@ -392,7 +393,7 @@ def _construct(
         try:
             parts = skops.loads(archive, trusted=trusted)
         except Exception as error:  # the content of a file can be wrong in any way
-            raise damaged(path) from error
+            raise of_another_release(path, archive, trusted) or damaged(path) from error
     if not isinstance(parts, dict):
         raise InputError(f"{path} is a skops file, but not of rareclass.", "")
     old = sorted(
