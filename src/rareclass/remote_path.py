@@ -268,8 +268,13 @@ class RemotePath:
         if self.is_dir() or self._url.endswith("/"):
             raise InputError(f"{option} {self} is a folder.", "Give the name of a file.")
         bucket = self.parents[-1]
-        if self._scheme != "memory" and not bucket.exists():
+        if self._scheme != "memory" and not (bucket.exists() or bucket._is_empty_bucket()):
             raise InputError(f"{option} {self}: there is no bucket {bucket}.", "Check the name.")
+
+    def _is_empty_bucket(self) -> bool:
+        """Whether a bucket is there of which older packages have nothing to tell."""
+        system, place = self._system()
+        return bool(system.exists(place))
 
     def put(self, file: Path) -> None:
         """Put a file there, in place of one that is there: at once and whole."""
