@@ -54,5 +54,6 @@ def box_qp_by_least_squares(Z, upper):
 
 def nearest_in_hull(Z):
     """The point of the convex hull of the rows of Z that is nearest to 0."""
-    q, _ = nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))
+    size = np.abs(Z).max(initial=0.0) or 1.0  # SciPy 1.14 goes round in circles on long rows
+    q, _ = nnls(np.vstack([Z.T / size, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))
     return Z.T @ q / q.sum()

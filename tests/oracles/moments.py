@@ -3,7 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import lsq_linear, minimize, nnls
+from scipy.optimize import lsq_linear, minimize
+
+from oracles.dual import nearest_in_hull
 
 LONG = np.longdouble
 
@@ -129,9 +131,7 @@ def _is_solution(Y, S, upper, w, free):
 def hard_margin(X, mean, covariance):
     """w of the hard margin, and kappa: the point of the hull of X nearest to the mean."""
     L = np.linalg.cholesky(np.linalg.inv(covariance))
-    Z = (X - mean) @ L
-    q, _ = nnls(np.vstack([Z.T, np.ones(len(Z))]), np.r_[np.zeros(Z.shape[1]), 1.0])
-    nearest = Z.T @ q / q.sum()
+    nearest = nearest_in_hull((X - mean) @ L)
     return L @ nearest / (nearest @ nearest), float(np.linalg.norm(nearest))
 
 

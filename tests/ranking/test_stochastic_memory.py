@@ -46,7 +46,8 @@ def test_a_stream_of_any_length_takes_the_same_memory():
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert sizes[1] == sizes[0] < 2e6
-    assert peaks[1] < 1.05 * peaks[0]
+    # 42 parts more, of 2,000 rows: their labels alone, kept, would be 672,000 bytes.
+    assert peaks[1] - peaks[0] < 42 * 2000 * 5
 
 
 @quiet
