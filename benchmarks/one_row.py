@@ -7,12 +7,10 @@ fresh process takes which imports what it needs, loads the model, scores a row a
 of imports alone: other work on the machine changes these least.
 """
 
-import argparse
 import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +20,7 @@ import numpy as np
 import polars as pl
 
 import rareclass
-from benchmarks import record
+from benchmarks import repeated
 from rareclass import RankRC
 from rareclass.encoding.tables import TableEncoder
 from rareclass.tables.columns import Column
@@ -42,15 +40,12 @@ session.run(["score"], {{each.name: numpy.zeros((1, 1)) for each in session.get_
 
 def main() -> int:
     """Measure, print, write results/one_row.json."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.one_row", description=__doc__)
-    parser.add_argument("--repeats", type=int, default=2000, help="rows of each kind")
-    parser.add_argument("--json", metavar="FILE", help="default: benchmarks/results/one_row.json")
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        model = _made(Path(folder))
-        rows = _warm(Path(folder), model, args.repeats) + _fresh(Path(folder))
-    print("written:", record.write("one_row", {"rows": rows}, args.json))
-    return 0
+    return repeated.command("one_row", __doc__, (2000, "rows of each kind"), _rows)
+
+
+def _rows(folder: Path, repeats: int) -> list[dict[str, Any]]:
+    model = _made(folder)
+    return _warm(folder, model, repeats) + _fresh(folder)
 
 
 def _made(folder: Path) -> RankRC:

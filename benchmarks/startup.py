@@ -7,18 +7,16 @@ compiled and files are in the page cache; the interpreter's own start is measure
 so is ``import sklearn.base``, which every scikit-learn estimator needs.
 """
 
-import argparse
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import record
+from benchmarks import repeated
 
 SCRIPT = str(Path(sys.executable).with_name("rareclass"))
 
@@ -92,18 +90,11 @@ def _measure(command: list[str], repeats: int) -> list[float]:
 
 def main() -> int:
     """Measure, print, write results/startup.json."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.startup", description=__doc__)
-    parser.add_argument("--repeats", type=int, default=9, help="processes per command")
-    parser.add_argument("--json", metavar="FILE", help="default: benchmarks/results/startup.json")
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        _make_model(Path(folder))
-        rows = _rows(Path(folder), args.repeats)
-    print("written:", record.write("startup", {"rows": rows}, args.json))
-    return 0
+    return repeated.command("startup", __doc__, (9, "processes per command"), _rows)
 
 
 def _rows(folder: Path, repeats: int) -> list[dict[str, Any]]:
+    _make_model(folder)
     rows: list[dict[str, Any]] = []
     for name, (command, goal) in _commands(folder).items():
         try:
