@@ -44,6 +44,21 @@ def test_every_kernel_has_its_definition():
     assert {*KERNELS.values()} == DEFINITIONS.keys() == {type(kernel) for kernel in KINDS}
 
 
+def test_gaussian_in_float32_is_exact_to_its_last_digits():
+    """From distances that float32 holds: the exponential alone is judged, zero below exp(-87)."""
+    steps = np.arange(0.0, 100.0, 0.125)  # squares have no rounding error
+    X = np.zeros((1, 1), dtype=np.float32)
+    Z = np.concatenate([steps, -steps]).astype(np.float32)[:, None]  # with their mean at zero
+    for width in (1.0, 8.0, 1024.0):
+        K = Gaussian(width).block(X, Z)[0]
+        true = np.exp(-((Z[:, 0].astype(np.float64) / width) ** 2))
+        assert K.dtype == np.float32
+        assert (K[true < 1e-38] == 0.0).all()
+        np.testing.assert_allclose(K[true > 2e-38], true[true > 2e-38], rtol=3e-7)
+    assert Gaussian(1e-15).block(X, Z)[0].tolist() == (Z[:, 0] == 0.0).tolist()
+    assert (Gaussian(1e30).block(X, Z) == 1.0).all()
+
+
 @pytest.mark.parametrize("kernel", KINDS, ids=repr)
 @draws(40)
 @given(matrix)

@@ -55,8 +55,13 @@ class Gaussian:
 
     def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
         """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense."""
-        D = _squared_distances(X, Z, -1.0 / self.width**2, out)
-        return np.exp(D, out=D)
+        P, *norms = _products_and_norms(X, Z, out)
+        scale = P.dtype.type(-1.0 / self.width**2)
+        if P.dtype == np.float32 and scale < 0.0:
+            jit._to_gaussian(P, *norms, scale)
+            return P
+        jit._to_squared_distances(P, *norms, scale)
+        return np.exp(P, out=P)
 
     def diag(self, X: Matrix) -> np.ndarray:
         """Ones: every row is as similar as can be to itself."""
@@ -80,7 +85,7 @@ class Laplace:
 
     def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
         """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense."""
-        D = _squared_distances(X, Z, out=out)
+        D = _squared_distances(X, Z, out)
         np.sqrt(D, out=D)
         D *= -1.0 / self.width
         return np.exp(D, out=D)
@@ -332,14 +337,19 @@ def _squared_norms(X: Matrix) -> np.ndarray:
     return np.einsum("ij,ij->i", X, X)
 
 
-def _squared_distances(
-    X: Matrix, Z: Matrix, scale: float = 1.0, out: np.ndarray | None = None
-) -> np.ndarray:
-    """`scale` times all squared distances, from one matrix product; equal rows are at zero."""
+def _squared_distances(X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
+    """All squared distances, from one matrix product; equal rows are at zero."""
+    P, *norms = _products_and_norms(X, Z, out)
+    jit._to_squared_distances(P, *norms, P.dtype.type(1.0))
+    return P
+
+
+def _products_and_norms(
+    X: Matrix, Z: Matrix, out: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Inner products of rows, and the squared norms of either side, about a point near by."""
     if not sparse.issparse(X):
         # Distances do not change with the origin; near the landmarks fewer digits cancel.
         centre = Z.mean(axis=0)
         X, Z = X - centre, Z - centre
-    P = _inner_products(X, Z, out)
-    jit._to_squared_distances(P, _squared_norms(X), _squared_norms(Z), P.dtype.type(scale))
-    return P
+    return _inner_products(X, Z, out), _squared_norms(X), _squared_norms(Z)

@@ -23,6 +23,9 @@ from rareclass.solver_status import Status
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 # Rounding error that stops the solver below this optimality is nobody's concern.
 ROUNDING_TOL = 1e-5
+# What tol="auto" comes to: beyond so many summed rows, where a pass is dear, the minimum is found
+# to well within what the rare rows' being a sample moves it by (docs/decisions/0040).
+_EXACT_TOL, _MANY_ROWS, _TOL_OF_MANY_ROWS = 1e-6, 100_000, 1e-3
 
 
 @dataclass(frozen=True)
@@ -47,9 +50,17 @@ class SolverSettings:
     """What is asked of the solver, as `RankRC` has it."""
 
     penalty: str
-    tol: float
+    tol: float | str
     max_iter: int
     verbose: bool | str
+
+    def tol_for(self, prepared: Prepared) -> float:
+        """`tol` as a number, for a problem on these rows."""
+        if not isinstance(self.tol, str):
+            return self.tol
+        # With "l1" a violation that is small beside lambda_max need not be small beside lam.
+        many = self.penalty == "l2" and len(prepared.labels.majority) > _MANY_ROWS
+        return _TOL_OF_MANY_ROWS if many else _EXACT_TOL
 
 
 class LearnedMachine(NamedTuple):
@@ -81,7 +92,7 @@ def fit_path(
         (solutions,) = solve_paths(
             [lambda: problem],
             lams,
-            settings.tol,
+            settings.tol_for(prepared),
             settings.max_iter,
             prepared.at_once,
             report,
@@ -113,7 +124,7 @@ def learned_machines(
         if PENALTIES[settings.penalty].drops_landmarks:
             machine = _without_unused(machine, prepared, problem, lam)
         machines.append(machine)
-        warn_if_short(solution, lam, settings.tol)
+        warn_if_short(solution, lam, settings.tol_for(prepared))
     return machines
 
 

@@ -38,10 +38,10 @@ from rareclass.ranking.preparation import (
     KernelSettings,
     Prepared,
     block_rows,
-    prepare,
     width_of_rows,
 )
 from rareclass.ranking.targets import OrderedLevels, RankingTarget, TwoClasses, pair_costs
+from rareclass.ranking.training_rows import TrainingRows
 from rareclass.rows import rows_of
 
 
@@ -118,6 +118,9 @@ class KernelLearner(FitsRows, BaseEstimator):
         raise NotImplementedError
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, several: bool = False) -> Prepared[Any]:
+        return self._read(X, y, sample_weight).prepared(several)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows[Any]:
         source = read_features(self, X, squares=True)
         target = self._read_target(y, sample_weight, source.n_rows)
         loss = make_loss(self.loss, self.eps, self.loss_params)
@@ -126,13 +129,14 @@ class KernelLearner(FitsRows, BaseEstimator):
         if self.feature_scaling == "learned":
             of_scales = settings_of(ScaleSettings, self)
             scales = learn_feature_scales(of_scales, source, target, width).scales
-        return prepare(settings, source, target, loss, several, width, scales)
+        return TrainingRows(settings, source, target, loss, width, scales)
 
     def _check_solver_parameters(self, lams: Sequence[float]) -> None:
         """Refuse what no solver can work with, naming the parameter and its range."""
         for lam in lams:
             check_number("lam", lam)
-        check_number("tol", self.tol)
+        if self.tol != "auto":
+            check_number("tol", self.tol, "'auto' or a number above 0")
         check_whole("max_iter", self.max_iter)
         choices = {"penalty": tuple(PENALTIES), "feature_scaling": (None, "learned")}
         for name, known in choices.items():

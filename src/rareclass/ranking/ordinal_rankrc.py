@@ -111,7 +111,7 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
         loss_params: dict[str, Any] | None = None,
         penalty: str = "l2",
         feature_scaling: str | None = None,
-        tol: float = 1e-6,
+        tol: float | str = "auto",
         max_iter: int = 200,
         memory: int | str = "2GiB",
         n_jobs: int | None = None,

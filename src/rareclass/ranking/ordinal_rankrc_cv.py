@@ -29,7 +29,7 @@ class OrdinalRankRCCV(RanksLevels, KernelSearch):
         level of each row, from 0. Fold means decide; among equals the largest lam.
     refit : bool, default=True
         Fit on all rows with the best lam afterwards, which predicting needs.
-    max_landmarks, losses : as in `RankRCCV`
+    max_landmarks, losses, widths, search_rows : as in `RankRCCV`
     levels, kernel, width, landmarks, pair_cost, loss, eps, loss_params, penalty, \
 feature_scaling, tol, max_iter, memory, n_jobs, random_state, verbose
         As in `OrdinalRankRC`; `random_state` also shuffles the folds. ``width="mean"`` is taken
@@ -38,7 +38,7 @@ feature_scaling, tol, max_iter, memory, n_jobs, random_state, verbose
     Attributes
     ----------
     best_lam_ : float
-    best_loss_, best_loss_params_ : as in `RankRCCV`
+    best_width_, best_loss_, best_loss_params_ : as in `RankRCCV`
     best_score_ : float
         Mean score over the folds at the best lam. It is the best of many, so a little high.
     best_estimator_ : OrdinalRankRC
@@ -96,6 +96,8 @@ feature_scaling, tol, max_iter, memory, n_jobs, random_state, verbose
         refit: bool = True,
         max_landmarks: int | None = None,
         losses: Sequence[Any] | None = None,
+        widths: Sequence[float] | None = None,
+        search_rows: int | None = None,
         levels: Any = None,
         kernel: Any = "gaussian",
         width: Any = "mean",
@@ -106,7 +108,7 @@ feature_scaling, tol, max_iter, memory, n_jobs, random_state, verbose
         loss_params: dict[str, Any] | None = None,
         penalty: str = "l2",
         feature_scaling: str | None = None,
-        tol: float = 1e-6,
+        tol: float | str = "auto",
         max_iter: int = 200,
         memory: int | str = "2GiB",
         n_jobs: int | None = None,
@@ -119,6 +121,8 @@ feature_scaling, tol, max_iter, memory, n_jobs, random_state, verbose
         self.refit = refit
         self.max_landmarks = max_landmarks
         self.losses = losses
+        self.widths = widths
+        self.search_rows = search_rows
         self.levels = levels
         self.kernel = kernel
         self.width = width

@@ -1,10 +1,12 @@
-"""RankRCCV and OrdinalRankRCCV: lam, and the loss, by cross-validation on one kernel.
+"""RankRCCV and OrdinalRankRCCV: lam, loss and width of the kernel by cross-validation.
 
-1. rows are prepared once; folds, losses and lams are problems over the same kernel blocks
-2. with `max_landmarks`, the lams whose model of all rows uses few enough landmarks
-3. the solutions of all folds, losses and lams, in step; their held-out scores
-4. the best pair of loss and lam (see `estimators.search`)
-5. the machine of all rows, with a threshold learned on the held-out scores
+1. with `search_rows`, rows are drawn that choose in place of all
+2. they are prepared once for each width; folds, losses and lams are problems over the same kernel
+   blocks
+3. with `max_landmarks`, the lams whose model of all rows uses few enough landmarks
+4. the solutions of all folds, losses and lams, in step; their held-out scores
+5. the best width, loss and lam (see `estimators.search`)
+6. the machine of all rows, with a threshold learned on the held-out scores
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +17,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from rareclass.estimators.door import settings_of
 from rareclass.estimators.folds import Fold, make_folds
 from rareclass.estimators.search import Scoring, SearchCV, TransformsByBest, as_scoring
 from rareclass.findings import warn
-from rareclass.parameters import check_whole
+from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
 from rareclass.ranking.fitting import (
     PENALTIES,
@@ -37,6 +40,7 @@ from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.targets import aligned
+from rareclass.ranking.training_rows import TrainingRows
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
@@ -45,7 +49,7 @@ Make = Callable[[], RankingProblem]
 
 
 class _Grid(NamedTuple):
-    """All that is tried: each loss with each lam, and where it was needed the models of all rows.
+    """The losses and lams tried with one width, and where they were needed the models of all rows.
 
     ``on_all_rows`` make their problems by loss; ``whole`` are their solutions, by loss and lam.
     """
@@ -59,6 +63,32 @@ class _Grid(NamedTuple):
     def by_entry(self) -> np.ndarray:
         """The lam of every candidate."""
         return np.tile(self.lams, len(self.losses))
+
+
+class _Tried(NamedTuple):
+    """What came of one width: solutions of each fold, by loss and lam, and their held-out scores.
+
+    ``prepared`` is there where one width alone was tried: kernels of several would fill the memory.
+    """
+
+    width: float
+    grid: _Grid
+    solutions: list[list[Solution]]
+    scores: np.ndarray  # shape (n_folds, n_candidates)
+    tol: float
+    prepared: Prepared[Any] | None
+
+
+class _Choice(NamedTuple):
+    """The best of all that was tried."""
+
+    tried: _Tried
+    place: int  # among its candidates
+    loss: LossChoice
+
+    @property
+    def lam(self) -> float:
+        return float(self.tried.grid.by_entry[self.place])
 
 
 class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
@@ -83,38 +113,95 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         self._check_parameters()
         candidates = self._candidates()
         scoring = as_scoring(self.scoring, self._scorings)
-        prepared = self._prepare(X, y, sample_weight, several=True)
+        all_rows = self._read(X, y, sample_weight)
+        searched = self._searched(all_rows)
         folds = make_folds(
             self.cv,
-            prepared.labels,
-            prepared.n_rows,
+            searched.target.labels,
+            searched.source.n_rows,
             self.random_state,
             f"{self._machine.__name__} with a lam",
-            prepared.target.strata(prepared.n_rows),
+            searched.target.strata(searched.source.n_rows),
         )
+        factors = [1.0] if self.widths is None else np.ravel(self.widths).tolist()
+        tried = [
+            self._try(searched.with_width(factor * all_rows.width), folds, candidates, scoring)
+            for factor in factors
+        ]
+        choice = self._store_results(candidates, tried)
+        self.feature_scales_ = all_rows.scales
+        self._remember(all_rows.target)
+        if self.refit:
+            self.best_estimator_ = self._refit(all_rows, searched, folds, choice)
+        return self
+
+    def _searched(self, all_rows: TrainingRows[Any]) -> TrainingRows[Any]:
+        """The rows that choose; what is drawn for them is drawn once."""
+        state = self.random_state
+        if state is not None and not isinstance(state, (int, np.integer)):
+            state = int(check_random_state(state).randint(2**31))
+        if self.widths is not None:
+            # Every width has the same landmarks.
+            settings = replace(all_rows.settings, random_state=0 if state is None else state)
+            all_rows = replace(all_rows, settings=settings)
+        if self.search_rows is None:
+            return all_rows
+        return all_rows.drawn(self.search_rows, 0 if state is None else state)
+
+    def _try(
+        self,
+        rows: TrainingRows[Any],
+        folds: list[Fold],
+        candidates: Sequence[LossChoice],
+        scoring: Scoring,
+    ) -> _Tried:
+        """All losses and lams with one width."""
+        prepared = rows.prepared(several=True)
         grid = self._grid(prepared, candidates)
         solutions, scores = self._cross_validate(prepared, folds, grid, scoring)
-        self._store_results(candidates, grid, solutions, scores)
-        self.feature_scales_ = prepared.scales
-        self._remember(prepared.target)
-        if self.refit:
-            held_out = [path[self.best_index_] for path in solutions]
-            self.best_estimator_ = self._refit(prepared, folds, grid, held_out)
-        return self
+        tried = _Tried(rows.width, grid, solutions, scores, self._tol(prepared), prepared)
+        if self.widths is None:
+            return tried
+        return tried._replace(grid=grid._replace(on_all_rows=[]), prepared=None)
 
     def _check_parameters(self) -> None:
         lams = [] if self.lams is None else [float(lam) for lam in np.ravel(self.lams)]
         if self.lams is not None and not lams:
             raise ValueError("lams is empty: pass at least one number above 0.")
         self._check_solver_parameters(lams)
+        self._check_search()
         most = self.max_landmarks
         if most is None:
             return
         check_whole("max_landmarks", most, "a whole number above 0, or None")
+        if self.widths is not None or self.search_rows is not None:
+            raise ValueError(
+                f"max_landmarks={most} counts landmarks of models of all rows: choose a width, or "
+                "on search_rows, without it."
+            )
         if not PENALTIES[self.penalty].drops_landmarks:
             raise ValueError(
                 f"max_landmarks={most} needs penalty='l1': with {self.penalty!r} every landmark is "
                 f"used. Pass landmarks=('rare', {most}) for as many of them."
+            )
+
+    def _check_search(self) -> None:
+        for factor in [] if self.widths is None else np.ravel(self.widths).tolist():
+            check_number("widths", factor, "numbers above 0, times the width")
+        if self.widths is not None and not np.size(self.widths):
+            raise ValueError("widths is empty: pass at least one number above 0, or None.")
+        if self.search_rows is None:
+            return
+        check_whole("search_rows", self.search_rows, "a whole number of at least 100, or None", 100)
+        if not (isinstance(self.cv, (int, np.integer)) or hasattr(self.cv, "split")):
+            raise ValueError(
+                "search_rows draws rows, and the folds in cv are of all of them: pass cv=a number."
+            )
+        rule = self.landmarks
+        if not isinstance(rule, (str, tuple, int, np.integer)) and np.ndim(rule) == 1:
+            raise ValueError(
+                "landmarks holds row numbers, of which search_rows draws some: pass the rows "
+                "themselves, as a matrix."
             )
 
     def _candidates(self) -> list[LossChoice]:
@@ -167,7 +254,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                     for loss in grid.losses
                 ],
                 grid.lams,
-                self.tol,
+                self._tol(prepared),
                 self.max_iter,
                 prepared.at_once,
                 report,
@@ -193,7 +280,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                 more = solve_paths(
                     on_all_rows,
                     lams[start : start + _LAMS_AT_ONCE],
-                    self.tol,
+                    self._tol(prepared),
                     self.max_iter,
                     prepared.at_once,
                     lambda _, lam, step: advance(1, f"lam {lam:.3g}, iteration {step.iteration}"),
@@ -218,24 +305,47 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         """Whether models that use so many landmarks may be chosen."""
         return (sizes > 0) & (sizes <= self.max_landmarks)
 
-    def _store_results(
-        self,
-        candidates: list[LossChoice],
-        grid: _Grid,
-        solutions: list[list[Solution]],
-        scores: np.ndarray,
-    ) -> None:
-        short = [[stopped_short(s, self.tol) for s in path] for path in solutions]
-        if np.any(short):
+    def _tol(self, prepared: Prepared[Any]) -> float:
+        return settings_of(SolverSettings, self).tol_for(prepared)
+
+    def _store_results(self, candidates: list[LossChoice], tried: list[_Tried]) -> _Choice:
+        """Keep what was found of every candidate, and the best."""
+        every = [self._results_of(each, candidates) for each in tried]
+        n_short = sum(int(more["n_stopped_short"].sum()) for _, more in every)
+        if n_short:
+            n_solved = sum(each.scores.size for each in tried)
             warn(
-                f"{np.sum(short)} of {np.size(short)} solutions of the folds stopped short of "
-                f"tol={self.tol:.1e}; cv_results_['n_stopped_short'] counts them for each lam. "
+                f"{n_short} of {n_solved} solutions of the folds stopped short of "
+                f"tol={tried[0].tol:.1e}; cv_results_['n_stopped_short'] counts them for each lam. "
                 "Raise max_iter or tol, or leave out the smallest lams.",
                 ConvergenceWarning,
             )
-        tried = {
+        named, more = (_joined([pair[k] for pair in every]) for k in (0, 1))
+        allowed = None
+        if "n_landmarks" in more:
+            allowed = np.flatnonzero(self._is_allowed(more["n_landmarks"]))
+        scores = np.concatenate([each.scores for each in tried], axis=1)
+        # Among equal means the largest lam: the smoothest model.
+        best = self._choose(named, scores, -named["lam"], more, allowed)
+        ends = np.cumsum([each.scores.shape[1] for each in tried])
+        which = int(np.searchsorted(ends, best, side="right"))
+        of = tried[which]
+        place = best - int(ends[which]) + of.scores.shape[1]
+        choice = _Choice(of, place, candidates[place // len(of.grid.lams)])
+        self.best_lam_, self.best_width_ = choice.lam, of.width
+        self.best_loss_, self.best_loss_params_ = choice.loss
+        return choice
+
+    def _results_of(
+        self, tried: _Tried, candidates: Sequence[LossChoice]
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """What was tried with one width, and what came of it beside scores, by candidate."""
+        grid, solutions = tried.grid, tried.solutions
+        short = [[stopped_short(s, tried.tol) for s in path] for path in solutions]
+        named = {
             "loss": np.repeat([str(candidate) for candidate in candidates], len(grid.lams)),
             "lam": grid.by_entry,
+            "width": np.full(len(grid.by_entry), tried.width),
         }
         more = {
             "n_stopped_short": np.sum(short, axis=0),
@@ -243,36 +353,39 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
             "mean_passes": np.mean([[s.passes for s in path] for path in solutions], axis=0),
             "mean_n_landmarks": np.mean([_sizes(path) for path in solutions], axis=0),
         }
-        allowed = None
         if grid.whole is not None:
             more["n_landmarks"] = _sizes(grid.whole)
-            allowed = np.flatnonzero(self._is_allowed(more["n_landmarks"]))
-        # Among equal means the largest lam: the smoothest model.
-        best = self._choose(tried, scores, -grid.by_entry, more, allowed)
-        self.best_lam_ = grid.lams[best % len(grid.lams)]
-        self.best_loss_, self.best_loss_params_ = candidates[best // len(grid.lams)]
+        return named, more
 
     def _refit(
-        self, prepared: Prepared, folds: list[Fold], grid: _Grid, held_out: list[Solution]
+        self,
+        all_rows: TrainingRows[Any],
+        searched: TrainingRows[Any],
+        folds: list[Fold],
+        choice: _Choice,
     ) -> KernelMachine:
-        """The best model of all rows; `held_out` are the solutions of its folds."""
-        best = self.best_index_ // len(grid.lams)
-        model = self._model(
-            self._machine,
-            lam=self.best_lam_,
-            loss=self.best_loss_,
-            loss_params=self.best_loss_params_,
-        )
+        """The best model of all rows, its threshold from held-out scores of its folds."""
+        tried, grid = choice.tried, choice.tried.grid
+        chosen = {"lam": choice.lam, "loss": choice.loss.loss, "loss_params": choice.loss.params}
+        if self.widths is not None:
+            chosen["width"] = tried.width
+        model = self._model(self._machine, **chosen)
         settings = settings_of(SolverSettings, model)
+        of_folds = tried.prepared or searched.with_width(tried.width).prepared(several=True)
+        prepared = of_folds
+        if self.search_rows is not None:
+            prepared = all_rows.with_width(tried.width).prepared(several=False)
         if grid.whole is None:
-            its_own = replace(prepared, loss=grid.losses[best])
+            loss = make_loss(choice.loss.loss, self.eps, choice.loss.params)
+            its_own = replace(prepared, loss=prepared.target.loss(loss))
             (learned,) = fit_path(its_own, [model.lam], settings, self._machine.__name__)
         else:
-            problem, solution = grid.on_all_rows[best](), grid.whole[self.best_index_]
+            problem = grid.on_all_rows[choice.place // len(grid.lams)]()
+            solution = grid.whole[choice.place]
             (learned,) = learned_machines(prepared, problem, [model.lam], [solution], settings)
         parts = [
-            prepared.scored(coefficients_of([solution]), tested=fold.tested)
-            for solution, fold in zip(held_out, folds, strict=True)
+            of_folds.scored(coefficients_of([path[choice.place]]), tested=fold.tested)
+            for path, fold in zip(tried.solutions, folds, strict=True)
         ]
         # Scores of training rows are no guide: a held row is a landmark of its own model.
         held_out_rows = aligned(parts, prepared.scored(coefficients_of([learned.solution])))
@@ -282,6 +395,11 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         if calibration is not None:
             model.calibration_ = calibration
         return model
+
+
+def _joined(tables: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Columns of one table after the other."""
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
 def _sizes(solutions: Sequence[Solution]) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.ranking.targets import RankingTarget
+from rareclass.ranking.training_rows import some_rows
 from rareclass.rows import Block, RowSource, rows_of
 
 _BLOCK_BYTES = 2**24
@@ -66,13 +67,7 @@ def distinct_rows(
     held, held_weight = _merged(keys, labels.rare_weight, most_held)
     most = most_majority(len(held))
     rest, rest_weight = _merged(hashes[labels.majority], labels.majority_weight, most)
-    chosen = np.concatenate([labels.rare[held], labels.majority[rest]])
-    in_order = np.argsort(chosen)
-    back = np.empty(len(chosen), dtype=np.int64)
-    back[in_order] = np.arange(len(chosen))
-    X = source.take(chosen[in_order])[back].astype(np.float64)
-    kept = target.on_part(held, held_weight, rest_weight)
-    return RowSource(X.shape, X.dtype, lambda rows: X[rows], source.is_sparse), kept
+    return some_rows(source, target, (held, held_weight), (rest, rest_weight), np.float64)
 
 
 def _hashes_of_block(block: Block) -> np.ndarray:

@@ -1,0 +1,87 @@
+"""Rows whose labels are read: all of them, or a part of them drawn to choose parameters on."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Self
+
+import numpy as np
+
+from rareclass.ranking.losses import PairLoss
+from rareclass.ranking.preparation import KernelSettings, Kind, Prepared, prepare
+from rareclass.ranking.targets import RankingTarget
+from rareclass.rows import RowSource
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows(Generic[Kind]):
+    """Rows, their labels, and the kernel that is asked for: `prepared` works it out."""
+
+    settings: KernelSettings
+    source: RowSource
+    target: Kind
+    loss: PairLoss
+    width: float
+    scales: np.ndarray | None = None
+
+    def prepared(self, several: bool) -> Prepared[Kind]:
+        """The pieces of a ranking problem, for one solution or `several`."""
+        return prepare(
+            self.settings, self.source, self.target, self.loss, several, self.width, self.scales
+        )
+
+    def with_width(self, width: float) -> Self:
+        """The same rows under another width of the kernel."""
+        return replace(self, width=width)
+
+    def drawn(self, most: int, seed: Any) -> Self:
+        """At most so many of the rows, in memory; all of them where there are no more.
+
+        Rows that are held are drawn where they are more than half of `most`, and the majority
+        fills up. Those drawn of either weigh what all of them did, so that shares and
+        probabilities are those of all rows.
+        """
+        labels = self.target.labels
+        n_held, n_rest = len(labels.rare), len(labels.majority)
+        if n_held + n_rest <= most:
+            return self
+        rng = np.random.default_rng(seed)
+        held = _draw(n_held, max(most // 2, most - n_rest), rng)
+        rest = _draw(n_rest, most - len(held), rng)
+        rest_weight = np.ones(n_rest) if labels.majority_weight is None else labels.majority_weight
+        source, target = some_rows(
+            self.source,
+            self.target,
+            (held, _standing_for_all(labels.rare_weight, held)),
+            (rest, _standing_for_all(rest_weight, rest)),
+        )
+        return replace(self, source=source, target=target)
+
+
+def some_rows(
+    source: RowSource,
+    target: Kind,
+    held: tuple[np.ndarray, np.ndarray],
+    rest: tuple[np.ndarray, np.ndarray],
+    dtype: Any = None,
+) -> tuple[RowSource, Kind]:
+    """Some rows in memory, those that are held first, in the order given.
+
+    `held` are positions among the rows that are held, and their weights; `rest` the same of the
+    majority. `dtype` is what values are turned into, by default none.
+    """
+    labels = target.labels
+    chosen = np.concatenate([labels.rare[held[0]], labels.majority[rest[0]]])
+    in_order = np.argsort(chosen)
+    back = np.empty(len(chosen), dtype=np.int64)
+    back[in_order] = np.arange(len(chosen))
+    X = source.take(chosen[in_order])[back].astype(dtype or source.dtype)
+    part: RankingTarget = target.on_part(held[0], held[1], rest[1])
+    return RowSource(X.shape, X.dtype, lambda rows: X[rows], source.is_sparse), part  # type: ignore[return-value]
+
+
+def _draw(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions of at most so many of n, increasing."""
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+
+
+def _standing_for_all(weight: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    return weight[drawn] * (weight.sum() / weight[drawn].sum())
