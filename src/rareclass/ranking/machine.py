@@ -26,7 +26,7 @@ from rareclass.decide.calibration.level_calibration import LevelCalibration
 from rareclass.estimators.door import FitsRows, finite_scores, read_features, settings_of
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.kernels.expansion import KernelExpansion, block_scores
-from rareclass.kernels.kernels import FeatureScaled, make_kernel
+from rareclass.kernels.kernels import FeatureScaled, make_kernel, needs_width
 from rareclass.labels.levels import encode, read_levels
 from rareclass.labels.two_classes import read_labels
 from rareclass.metrics import mauc
@@ -43,6 +43,10 @@ from rareclass.ranking.preparation import (
 from rareclass.ranking.targets import OrderedLevels, RankingTarget, TwoClasses, pair_costs
 from rareclass.ranking.training_rows import TrainingRows
 from rareclass.rows import rows_of
+from rareclass.rows.narrowed import narrowed
+
+# Rows beyond which kernel_dtype="auto" is float32: there the kernel is nearly all of the time.
+_MANY_ROWS = 100_000
 
 
 class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -126,10 +130,16 @@ class KernelLearner(FitsRows, BaseEstimator):
         loss = make_loss(self.loss, self.eps, self.loss_params)
         settings, scales = settings_of(KernelSettings, self), None
         width = width_of_rows(settings, source, target.labels)
+        if self._narrows(source.n_rows):
+            source = narrowed(source, width if needs_width(self.kernel) else None)
         if self.feature_scaling == "learned":
             of_scales = settings_of(ScaleSettings, self)
             scales = learn_feature_scales(of_scales, source, target, width).scales
         return TrainingRows(settings, source, target, loss, width, scales)
+
+    def _narrows(self, n_rows: int) -> bool:
+        many = n_rows > _MANY_ROWS
+        return self.kernel_dtype == "float32" or (self.kernel_dtype == "auto" and many)
 
     def _check_solver_parameters(self, lams: Sequence[float]) -> None:
         """Refuse what no solver can work with, naming the parameter and its range."""
@@ -138,7 +148,11 @@ class KernelLearner(FitsRows, BaseEstimator):
         if self.tol != "auto":
             check_number("tol", self.tol, "'auto' or a number above 0")
         check_whole("max_iter", self.max_iter)
-        choices = {"penalty": tuple(PENALTIES), "feature_scaling": (None, "learned")}
+        choices = {
+            "penalty": tuple(PENALTIES),
+            "feature_scaling": (None, "learned"),
+            "kernel_dtype": ("auto", "float32", "float64"),
+        }
         for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}={getattr(self, name)!r} is not one of {list(known)}.")

@@ -45,7 +45,7 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
         As in `RankRC`: with "l1" most landmarks drop out.
     feature_scaling : {None, "learned"}, default=None
         As in `RankRC`, by the held-out MAUC.
-    memory, n_jobs, random_state, verbose : as in `RankRC`
+    memory, kernel_dtype, n_jobs, random_state, verbose : as in `RankRC`
 
     Attributes
     ----------
@@ -114,6 +114,7 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
         tol: float | str = "auto",
         max_iter: int = 200,
         memory: int | str = "2GiB",
+        kernel_dtype: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | str = "auto",
@@ -132,6 +133,7 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
         self.tol = tol
         self.max_iter = max_iter
         self.memory = memory
+        self.kernel_dtype = kernel_dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -44,9 +44,10 @@ class RankRCCV(RanksTwoClasses, KernelSearch):
         At most so many rows choose, and the best model is fitted on all: the rare rows, up to
         half as many, and majority rows drawn to fill up, with weights that make up for it. None:
         all rows choose. On many rows some 20,000 are nearly as good a judge, at a small part of the
-        price; with them lam comes out a little larger than all rows would have it.
+        price; with them lam comes out a little larger than all rows would have it. Their models
+        are found to a `tol` of 1e-2 where that is "auto".
     kernel, width, landmarks, loss, eps, loss_params, penalty, feature_scaling, tol, max_iter, \
-memory, n_jobs, random_state, pos_label, verbose
+memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
         As in `RankRC`; `random_state` also shuffles the folds. ``width="mean"`` is taken over all
         rows.
 
@@ -144,6 +145,7 @@ memory, n_jobs, random_state, pos_label, verbose
         tol: float | str = "auto",
         max_iter: int = 200,
         memory: int | str = "2GiB",
+        kernel_dtype: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         pos_label: Any = None,
@@ -168,6 +170,7 @@ memory, n_jobs, random_state, pos_label, verbose
         self.tol = tol
         self.max_iter = max_iter
         self.memory = memory
+        self.kernel_dtype = kernel_dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.pos_label = pos_label

@@ -306,7 +306,8 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         return (sizes > 0) & (sizes <= self.max_landmarks)
 
     def _tol(self, prepared: Prepared[Any]) -> float:
-        return settings_of(SolverSettings, self).tol_for(prepared)
+        is_part = self.search_rows is not None
+        return settings_of(SolverSettings, self).tol_for(prepared, is_part)
 
     def _store_results(self, candidates: list[LossChoice], tried: list[_Tried]) -> _Choice:
         """Keep what was found of every candidate, and the best."""

@@ -12,7 +12,7 @@ from rareclass.rows.source import RowSource
 
 _STRETCH_ROWS = 65536
 # Sums over ten million columns of squares of differences are still far from the ends.
-_NARROW_RANGE = 1e-15, 1e15
+NARROW_RANGE = 1e-15, 1e15
 _LEAST, _MOST = 1e-140, 1e145
 
 
@@ -26,9 +26,9 @@ def with_safe_squares(source: RowSource, names: Any = None, learns: bool = False
     """
     if not source.is_in_memory or source.as_rows is not None:
         return source
-    largest = _largest(source)
+    largest = largest_value(source)
     if source.dtype == np.float32 and largest > 0.0:
-        least, most = _NARROW_RANGE
+        least, most = NARROW_RANGE
         return source if least <= largest <= most else _widened(source)
     if largest > _MOST:
         _refuse(source, largest, names)
@@ -40,7 +40,7 @@ def with_safe_squares(source: RowSource, names: Any = None, learns: bool = False
     return source
 
 
-def _largest(source: RowSource) -> float:
+def largest_value(source: RowSource) -> float:
     """The greatest absolute value."""
     found = 0.0
     for start in range(0, source.n_rows, _STRETCH_ROWS):
