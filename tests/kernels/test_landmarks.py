@@ -25,6 +25,12 @@ def drawn(rows, k):
     return np.random.RandomState(7).choice(rows, size=k, replace=False)
 
 
+def spread_out_of_drawn(k):
+    rng = np.random.RandomState(7)
+    some = np.sort(rng.choice(RARE, size=10 * k, replace=False))
+    return some[kmeans_plusplus(X[some], k, random_state=rng)[1]]
+
+
 # Every rule by its form, and the rows that it is to choose.
 RULES = {
     "rare": lambda: RARE,
@@ -33,6 +39,7 @@ RULES = {
     ("rare", 12): lambda: RARE[
         kmeans_plusplus(X[RARE], 12, random_state=np.random.RandomState(7))[1]
     ],
+    ("rare", 2): lambda: spread_out_of_drawn(2),
     ("rare", 12, "kmeans++"): lambda: RARE[
         kmeans_plusplus(X[RARE], 12, random_state=np.random.RandomState(7))[1]
     ],

@@ -15,6 +15,9 @@ from rareclass.rows.equal_rows import canonical, equal_rows, order_of_values
 
 _COUNTED = ("rare", "rare+majority")
 _SELECTIONS = ("kmeans++", "pivoted_cholesky")
+# k-means++ looks at all rows for each one that it takes: of more than so many for each some are
+# drawn, which spread out as well.
+_ROWS_A_CENTRE = 10
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,8 @@ class LandmarkRule:
     """Which training rows are landmarks.
 
     "rare": the rare rows (RankRC, the paper's (7)). ("rare", k): at most k of them, spread out by
-    k-means++; ("rare", k, "pivoted_cholesky"): those that span the others best under the kernel.
+    k-means++ (among 10 k, drawn, where there are more); ("rare", k, "pivoted_cholesky"): those that
+    span the others best under the kernel.
     ("rare+majority", k): the rare rows and k majority rows drawn at random (Corollary 4 of the
     bounds paper: more landmarks, nearer to RankSVM). "all": every row (kernel RankSVM, (6)).
     "random": as many rows as there are rare ones, drawn from all rows (the paper's RANK-RND). An
@@ -90,6 +94,8 @@ class LandmarkRule:
             return rare[np.sort(pivoted_cholesky(kernel, take(rare), k))]
         from sklearn.cluster import kmeans_plusplus
 
+        if len(rare) > _ROWS_A_CENTRE * k:
+            rare = np.sort(rng.choice(rare, size=_ROWS_A_CENTRE * k, replace=False))
         return rare[np.unique(kmeans_plusplus(take(rare), k, random_state=rng)[1])]
 
     def check_memory(self, n_rare: int, memory: int) -> None:
