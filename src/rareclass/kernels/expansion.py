@@ -14,7 +14,7 @@ from rareclass.rows import Block, RowValues, SentOnce
 # Blocks remember their kernel, and values of the last function at their rows, under these names.
 KERNEL, VALUES = "kernel", "values"
 # More columns than this are worth a copy of K in float64, for BLAS.
-_FEW_COLUMNS = 16
+_FEW_COLUMNS = 32
 # Rounding errors of eigenvalues were seen at a few times n eps max(Lambda) on repeated landmarks.
 _SAFETY = 16.0
 
@@ -85,10 +85,13 @@ def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """Values ``K @ coefficients`` in float64; coefficients may have several columns."""
     if K.dtype == np.float64 or coefficients.size > _FEW_COLUMNS * len(coefficients):
         return K.astype(np.float64, copy=False) @ coefficients
-    columns = np.atleast_2d(coefficients.T)
+    columns = np.ascontiguousarray(np.atleast_2d(coefficients.T))
     values = np.empty((len(columns), K.shape[0]))
-    for column, result in zip(columns, values, strict=True):
-        jit._expand(K, np.ascontiguousarray(column), result)
+    fours = len(columns) - len(columns) % 4
+    if fours:
+        jit._expand_fours(K, columns[:fours], values[:fours])
+    for column, result in zip(columns[fours:], values[fours:], strict=True):
+        jit._expand(K, column, result)
     return values[0] if coefficients.ndim == 1 else values.T
 
 
@@ -99,10 +102,14 @@ def pull_back(K: np.ndarray, by_row: np.ndarray) -> np.ndarray:
     """
     if K.dtype == np.float64:
         return K.T @ by_row
-    columns = np.atleast_2d(by_row.T)
+    columns = np.ascontiguousarray(np.atleast_2d(by_row.T))
     by_landmark = np.zeros((len(columns), K.shape[1]))
-    for column, result in zip(columns, by_landmark, strict=True):
-        jit._pull_back(K, np.ascontiguousarray(column), result)
+    fours, rows = len(columns) - len(columns) % 4, len(K) - len(K) % 4
+    if fours:
+        jit._pull_back_fours(K[:rows], columns[:fours, :rows], by_landmark[:fours])
+    for k, (column, result) in enumerate(zip(columns, by_landmark, strict=True)):
+        start = rows if k < fours else 0
+        jit._pull_back(K[start:], column[start:], result)
     return by_landmark[0] if by_row.ndim == 1 else by_landmark.T
 
 

@@ -44,6 +44,8 @@ from rareclass.ranking.training_rows import TrainingRows
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
+# With `search_rows` solutions are not exact, but no lam is to have the solution of another.
+_CUT = 0.3
 
 Make = Callable[[], RankingProblem]
 
@@ -260,6 +262,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                 report,
                 lambda: advance(1),
                 penalty.starts,
+                np.inf if self.search_rows is None else _CUT,
             )
             each = range(0, len(paths), n_losses)
             solutions = [list(chain(*paths[k : k + n_losses])) for k in each]

@@ -21,6 +21,8 @@ Report = Callable[[int, float, Step], None]
 # is no use in finding it more exactly.
 _START_TOL = 1e-3
 _START_ITER = 50
+# Cutting a gradient that is nearly zero stops here.
+_LEAST_TOL = 1e-6
 
 # Rounding errors of a sum over pairs, in units of the last place of its terms.
 _ROUNDING = 64.0
@@ -31,6 +33,7 @@ class Run(NamedTuple):
     """What the solvers of a path are told, and whom they tell."""
 
     tol: float
+    cut: float
     max_iter: int
     keep: Callable[[int, Solution], None]  # by the number of the lam
     tell: Callable[[float, Step], None]
@@ -51,6 +54,7 @@ def solve_paths(
     report: Report | None = None,
     done: Callable[[], None] | None = None,
     starts: Starts | None = None,
+    cut: float = np.inf,
 ) -> list[list[Solution]]:
     """Minimise the objectives of several problems over the same rows, for every lam.
 
@@ -64,7 +68,9 @@ def solve_paths(
     Newton iterations for each lam. At most `at_once` solvers run at the same time; each holds a
     matrix of rank x rank. `report` is called with (number of the problem, lam, Step) after every
     iteration, `done` after every solution. Solutions come by problem, in the order of `lams`.
-    `starts` makes other solvers than these, such as `sparse_path.starts`.
+    `starts` makes other solvers than these, such as `sparse_path.starts`. Where a lam starts from
+    the solution for the one before, its gradient is also cut to at most `cut` times what it was
+    there: with a large `tol` it would else be the same solution.
     """
     make_solvers = starts or _starts
     order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
@@ -84,7 +90,7 @@ def solve_paths(
                 if report is not None:
                     report(number, lam, step)
 
-            yield from make_solvers(make(), path, Run(tol, max_iter, keep, tell))
+            yield from make_solvers(make(), path, Run(tol, cut, max_iter, keep, tell))
 
     solve_in_step(each(), at_once)
     return [[solutions[k] for k in range(len(lams))] for solutions in found]
@@ -125,7 +131,10 @@ def _minimize(
 ) -> Solver[Solution]:
     """The solver for one lam, with the tolerance of the path."""
     report = partial(run.tell, problem.lam)
-    return minimize(problem, start, reference, run.tol, run.max_iter, report=report, **more)
+    norm = float(np.linalg.norm(start.gradient))
+    tol = min(run.tol, run.cut * norm / reference) if norm > 0.0 < reference else run.tol
+    tol = max(tol, min(run.tol, _LEAST_TOL))
+    return minimize(problem, start, reference, tol, run.max_iter, report=report, **more)
 
 
 def _one_by_one(problem: RankingProblem, path: Path, run: Run) -> Solver[None]:
