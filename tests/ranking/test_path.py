@@ -337,7 +337,7 @@ def test_the_progress_line_says_what_is_in_memory(monkeypatch):
 
 def test_what_fit_holds_does_not_grow_with_the_rows(from_parts):
     peaks = []
-    for copies in (10, 40):
+    for copies in (40, 120):  # more than 100,000 rows both: in float32
         wide, y = np.tile(X, (copies, 1)), np.tile(Y, copies)
         y[len(Y) :] = 0
         RankRC(memory="3MiB", n_jobs=1).fit(wide[:3000], y[:3000])
@@ -345,7 +345,7 @@ def test_what_fit_holds_does_not_grow_with_the_rows(from_parts):
         RankRC(memory="3MiB", n_jobs=1).fit(wide, y)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    by_row = (peaks[1] - peaks[0]) / (30 * len(Y))
+    by_row = (peaks[1] - peaks[0]) / (80 * len(Y))
     assert by_row < 20  # bytes: row numbers, labels, training scores; a kernel row has 40 x 8
 
 
