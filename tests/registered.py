@@ -21,7 +21,7 @@ from rareclass import (
 )
 from rareclass.decide import CalibratedRanker, DecisionClassifier, ReviewBand, ThresholdRule
 from rareclass.ensemble.members.logistic import LogisticOnQuantiles
-from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp
+from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp
 
 ONLINE = {
     "cbr": CBR(C=0.1, random_state=0),
@@ -34,6 +34,8 @@ ONLINE = {
     "opauc low rank": OPAUC(rank=3, random_state=0),
     "adaoam": AdaOAM(random_state=0),
     "uniexp": UniExp(random_state=0),
+    "logistic": OnlineLogistic(random_state=0),
+    "logistic balanced": OnlineLogistic(class_weight="balanced", random_state=0),
 }
 
 # Each class, and each way through its code, with scikit-learn's checks in every run.
@@ -57,7 +59,7 @@ ESTIMATORS = [
     DecisionClassifier(LogisticRegression(), ThresholdRule.f_beta(), cv=3),
     CalibratedRanker(LogisticRegression(C=0.1), cv=3),
     *(ONLINE[name] for name in ("cbr", "cbr diagonal", "oam", "opauc", "opauc low rank")),
-    *(ONLINE[name] for name in ("adaoam", "uniexp")),
+    *(ONLINE[name] for name in ("adaoam", "uniexp", "logistic")),
 ]
 # Ways that share their code with one above: in `make test-thorough` only.
 MORE_ESTIMATORS = [
@@ -78,4 +80,5 @@ MORE_ESTIMATORS = [
     ),
     CalibratedRanker(LogisticRegression(C=0.1), method="venn_abers", cv=3, ensemble=False),
     *(ONLINE[name] for name in ("cbr reservoir", "cbr balanced", "oam gradient")),
+    ONLINE["logistic balanced"],
 ]

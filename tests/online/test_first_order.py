@@ -1,4 +1,4 @@
-"""OAM and UniExp are their formulas, and hold on extreme streams."""
+"""OAM, UniExp and logistic regression are their formulas, and hold on extreme streams."""
 
 import copy
 
@@ -11,7 +11,7 @@ from scipy import sparse
 from draws import draws
 from oracles import first_order
 from rareclass.decide.threshold import balanced_accuracy_threshold
-from rareclass.online import OAM, UniExp
+from rareclass.online import OAM, OnlineLogistic, UniExp
 
 OAMS = [
     {"update": update, "policy": policy}
@@ -187,3 +187,52 @@ def test_the_offset_is_the_best_threshold_of_the_buffered_rows():
     scores = X[last] @ model.coef_
     assert model.offset_ == pytest.approx(balanced_accuracy_threshold(sign[last] > 0, scores))
     assert OAM().start(12, [-1, 1]).partial_fit(X[sign < 0], sign[sign < 0]).offset_ == 0.0
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, sparse.csr_array])
+def test_logistic_regression_is_its_formula(kind, class_weight):
+    X, sign = mixture()
+    X = X.astype(np.float32)
+    sign[::17] = 0
+    weight = np.random.default_rng(0).choice([0.25, 1.0], len(sign))
+    model = OnlineLogistic(eta=0.2, class_weight=class_weight).start(12, [-1, 1])
+    *wanted, intercept = first_order.logistic(X, sign, np.ones(len(sign)), 0.2, bool(class_weight))
+    given_rows = sparse.csr_array(X) if kind is sparse.csr_array else X.astype(kind)
+    assert_same(follow(model, given_rows, sign), wanted)
+    assert model.intercept_ == pytest.approx(intercept, rel=1e-9)
+    some = sign != 0
+    model.start(12, [-1, 1]).partial_fit(X[some], sign[some], sample_weight=weight[some])
+    _, coef, _ = first_order.logistic(X[some], sign[some], weight[some], 0.2, bool(class_weight))
+    np.testing.assert_allclose(model.coef_, coef, rtol=1e-9)
+
+
+@given(streams(), st.sampled_from([1e-6, 0.125, 1.0]), st.sampled_from([None, "balanced"]))
+@draws(60)
+def test_logistic_regression_is_its_formula_on_ties_and_repeats(stream, eta, class_weight):
+    X, sign = stream
+    model = OnlineLogistic(eta=eta, class_weight=class_weight).start(X.shape[1], [-1, 1])
+    *wanted, _ = first_order.logistic(X, sign, np.ones(len(sign)), eta, bool(class_weight))
+    assert_same(follow(model, X, sign), wanted, rtol=1e-6)
+
+
+@given(streams(), st.sampled_from([1e-300, 1e6, 1e300]), st.sampled_from([1e-200, 1.0, 1e200]))
+@draws(60)
+def test_logistic_regression_stays_finite(stream, eta, scale):
+    X, sign = stream
+    model = OnlineLogistic(eta=eta).start(X.shape[1], [-1, 1])
+    with np.errstate(all="ignore"):
+        follow(model, scale * X, sign)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite([model.intercept_, model.offset_]).all()
+    # A step is eta at most, whatever the row.
+    assert np.abs(model.coef_).max() <= eta * len(sign) * (1 + 1e-12)
+
+
+def test_the_offset_is_where_a_row_is_as_likely_rare_as_rows_are():
+    X, sign = mixture(4000)
+    for class_weight, odds in ((None, np.mean(sign > 0) / np.mean(sign < 0)), ("balanced", 1.0)):
+        model = OnlineLogistic(class_weight=class_weight).partial_fit(X, sign, classes=[-1, 1])
+        assert model.offset_ + model.intercept_ == pytest.approx(np.log(odds))
+    with pytest.raises(ValueError, match="class_weight='even' is not None or 'balanced'"):
+        OnlineLogistic(class_weight="even").fit(X, sign)

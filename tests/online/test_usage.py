@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp, as_river
+from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp, as_river
 
 LEARNERS = [
     CBR(random_state=0),
@@ -22,6 +22,7 @@ LEARNERS = [
     OPAUC(eta=2**-5, rank=3, random_state=0),
     AdaOAM(random_state=0),
     UniExp(random_state=0),
+    OnlineLogistic(random_state=0),
 ]
 each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 

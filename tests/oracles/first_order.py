@@ -86,3 +86,22 @@ def uniexp(X, sign, step, eta):
             by_class = sum(weight.values()) / (2 * weight[y])
             w += eta * part * by_class * y * x * math.exp(min(-y * scores[-1], 10.0))
     return np.array(scores), w
+
+
+def logistic(X, sign, step, eta, balanced):
+    """Scores before each row, w, and b; AdaGrad with the intercept as one more column of ones."""
+    X = np.asarray(X, float)
+    w, squares = np.zeros(X.shape[1] + 1), np.zeros(X.shape[1] + 1)
+    weight, scores = {1: 0.0, -1: 0.0}, []
+    for x, y, part in zip(X, sign, step, strict=True):
+        scores.append(float(sum(w[:-1] * x)))
+        if not y:
+            continue
+        weight[y] += part
+        c = part * (sum(weight.values()) / (2 * weight[y]) if balanced else 1.0)
+        likely = 1.0 / (1.0 + math.exp(-(scores[-1] + w[-1])))
+        slope = c * (likely - (y > 0)) * np.append(x, 1.0)
+        squares += slope**2
+        moves = squares > 0
+        w[moves] -= eta * slope[moves] / np.sqrt(squares[moves])
+    return np.array(scores), w[:-1], w[-1]

@@ -25,7 +25,7 @@ from rareclass import (
     to_onnx,
 )
 from rareclass.errors import InputError
-from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp
+from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp
 from to_onnx.sessions import answers, differences
 
 PARITY = 1e-6
@@ -45,6 +45,7 @@ LINEAR = {
     "opauc": OPAUC(random_state=0),
     "adaoam": AdaOAM(random_state=0),
     "uniexp": UniExp(random_state=0),
+    "logistic": OnlineLogistic(random_state=0),
 }
 SEARCHES = {
     "rankrc": RankRCCV(lams=[1.0, 0.01], cv=2),

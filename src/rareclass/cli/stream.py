@@ -47,6 +47,7 @@ class Learner(StrEnum):
     opauc = "opauc"
     adaoam = "adaoam"
     uniexp = "uniexp"
+    logistic = "logistic"
 
 
 @exit_codes_for_faults

@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rareclass.online.adaoam import AdaOAM
     from rareclass.online.cbr import CBR
+    from rareclass.online.logistic import OnlineLogistic
     from rareclass.online.oam import OAM
     from rareclass.online.opauc import OPAUC
     from rareclass.online.ranker import OnlineRanker
     from rareclass.online.river_adapter import as_river
     from rareclass.online.uniexp import UniExp
 
-__all__ = ["CBR", "OAM", "OPAUC", "AdaOAM", "OnlineRanker", "UniExp", "as_river"]
+__all__ = ["CBR", "OAM", "OPAUC", "AdaOAM", "OnlineLogistic", "OnlineRanker", "UniExp", "as_river"]
 
 _HOME = {
     "CBR": "cbr",
     "OAM": "oam",
     "OPAUC": "opauc",
     "AdaOAM": "adaoam",
+    "OnlineLogistic": "logistic",
     "OnlineRanker": "ranker",
     "UniExp": "uniexp",
     "as_river": "river_adapter",

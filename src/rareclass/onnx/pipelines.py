@@ -13,7 +13,7 @@ from skl2onnx.common.data_types import (
 )
 
 from rareclass.moments import MIBC, MIBCCV
-from rareclass.online import CBR, OAM, OPAUC, AdaOAM, UniExp
+from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp
 from rareclass.onnx.answers import Answers, answers_of
 from rareclass.onnx.graph import OPSET, Graph, Tensor
 from rareclass.onnx.table_inputs import TableInputs
@@ -28,7 +28,7 @@ from rareclass.ranking import (
 
 CONVERTED = (
     RankRC, RankRCCV, RankSVM, OrdinalRankRC, OrdinalRankRCCV, StochasticRankRC, MIBC, MIBCCV,
-    CBR, OAM, OPAUC, AdaOAM, UniExp,
+    CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp,
 )  # fmt: skip
 
 

@@ -67,6 +67,8 @@ _OF_ESTIMATORS = {
         "cbr.CBR",
         "cbr.DiagonalState",
         "cbr.FullState",
+        "logistic.LogisticState",
+        "logistic.OnlineLogistic",
         "low_rank.LowRankMoments",
         "low_rank.LowRankState",
         "low_rank.SplitWeights",

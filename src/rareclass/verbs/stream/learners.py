@@ -31,6 +31,7 @@ LEARNERS: dict[str, NamedLearner] = {
     "opauc": NamedLearner("OPAUC", {}, {}),
     "adaoam": NamedLearner("AdaOAM", {}, {}),
     "uniexp": NamedLearner("UniExp", {}, {}),
+    "logistic": NamedLearner("OnlineLogistic", {}, {}),
 }
 # A stream is seen once, and its rare class is --positive.
 _NOT_FOR_STREAMS = ("n_epochs", "pos_label")
