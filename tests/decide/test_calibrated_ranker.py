@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from rareclass import MIBC, RankRC
 from rareclass.decide import CalibratedRanker, Calibration
@@ -268,3 +269,8 @@ def test_probabilities_outside_of_0_and_1_are_named():
 
     with pytest.raises(ValueError, match=r"Wild gives row .* which is not between 0 and 1"):
         CalibratedRanker(Wild()).fit(X, Y)
+
+
+def test_it_says_that_it_is_of_two_classes():
+    tags = get_tags(CalibratedRanker(LogisticRegression()))
+    assert not tags.classifier_tags.multi_class

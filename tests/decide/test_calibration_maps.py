@@ -20,6 +20,7 @@ from rareclass.decide.calibration import (
     VennAbersMap,
 )
 from rareclass.decide.calibration._venn_abers_jit import with_one_rare_row
+from rareclass.decide.calibration.binomial_regression import fit_increasing
 from rareclass.decide.calibration.isotonic_of_parts import IsotonicOfParts
 from rareclass.decide.calibration.levels import coarser, read_levels
 from rareclass.decide.calibration.score_scale import ScoreScale
@@ -108,6 +109,17 @@ def test_of_two_slopes_the_one_that_would_fall_is_none_and_the_other_the_best():
     found = BetaMap.fit(y, expit(z))
     assert found.low_slope == 0.0
     assert found.high_slope > 0.1
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_slopes_do_not_depend_on_the_unit_of_weights(unit):
+    random = np.random.default_rng(0)
+    features = random.normal(size=(200, 2))
+    targets, weight = expit(features @ [2.0, 0.5] - 1.0 + random.normal(size=200)), np.ones(200)
+    wanted = fit_increasing(features, targets, weight)
+    found = fit_increasing(features, targets, unit * weight)
+    np.testing.assert_allclose(found.slopes, wanted.slopes, rtol=1e-9)
+    assert (found.intercept, found.loss) == pytest.approx((wanted.intercept, wanted.loss), rel=1e-9)
 
 
 @draws(40)

@@ -16,6 +16,7 @@ from hyperball.rach_cases import (
     hidden_cluster,
     several_clusters,
 )
+from rareclass.hyperball.pool import UNLABELLED
 
 
 @given(seed=SEEDS, C1=PRICES, C2=PRICES, margin=st.sampled_from([0.1, 1.0, 5.0]))
@@ -106,3 +107,14 @@ def test_the_papers_loop_leads_to_the_same_ball(kernel, margin):
     assert len(loop.objective_path_) > 2
     assert (np.diff(loop.objective_path_) <= 0).all()
     assert loop.radius_ == pytest.approx(direct.radius_, rel=0.05)
+
+
+def test_a_row_on_the_sphere_is_inside_whatever_rounding_makes_of_its_distance():
+    X, y, _ = hidden_cluster()
+    ball = ball_of(X, y, C1=0.01, C2=0.1).balls_[0]
+    between = (ball.multipliers > 0.01 * ball.price) & (ball.multipliers < 0.99 * ball.price)
+    border = np.flatnonzero(between & (ball.kinds == UNLABELLED))
+    assert len(border)
+    distances = ball.distances.copy()
+    distances[border] = ball.squared_radius * (1.0 + 1e-12)
+    assert set(border) <= set(ball._replace(distances=distances).inside)

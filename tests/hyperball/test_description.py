@@ -14,7 +14,7 @@ from hyperball.rach_cases import (
     several_clusters,
     unwarned,
 )
-from rareclass.hyperball import RACH
+from rareclass.hyperball import RACH, description
 from rareclass.hyperball.pool import MOST_ROWS
 
 COLUMNS = ["ball", "label", "feature", "center", "inside_low", "inside_high", "outside_low"]
@@ -266,3 +266,10 @@ def test_the_words():
     words = " ".join(" ".join(lines).split())
     said = f"nearest unlabelled rows (distance): {near.row} ({near.distance:.3g}), "
     assert said in words
+
+
+def test_long_sentences_go_on_further_in():
+    lines = description._wrapped("word " * 60, indent=4)
+    assert len(lines) > 2
+    assert {len(line) - len(line.lstrip()) for line in lines[1:]} == {6}
+    assert lines[0].startswith("    word")

@@ -10,7 +10,7 @@ from draws import draws
 from oracles.dual import box_qp_by_faces, box_qp_by_least_squares, dual_value, nearest_in_hull
 from rareclass import box_qp
 from rareclass.errors import InputError
-from rareclass.moments import dual_problem, dual_second_stage
+from rareclass.moments import dual, dual_problem, dual_second_stage
 from rareclass.moments.dual import RareRows, dense_rows, solve_dual
 from rareclass.moments.dual_problem import Problem
 from rareclass.moments.interior_point import solve_box_qp, to_face
@@ -264,6 +264,20 @@ def test_few_passes_are_reported():
     assert solution.n_iter == 1
     assert solution.status == "reached max_iter"
     assert solution.gap > EXACT
+
+
+@pytest.mark.parametrize(("max_iter", "first"), [(2, 1), (3, 2), (8, 4)])
+def test_the_second_stage_begins_after_half_of_the_passes(max_iter, first, monkeypatch):
+    begun = []
+
+    def finish(*given):
+        begun.append(given[-1])
+        return dual_second_stage.finish(*given)
+
+    monkeypatch.setattr(dual, "finish", finish)
+    rows = dense_rows(overlapping(300, 40, 1e4))
+    solve_dual(rows, np.full(300, 10.0), EXACT, max_iter=max_iter)
+    assert begun == [first]
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,17 @@ def test_oam_on_rows_that_are_nearly_equal(gap, columns):
     np.testing.assert_allclose(model.coef_, min(2.0**60, 1 / (z @ z)) * z, rtol=1e-9)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("gap", [1e-4, 1e-7])
+def test_oam_on_a_row_with_one_small_number_more(gap, kind):
+    X = np.array([[0, 0, 0, 1.0], [0, 0.5, 0, -1], [1, 2, -1, 0], [1, 2, -1, gap]])
+    sign = np.array([-1, 1, -1, 1])
+    model = OAM(C=2.0**60).start(4, [-1, 1])
+    wanted = oam_oracle(model, X, sign)
+    assert_same(follow(model, kind(X), sign), wanted)
+    assert np.abs(model.coef_[3]) > 0.1 / gap
+
+
 def test_the_share_of_rows_that_a_buffer_stands_for():
     model = OAM(C=0.001, buffer_size=2, update="gradient", policy="fifo").start(1, [0, 1])
     model.partial_fit(np.zeros((10, 1)), np.zeros(10))

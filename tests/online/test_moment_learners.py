@@ -140,6 +140,11 @@ def test_moments_are_weighted_mean_and_scatter():
         np.testing.assert_allclose(found.spread, np.trace(scatter))
 
 
+def test_no_rows_have_moments_of_two_classes():
+    shapes = [part.shape for part in ClassMoments.empty(3)]
+    assert shapes == [(2,), (2, 3), (2, 3, 3), (2,)]
+
+
 # -- low rank --------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """Learned scales of features: kernel, derivative, rows, selection, and the estimators."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -392,3 +393,23 @@ def test_only_what_clearly_gains_is_chosen():
     assert learning._clear_gain({"plain": plain, "selected": noisy}) == "plain"
     three = {"plain": plain, "selected": noisy, "roots": steady}
     assert learning._clear_gain(three) == "roots"
+
+
+def test_dense_rows_to_learn_from_take_an_eighth_of_the_memory():
+    source = as_source(np.zeros((2, 16)))
+    assert learning._fitting_rows(2**23, source) * 16 * 8 == 2**20
+    assert learning._fitting_rows(1, source) == learning._LEAST_ROWS
+
+
+def test_what_all_scales_gain_together_moves_none():
+    variance, squares = np.array([1.0, 4.0, 0.5]), np.array([2.0, 0.25, 1.0])
+    ways = np.array([[1.0, 0.5, -1.0], [0.5, 1.0, 2.0], [3.0, -1.0, 0.0]])
+    ways -= np.outer(ways @ squares / (squares @ variance), variance)  # along the constraint
+    for common in ([0.0, 0.0, 0.0], [0.3, 0.3, 0.3], [-7.0, -7.0, -7.0]):
+        folds = SimpleNamespace(
+            gradients=lambda _, by=common: ways + np.outer(by, variance), variance=variance
+        )
+        mean = -ways.mean(axis=0)
+        wanted = mean / (ways.std(axis=0, ddof=1) / np.sqrt(3)) / learning._AGREEMENT
+        found = learning._step(folds, squares, None)
+        np.testing.assert_allclose(found, np.clip(wanted, -1.0, 1.0), rtol=1e-12)

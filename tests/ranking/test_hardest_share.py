@@ -123,3 +123,14 @@ def test_a_gap_that_is_not_reached_is_told_with_its_goal_and_a_remedy(monkeypatc
     model = RankRC(loss="partial_auc", loss_params={"rare_share": 0.3}, lam=1e-4, width=2.0)
     with pytest.warns(ConvergenceWarning, match=r"wanted 0\.20%\. Raise lam or rare_share"):
         model.fit(rows, rare)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
+def test_steps_do_not_depend_on_the_unit_of_the_loss(unit):
+    """The bound falls by a 200th, five times what is taken for a step that went too far."""
+    random, weight = np.random.default_rng(0), np.array([1.0, 2.0, 0.5, 1.0])
+    scores = random.normal(size=(3, 4))
+    steps, scaled = (hardest_share._Steps(weight, 0.5) for _ in range(2))
+    for each, bound in zip(scores, (2.0, 1.99, 1.98), strict=True):
+        found = scaled.next(unit * each, unit * bound)
+        np.testing.assert_allclose(found, steps.next(each, bound), rtol=1e-9)

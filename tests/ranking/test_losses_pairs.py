@@ -167,3 +167,14 @@ def test_far_scores_equal_all_pairs(case):
     assert found[0] == pytest.approx(value, rel=1e-10)
     assert_near(found[1], gradient, np.abs(gradient).max())
     assert_near(found[2], hessian @ d, np.abs(hessian).max())
+
+
+@pytest.mark.parametrize("far", [1e80, 1e120])
+def test_an_outer_function_that_overflows_says_that_it_is_too_far(far):
+    """At 1e80 the value overflows and its slope does not."""
+    loss = make_loss("pnorm_push", 0.25, {"power": 4.0, "pair_loss": "smoothed_hinge"})
+    side = loss.rare(np.array([0.0, 1.0]), np.ones(2))
+    terms = loss.block(side, np.array([-5.0, far]), np.ones(2))
+    assert terms.value == np.inf
+    assert np.isnan(terms.gradient).all()
+    assert np.isnan(terms.sums).all()

@@ -29,7 +29,8 @@ def one_by_one(splits, score, X=X, weight=None, **parameters):
         for j, lam in enumerate(LAMS):
             w = None if weight is None else weight[train]
             model = RankRC(lam=lam, width=width, tol=1e-9, **parameters).fit(X[train], Y[train], w)
-            found[k, j] = score(Y[test], model.score_samples(X[test]))
+            of_test = {} if weight is None else {"sample_weight": weight[test]}
+            found[k, j] = score(Y[test], model.score_samples(X[test]), **of_test)
     return found
 
 
@@ -47,6 +48,16 @@ def test_fold_scores_are_those_of_separate_fits(landmarks, container):
     assert model.best_score_ == pytest.approx(mean.max(), abs=2e-4)
     alone = RankRC(lam=model.best_lam_, tol=1e-9, landmarks=landmarks).fit(data, Y)
     np.testing.assert_allclose(model.score_samples(data), alone.score_samples(data), atol=1e-6)
+
+
+@pytest.mark.parametrize("score", [roc_auc_score, average_precision_score])
+def test_fold_scores_count_weights(score):
+    splits = list(StratifiedKFold(3, shuffle=True, random_state=1).split(X, Y))
+    weight = np.random.default_rng(3).uniform(0.1, 4.0, len(Y))
+    scoring = {roc_auc_score: "roc_auc"}.get(score, "average_precision")
+    model = RankRCCV(LAMS, cv=splits, tol=1e-9, scoring=scoring).fit(X, Y, weight)
+    found = np.array([model.cv_results_[f"split{k}_test_score"] for k in range(3)])
+    np.testing.assert_allclose(found, one_by_one(splits, score, weight=weight), atol=2e-4)
 
 
 def like_majority(scores, test, used, weight):
