@@ -144,10 +144,13 @@ test-oldest: build/oldest/.installed
 	build/oldest/bin/python -m pytest -q -n 2 --dist worksteal \
 	  -W default::DeprecationWarning -W default::FutureWarning $(TESTS)
 
-# Known weaknesses of the pinned releases, asked of PyPI over the network.
+# Known weaknesses of the pinned releases, asked of PyPI over the network: strictly, as a release that
+# cannot be looked up is otherwise passed over, and none found of those that are left.
 audit:
 	$(call environment,build/audit,pip-audit)
-	build/audit/bin/pip-audit --no-deps --disable-pip -r requirements.lock
+	build/audit/bin/pip-audit --strict --no-deps --disable-pip -r requirements.lock \
+	  || { echo "Above is a weakness, or a release that could not be looked up: then nothing is known" \
+	  "of any, and the advisories of pypi.org may not be reachable from here."; exit 1; }
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache build dist docs/generated
