@@ -21,7 +21,7 @@ from rareclass import (
 )
 from rareclass.decide import CalibratedRanker, DecisionClassifier, ReviewBand, ThresholdRule
 from rareclass.ensemble.members.logistic import LogisticOnQuantiles
-from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp
+from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, OnlineMixture, UniExp
 
 ONLINE = {
     "cbr": CBR(C=0.1, random_state=0),
@@ -35,6 +35,7 @@ ONLINE = {
     "adaoam": AdaOAM(random_state=0),
     "uniexp": UniExp(random_state=0),
     "logistic": OnlineLogistic(random_state=0),
+    "mixture": OnlineMixture(random_state=0),
     "logistic balanced": OnlineLogistic(class_weight="balanced", random_state=0),
 }
 
@@ -59,7 +60,7 @@ ESTIMATORS = [
     DecisionClassifier(LogisticRegression(), ThresholdRule.f_beta(), cv=3),
     CalibratedRanker(LogisticRegression(C=0.1), cv=3),
     *(ONLINE[name] for name in ("cbr", "cbr diagonal", "oam", "opauc", "opauc low rank")),
-    *(ONLINE[name] for name in ("adaoam", "uniexp", "logistic")),
+    *(ONLINE[name] for name in ("adaoam", "uniexp", "logistic", "mixture")),
 ]
 # Ways that share their code with one above: in `make test-thorough` only.
 MORE_ESTIMATORS = [

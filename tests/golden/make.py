@@ -138,7 +138,10 @@ STREAMS: dict[str, tuple[str, tuple[str, ...]]] = {
     name: ("stream.csv", ("--learner", name))
     for name in ("cbr", "cbr-diagonal", "oam", "opauc", "adaoam", "uniexp")
 } | {
-    "cbr-reservoir": ("stream.csv", ("--param", "policy=reservoir", "--param", "buffer_size=9")),
+    "cbr-reservoir": (
+        "stream.csv",
+        ("--learner", "cbr", "--param", "policy=reservoir", "--param", "buffer_size=9"),
+    ),
     "oam-gradient": (
         "stream.csv",
         ("--learner", "oam", "--param", "update=gradient", "--param", "policy=fifo",

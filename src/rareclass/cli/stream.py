@@ -41,6 +41,7 @@ class Tails(StrEnum):
 class Learner(StrEnum):
     """Learners that see a row once."""
 
+    auto = "auto"
     cbr = "cbr"
     cbr_diagonal = "cbr-diagonal"
     oam = "oam"
@@ -48,6 +49,7 @@ class Learner(StrEnum):
     adaoam = "adaoam"
     uniexp = "uniexp"
     logistic = "logistic"
+    mixture = "mixture"
 
 
 @exit_codes_for_faults
@@ -70,7 +72,13 @@ def stream(
             parser=file_or_url,
         ),
     ],
-    learner: Annotated[Learner, typer.Option(help="How to learn.")] = Learner.cbr,
+    learner: Annotated[
+        Learner,
+        typer.Option(
+            help="How to learn. auto goes on as the folder began, and begins with mixture: several "
+            "learners at once, weighed by how they have ranked."
+        ),
+    ] = Learner.auto,
     param: Annotated[
         list[str] | None,
         typer.Option(
@@ -104,9 +112,12 @@ def stream(
         float, typer.Option(help="Rows after which the past counts half in means and deviations.")
     ] = 100_000,
     tails: Annotated[
-        Tails,
-        typer.Option(help="Numbers far out: drawn in by asinh, cut at 10 deviations, or as is."),
-    ] = Tails.asinh,
+        Tails | None,
+        typer.Option(
+            help="Numbers far out: drawn in by asinh, cut at 10 deviations, or as is. By default "
+            "as is for mixture, which draws them in itself for some of its members, else asinh."
+        ),
+    ] = None,
     every: Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")] = 10_000,
     report_every: Annotated[int, typer.Option(min=1, help="Rows between two reports.")] = 10_000,
     window: Annotated[int, typer.Option(min=2, help="Last rows that are measured.")] = 10_000,
@@ -158,14 +169,15 @@ def stream(
         raise InputError(f"--half-life {half_life} is not a number of rows above 0.")
     source = _source(given, query, follow)
     from rareclass.verbs.stream.alerts import check_alert_options
-    from rareclass.verbs.stream.learners import parse_parameters
+    from rareclass.verbs.stream.learners import parse_parameters, settled, usual_tails
     from rareclass.verbs.stream.options import StreamOptions
 
+    chosen = settled(learner.value, checkpoint)
     options = StreamOptions(
         source=source,
         target=target,
-        learner=learner.value,
-        parameters=parse_parameters(learner.value, param or ()),
+        learner=chosen,
+        parameters=parse_parameters(chosen, param or ()),
         positive=positive,
         id_column=id_column,
         drop=tuple(drop or ()),
@@ -173,7 +185,7 @@ def stream(
         separator=character,
         max_categories=max_categories,
         half_life=half_life,
-        tails=tails.value,
+        tails=usual_tails(chosen) if tails is None else tails.value,
         window=window,
         top=top,
         hold=hold,
@@ -273,6 +285,7 @@ def _as_plain_data(loop: "StreamLoop", folder: Path, stopped_by: int | None) -> 
         "measures": report.measures._asdict(),
         "moved": [each._asdict() for each in report.moved],
         "falls": [each._asdict() for each in report.falls],
+        "members": [each._asdict() for each in report.members],
         "checkpoint": str(checkpoints_in(folder)[0]),
         "stopped_by": stopped_by,
     }

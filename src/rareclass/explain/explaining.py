@@ -10,6 +10,7 @@ from rareclass.explain.explanation import Explanation
 from rareclass.explain.features import read_rows
 from rareclass.explain.kernel_explanation import explain_kernel
 from rareclass.explain.linear_explanation import explain_linear
+from rareclass.explain.replacement_explanation import explain_by_replacement
 from rareclass.moments.mibc import MIBC
 from rareclass.online.ranker import OnlineRanker
 from rareclass.ranking.machine import KernelModel
@@ -28,6 +29,8 @@ def explain(
 
     Linear scores (`MIBC` and the online learners): :math:`w_j (x_j - t_j)`, which with the base
     :math:`w \cdot t` add up to the score.
+
+    `OnlineMixture`: :math:`f(x) - f(x_{j \to t_j})`, as for kernel machines.
 
     `RareClassifier`: :math:`f(x) - f(x_{c \to t_c})` for a column c of the table, of the whole
     model, with the median for a number, the commonest word for a category, and an empty cell for a
@@ -97,6 +100,8 @@ def explain(
         return explain_ball(model, rows)
     if isinstance(model, KernelModel):
         return explain_kernel(model, rows)
+    if isinstance(model, OnlineRanker) and not model._is_linear:
+        return explain_by_replacement(model.score_samples, rows)
     return explain_linear(model.coef_, rows)
 
 

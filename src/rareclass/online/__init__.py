@@ -7,13 +7,24 @@ if TYPE_CHECKING:
     from rareclass.online.adaoam import AdaOAM
     from rareclass.online.cbr import CBR
     from rareclass.online.logistic import OnlineLogistic
+    from rareclass.online.mixture import OnlineMixture
     from rareclass.online.oam import OAM
     from rareclass.online.opauc import OPAUC
     from rareclass.online.ranker import OnlineRanker
     from rareclass.online.river_adapter import as_river
     from rareclass.online.uniexp import UniExp
 
-__all__ = ["CBR", "OAM", "OPAUC", "AdaOAM", "OnlineLogistic", "OnlineRanker", "UniExp", "as_river"]
+__all__ = [
+    "CBR",
+    "OAM",
+    "OPAUC",
+    "AdaOAM",
+    "OnlineLogistic",
+    "OnlineMixture",
+    "OnlineRanker",
+    "UniExp",
+    "as_river",
+]
 
 _HOME = {
     "CBR": "cbr",
@@ -21,6 +32,7 @@ _HOME = {
     "OPAUC": "opauc",
     "AdaOAM": "adaoam",
     "OnlineLogistic": "logistic",
+    "OnlineMixture": "mixture",
     "OnlineRanker": "ranker",
     "UniExp": "uniexp",
     "as_river": "river_adapter",

@@ -21,6 +21,8 @@ from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.memory import check_fits
 from rareclass.metrics.scored_classes import split_scores
+from rareclass.online.buffers import SparseBuffers
+from rareclass.online.state import unflatten
 from rareclass.parameters import check_number, check_whole
 from rareclass.rows import RowSource, as_source, header
 
@@ -42,14 +44,16 @@ class SparseRows(NamedTuple):
 
 
 class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
-    """A linear ranker that learns from one row at a time.
+    """A ranker that learns from one row at a time.
 
-    It scores rows by ``f(x) = w . x``. A subclass says how an empty state looks (`_start`) and
-    how rows change it (`_learn`). All that is drawn at random comes from the state's generator
-    in row order, so that the model does not depend on how a stream is cut into batches.
+    It scores rows by ``f(x) = w . x``, a mixture aside. A subclass says how an empty state looks
+    (`_start`) and how rows change it (`_learn`). All that is drawn at random comes from the
+    state's generator in row order, so that the model does not depend on how a stream is cut into
+    batches.
     """
 
     _takes: Literal["dense", "sparse"] = "dense"
+    _is_linear = True  # the score is ``w . x``, and there is a coef_
 
     n_epochs: int
     random_state: Any
@@ -80,6 +84,17 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     @abstractmethod
     def _coef(self, state: Any) -> np.ndarray:
         """The weights of a state, shape (n_features,)."""
+
+    def _scores(self, state: Any, block: Any) -> np.ndarray:
+        """Scores of rows, dense or CSR, by a state."""
+        scores: np.ndarray = block @ self._coef(state)
+        return scores
+
+    def _check_state(self, state: Any, n_features: int) -> None:
+        """Raise `ValueError` where compiled code would leave the arrays of a state."""
+        buffers = getattr(state, "buffers", None)
+        if isinstance(buffers, SparseBuffers):
+            buffers.check_within(n_features)
 
     @abstractmethod
     def _offset(self, state: Any) -> float:
@@ -249,10 +264,36 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         check_is_fitted(self)
         source = as_source(X, getattr(self, "feature_names_in_", None))
         self._check_columns(X, learns=False)
-        coef = self.coef_
         blocks = _blocks(source, None, _block_rows(source, source.is_sparse))
         with np.errstate(over="ignore", invalid="ignore"):
-            return finite_scores(np.concatenate([block @ coef for _, block in blocks]))
+            scores = [self._scores(self.state_, block) for _, block in blocks]
+            return finite_scores(np.concatenate(scores))
+
+    def take_up(self, flat: dict[str, Any]) -> None:
+        """Go on from what `online.state.flatten` took apart, of a model of as many features.
+
+        Raises `ValueError` where it is none of such a learner.
+        """
+        state = unflatten(self.state_, flat)
+        self._check_state(state, self.n_features_in_)
+        self.state_ = state
+
+    # -- reasons -----------------------------------------------------------------------------
+
+    def additive_weights(self) -> np.ndarray:
+        """What `raises` needs of the model as it is, a constant number of weights a feature."""
+        return np.ravel(self.coef_).copy()
+
+    def raises(self, row: np.ndarray, usual: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """By how much each feature of a row raises its score above that of a usual row.
+
+        `weights` are those of `additive_weights`, maybe of a time with fewer features: newer ones
+        raise nothing.
+        """
+        raised = np.zeros(len(row))
+        known = len(weights)
+        raised[:known] = weights * (row - usual)[:known]
+        return raised
 
     @property
     def coef_(self) -> np.ndarray:
@@ -317,7 +358,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
             for start in range(0, len(step), most):
                 part = slice(start, start + most)
                 rows = block if copies is None else block[copies[part]]
-                given = _sparse_rows(rows) if takes_sparse else _dense_rows(rows)
+                given = sparse_rows(rows) if takes_sparse else _dense_rows(rows)
                 self.state_, before = self._learn(self.state_, given, signs[part], step[part])
             if copies is None:
                 scores[done : done + n] = before
@@ -365,7 +406,8 @@ def _dense_rows(block: Any) -> np.ndarray:
     return np.ascontiguousarray(dense, dtype=np.float64) + 0.0  # -0.0 becomes 0.0: as in CSR
 
 
-def _sparse_rows(block: Any) -> SparseRows:
+def sparse_rows(block: Any) -> SparseRows:
+    """Rows by their non-zeros, from a dense array or any sparse one."""
     rows = sparse.csr_array(block, dtype=np.float64, copy=True)
     rows.sum_duplicates()
     rows.eliminate_zeros()

@@ -21,8 +21,8 @@ def flatten(state: Any, prefix: str = "") -> dict[str, Any]:
     {'coef': array([0., 0.]), 'seen': 3}
     """
     flat: dict[str, Any] = {}
-    for name, value in state._asdict().items():
-        if hasattr(value, "_asdict"):
+    for name, value in _parts(state):
+        if isinstance(value, tuple):
             flat |= flatten(value, f"{prefix}{name}.")
         elif isinstance(value, np.random.Generator):
             flat[prefix + name] = value.bit_generator.state
@@ -38,8 +38,8 @@ def unflatten(like: Any, flat: dict[str, Any], prefix: str = "") -> Any:
     the stream; or holds numbers that are not finite: compiled code takes both at their word.
     """
     values = []
-    for name, value in like._asdict().items():
-        if hasattr(value, "_asdict"):
+    for name, value in _parts(like):
+        if isinstance(value, tuple):
             values.append(unflatten(value, flat, f"{prefix}{name}."))
         elif isinstance(value, np.random.Generator):
             generator = np.random.Generator(np.random.PCG64())
@@ -49,7 +49,14 @@ def unflatten(like: Any, flat: dict[str, Any], prefix: str = "") -> Any:
             values.append(_like(value, flat[prefix + name], prefix + name))
         else:
             values.append(type(value)(flat[prefix + name]))
-    return type(like)(*values)
+    return type(like)(*values) if hasattr(like, "_asdict") else tuple(values)
+
+
+def _parts(state: Any) -> list[tuple[str, Any]]:
+    """What a tuple holds, by the names of its fields or by number."""
+    if hasattr(state, "_asdict"):
+        return list(state._asdict().items())
+    return [(str(number), value) for number, value in enumerate(state)]
 
 
 def _like(begun: np.ndarray, kept: Any, name: str) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rareclass.online import OAM
 from rareclass.verbs.stream import loop as loop_module
 from rareclass.verbs.stream import reading
 from rareclass.verbs.stream.alert_budget import AlertBudget
@@ -34,9 +35,9 @@ def options_for(source: Path, alerts: Path | None, **more: Any) -> StreamOptions
     given: dict[str, Any] = {
         "id_column": "id", "window": 200, "top": 20, "hold": 20, "every": 300, "report_every": 300,
         "parameters": parse_parameters("oam", []), "alert_budget": AlertBudget(5, 100),
-        "alerts": None if alerts is None else str(alerts),
+        "alerts": None if alerts is None else str(alerts), "learner": "oam",
     }  # fmt: skip
-    return StreamOptions(str(source), "fraud", learner="oam", **(given | more))
+    return StreamOptions(str(source), "fraud", **(given | more))
 
 
 def run(
@@ -114,10 +115,29 @@ def test_reasons_are_weight_times_distance_from_the_usual() -> None:
     weights = np.array([0.5, 4.0, -4.0, -1.0])
     columns = ["amount", "land", "land", "code"]
     cells = {"amount": 9.0, "land": "DE", "code": "x"}
-    found = reasons_of(vector, weights, usual, columns, cells)
+    raises = OAM().start(4, [0, 1]).raises(vector, usual, weights)
+    found = reasons_of(raises, columns, cells)
     assert [tuple(each) for each in found] == [("land", "DE", 6.0), ("amount", 9.0, 1.0)]
-    assert reasons_of(vector, weights, usual, columns, cells, most=1) == found[:1]
+    assert reasons_of(raises, columns, cells, most=1) == found[:1]
     assert LOOK_EVERY == 1_000  # documented
+
+
+def test_alerts_of_a_mixture_do_not_depend_on_batches_or_restarts(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.online.feature_maps.ROWS", 60)
+    more = {
+        "learner": "mixture", "parameters": parse_parameters("mixture", []), "tails": "linear",
+    }  # fmt: skip
+    whole, left = tmp_path / "whole.jsonl", tmp_path / "left.jsonl"
+    run(options_for(source, whole, **more), tmp_path / "whole")
+    monkeypatch.setattr(reading, "MOST_ROWS", 37)
+    for leave_after in (9, 14, None):
+        run(options_for(source, left, **more), tmp_path / "left", leave_after)
+    assert read(left) == read(whole)
+    ends = [outcome(tmp_path / name)["state"]["learner"] for name in ("left", "whole")]
+    assert_same(*ends)
+    assert sum(bool(alert["reasons"]) for alert in read(whole)) > 5
 
 
 def test_alerts_begin_later_on_a_stream_of_before(source: Path, tmp_path: Path) -> None:

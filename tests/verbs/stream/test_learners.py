@@ -1,10 +1,24 @@
 """Learners by name: what they begin with, and what ``--param`` makes of it."""
 
+from pathlib import Path
+
 import pytest
 
 from rareclass.errors import InputError
 from rareclass.online import CBR, OAM
-from rareclass.verbs.stream.learners import LEARNERS, make_learner, parse_parameters
+from rareclass.verbs.stream.checkpoint import claimed
+from rareclass.verbs.stream.learners import (
+    LEARNERS,
+    make_learner,
+    parse_parameters,
+    settled,
+    usual_tails,
+)
+from rareclass.verbs.stream.log import read_log
+from rareclass.verbs.stream.loop import StreamLoop
+from rareclass.verbs.stream.options import StreamOptions
+from rareclass.verbs.stream.reading import Interruption
+from verbs.stream.messy_stream import messy_records, write_csv
 
 
 @pytest.mark.parametrize("name", ["cbr", "cbr-diagonal"])
@@ -42,3 +56,28 @@ def test_numbers_and_powers(text: str, value: float) -> None:
     assert type(parse_parameters("cbr", ["buffer_size=2^4"])["buffer_size"]) is int
     assert parse_parameters("opauc", ["rank=none"])["rank"] is None
     assert parse_parameters("opauc", ["rank=5"])["rank"] == 5
+
+
+def test_a_stream_begins_with_a_mixture_and_goes_on_with_its_own(tmp_path: Path) -> None:
+    source = write_csv(tmp_path / "rows.csv", messy_records(300, n_sure=250))
+    assert settled("auto", tmp_path / "new") == "mixture"
+    assert settled("oam", tmp_path / "new") == "oam"
+    for name in ("oam", "mixture"):
+        options = StreamOptions(
+            str(source), "fraud", name, parse_parameters(name, []), tails=usual_tails(name)
+        )
+        with claimed(tmp_path / name):
+            loop = StreamLoop(options, tmp_path / name, Interruption())
+            report = [*loop.run()][-2].report
+            loop.close()
+        assert settled("auto", tmp_path / name) == name
+        assert report is not None
+        assert len(report.members) == (10 if name == "mixture" else 0)
+        logged = read_log(tmp_path / name)["members"].to_pylist()[-1]
+        assert logged == [each._asdict() for each in report.members]
+    assert sum(each.weight for each in report.members) == pytest.approx(1.0)
+    assert report.members[0].name == "OnlineLogistic() on linear"
+    assert usual_tails("cbr") == "asinh"
+    with pytest.raises(InputError, match="mixture has no parameter 'C'") as told:
+        parse_parameters("mixture", ["C=1"])
+    assert "--learner, such as cbr" in (told.value.remedy)

@@ -150,8 +150,8 @@ def load_learner(folder: Path) -> Any:
     return load_stream_model(folder).model
 
 
-# Two that keep what they saw in different ways; all others in the thorough run.
-BUFFERS = {"cbr", "oam"}
+# Three that keep what they saw in different ways; all others in the thorough run.
+BUFFERS = {"cbr", "oam", "mixture"}
 
 
 @pytest.mark.parametrize(

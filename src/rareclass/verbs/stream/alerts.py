@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from rareclass.verbs.stream.reasons import Reason, Weights, reasons_of
 
 N_REASONS = 3
 FIELDS = ("row", "id", "time", "score", "place", "recent", "threshold", "file", "line")
+# The raises of a row's features, of the row and weights.
+Raises = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 SUFFIXES = (".csv", ".jsonl", ".ndjson")
 
 
@@ -58,12 +61,12 @@ class Alerts:
         encoded: Encoded,
         scores: NDArray[np.float64],
         features: tuple[Feature, ...],
-        usual: NDArray[np.float64],
+        raises: Raises,
     ) -> int:
         """Decide on the rows of a batch, write the alerts, and return how many there are.
 
-        `scores` are of the rows with cells of their own, `features` those of the encoder and
-        `usual` what each is on average: see `reasons_of`.
+        `scores` are of the rows with cells of their own, `features` those of the encoder, and
+        `raises` says what each of them does to the score of a row by the weights of a look.
         """
         days = None if self.threshold.budget.rows is not None else self._days(arrivals)
         decided = self.threshold.decide(scores, days)
@@ -72,7 +75,7 @@ class Alerts:
             columns = [feature.column for feature in features]
             rows = [
                 self._row(row, arrivals, decided, scores)
-                | {"reasons": self._reasons(row, arrivals, encoded.X, columns, usual)}
+                | {"reasons": self._reasons(row, arrivals, encoded.X, columns, raises)}
                 for row in found.tolist()
             ]
             self._write(rows)
@@ -107,12 +110,12 @@ class Alerts:
         arrivals: Arrivals,
         X: NDArray[np.float64],
         columns: list[str],
-        usual: NDArray[np.float64],
+        raises: Raises,
     ) -> list[Reason]:
-        weights = self.weights.at(int(arrivals.numbers[arrivals.places[row]]), X.shape[1])
+        weights = self.weights.at(int(arrivals.numbers[arrivals.places[row]]))
         cells = arrivals.rows.columns
         own = {name: _plain(cells[name][row]) for name in dict.fromkeys(columns)}
-        return reasons_of(X[row], weights, usual, columns, own, N_REASONS)
+        return reasons_of(raises(X[row], weights), columns, own, N_REASONS)
 
     def _write(self, rows: list[dict[str, Any]]) -> None:
         if not self._is_csv:

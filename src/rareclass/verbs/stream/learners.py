@@ -3,9 +3,11 @@
 import inspect
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rareclass.errors import InputError, name_hint
+from rareclass.verbs.stream.checkpoint import load_newest, sound_state
 
 if TYPE_CHECKING:
     from rareclass.online.ranker import OnlineRanker
@@ -32,7 +34,10 @@ LEARNERS: dict[str, NamedLearner] = {
     "adaoam": NamedLearner("AdaOAM", {}, {}),
     "uniexp": NamedLearner("UniExp", {}, {}),
     "logistic": NamedLearner("OnlineLogistic", {}, {}),
+    "mixture": NamedLearner("OnlineMixture", {"members": None}, {}),
 }
+# What a stream begins with: nobody can know which of them suits it.
+DEFAULT = "mixture"
 # A stream is seen once, and its rare class is --positive.
 _NOT_FOR_STREAMS = ("n_epochs", "pos_label")
 _POWER = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\^|\*\*)\s*([+-]?\d+(?:\.\d+)?)")
@@ -67,6 +72,8 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
             )
         if name not in known:
             hint = name_hint(name, known, "It has")
+            if learner == DEFAULT:
+                hint += " Another learner is named by --learner, such as cbr."
             why = f" (--learner {learner} sets it)" if name in fixed else ""
             raise InputError(f"--param: {learner} has no parameter {name!r}{why}.", hint)
         may_be_none = signature[name].default is None
@@ -87,6 +94,39 @@ def make_learner(learner: str, parameters: dict[str, Any]) -> "OnlineRanker":
     except ValueError as error:
         raise InputError(f"--param: {error}") from error
     return model
+
+
+class Standing(NamedTuple):
+    """How a member of a mixture does."""
+
+    name: str  # its map, and the learner with the parameters that are not its class's own
+    weight: float
+    auc: float  # of the last rare rows
+    loss: float  # over all of them
+
+
+def settled(learner: str, folder: Path) -> str:
+    """The learner that is meant: for "auto" the one that the folder began with, or `DEFAULT`."""
+    if learner != "auto":
+        return learner
+    before = load_newest(folder)
+    if before is None:
+        return DEFAULT
+    with sound_state(before.path):
+        return str(before.state["options"]["learner"])
+
+
+def usual_tails(learner: str) -> str:
+    """What becomes of numbers far out, where nothing is said: a mixture draws them in itself."""
+    return "linear" if learner == "mixture" else "asinh"
+
+
+def standings(learner: "OnlineRanker") -> list[Standing]:
+    """How the members of a mixture do; empty for other learners, and before the first row."""
+    standing = getattr(learner, "standing", None)
+    if standing is None or not hasattr(learner, "state_"):
+        return []
+    return [Standing(*each) for each in standing()]
 
 
 def _class_of(learner: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:

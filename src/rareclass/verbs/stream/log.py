@@ -47,6 +47,16 @@ LOG_SCHEMA = pa.schema(
                 }
             )
         ),
+        "members": pa.list_(
+            pa.struct(
+                {
+                    "name": pa.string(),
+                    "weight": pa.float64(),
+                    "auc": pa.float64(),
+                    "loss": pa.float64(),
+                }
+            )
+        ),
         # The clock's: these two differ from run to run, the others never.
         "rows_per_second": pa.float64(),
         "time": pa.timestamp("ms", tz="UTC"),
@@ -145,8 +155,9 @@ def read_log(folder: str | Path) -> pa.Table:
         past: a list of ``column``, ``stability_index`` and the share ``outside``; ``falls``, the
         measures that are lower than in the best window by more than chance explains: a list of
         ``measure``, ``value``, ``best``, ``best_rows`` and the bounds ``low`` and ``high`` of the
-        fall (both null in reports of earlier versions); ``rows_per_second`` since the report
-        before, and ``time``.
+        fall (both null in reports of earlier versions); ``members`` of a mixture, a list of
+        ``name``, ``weight``, ``auc`` of the last rare rows and ``loss`` so far; ``rows_per_second``
+        since the report before, and ``time``.
 
     Raises
     ------

@@ -19,7 +19,7 @@ from rareclass.verbs.stream.arrivals import Arrivals, sort_arrivals
 from rareclass.verbs.stream.best_windows import BestWindows, Fall
 from rareclass.verbs.stream.checkpoint import load_newest, save_checkpoint, sound_state
 from rareclass.verbs.stream.column_drift import ColumnMove
-from rareclass.verbs.stream.learners import make_learner
+from rareclass.verbs.stream.learners import Standing, make_learner, standings
 from rareclass.verbs.stream.learning import learn
 from rareclass.verbs.stream.log import log_parts, score_parts
 from rareclass.verbs.stream.options import StreamOptions
@@ -62,6 +62,7 @@ class Report(NamedTuple):
     moved: list[ColumnMove] = []  # noqa: RUF012 (never changed)
     falls: list[Fall] = []  # noqa: RUF012
     alerts: int = 0
+    members: list[Standing] = []  # noqa: RUF012
 
 
 class Event(NamedTuple):
@@ -119,6 +120,7 @@ class StreamLoop:
             moved=state.drift.moves(state.encoder),
             falls=state.best.falls(state.window),
             alerts=0 if state.alerts is None else state.alerts.count,
+            members=standings(state.learner),
         )
 
     def close(self) -> None:
@@ -302,8 +304,13 @@ class StreamLoop:
         self._keep_scores(arrivals, scores)
         if state.alerts is not None:
             usual = state.drift.usual(state.encoder)
-            features = state.encoder.features
-            state.alerts.take(arrivals, encoded, scores[arrivals.places], features, usual)
+            state.alerts.take(
+                arrivals,
+                encoded,
+                scores[arrivals.places],
+                state.encoder.features,
+                lambda row, weights: state.learner.raises(row, usual, weights),
+            )
         state.rejected.add(arrivals.rejected)
         state.contradicted.add(arrivals.contradicted)
         labelled = ~np.isnan(arrivals.labels)
@@ -379,6 +386,7 @@ class StreamLoop:
                     **report.measures._asdict(),
                     "moved": [each._asdict() for each in report.moved],
                     "falls": [each._asdict() for each in report.falls],
+                    "members": [each._asdict() for each in report.members],
                     "held": report.held,
                     "dropped": report.dropped,
                     "rejected": report.rejected,

@@ -43,14 +43,13 @@ class Weights:
         """Keep the weights for rows of a block, if it is a new one."""
         if not self._looks or block > self._looks[-1][0]:
             begun = hasattr(learner, "state_")
-            coef = np.ravel(learner.coef_).copy() if begun else np.empty(0)
+            coef = learner.additive_weights() if begun else np.empty(0)
             self._looks.append((block, coef))
 
-    def at(self, number: int, width: int) -> NDArray[np.float64]:
-        """Weights for a record of the last batch; 0 for features that were not born then."""
+    def at(self, number: int) -> NDArray[np.float64]:
+        """Weights for a record of the last batch, of the features that were born then."""
         block = int(blocks_of(np.array(number)))
-        coef = next(coef for known, coef in reversed(self._looks) if known <= block)
-        return np.concatenate([coef, np.zeros(max(width - len(coef), 0))])[:width]
+        return next(coef for known, coef in reversed(self._looks) if known <= block)
 
     def forget(self) -> None:
         """Keep only what the next batch may need."""
@@ -71,21 +70,20 @@ class Weights:
 
 
 def reasons_of(
-    vector: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    usual: NDArray[np.float64],
+    raises: NDArray[np.float64],
     columns: Sequence[str],
     cells: dict[str, Any],
     most: int = 3,
 ) -> list[Reason]:
     """The columns of a row that raised its score most, the first one most: O(features).
 
-    A column raises the score by ``sum_j weight_j (x_j - usual_j)`` over its features j; `columns`
-    says of which column each is. `usual` is 0 for a scaled number, which is 0 at its running mean,
-    and the share of rows with the value for a category. Columns that do not raise it are left out.
+    `raises` is what each feature does, by `OnlineRanker.raises` above a usual row: for a linear
+    learner ``weight_j (x_j - usual_j)``, where usual is 0 for a scaled number, which is 0 at its
+    running mean, and the share of rows with the value for a category. `columns` says of which
+    column each feature is. Columns that do not raise the score are left out.
     """
     raised: dict[str, float] = {}
-    for name, amount in zip(columns, (weights * (vector - usual)).tolist(), strict=True):
+    for name, amount in zip(columns, raises.tolist(), strict=True):
         raised[name] = raised.get(name, 0.0) + amount
     best = sorted((name for name in raised if raised[name] > 0.0), key=lambda name: -raised[name])
     return [Reason(name, cells[name], raised[name]) for name in best[:most]]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rareclass.encoding.streams import OnlineEncoder
-from rareclass.online.state import flatten, unflatten
+from rareclass.online.state import flatten
 from rareclass.tables.batch import Batch
 from rareclass.tables.raw_cells import read_rare_or_rest
 from rareclass.verbs.stream.alerts import Alerts, new_alerts
@@ -139,10 +139,7 @@ def learner_of(saved: dict[str, Any]) -> "OnlineRanker":
         if kept["n_features"] != n_features:
             raise ValueError(f"the learner does not know the {n_features} features of its encoder")
         learner.start(n_features, CLASSES)
-        learner.state_ = unflatten(learner.state_, kept["state"])
-        check_buffers = getattr(getattr(learner.state_, "buffers", None), "check_within", None)
-        if check_buffers is not None:
-            check_buffers(n_features)
+        learner.take_up(kept["state"])
     return learner
 
 

@@ -1,0 +1,165 @@
+"""A mixture of learners beside its members and River: `python -m benchmarks.stream_mixture`.
+
+The eight sets of `benchmarks.stream_settings` and fraud_stream in time order, each row scored
+before it is learned. What the mixture is made of was chosen on CHOSEN_ON and the first 200,000 rows
+of fraud_stream; the other four sets are the judge. Every member alone is behind its own map, CBR
+with the settings that streams began with before beside them; River has every optimiser of
+`benchmarks.stream_river` on the same standardised columns. Precision is that at 100 of every 10,000
+rows, on fraud_stream of every day.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks import record, stream_river, stream_settings
+from benchmarks.paper_tables.protocol import data_folder
+from benchmarks.paper_tables.study import print_table
+from rareclass.metrics import average_precision, roc_auc
+from rareclass.online import CBR, OnlineMixture
+from rareclass.online.mixture import default_members
+
+CHOSEN_ON = ("mammography", "shuttle", "bank_marketing", "give_me_some_credit")
+FRAUD = "fraud_stream"
+SETS = (*stream_settings.SETS, FRAUD)
+BEFORE = "CBR, asinh (before)"
+MIXTURE = "mixture"
+
+
+class Stream(NamedTuple):
+    """Rows standardised as they came, which are rare, and the period of each."""
+
+    X: np.ndarray
+    rare: np.ndarray
+    period: np.ndarray
+
+
+def read(name: str, most: int | None) -> Stream:
+    """One of the sets, its first rows only where `most` says so."""
+    folder = data_folder()
+    assert folder is not None
+    if name == FRAUD:
+        found = stream_river.read(folder / f"{FRAUD}.parquet")
+        columns = stream_settings.pl.DataFrame(found.columns)
+        rare, period = found.fraud, found.day
+    else:
+        columns, rare = stream_settings.read(folder, name)
+        period = np.arange(len(rare)) // 10_000
+    columns = columns.head(most or len(rare))
+    X = stream_settings.encode(columns, "linear")
+    return Stream(X, rare[: len(X)], period[: len(X)])
+
+
+def ours(stream: Stream) -> Iterator[tuple[str, Callable[[], np.ndarray]]]:
+    """The mixture, what streams began with before, and each member alone."""
+
+    def way(model: Any, X: np.ndarray) -> Callable[[], np.ndarray]:
+        begun = model.start(X.shape[1], [False, True])
+        return lambda: begun.test_then_train(X, stream.rare)
+
+    yield MIXTURE, way(OnlineMixture(random_state=0), stream.X)
+    before = CBR(**stream_river.OF_STREAMS, random_state=0)
+    yield BEFORE, way(before, np.arcsinh(stream.X))
+    for name, learner in default_members():
+        alone = OnlineMixture([(name, learner)], random_state=0)
+        yield f"{learner!r} on {name}", way(alone, stream.X)
+
+
+def river(stream: Stream) -> Iterator[tuple[str, Callable[[], np.ndarray]]]:
+    """River's logistic regression with every optimiser."""
+    from river import linear_model
+
+    def way(model: Any) -> Callable[[], np.ndarray]:
+        def run() -> np.ndarray:
+            scores = np.empty(len(stream.X))
+            for t, (cells, label) in enumerate(
+                zip(stream.X.tolist(), stream.rare.tolist(), strict=True)
+            ):
+                row = dict(enumerate(cells))
+                scores[t] = model.predict_proba_one(row)[True]
+                model.learn_one(row, label)
+            return scores
+
+        return run
+
+    for setting, optimiser in stream_river.RIVER.items():
+        yield f"River, {setting}", way(linear_model.LogisticRegression(optimizer=optimiser()))
+
+
+def measured(stream: Stream, run: Callable[[], np.ndarray]) -> dict[str, float]:
+    """Quality of the scores and rows a second of one way through a stream."""
+    start = time.perf_counter()
+    scores = run()
+    seconds = time.perf_counter() - start
+    of_period = []
+    for period in np.unique(stream.period):
+        rows = np.flatnonzero(stream.period == period)
+        called = rows[np.argsort(-scores[rows], kind="stable")[:100]]
+        of_period.append(stream.rare[called].mean())
+    return {
+        "auc": roc_auc(stream.rare, scores),
+        "ap": average_precision(stream.rare, scores),
+        "precision_at_100": float(np.mean(of_period)),
+        "rows_per_s": len(scores) / seconds,
+    }
+
+
+def measure(name: str, most: int | None, with_river: bool) -> list[dict[str, Any]]:
+    """All ways through one set."""
+    stream = read(name, most)
+    ways = [*ours(stream), *(river(stream) if with_river else ())]
+    facts = {"set": name, "rows": len(stream.X), "rare": int(stream.rare.sum())}
+    return [{**facts, "way": way, **measured(stream, run)} for way, run in ways]
+
+
+def lines(cells: list[dict[str, Any]]) -> list[list[str]]:
+    """For each set the mixture, CBR as before, and the best single way in each measure."""
+    rows = []
+    for name in dict.fromkeys(cell["set"] for cell in cells):
+        of_set = {cell["way"]: cell for cell in cells if cell["set"] == name}
+        single = [cell for way, cell in of_set.items() if way != MIXTURE]
+        kinds = {
+            MIXTURE: [of_set[MIXTURE]],
+            BEFORE: [of_set[BEFORE]],
+            "best of ours alone": [c for c in single if not c["way"].startswith("River")],
+            "best of River": [c for c in single if c["way"].startswith("River")],
+        }
+        role = "chosen on" if name in CHOSEN_ON else "confirmed on"
+        for kind, found in kinds.items():
+            if found:
+                best = [max(cell[m] for cell in found) for m in ("auc", "ap", "precision_at_100")]
+                rows.append([f"{name}, {role}", kind, *(f"{value:.3f}" for value in best)])
+    return rows
+
+
+def main(argv: list[str]) -> int:
+    """Measure, print the table, store every cell."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.stream_mixture", description=__doc__
+    )
+    parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SETS))
+    parser.add_argument("--rows", type=int, help="of each set, at most")
+    parser.add_argument("--without-river", action="store_true")
+    parser.add_argument("--json", metavar="FILE")
+    options = parser.parse_args(argv)
+    if data_folder() is None:
+        print("Skipped: set RARECLASS_DATA to the folder of the data sets.")
+        return 0
+    warm = np.random.default_rng(0)
+    OnlineMixture().start(2, [0, 1]).test_then_train(
+        warm.random((2000, 2)), warm.random(2000) < 0.1
+    )
+    cells = []
+    for name in options.sets:
+        cells += measure(name, options.rows, not options.without_river)
+    print_table(["set", "way", "AUC", "average precision", "precision at 100"], lines(cells))
+    print(f"wrote {record.write('stream_mixture', {'cells': cells}, options.json)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,103 @@
+"""What the members of a mixture see of a row: it itself, its asinh, the ranks of its values."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+
+from rareclass.online._feature_maps_jit import rank_rows
+from rareclass.online.ranker import SparseRows, sparse_rows
+
+MAPS = ("linear", "asinh", "ranks")
+# Rows whose values give the ranks, and places that a column is spread over.
+ROWS, KNOTS = 1000, 16
+
+
+class Ranks(NamedTuple):
+    """The values of a thousand rows, which those of the next thousand are ranked among.
+
+    A weight of a place goes on meaning the same where a column is scaled anew or drifts. A column
+    with two values or fewer in the first thousand rows, or born after them, is no number worth
+    ranking: it goes on as it is, in its first place.
+    """
+
+    kept: np.ndarray  # shape (n_kept, n_features): the rows since the last thousand
+    ordered: np.ndarray  # shape (n_features, ROWS), sorted; (0, ROWS) among the first thousand
+    ranked: np.ndarray  # shape (n_features,) or (0,): whether a column is ranked
+
+    @classmethod
+    def empty(cls, n_features: int) -> Self:
+        """No rows seen."""
+        return cls(np.zeros((0, n_features)), np.zeros((0, ROWS)), np.zeros(0, np.int64))
+
+    @property
+    def lacking(self) -> int:
+        """Rows until the values are replaced."""
+        return ROWS - len(self.kept)
+
+    def with_rows(self, X: np.ndarray) -> Self:
+        """With the next rows, at most as many as are lacking."""
+        kept = np.concatenate([self.kept, X])
+        if len(kept) < ROWS:
+            return self._replace(kept=kept)
+        ordered = np.sort(kept.T, axis=1)
+        ranked = self.ranked
+        if not len(ranked):
+            ranked = ((np.diff(ordered, axis=1) > 0).sum(axis=1) > 1).astype(np.int64)
+        return self._replace(kept=kept[:0], ordered=ordered, ranked=ranked)
+
+    def grown(self, n_features: int) -> Self:
+        """With more columns: 0 before, and never ranked once the first rows have passed."""
+        more = ((0, n_features - self.kept.shape[1]), (0, 0))
+        grown = self._replace(kept=np.pad(self.kept, more[::-1]))
+        if not len(self.ranked):
+            return grown
+        ranked = np.pad(self.ranked, more[0])
+        return grown._replace(ordered=np.pad(self.ordered, more), ranked=ranked)
+
+    def apply(self, X: np.ndarray) -> SparseRows:
+        """Rows of ``KNOTS * n_features`` places; all 0 among the first thousand."""
+        if not len(self.ranked):
+            return SparseRows(np.zeros(len(X) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        return SparseRows(*rank_rows(X, self.ordered, self.ranked, KNOTS))
+
+    def check(self, n_features: int) -> None:
+        """Raise `ValueError` where compiled code would leave the arrays, or be misled."""
+        known = len(self.ranked)
+        if self.kept.shape[1] != n_features or known not in (0, n_features):
+            raise ValueError(f"ranks are not of {n_features} features")
+        if len(self.ordered) != known or len(self.kept) >= ROWS:
+            raise ValueError("the parts of the ranks do not fit each other")
+        if (np.diff(self.ordered, axis=1) < 0.0).any():
+            raise ValueError("values that ranks go by are not sorted")
+
+
+def width(name: str, n_features: int) -> int:
+    """The features that a map makes of as many."""
+    return KNOTS * n_features if name == "ranks" else n_features
+
+
+def mapped(name: str, X: np.ndarray, ranks: Ranks, takes: str) -> Any:
+    """Rows as a member takes them: a dense array or `SparseRows`."""
+    if name == "ranks":
+        rows = ranks.apply(X)
+        return rows if takes == "sparse" else as_csr(rows, KNOTS * X.shape[1]).toarray()
+    seen = np.arcsinh(X) if name == "asinh" else X
+    return sparse_rows(seen) if takes == "sparse" else seen
+
+
+def as_csr(rows: SparseRows, n_features: int) -> Any:
+    """The rows as scipy has them."""
+    shape = (len(rows.indptr) - 1, n_features)
+    return sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=shape)
+
+
+def expanded(X: np.ndarray, ranks: Ranks) -> np.ndarray:
+    """All maps of rows side by side, shape (n_rows, n_features, 2 + KNOTS): for reasons."""
+    ranked = as_csr(ranks.apply(X), KNOTS * X.shape[1]).toarray().reshape(*X.shape, KNOTS)
+    return np.concatenate([X[..., None], np.arcsinh(X)[..., None], ranked], axis=2)
+
+
+def places(name: str) -> slice:
+    """Where a map stands in the last axis of `expanded`."""
+    return {"linear": slice(0, 1), "asinh": slice(1, 2), "ranks": slice(2, 2 + KNOTS)}[name]

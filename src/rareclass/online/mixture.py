@@ -1,0 +1,342 @@
+"""Several online learners in one pass, judged by what they scored before learning, and mixed."""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from rareclass.online import _mixture_jit
+from rareclass.online.cbr import CBR
+from rareclass.online.feature_maps import (
+    KNOTS,
+    MAPS,
+    Ranks,
+    as_csr,
+    expanded,
+    mapped,
+    places,
+    width,
+)
+from rareclass.online.logistic import OnlineLogistic
+from rareclass.online.ranker import OnlineRanker, buffer_offset, check_positive
+from rareclass.parameters import check_number, check_whole
+
+# Rows of each class that new rows of the other are judged against.
+_PAIRS = 200
+Member = tuple[str, OnlineRanker]
+
+
+class Judged(NamedTuple):
+    """How the members have done, and what it is known by."""
+
+    recent: np.ndarray  # shape (n_members, n_recent): last majority scores of each
+    ordered: np.ndarray  # the same, sorted
+    kept: np.ndarray  # shape (n_members,): how many came
+    pairs: np.ndarray  # shape (2, 200, n_members): places of the last rows of each class
+    seen: np.ndarray  # shape (2,): labelled rows of each class
+    lately: np.ndarray  # shape (2,): those that have not faded yet
+    weights: np.ndarray  # shape (n_members,): what each counts, 1 in all
+    losses: np.ndarray  # shape (n_members + 1,): sums over the rare rows, the mixture's last
+    auc: np.ndarray  # shape (n_members + 1,): of the last rare rows, the mixture's last
+    n_judged: np.ndarray  # shape (1,): rare rows that there were majority rows to set against
+
+
+class MixtureState(NamedTuple):
+    """What a mixture knows at a moment of the stream."""
+
+    members: tuple[Any, ...]  # their states
+    ranks: Ranks
+    judged: Judged
+    rng: np.random.Generator  # where the orders of `fit` come from
+
+
+class OnlineMixture(OnlineRanker):
+    r"""Learns with several learners at once and mixes them by how they have ranked so far.
+
+    A stream is seen once: there is no second run to choose settings with. Every member, a learner
+    behind a map of the features, scores each row before it learns it. Scores of different learners
+    are put on one scale, the **place** of a row,
+
+        ``u = log(rate) / log(1e-6)``, cut to [0, 1],
+
+    where ``rate`` is the share of the member's last majority scores that are higher; above their
+    95th percentile that of an exponential tail, which goes on beyond the highest. So the top of the
+    list counts by orders of magnitude. A rare row is set against the last 200 majority rows:
+    member k, which put it ``d_k = u_k - v_k`` above one of them, loses the mean of
+    ``((1 - d_k) / 2)^2``. Weights follow (``share`` is the part that is dealt out anew)::
+
+        w_k <- (1 - share) w_k exp(-loss_k / 2) / total + share / K
+
+    and a row's score is ``log(1e6) sum_k w_k u_k`` plus the log odds of the rare class lately, so
+    that scores of different times compare: about the log odds of the row, but no probability.
+
+    **What it guarantees**, for any stream at all: over T rare rows the mixture's places lose at
+    most the best member's loss plus ``2 ln K + 2 T ln(1 / (1 - share + share / K))``. And where the
+    stream changes and another member is the best from then on, at most the loss of the best
+    sequence with S changes plus ``2 (S + 1) ln K + 2 S ln(1 / share)`` and
+    ``2 (T - S) ln(1 / (1 - share))``.
+
+    Parameters
+    ----------
+    members : list of (map, learner) or None, default=None
+        The map is "linear", the features as they are; "asinh", of each one; or "ranks", 16
+        features for each, between two of which the value lies by its rank among a thousand rows
+        before: lines in them are curves. The learner is one of this package's. None means logistic
+        regression with classes balanced and not on each map, and CBR with small balanced steps: on
+        asinh with a margin by eta .7 and the newest rows, and by .97 and a reservoir; the latter on
+        "linear"; the former on ranks.
+    share : float, default=0.001
+        Part of the weights that is dealt out alike at every rare row, 0 or above and below 1. More
+        follows changes faster and keeps members that do badly.
+    n_recent : int, default=1000
+        Majority scores of each member that places are by.
+    half_life : float, default=1000.0
+        Labelled rows after which the past counts half in the share of the rare class lately.
+    n_epochs : int, default=1
+        Passes of `fit`, each in a new random order.
+    random_state : int, RandomState or None
+        For the orders of `fit`, and reservoirs of the members.
+    pos_label : label or None, default=None
+        The rare class. None means the label with less weight in `fit`, and the one that sorts last
+        in `partial_fit`.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_members,)
+        What each member counts.
+    offset_ : float
+        Score above which a row is called rare: the threshold with the greatest balanced accuracy
+        between the last 200 rows of each class.
+    state_ : MixtureState
+        All that moves; ``state_.judged`` has losses and recent AUC of every member.
+    classes_, pos_label_, n_features_in_
+        The two labels, the rare one, and the width of a row.
+
+    Raises
+    ------
+    ValueError
+        On parameters out of range, and as `fit` and `partial_fit` say.
+
+    Notes
+    -----
+    Time of a row: that of the members, O(members log n_recent) for its places, and O(200 members)
+    more where it is rare. A member whose scores are no longer finite has place 0.5 everywhere, and
+    its weight goes. The bound is that of exponential weights on an exp-concave loss [1]_, of which
+    the mean over pairs is one; with a fixed share that of [2]_. It is about ``sum_k w_k u_k`` with
+    the weights of the moment: served scores of older rows were mixed by theirs.
+
+    References
+    ----------
+    .. [1] Kivinen, Warmuth, "Averaging Expert Predictions", EuroCOLT 1999.
+    .. [2] Herbster, Warmuth, "Tracking the Best Expert", Machine Learning 1998.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(3000, weights=[0.95], class_sep=2.0, random_state=0)
+    >>> stream = OnlineMixture(random_state=0).start(X.shape[1], classes=[0, 1])
+    >>> scores = stream.test_then_train(X, y)  # each row scored before it is learned
+    >>> from rareclass.metrics import roc_auc
+    >>> bool(roc_auc(y[200:], scores[200:]) > 0.9)
+    True
+    """
+
+    _is_linear = False
+
+    def __init__(
+        self,
+        members: list[Member] | None = None,
+        share: float = 0.001,
+        n_recent: int = 1000,
+        half_life: float = 1000.0,
+        n_epochs: int = 1,
+        random_state: Any = None,
+        pos_label: Any = None,
+    ) -> None:
+        self.members = members
+        self.share = share
+        self.n_recent = n_recent
+        self.half_life = half_life
+        self.n_epochs = n_epochs
+        self.random_state = random_state
+        self.pos_label = pos_label
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """What each member counts, 1 in all; shape (n_members,)."""
+        weights: np.ndarray = self.state_.judged.weights
+        return weights
+
+    def _check_parameters(self) -> None:
+        check_positive(half_life=self.half_life)
+        check_whole("n_recent", self.n_recent)
+        check_whole("n_epochs", self.n_epochs)
+        if self.share != 0.0:
+            check_number("share", self.share, "0 or above and below 1", 0.0, 1.0)
+        if self.members is not None and not len(self.members):
+            raise ValueError("members=[] has none: None stands for those of the class.")
+        for name, learner in self._members():
+            if name not in MAPS:
+                raise ValueError(f"members: the map {name!r} is not one of {', '.join(MAPS)}.")
+            if not isinstance(learner, OnlineRanker) or isinstance(learner, OnlineMixture):
+                raise ValueError(f"members: {learner!r} is no online learner.")
+            learner._check_parameters()
+
+    def _members(self) -> tuple[Member, ...]:
+        return default_members() if self.members is None else tuple(self.members)
+
+    def _start(self, n_features: int, rng: np.random.Generator) -> MixtureState:
+        members = self._members()
+        n = len(members)
+        seeds = rng.integers(2**63, size=n)
+        states = tuple(
+            learner._start(width(name, n_features), np.random.Generator(np.random.PCG64(seed)))
+            for (name, learner), seed in zip(members, seeds, strict=True)
+        )
+        judged = Judged(
+            recent=np.zeros((n, self.n_recent)),
+            ordered=np.zeros((n, self.n_recent)),
+            kept=np.zeros(n, np.int64),
+            pairs=np.zeros((2, _PAIRS, n)),
+            seen=np.zeros(2, np.int64),
+            lately=np.zeros(2),
+            weights=np.full(n, 1.0 / n),
+            losses=np.zeros(n + 1),
+            auc=np.zeros(n + 1),
+            n_judged=np.zeros(1),
+        )
+        return MixtureState(states, Ranks.empty(n_features), judged, rng)
+
+    def _learn(
+        self, state: MixtureState, rows: np.ndarray, sign: np.ndarray, step: np.ndarray
+    ) -> tuple[MixtureState, np.ndarray]:
+        scores = np.empty(len(rows))
+        start = 0
+        while start < len(rows):
+            part = slice(start, start + state.ranks.lacking)
+            state, scores[part] = self._learn_part(state, rows[part], sign[part], step[part])
+            state = state._replace(ranks=state.ranks.with_rows(rows[part]))
+            start = part.stop
+        return state, scores
+
+    def _learn_part(
+        self, state: MixtureState, rows: np.ndarray, sign: np.ndarray, step: np.ndarray
+    ) -> tuple[MixtureState, np.ndarray]:
+        """Rows that are ranked among the same ones."""
+        members, states = self._members(), []
+        scores = np.empty((len(members), len(rows)))
+        seen_as: dict[tuple[str, str], Any] = {}
+        for k, (name, learner) in enumerate(members):
+            way = name, learner._takes
+            if way not in seen_as:
+                seen_as[way] = mapped(name, rows, state.ranks, learner._takes)
+            moved, scores[k] = learner._learn(state.members[k], seen_as[way], sign, step)
+            states.append(moved)
+        judged, mixed = state.judged, np.empty(len(rows))
+        _mixture_jit.mix(
+            scores, sign, step, judged.recent, judged.ordered, judged.kept, judged.pairs,
+            judged.seen, judged.lately, judged.weights, judged.losses, judged.auc, judged.n_judged,
+            float(self.share), 2.0 ** (-1.0 / float(self.half_life)), mixed,
+        )  # fmt: skip
+        return state._replace(members=tuple(states)), mixed
+
+    def _scores(self, state: MixtureState, block: Any) -> np.ndarray:
+        rows = np.ascontiguousarray(
+            block.toarray() if sparse.issparse(block) else block, np.float64
+        )
+        members = self._members()
+        scores = np.empty((len(members), len(rows)))
+        for k, (name, learner) in enumerate(members):
+            seen = mapped(name, rows, state.ranks, learner._takes)
+            if learner._takes == "sparse":
+                seen = as_csr(seen, width(name, rows.shape[1]))
+            scores[k] = learner._scores(state.members[k], seen)
+        judged, mixed = state.judged, np.empty(len(rows))
+        _mixture_jit.mixed_places(scores, judged.ordered, judged.kept, judged.weights, mixed)
+        return _mixture_jit.LARGEST * mixed + _mixture_jit.level(judged.seen, judged.lately)
+
+    def _coef(self, state: MixtureState) -> np.ndarray:
+        raise AttributeError("A mixture has no coef_: weights_ says what each member counts.")
+
+    def _offset(self, state: MixtureState) -> float:
+        judged = state.judged
+        mixed = judged.pairs @ judged.weights * _mixture_jit.LARGEST
+        rare, majority = mixed[1, : judged.seen[1]], mixed[0, : judged.seen[0]]
+        level = _mixture_jit.level(judged.seen, judged.lately)
+        return buffer_offset(rare, majority) + float(level)
+
+    def _grown(self, state: MixtureState, n_features: int) -> MixtureState:
+        members = tuple(
+            learner._grown(moving, width(name, n_features))
+            for (name, learner), moving in zip(self._members(), state.members, strict=True)
+        )
+        return state._replace(members=members, ranks=state.ranks.grown(n_features))
+
+    def _check_state(self, state: MixtureState, n_features: int) -> None:
+        for (name, learner), moving in zip(self._members(), state.members, strict=True):
+            learner._check_state(moving, width(name, n_features))
+        state.ranks.check(n_features)
+        judged = state.judged
+        filled = np.arange(self.n_recent) < judged.kept[:, None]
+        falls = (np.diff(judged.ordered) < 0.0) & filled[:, 1:]
+        if (judged.kept < 0).any() or (judged.seen < 0).any() or falls.any():
+            raise ValueError("the members are judged by what no stream leaves")
+
+    def standing(self) -> list[tuple[str, float, float, float]]:
+        """Name, weight, recent AUC and loss so far of each member."""
+        judged = self.state_.judged
+        names = [f"{learner!r} on {name}" for name, learner in self._members()]
+        columns = judged.weights, judged.auc[:-1], judged.losses[:-1]
+        return list(zip(names, *(column.tolist() for column in columns), strict=True))
+
+    # -- reasons -----------------------------------------------------------------------------
+
+    def additive_weights(self) -> np.ndarray:
+        """The members' weights by feature and map, as they count in the tail of the list.
+
+        There a member's place grows by ``1 / (mean excess)`` a unit of its score, in natural
+        logarithms of the rate, and places add up: so what a feature raises is added over all maps.
+        The values that ranks go by stand behind the weights: they are replaced as rows come.
+        """
+        state, n = self.state_, self.n_features_in_
+        weights = np.zeros((n, 2 + KNOTS))
+        for k, (name, learner) in enumerate(self._members()):
+            ordered = state.judged.ordered[k, : state.judged.kept[k]]
+            excess = _mixture_jit.tail(ordered)[2]
+            if excess > 0.0:
+                coef = learner._coef(state.members[k]).reshape(n, -1)
+                weights[:, places(name)] += state.judged.weights[k] / excess * coef
+        ordered, ranked = state.ranks.ordered, state.ranks.ranked
+        if not len(ranked):
+            ordered, ranked = np.zeros((n, ordered.shape[1])), np.zeros(n)
+        return np.column_stack([weights, ranked, ordered]).ravel()
+
+    def raises(self, row: np.ndarray, usual: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """By how much each feature raises the score of a row at the top; see `OnlineRanker`."""
+        raised = np.zeros(len(row))
+        parts = weights.reshape(-1, 3 + KNOTS + self.state_.ranks.ordered.shape[1])
+        known = len(parts)
+        ranked, ordered = parts[:, 2 + KNOTS].astype(np.int64), parts[:, 3 + KNOTS :]
+        ranks = Ranks(np.zeros((0, known)), np.ascontiguousarray(ordered), ranked)
+        both = expanded(np.stack([row[:known], usual[:known]]), ranks)
+        raised[:known] = (parts[:, : 2 + KNOTS] * (both[0] - both[1])).sum(axis=1)
+        return raised
+
+
+@lru_cache
+def default_members() -> tuple[Member, ...]:
+    """The members of a mixture that names none (docs/decisions/0039)."""
+    balanced: dict[str, Any] = {"class_weight": "balanced"}
+    small: dict[str, Any] = {"C": 2.0**-10, "covariance": "diagonal", **balanced}
+    wide: dict[str, Any] = {"eta": 0.97, "policy": "reservoir"}
+    return (
+        *((name, OnlineLogistic(eta=0.3)) for name in MAPS),
+        ("linear", OnlineLogistic(eta=0.3, **balanced)),
+        ("asinh", OnlineLogistic(eta=0.3, **balanced)),
+        ("ranks", OnlineLogistic(eta=0.1, **balanced)),
+        ("asinh", CBR(**small)),
+        ("asinh", CBR(**small, **wide)),
+        ("linear", CBR(**small, **wide)),
+        ("ranks", CBR(**small)),
+    )
