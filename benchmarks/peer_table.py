@@ -7,10 +7,9 @@
 - kdd, cod_rna, donors, unsw: real sets (`benchmarks.data_sets` says how they are prepared), and
   parts of them with 50,000 training rows for LIBSVM.
 
-RankRC has lam = 2^-8 and tol 1e-5 on simulated rows, its defaults on real ones, and at most 1,000
-landmarks there; lam chosen by RankRCCV is a line of its own, and so is, beside LIBSVM, the lam that
-its C = 1 stands for. Settings of the others are in
-`benchmarks/peers`.
+RankRC has its defaults, and at most 1,000 landmarks on real rows; lam chosen by RankRCCV is a line
+of its own, so are width and lam chosen on a part of the rows, and, beside LIBSVM, the lam that its
+C = 1 stands for. Settings of the others are in `benchmarks/peers`.
 """
 
 import argparse
@@ -36,7 +35,7 @@ LANDMARKS = ("rare", 1000)
 CV_FOLDS = 3
 TREES = ("lightgbm", "lightgbm_weighted", "xgboost", "xgboost_weighted")
 FAST = (*TREES, "linear_svc", "nystroem_sgd", "balanced_forest")
-BESIDE_LIBSVM = ("rankrc", "rankrc_matched", "rankrc_least", "lightgbm", "libsvm")
+BESIDE_LIBSVM = ("rankrc", "rankrc_matched", "rankrc_least", "rankrc_part", "lightgbm", "libsvm")
 REAL = ("kdd", "cod_rna", "donors", "unsw")
 # Rough seconds of a process on two cores, for estimates of running time alone: a constant, and
 # seconds for each row x feature.
@@ -102,7 +101,9 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
     for features in (40, 5):
         name = data_sets.simulated_name(args.rows, features, rare)
         options = fixed | {"memory": simulated_fits.budget("all", args.rows, rare)}
-        yield Task(name, ("rankrc", "rankrc_path", *FAST), options, args.rows, features)
+        yield Task(
+            name, ("rankrc", "rankrc_path", "rankrc_part", *FAST), options, args.rows, features
+        )
     before = None
     for rows in sorted(args.growth_rows):
         name = data_sets.simulated_name(rows, 5, round(rows * GROWTH_SHARE), GROWTH_HELD_OUT)
@@ -112,7 +113,7 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
              "unsw": (66_730, 196)}  # fmt: skip
     for name in REAL:
         own = {"landmarks": LANDMARKS}
-        yield Task(name, ("rankrc", "rankrc_cv", *FAST), own, *sizes[name])
+        yield Task(name, ("rankrc", "rankrc_cv", "rankrc_part", *FAST), own, *sizes[name])
         part = f"{name}-{PART_ROWS}"
         yield Task(part, BESIDE_LIBSVM, own, PART_ROWS, sizes[name][1])
 

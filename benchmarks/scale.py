@@ -1,10 +1,11 @@
 """Time and memory of RankRC against rows, at several memory budgets.
 
-The simulated study's generator in 40 dimensions, lam = 2^-8, tol 1e-5, kernel included:
+The simulated study's generator in 40 dimensions, lam = 2^-8, kernel included:
 
 - ``fixed``: 1,000 rare rows at every size, so that time should grow as the rows do.
 - ``share``: 0.1 percent rare, so that rows and rare rows grow together and time as their product.
 - ``landmarks``: 0.1 percent rare with landmarks=("rare", 1000).
+- ``many_rare``: 50,000 rare rows, with landmarks=("rare", 2000).
 - ``overlapping``: 1,000 rare rows in 5 dimensions, where the classes overlap.
 
 What is left out unless ``--rows`` or ``--memory`` asks for it: a path beyond 1M rows or in bounded
@@ -54,6 +55,7 @@ SERIES = {
     ),
     "share": Series(40, None, None, {"fit": {"1GiB": (500_000, 2 * MILLION)}}),
     "landmarks": Series(40, None, RARE, {"fit": {"256MiB": (4 * MILLION, 4 * MILLION)}}),
+    "many_rare": Series(40, 50_000, 2 * RARE, {"fit": {"2GiB": ONE}}),
     "overlapping": Series(
         5,
         RARE,

@@ -7,7 +7,7 @@ from benchmarks.cells import Cell
 from benchmarks.process_memory import machine_bytes
 
 LAM = 2.0**-8
-TOL = 1e-5
+TOL = "auto"  # the default
 ENTRY_BYTES = 4  # float32 kernel
 # Rough seconds of a fit for each kernel entry on two cores, for estimates of running time alone.
 SECONDS_PER_ENTRY = 4e-9
