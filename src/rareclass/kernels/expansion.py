@@ -3,12 +3,14 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from rareclass.kernels import _expansion_jit as jit
-from rareclass.kernels.kernels import Kernel, Matrix, takes_out
+from rareclass.kernels.kernels import CentredPoints, Kernel, Matrix, points_for, takes_out
 from rareclass.rows import Block, RowValues, SentOnce
 
 # Blocks remember their kernel, and values of the last function at their rows, under these names.
@@ -40,6 +42,13 @@ class KernelExpansion(SentOnce):
         """Number of landmarks."""
         return self.landmarks.shape[0]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"kernel": self.kernel, "landmarks": self.landmarks}
+
+    @cached_property
+    def _points(self) -> Matrix | CentredPoints:
+        return points_for(self.kernel, self.landmarks)
+
     def matrix(self, block: Block, chosen: np.ndarray | None = None) -> np.ndarray:
         """Kernel of the rows of `block` against the landmarks: shape (n, n_landmarks).
 
@@ -56,10 +65,10 @@ class KernelExpansion(SentOnce):
             if K is not None:
                 return K[chosen]
             X = block.X[chosen]
-            return self.kernel.block(X, self.landmarks, *self._room(X))
+            return self.kernel.block(X, self._points, *self._room(X))
         if K is None:
             X = block.X
-            K = self.kernel.block(X, self.landmarks, *self._room(X))
+            K = self.kernel.block(X, self._points, *self._room(X))
             if block.keeps_arrays:
                 block.memo.keep(KERNEL, self, K)
         return K

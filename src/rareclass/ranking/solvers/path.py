@@ -64,10 +64,11 @@ def solve_paths(
     part of the rows; those are found along the path.
 
     Each of `problems` makes a problem when its turn comes, whose own lam is not used. `tol` is the
-    wanted gradient norm, relative to that at w = 0 (which lam does not change), `max_iter` the most
-    Newton iterations for each lam. At most `at_once` solvers run at the same time; each holds a
-    matrix of rank x rank. `report` is called with (number of the problem, lam, Step) after every
-    iteration, `done` after every solution. Solutions come by problem, in the order of `lams`.
+    wanted gradient norm, relative to that at w = 0 (which lam does not change; on many rows that of
+    the part), `max_iter` the most Newton iterations for each lam. At most `at_once` solvers run at
+    the same time; each holds a matrix of rank x rank. `report` is called with (number of the
+    problem, lam, Step) after every iteration, `done` after every solution. Solutions come by
+    problem, in the order of `lams`.
     `starts` makes other solvers than these, such as `sparse_path.starts`. Where a lam starts from
     the solution for the one before, its gradient is also cut to at most `cut` times what it was
     there: with a large `tol` it would else be the same solution.
@@ -177,13 +178,7 @@ def _from_part(
     # The whole is asked for values only, unless the part proves to be no help.
     problem = replace(problem, lam=lam, slot=None)
     part = replace(ends.part, lam=lam, slot=slot)
-    if solution is ends.first:
-        # The reference comes with the first pass; the other lams that ask in it are told later.
-        zero = replace(problem, keeps_values=False).value_at(np.zeros(problem.size))
-        at_zero, at = yield zero, problem.value_at(solution.at.w)
-        ends.reference = reference_norm(problem, at_zero)
-    else:
-        at = yield problem.value_at(solution.at.w)
+    at = yield problem.value_at(solution.at.w)
     solution = yield from _minimize(
         run,
         problem,
@@ -216,10 +211,9 @@ class _PartEnds:
     def __init__(self, problem: RankingProblem, stride: int) -> None:
         self.part = replace(problem.on_part(stride), slot=-1)
         self.share = self.part.rows.n_rows / problem.rows.n_rows
-        self.first: Solution | None = None
-        self.reference = np.nan
         self._at = self.part.evaluate(np.zeros(problem.size))
-        self._norm_at_zero = reference_norm(self.part, self._at)
+        # What optimality is measured by is the part's: a question less to all of the rows.
+        self.reference = reference_norm(self.part, self._at)
         self._lam = self.part.lam
         self._inverse: Preconditioner | None = None
 
@@ -230,7 +224,7 @@ class _PartEnds:
             minimize(
                 problem,
                 _shifted(self.part.with_lam(self._lam), self._at, lam),
-                self._norm_at_zero,
+                self.reference,
                 _START_TOL,
                 _START_ITER,
                 SampledHessian(problem),
@@ -238,7 +232,6 @@ class _PartEnds:
             )
         )
         self._at, self._lam, self._inverse = solution.at, lam, solution.inverse
-        self.first = self.first or solution
         return solution
 
 
