@@ -19,7 +19,7 @@ Report = Callable[[int, float, Step], None]
 
 # A start from a part of the rows is as far from the minimum as the part is from the whole: there
 # is no use in finding it more exactly.
-_START_TOL = 1e-3
+_START_TOL = 3e-3
 _START_ITER = 50
 # Cutting a gradient that is nearly zero stops here.
 _LEAST_TOL = 1e-6
