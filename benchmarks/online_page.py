@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import cbr_forms, stream_settings
+from benchmarks import cbr_forms, stream_mixture, stream_settings
 from benchmarks.markdown import table
 from benchmarks.online_speed import RATE_HEADER, rate_line
 from benchmarks.paper_tables import cbr_figures, cbr_tables
@@ -118,6 +118,15 @@ def river(result: Result) -> str:
     return "\n\n".join(parts)
 
 
+def mixture(result: Result) -> str:
+    """Ten learners in one pass beside the best single one, known only afterwards."""
+    text = (
+        "Each row scored before it is learned. Of single ways the best in each measure is shown: "
+        "nobody knows beforehand which that is.\n\n"
+    )
+    return text + table(stream_mixture.HEADER, stream_mixture.lines(result["cells"]))
+
+
 SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     "cbr_benchmark": (
         "Online learners (CBR paper, Tables 3 and 4)",
@@ -130,6 +139,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
         cbr,
     ),
     "stream_river": ("River beside CBR", "stream_river", river),
+    "stream_mixture": ("Several learners in one pass", "stream_mixture", mixture),
     "stream_settings": ("Settings for streams", "stream_settings", settings),
     "online_speed": ("Online learners: rows a second", "online_speed --what rate", online_speed),
     "online_memory": ("Online learners: memory", "online_speed --what memory", online_memory),

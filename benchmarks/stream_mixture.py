@@ -28,6 +28,7 @@ FRAUD = "fraud_stream"
 SETS = (*stream_settings.SETS, FRAUD)
 BEFORE = "CBR, asinh (before)"
 MIXTURE = "mixture"
+HEADER = ["set", "way", "AUC", "average precision", "precision at 100", "rows/s"]
 
 
 class Stream(NamedTuple):
@@ -132,7 +133,9 @@ def lines(cells: list[dict[str, Any]]) -> list[list[str]]:
         for kind, found in kinds.items():
             if found:
                 best = [max(cell[m] for cell in found) for m in ("auc", "ap", "precision_at_100")]
-                rows.append([f"{name}, {role}", kind, *(f"{value:.3f}" for value in best)])
+                rates = [cell["rows_per_s"] for cell in found]
+                rate = f"{min(rates):,.0f}" if len(rates) == 1 else "-"
+                rows.append([f"{name}, {role}", kind, *(f"{value:.3f}" for value in best), rate])
     return rows
 
 
@@ -156,7 +159,7 @@ def main(argv: list[str]) -> int:
     cells = []
     for name in options.sets:
         cells += measure(name, options.rows, not options.without_river)
-    print_table(["set", "way", "AUC", "average precision", "precision at 100"], lines(cells))
+    print_table(HEADER, lines(cells))
     print(f"wrote {record.write('stream_mixture', {'cells': cells}, options.json)}")
     return 0
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from benchmarks import stream_mixture
+from benchmarks import online_page, stream_mixture
 
 
 def made_up(name, most):
@@ -26,3 +26,4 @@ def test_a_made_up_stream_goes_all_ways(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "shuttle, chosen on" in said
     assert "best of River" in said
+    assert "| shuttle, chosen on | mixture | " in online_page.mixture({"cells": cells})
