@@ -130,6 +130,7 @@ def lines(cells: list[dict[str, Any]]) -> list[list[str]]:
             "best of River": [c for c in single if c["way"].startswith("River")],
         }
         role = "chosen on" if name in CHOSEN_ON else "confirmed on"
+        role = "chosen on its first third" if name == FRAUD else role
         for kind, found in kinds.items():
             if found:
                 best = [max(cell[m] for cell in found) for m in ("auc", "ap", "precision_at_100")]
