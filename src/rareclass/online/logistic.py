@@ -71,8 +71,8 @@ class OnlineLogistic(OnlineRanker):
 
     Notes
     -----
-    Time O(non-zeros) a row, memory O(n_features). There is no ridge: the steps shrink, and one
-    pass does not go far enough to need it.
+    Time O(non-zeros) a row, memory O(n_features). There is no ridge; what one would do was not
+    measured.
 
     References
     ----------

@@ -74,7 +74,8 @@ class RankRC(RanksTwoClasses, KernelMachine):
         lams, folds and a smoothed hinge of its own: it does not depend on `lam` or `loss`. For
         kernels given by name. See ``feature_scales_``.
     tol : float or "auto", default="auto"
-        Wanted norm of the gradient, relative to its norm at zero; with "l1" the largest violation
+        Wanted norm of the gradient, relative to its norm at zero (on many rows that of a part of
+        them); with "l1" the largest violation
         of the conditions of the minimum, relative to :math:`\lambda_{\max}`. Smaller is more exact.
         "auto" is 1e-6, and with "l2" beyond 100,000 majority rows 1e-3: about half of the passes,
         for an AUC on new rows that is the same to four digits.
