@@ -12,6 +12,7 @@ ROOMS = (
     (
         "errors",
         "findings",
+        "array_api",
         "block_store",
         "locations",
         "remote_path",

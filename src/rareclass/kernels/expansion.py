@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from rareclass.array_api import is_elsewhere
 from rareclass.kernels import _expansion_jit as jit
+from rareclass.kernels import on_device
 from rareclass.kernels.kernels import CentredPoints, Kernel, Matrix, points_for, takes_out
 from rareclass.rows import Block, RowValues, SentOnce
 
@@ -45,6 +47,10 @@ class KernelExpansion(SentOnce):
     def __getstate__(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "landmarks": self.landmarks}
 
+    def on_device(self, send: Callable[[Any], Any]) -> "KernelExpansion":
+        """The same with landmarks where a device has them."""
+        return KernelExpansion(self.kernel, send(self.landmarks))
+
     @cached_property
     def _points(self) -> Matrix | CentredPoints:
         return points_for(self.kernel, self.landmarks)
@@ -59,18 +65,17 @@ class KernelExpansion(SentOnce):
             n_rows = block.stop - block.start if chosen is None else np.count_nonzero(chosen)
             return np.empty((n_rows, 0))
         K = block.memo.get(KERNEL, self)
-        if chosen is not None:
-            if not chosen.any():
-                return np.empty((0, self.n_landmarks))
-            if K is not None:
-                return K[chosen]
-            X = block.X[chosen]
-            return self.kernel.block(X, self._points, *self._room(X))
-        if K is None:
-            X = block.X
+        if K is not None:
+            return K if chosen is None else K[chosen]
+        if chosen is not None and not is_elsewhere(chosen) and not chosen.any():
+            return np.empty((0, self.n_landmarks))
+        X = block.X if chosen is None else block.X[chosen]
+        if is_elsewhere(X):
+            K = on_device.kernel_block(self.kernel, X, self.landmarks)
+        else:
             K = self.kernel.block(X, self._points, *self._room(X))
-            if block.keeps_arrays:
-                block.memo.keep(KERNEL, self, K)
+        if chosen is None and block.keeps_arrays:
+            block.memo.keep(KERNEL, self, K)
         return K
 
     def _room(self, X: Matrix) -> tuple[np.ndarray, ...]:
@@ -92,6 +97,8 @@ class KernelExpansion(SentOnce):
 
 def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """Values ``K @ coefficients`` in float64; coefficients may have several columns."""
+    if is_elsewhere(K):
+        return on_device.expand(K, coefficients)
     if K.dtype == np.float64 or coefficients.size > _FEW_COLUMNS * len(coefficients):
         return K.astype(np.float64, copy=False) @ coefficients
     columns = np.ascontiguousarray(np.atleast_2d(coefficients.T))
@@ -109,6 +116,8 @@ def pull_back(K: np.ndarray, by_row: np.ndarray) -> np.ndarray:
 
     `by_row` may have several columns.
     """
+    if is_elsewhere(K):
+        return on_device.pull_back(K, by_row)
     if K.dtype == np.float64:
         return K.T @ by_row
     columns = np.ascontiguousarray(np.atleast_2d(by_row.T))
@@ -136,7 +145,7 @@ def block_scores(
     values = None if token is None else block.memo.get(VALUES, token)
     here = None if chosen is None else chosen.of(block)
     if values is not None:
-        values = values.reshape(-1, *coefficients.shape[1:])
+        values = values[:, None] if coefficients.ndim > values.ndim else values
         return values if here is None else values[here]
     return expand(expansion.matrix(block, here), coefficients)
 

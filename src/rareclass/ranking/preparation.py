@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from sklearn.utils import check_random_state
 
+from rareclass.array_api import to_numpy
 from rareclass.estimators.folds import Fold
 from rareclass.estimators.search import OF_CELLS, Scoring
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, expand, whiten
@@ -26,7 +27,9 @@ from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingTarget, ScoredRows
 from rareclass.rows import Block, Budget, Rows, RowSource, RowValues, Token, as_source, rows_of
+from rareclass.rows.devices import find_device
 from rareclass.rows.memory import blas
+from rareclass.rows.on_device import rows_on_device
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
 # the fixed cost of a block, 0.1 ms (docs/decisions/0009).
@@ -52,6 +55,7 @@ class KernelSettings:
     memory: int | str
     n_jobs: int | None
     random_state: Any
+    device: Any = None
 
 
 @dataclass(frozen=True)
@@ -208,10 +212,10 @@ def _counts_of_block(
     weighted: bool,
 ) -> tuple[np.ndarray, ...]:
     """Weight of the chosen rows in each cell around the rare scores, for each column."""
-    scores = block_scores(block, expansion, coefficients, None, chosen)
-    weight = block.weight[chosen.of(block)] if weighted else None
+    scores = to_numpy(block_scores(block, expansion, coefficients, None, chosen))
+    weight = to_numpy(block.weight[chosen.of(block)]) if weighted else None
     return tuple(
-        search(among, np.ascontiguousarray(column), weight)
+        search(to_numpy(among), np.ascontiguousarray(column), weight)
         for among, column in zip(distinct, scores.T, strict=True)
     )
 
@@ -244,7 +248,6 @@ def prepare(
     points = landmarks.points
     memory = parse_bytes(settings.memory)
     at_once, for_kernel = _share_out(memory, points.shape[0], len(labels.rare), source.dtype)
-    remembered = _remembered_bytes(len(labels.majority), points.shape[0], at_once)
     # What a kernel of somebody's own costs is not known, and sparse products cost more.
     is_cheap = is_known and not source.is_sparse
     keeps = not is_cheap or kernel_is_worth_keeping(
@@ -254,15 +257,7 @@ def prepare(
     return Prepared(
         n_rows=source.n_rows,
         target=target,
-        rows=rows_of(
-            source,
-            labels.majority,
-            labels.majority_weight,
-            block_rows=block_rows(points.shape[0], source.dtype),
-            budget=Budget(for_kernel, min(remembered, for_kernel // 4)),
-            n_jobs=settings.n_jobs,
-            keeps_arrays=keeps,
-        ),
+        rows=_rows(settings, source, labels, expansion, at_once, for_kernel, keeps),
         expansion=expansion,
         landmarks=landmarks,
         width=width,
@@ -273,6 +268,41 @@ def prepare(
         at_once=at_once,
         columns_at_once=max(1, memory // 4 // (8 * len(labels.majority))),
         scales=scales,
+    )
+
+
+def _rows(
+    settings: KernelSettings,
+    source: RowSource,
+    labels: HeldRows,
+    expansion: KernelExpansion,
+    at_once: int,
+    for_kernel: int,
+    keeps: bool,
+) -> Rows:
+    """The majority rows, where `settings` want their kernel worked out."""
+    n_landmarks = expansion.n_landmarks
+    remembered = _remembered_bytes(len(labels.majority), n_landmarks, at_once)
+    device = find_device(settings.device)
+    if device is not None:
+        return rows_on_device(
+            device,
+            source,
+            labels.majority,
+            labels.majority_weight,
+            n_landmarks=n_landmarks,
+            # With a zone go the rows in their order.
+            reserve=2 * remembered,
+            n_jobs=settings.n_jobs,
+        )
+    return rows_of(
+        source,
+        labels.majority,
+        labels.majority_weight,
+        block_rows=block_rows(n_landmarks, source.dtype),
+        budget=Budget(for_kernel, min(remembered, for_kernel // 4)),
+        n_jobs=settings.n_jobs,
+        keeps_arrays=keeps,
     )
 
 

@@ -163,7 +163,7 @@ class ArrayRows:
 
     def every(self, stride: int) -> "ArrayRows":
         """Every `stride`-th block of these rows, remembering what they remember."""
-        part = object.__new__(ArrayRows)
+        part = object.__new__(type(self))
         part.__dict__.update(self.__dict__, _blocks=self._blocks[::stride], _keeps_arrays=True)
         part._is_whole = self._is_whole and len(part._blocks) == len(self._blocks)
         part.n_rows = sum(stop - start for _, start, stop in part._chosen())

@@ -126,9 +126,14 @@ class SentOnce:
     """What never changes, and goes only once to each place where rows live.
 
     It is known by its identity: whoever inherits is equal to itself alone, and so is what arrives.
+    Its ``on_device(send)`` is a copy whose arrays `send` has sent to a device.
     """
 
     __hash__ = object.__hash__
+
+    def on_device(self, send: Callable[[Any], Any]) -> Any:
+        """A copy whose arrays `send` has sent to a device; itself where it has none."""
+        return self
 
 
 class RowValues(SentOnce):
@@ -164,6 +169,10 @@ class RowValues(SentOnce):
         k = bisect_right(self._firsts, start) - 1
         first = self._firsts[k]
         return self._pieces[k][start - first : stop - first]
+
+    def on_device(self, send: Callable[[Any], Any]) -> "RowValues":
+        """All values where a device has them."""
+        return RowValues(send(self.whole))
 
     def part(self, stretches: Iterable[tuple[int, int]]) -> "RowValues":
         """The values of some stretches of rows only, given in increasing order."""

@@ -6,12 +6,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from rareclass.kernels.expansion import KernelExpansion, pull_back
+from rareclass.array_api import namespace
+from rareclass.kernels.expansion import KernelExpansion
+from rareclass.ranking.losses.on_device import curvature
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.solvers import _coordinate_descent_jit as jit
 from rareclass.ranking.solvers.certificate import violations
 from rareclass.ranking.solvers.newton import Solution, Step
-from rareclass.ranking.solvers.questions import Solver
+from rareclass.ranking.solvers.questions import SentWhole, Solver
 from rareclass.rows import Block, Rows
 from rareclass.solver_status import Status
 
@@ -269,7 +271,7 @@ class QuadraticModel(NamedTuple):
         return moved, self.gradient + self.H @ (moved - self.w), length < 1.0
 
 
-class ActiveHessian:
+class ActiveHessian(SentWhole):
     r"""Second derivatives of a problem among some of its unknowns: one pass for all of them.
 
     Column b is the curvature along unknown b, which changes the scores by the kernel function
@@ -295,7 +297,7 @@ class ActiveHessian:
         self.rare_features = self._features(problem.rare_kernel)
         n_rare = len(problem.rare_weight)
         none = np.zeros(problem.loss.n_levels)
-        self.rare_values = [*self.rare_features.T, *np.zeros((len(levels), n_rare))]
+        self.rare_values = [*self.rare_features, *np.zeros((len(levels), n_rare))]
         self.levels = active[active >= problem.rank] - problem.rank
         self.prefixes = [
             problem.loss.rare_direction(at.rare, values, level)
@@ -320,15 +322,15 @@ class ActiveHessian:
         """Slopes pulled back to the coordinates of interest; rare-side sums of every unknown."""
         p = self.problem
         zone, weight = p.zone(block, self.at, K), p.block_weight(block)
-        features = self._features(K)
-        by_row = np.empty((len(features), len(self.prefixes)), order="F")
-        still = np.zeros(len(features))
-        sums: list[np.ndarray] = []
+        features, xp = self._features(K), namespace(K)
+        still = xp.zeros_like(values)
+        by_row, sums = [], []
         for b, prefix in enumerate(self.prefixes):
-            direction = features[:, b] if b < features.shape[1] else still
-            by_row[:, b], more = p.loss.curvature(self.at.rare, prefix, zone, direction, weight)
+            direction = features[b, :] if b < features.shape[0] else still
+            change, more = curvature(p.loss, self.at.rare, prefix, zone, direction, weight)
+            by_row.append(change)
             sums.append(more)
-        return still, (features.T @ by_row, np.array(sums))
+        return still, (features @ xp.stack(by_row).T, xp.stack(sums))
 
     def finish(self, pull: np.ndarray, of_majority: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """Add the rare side."""
@@ -337,11 +339,12 @@ class ActiveHessian:
         H[: len(of_majority)] = of_majority
         for b, prefix in enumerate(self.prefixes):
             terms: Any = p.loss.finish_curvature(self.at.rare, prefix, self.rare_values[b], sums[b])
-            H[: len(of_majority), b] += pull_back(self.rare_features, terms.gradient)
+            H[: len(of_majority), b] += self.rare_features @ terms.gradient
             H[len(of_majority) :, b] = terms.levels[self.levels]
         return (0.5 * p.scale) * (H + H.T)
 
     def _features(self, K: np.ndarray) -> np.ndarray:
-        """The functions of the landmarks of interest, a column each."""
-        columns = K[:, self.landmarks].astype(np.float64, order="F", copy=False)
-        return np.asfortranarray(columns * self.sizes)
+        """The functions of the landmarks of interest, a row each."""
+        xp = namespace(K)
+        chosen = xp.take(K.T, self.landmarks, axis=0)
+        return xp.astype(chosen, xp.float64) * self.sizes[:, None]

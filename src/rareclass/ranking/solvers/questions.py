@@ -7,15 +7,27 @@ from memory, once for all of them.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
+from copy import copy
 from itertools import islice
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from rareclass.array_api import namespace
 from rareclass.kernels.expansion import KernelExpansion, expand, pull_back
 from rareclass.rows import Block, Rows
 
 Result = TypeVar("Result")
+
+
+class SentWhole:
+    """A question all of whose arrays a device needs."""
+
+    def on_device(self, send: Callable[[Any], Any]) -> Self:
+        """The question with what it knows where a device has it."""
+        there = copy(self)
+        there.__dict__.update({name: send(value) for name, value in self.__dict__.items()})
+        return there
 
 
 class Question(Protocol):
@@ -73,12 +85,13 @@ def _ask_block(
 ) -> tuple:
     K = expansion.matrix(block)
     values = expand(K, coefficients)
-    by_row = np.empty(values.shape, order="F")
+    by_row: list[Any] = []
     sums: list[Any] = []
     for k, question in enumerate(questions):
-        by_row[:, k], more = question.of_block(block, K, values[:, k])
+        of_question, more = question.of_block(block, K, values[:, k])
+        by_row.append(of_question)
         sums += more
-    return pull_back(K, by_row), *sums
+    return pull_back(K, namespace(values).stack(by_row).T), *sums
 
 
 def solve(solver: Solver[Result]) -> Result:

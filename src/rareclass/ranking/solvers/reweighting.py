@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rareclass.array_api import namespace
 from rareclass.ranking.losses.margin_loss import MarginLoss
+from rareclass.ranking.losses.on_device import rare_sums
 from rareclass.ranking.losses.rare_outer import RareOuterLoss
 from rareclass.ranking.problem import AboutProblem, Evaluation, RankingProblem
 from rareclass.ranking.solvers.hardest_share import Minimize, hardest_share
@@ -100,8 +102,8 @@ class RareTotals(AboutProblem):
 
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
         """Nothing by row; the rare rows' sums."""
-        sums = self.pair.rare_sums(self.rare, values, self.problem.block_weight(block))
-        return np.zeros(len(values)), (sums,)
+        sums = rare_sums(self.pair, self.rare, values, self.problem.block_weight(block))
+        return namespace(values).zeros_like(values), (sums,)
 
     def finish(self, pull: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """By rare row, in the caller's order."""

@@ -4,7 +4,6 @@ from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +15,7 @@ from rareclass.findings import warn
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.memory import parse_bytes
 from rareclass.progress import track
-from rareclass.ranking.machine import KernelModel
+from rareclass.ranking.machine import KernelEstimator, KernelModel
 from rareclass.ranking.stochastic.beginning import (
     Beginning,
     check_landmarks,
@@ -36,6 +35,7 @@ from rareclass.ranking.stochastic.feeding import (
 from rareclass.ranking.stochastic.learner import Settings
 from rareclass.ranking.stochastic.published import Progress, Published, publish
 from rareclass.ranking.stochastic.weighted_rows import Table, visits
+from rareclass.rows.devices import find_device
 from rareclass.rows.memory import count_threads
 from rareclass.solver_status import Status
 
@@ -44,7 +44,7 @@ _LEAST_READ = 256
 _LEARNING = "learning"
 
 
-class StochasticRankRC(KernelModel, RankScorer, FitsRows, BaseEstimator):
+class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
     r"""`RankRC` that sees the majority in mini-batches and holds nothing of it.
 
     The objective is problem (13), as in `RankRC`; a mini-batch b of majority rows stands for it by
@@ -99,6 +99,9 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, BaseEstimator):
     memory : str or int, default="2GiB"
         Bytes that landmarks and rare rows may take. A model that would need more is refused, naming
         what would fit; in a stream no landmarks join beyond it.
+    device : None, "cpu", "cuda" or "cuda:k", default=None
+        Where kernels of mini-batches, and of rows that are scored, are worked out; as in `RankRC`.
+        Pairs are worked out on the processor.
     n_jobs : int or None, default=None
         Threads. None and -1 mean all cores.
     random_state : int, RandomState or None
@@ -190,6 +193,7 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, BaseEstimator):
         tol: float = 1e-2,
         max_iter: int = 20,
         memory: int | str = "2GiB",
+        device: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         pos_label: Any = None,
@@ -208,6 +212,7 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.memory = memory
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.pos_label = pos_label
@@ -381,8 +386,9 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, BaseEstimator):
         check_numbers(self.lam, self.tol, self.max_iter, self.block_rows, self.batch_size)
         check_landmarks(self.landmarks)
         loss = plain_loss(self.loss, self.eps, self.loss_params)
-        most = most_landmarks(self.landmarks, parse_bytes(self.memory))
-        return Settings(loss, float(self.lam), self.n_jobs, most, parse_bytes(self.memory))
+        memory, device = parse_bytes(self.memory), find_device(self.device)
+        most = most_landmarks(self.landmarks, memory)
+        return Settings(loss, float(self.lam), self.n_jobs, most, memory, device)
 
     def _stream_feeder(self) -> Feeder:
         return Feeder(self._settings(), self._beginning(), batch_size_of(self.batch_size, None))
