@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from rareclass.array_api import namespace
+from rareclass.array_api import is_elsewhere, namespace
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.ranking.losses.on_device import curvature
 from rareclass.ranking.problem import Evaluation, RankingProblem
@@ -345,6 +345,8 @@ class ActiveHessian(SentWhole):
 
     def _features(self, K: np.ndarray) -> np.ndarray:
         """The functions of the landmarks of interest, a row each."""
-        xp = namespace(K)
-        chosen = xp.take(K.T, self.landmarks, axis=0)
-        return xp.astype(chosen, xp.float64) * self.sizes[:, None]
+        if is_elsewhere(K):
+            xp = namespace(K)
+            return xp.astype(xp.take(K.T, self.landmarks, axis=0), xp.float64) * self.sizes[:, None]
+        columns = K[:, self.landmarks].astype(np.float64, order="F", copy=False)
+        return np.asfortranarray(columns * self.sizes).T
