@@ -25,7 +25,7 @@ PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 ROUNDING_TOL = 1e-5
 # What tol="auto" comes to: beyond so many summed rows, where a pass is dear, the minimum is found
 # to well within what the rare rows' being a sample moves it by (docs/decisions/0040).
-_EXACT_TOL, _MANY_ROWS, _TOL_OF_MANY_ROWS = 1e-6, 100_000, 1e-3
+_EXACT_TOL, _MANY_ROWS, _TOL_OF_MANY_ROWS = 1e-6, 20_000, 1e-3
 # Held-out scores of models of a part of the rows say which is best long before they settle.
 _TOL_OF_A_PART = 1e-2
 
