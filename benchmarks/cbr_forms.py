@@ -3,8 +3,9 @@
 CBR with a full covariance has one compiled loop with two ways through a row (docs/decisions/0011).
 Both are timed side by side, in turns, on generated streams of several widths and difficulties,
 with buffers 50 + 50: working out every pair, putting pairs aside by their bounds, and switching
-between them by the share of pairs that took steps. They give the same weights, bit by bit: checked
-here on every stream.
+between them by the share of pairs that took steps. They give the same weights to rounding: checked
+here on every stream. Goals, where more than half of the pairs step: 400,000 rows a second at 8
+features and 60,000 at 54.
 """
 
 import argparse
@@ -67,7 +68,8 @@ def compare(n: int, d: int, share: float, distance: float, repeats: int) -> dict
             seconds, means[name], scores = run(X, sign, busy)
             fastest[name] = min(fastest[name], seconds)
     for mean in means.values():
-        if not np.array_equal(mean, means["all pairs"]):
+        most = 1e-9 * abs(means["all pairs"]).max()
+        if not np.allclose(mean, means["all pairs"], rtol=0.0, atol=most):
             raise AssertionError(f"the forms differ at d = {d}")
     return {
         "auc": roc_auc(sign > 0, scores),

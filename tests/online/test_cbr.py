@@ -147,8 +147,9 @@ def test_pairs_put_aside_by_bounds_are_those_that_need_no_step(offset, monkeypat
         monkeypatch.setattr("rareclass.online.cbr._BUSY", busy)
         model = CBR(buffer_size=15).start(6, [0, 1])
         found.append((model.test_then_train(X + offset, y), model.state_.covariance))
-    np.testing.assert_array_equal(found[0][0], found[1][0])
-    np.testing.assert_array_equal(found[0][1], found[1][1])
+    for all_pairs, by_bounds in zip(*found, strict=True):
+        size = abs(all_pairs).max()
+        np.testing.assert_allclose(by_bounds, all_pairs, rtol=0, atol=1e-9 * size)
 
 
 def test_the_first_rare_row_after_a_million_others():
@@ -167,6 +168,21 @@ def test_values_too_large_to_square_leave_a_usable_model():
     X = np.array([[1e200, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 2.0]])
     model = CBR().partial_fit(X, [1, 0, 1, 0], classes=[0, 1])
     assert np.isfinite(model.coef_).all()
+
+
+def test_a_pair_that_overflows_leaves_those_worked_out_with_it_alone(monkeypatch):
+    X, y = stream(60, 18, seed=5, gap=0.5)
+    X[7, 3], X[9, 3], y[7], y[9] = 1.7e308, -1.7e308, 1, 0  # their difference is infinite
+    found = []
+    for busy in (ALL_PAIRS, BY_BOUNDS):  # four together, and each by itself
+        monkeypatch.setattr("rareclass.online.cbr._BUSY", busy)
+        found.append(CBR(buffer_size=11).start(18, [0, 1]).partial_fit(X, y))
+    together, single = found
+    assert abs(single.coef_).max() > 0.01
+    np.testing.assert_allclose(together.coef_, single.coef_, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        together.state_.covariance, single.state_.covariance, rtol=0, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize(
