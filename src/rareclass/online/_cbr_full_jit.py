@@ -26,7 +26,7 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
     ``share[0]``, is above `busy`: the steps are the same either way, to rounding.
 
     Numbers of matrices are named by row and column all through: a view of a row that is made in
-    a loop counts its references, which took a third of the time (docs/decisions/0041).
+    a loop counts its references, which took a third of the time (docs/decisions/0042).
 
     Shapes: X (n, d); sign, step, slot and scores (n,); mean (d,); covariance (d, d); buffer
     (2, d, capacity), class 1 rare; seen (2,); bound (2, capacity); share (1,). Cost of a row:

@@ -18,7 +18,7 @@ from rareclass.online.ranker import OnlineRanker, buffer_offset, check_positive
 from rareclass.parameters import check_number, check_whole
 
 # Share of a row's pairs that take steps above which working them all out is faster
-# (docs/decisions/0011, 0041).
+# (docs/decisions/0011, 0042).
 _BUSY = 0.5
 
 

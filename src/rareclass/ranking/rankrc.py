@@ -77,7 +77,7 @@ class RankRC(RanksTwoClasses, KernelMachine):
         Wanted norm of the gradient, relative to its norm at zero (on many rows that of a part of
         them); with "l1" the largest violation
         of the conditions of the minimum, relative to :math:`\lambda_{\max}`. Smaller is more exact.
-        "auto" is 1e-6, and with "l2" beyond 20,000 majority rows 1e-3: a third to half fewer passes,
+        "auto" is 1e-6, and with "l2" beyond 20,000 majority rows 1e-3: up to half fewer passes,
         for an AUC on new rows that is the same to four digits.
     max_iter : int, default=200
         Most Newton iterations.
