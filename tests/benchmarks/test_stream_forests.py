@@ -63,4 +63,4 @@ def test_ranks_are_within_a_stream_and_rates_against_the_mixture():
     ]  # fmt: skip
     first, second = stream_forests.lines(cells)
     assert first == ["none", "mixture", "2", *["1.5, 0.800"] * 3, "1"]
-    assert second == ["none", "other", "2", *["1.5, 0.800"] * 3, "1 : 200"]
+    assert second == ["none", "other", "2", *["1.5, 0.800"] * 3, "200"]
