@@ -62,6 +62,24 @@ def test_a_slack_lies_in_the_middle_between_two_rows():
     assert choose_radius(np.array([6.0, 4.0, 1.0]), rare, np.ones(3)).slack == -2.5
 
 
+@given(depths=DEPTHS, prior=st.floats(0.1, 50.0), data=st.data())
+@draws(200)
+def test_a_border_that_is_an_estimate_itself_holds_its_own(depths, prior, data):
+    """The slack is the mean of the best one and 0, of as many rare rows each."""
+    n = len(depths)
+    is_rare = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    weight = np.array(data.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n)), float)
+    best, found = (choose_radius(np.array(depths), is_rare, weight, True, k) for k in (0.0, prior))
+    n_rare = weight[is_rare].sum()
+    assert found.n_rare == best.n_rare == n_rare
+    assert found.slack == pytest.approx((best.slack * n_rare + 0.0 * prior) / (n_rare + prior))
+    called = np.array(depths) >= -found.slack - 1e-12
+    assert found.f1 == pytest.approx(
+        f1_by_hand(*(np.repeat(k, weight.astype(int)) for k in (is_rare, called)))
+    )
+    assert found.counts.tp == (called & is_rare).sum()
+
+
 def test_nothing_is_learned_where_nothing_should_be():
     depths, rare = np.array([1.0, -1.0, -3.0, 0.0]), np.array([True, True, False, False])
     found = choose_radius(depths, rare, np.array([1.0, 1.0, 1.0, 3.0]), learn=False)

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.hyperball.ball import (
+    SHARE,
+    SOLVED,
     Ball,
     BallSettings,
     Start,
@@ -20,13 +22,14 @@ from rareclass.hyperball.pool import RARE, UNLABELLED, Pool
 from rareclass.hyperball.spaces import Space
 from rareclass.kernels.kernels import make_kernel, needs_width
 
-# The first of each is what a single rare label, which allows no choice, is left with; of equally
-# good candidates the first wins as well.
-PRICES = (3.0, 0.3, 30.0)
+# The first of each is what a single rare label, which allows no choice, is left with. Where the
+# share puts the border, the first of equally good candidates wins as well, and a few labels are
+# best served by a wide and dear ball (docs/decisions/0043).
+PRICES = {SHARE: (30.0, 3.0, 0.3), SOLVED: (3.0, 0.3, 30.0)}
 # Without a kernel dear majority rows push the centre out of the cases, towards a half-space.
 ROUND_PRICES = (0.3, 0.03, 3.0)
 # Widths, as multiples of the mean one.
-WIDTHS = (1.0, 2.0, 0.5, 4.0)
+WIDTHS = {SHARE: (8.0, 2.0, 0.5), SOLVED: (1.0, 2.0, 0.5, 4.0)}
 # Margins, as multiples of k(x, x); without a kernel there is none, for the same reason.
 MARGINS = (0.5, 0.2, 0.05)
 
@@ -49,16 +52,16 @@ class Grid(NamedTuple):
     margins: list[float] | None
 
 
-def candidates(grid: Grid, kernel: Any, known: Survey) -> list[BallCandidate]:
-    """All that is to be tried, one width after the other.
+def candidates(grid: Grid, kernel: Any, radius: str, known: Survey) -> list[BallCandidate]:
+    """All that is to be tried for one kind of border, one width after the other.
 
     Unlabelled rows are given no price of their own where none is asked for: they help by telling
     where the border is (docs/decisions/0020).
     """
     widths: Sequence[float | None] = [None]
     if kernel is not None and needs_width(kernel):
-        widths = grid.widths or [share * known.width for share in WIDTHS]
-    margins, C1s = grid.margins, grid.C1s or PRICES
+        widths = grid.widths or [share * known.width for share in WIDTHS[radius]]
+    margins, C1s = grid.margins, grid.C1s or PRICES[radius]
     if kernel is None:
         margins, C1s = margins or [0.0], grid.C1s or ROUND_PRICES
     elif margins is None:

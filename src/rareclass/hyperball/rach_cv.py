@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from rareclass.estimators.door import read_features, settings_of
 from rareclass.estimators.search import SearchCV, ranks
 from rareclass.findings import warn
-from rareclass.hyperball.ball import SHARE
+from rareclass.hyperball.ball import SHARE, SOLVED
 from rareclass.hyperball.ball_classifier import BallClassifier
 from rareclass.hyperball.findings import sentence, single_row
 from rareclass.hyperball.fitting import Survey, survey
@@ -41,11 +41,11 @@ class RACHCV(BallClassifier, SearchCV):
     Parameters
     ----------
     C1s, C2s : sequence of float or None, default=None
-        Prices to try, as in `RACH`. None: 3, 0.3 and 30 for C1 (0.3, 0.03 and 3 without a kernel),
+        Prices to try, as in `RACH`. None: 30, 3 and 0.3 for C1 (0.3, 0.03 and 3 without a kernel),
         0 for C2.
     widths : sequence of float or None, default=None
-        Widths of the kernel to try. None: 1, 2, 1/2 and 4 times the mean one. Without a kernel
-        there is none.
+        Widths of the kernel to try. None: 8, 2 and 1/2 times the mean one; with radius="solved" 1,
+        2, 1/2 and 4 times. Without a kernel there is none.
     margins : sequence of float or None, default=None
         Margins to try, as in `RACH`. None: 1/2, 1/5 and 1/20 of k(x, x), and none without a kernel:
         there it would push the centre out of the cases. [0] is the paper's Problem 1.
@@ -54,10 +54,12 @@ class RACHCV(BallClassifier, SearchCV):
         numbers of rows of X, of which those of ``test`` with a label are held out.
     radius : {"share", "solved"}, default="share"
         Where the border is at first, as in `RACH`. With "solved" the tightest of equally good
-        balls is taken, with "share" the first. "share" needs labels of rows as they came, or a
-        `rare_share` that is known: where cases were sought out, "solved" is the safe choice.
+        balls is taken, with "share" the first whose F1 is within half a rare row of the best.
+        "share" needs labels of rows as they came, or a `rare_share` that is known: where cases were
+        sought out, "solved" is the safe choice.
     learn_radius : bool, default=True
-        Move the border to where the F1 over the held-out rows is best.
+        Move the border to where the F1 over the held-out rows is best; with "share", whose border
+        counts for 8 rare rows, only r / (r + 8) of the way, r the rare rows held out.
     refit : bool, default=True
         Fit on all labels with the best parameters, which predicting needs.
     kernel, n_landmarks, rare_share, filter, max_kept, n_balls, tol, max_outer, max_inner, \
@@ -100,7 +102,8 @@ center_, ...
 
     Notes
     -----
-    Time: folds x candidates short solutions, 36 candidates with a kernel and 3 without; rows are
+    Time: folds x candidates short solutions, 27 candidates with a kernel (36 with
+    radius="solved") and 3 without; rows are
     read and filtered once, kernels are worked out once a width. The filter and the landmarks see
     the held-out rows' labels. A margin, and a radius learned, go beyond the paper: with its Problem
     1 alone held-out cases fall just outside (docs/decisions/0020).
@@ -184,7 +187,7 @@ center_, ...
         settings.check_labels_named(labels.rare)
         self._check_labels(labels)
         known = survey(settings, source, labels)
-        tried = candidates(grid, self.kernel, known)
+        tried = candidates(grid, self.kernel, SHARE if self.radius == SHARE else SOLVED, known)
         self.classes_, self.pos_labels_ = labels.classes, labels.rare
         self.majority_label_ = labels.majority
         choices = self._choices(labels, known, tried)
@@ -240,11 +243,14 @@ center_, ...
                 held_out = held_out_depths(
                     tasks, splits[label], tried, self.kernel, self.n_landmarks, advance
                 )
+                tables, prior = held_out.depths, 0.0
+                if self.radius == SHARE:
+                    tables, prior = held_out.depths_by_share, _SHARE_COUNTS_FOR
                 choices[label] = [
-                    choose_radius(depths, held_out.is_rare, held_out.weight, self.learn_radius)
-                    for depths in (
-                        held_out.depths_by_share if self.radius == SHARE else held_out.depths
+                    choose_radius(
+                        depths, held_out.is_rare, held_out.weight, self.learn_radius, prior
                     )
+                    for depths in tables
                 ]
         return choices
 
@@ -279,11 +285,15 @@ center_, ...
         """The candidate with the best F1: of equals the tightest ball, or the first.
 
         A few labelled rows often cannot tell a tight ball from a wide one. The share does, where it
-        is known: all balls then hold as many rows.
+        is known: all balls then hold as many rows, and which of them holds half a held-out row more
+        is chance.
         """
         mean = np.mean([[one.f1 for one in row] for row in choices.values()], axis=0)
+        if self.radius == SHARE:
+            a_row = np.mean([1.0 / max(row[0].n_rare, 1.0) for row in choices.values()])
+            return int(np.argmax(mean >= mean.max() - 0.5 * a_row - 1e-12))
         tied = np.flatnonzero(mean >= mean.max() - 1e-12)
-        if len(tied) == 1 or self.radius == SHARE or not self.n_splits_:
+        if len(tied) == 1 or not self.n_splits_:
             return int(tied[0])
         inside = np.zeros(len(tied), dtype=int)
         with threadpool_limits(1):
@@ -323,7 +333,9 @@ center_, ...
         }
 
 
-_UNKNOWN = RadiusChoice(0.0, Counts(0, 0, 0), 0.0)
+_UNKNOWN = RadiusChoice(0.0, Counts(0, 0, 0), 0.0, 0.0)
+# The border by share is as good as one that was learned from so many rare rows.
+_SHARE_COUNTS_FOR = 8.0
 
 
 def _uncertainty(counts: list[Counts], interval: tuple[float, float]) -> str:

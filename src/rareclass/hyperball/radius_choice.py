@@ -49,24 +49,46 @@ class RadiusChoice(NamedTuple):
     slack: float
     counts: Counts  # of rows, whatever their weight: chance knows of rows only
     f1: float  # in weights
+    n_rare: float  # weight of the rare ones among the held-out rows
 
 
 def choose_radius(
-    depths: np.ndarray, is_rare: np.ndarray, weight: np.ndarray, learn: bool = True
+    depths: np.ndarray,
+    is_rare: np.ndarray,
+    weight: np.ndarray,
+    learn: bool = True,
+    prior: float = 0.0,
 ) -> RadiusChoice:
-    """Find the slack s with the best F1, where rows of depth at or above -s are called rare.
+    """Find the slack s, where rows of depth at or above -s are called rare.
 
     Problem 1 puts the rare rows that it is given on its sphere, so that others like them often lie
-    just outside. Of several best slacks the one nearest to 0 is taken; each lies in the middle
-    between the depths of two rows, ``R^2 - distance^2`` of the held-out ones (n,). Without `learn`
-    the slack is 0. Cost: O(n log n).
+    just outside. s* is the slack with the best F1; of several the one nearest to 0, each in the
+    middle between the depths of two rows, ``R^2 - distance^2`` of the held-out ones (n,). Where
+    the border at 0 is itself an estimate, worth as much as `prior` rare rows, s* is drawn towards
+    it: with r rare rows held out, :math:`s = s^* r / (r + prior)`. Without `learn` the slack is 0.
+    Cost: O(n log n).
 
-    >>> choose_radius(np.array([1.0, -1.0, -3.0]), np.array([True, True, False]), np.ones(3)).slack
+    >>> depths, is_rare = np.array([1.0, -1.0, -3.0]), np.array([True, True, False])
+    >>> choose_radius(depths, is_rare, np.ones(3)).slack
     2.0
+    >>> choose_radius(depths, is_rare, np.ones(3), prior=2.0).slack
+    1.0
     """
-    level = _levels(depths)
-    if not learn or not is_rare.any():  # without a rare row no radius is better than another
+    level, unit = _levels(depths)
+    n_rare = float(weight[is_rare].sum())
+    if not learn or not n_rare:  # without a rare row no radius is better than another
         return _outcome(0.0, level >= 0.0, is_rare, weight)
+    slack, lowest = _best_slack(depths, level, is_rare, weight)
+    if prior:
+        slack *= n_rare / (n_rare + prior)
+        lowest = np.round(-slack / unit)
+    return _outcome(slack, level >= lowest, is_rare, weight)
+
+
+def _best_slack(
+    depths: np.ndarray, level: np.ndarray, is_rare: np.ndarray, weight: np.ndarray
+) -> tuple[float, float]:
+    """The slack with the best F1, and the lowest level that it calls rare."""
     order = np.argsort(-level, kind="stable")
     falling, steps, called = depths[order], level[order], np.cumsum(weight[order])
     hits = np.cumsum(weight[order] * is_rare[order])
@@ -77,16 +99,16 @@ def choose_radius(
     at_border = (steps >= 0.0) & (np.append(steps[1:], -1.0) < 0.0)
     slacks = np.where(at_border, 0.0, -0.5 * (falling + below))[best]
     nearest = int(np.argmin(np.abs(slacks)))
-    return _outcome(float(slacks[nearest]), level >= steps[best[nearest]], is_rare, weight)
+    return float(slacks[nearest]), float(steps[best[nearest]])
 
 
-def _levels(depths: np.ndarray) -> np.ndarray:
-    """Depths as whole numbers that are equal where depths differ by rounding errors only.
+def _levels(depths: np.ndarray) -> tuple[np.ndarray, float]:
+    """Depths in units of rounding error, as whole numbers, and that unit.
 
-    Equal rows may differ by these, and so do a border and the row that it was put on.
+    Equal rows may differ by such errors, and so do a border and the row that it was put on.
     """
-    unit = _ROUNDING * float(np.abs(depths).max(initial=0.0))
-    return np.round(depths / unit) if unit > 0.0 else depths
+    unit = _ROUNDING * float(np.abs(depths).max(initial=0.0)) or 1.0
+    return np.round(depths / unit), unit
 
 
 def _outcome(
@@ -95,4 +117,5 @@ def _outcome(
     kinds = (called & is_rare, called & ~is_rare, ~called & is_rare)
     tp, fp, fn = (float(weight[kind].sum()) for kind in kinds)
     f1 = 2.0 * tp / (2.0 * tp + fp + fn) if tp + fp + fn else 0.0
-    return RadiusChoice(slack, Counts(*(int(np.count_nonzero(kind)) for kind in kinds)), f1)
+    counts = Counts(*(int(np.count_nonzero(kind)) for kind in kinds))
+    return RadiusChoice(slack, counts, f1, tp + fn)
