@@ -5,11 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from draws import draws
 from rareclass.ensemble.functions._tree_sum_jit import MOST_MASKED_LEAVES
 from rareclass.ensemble.functions.float32_thresholds import before_rounding, below_float32
+from rareclass.ensemble.functions.from_scikit_learn import from_histogram_boosting
 from rareclass.ensemble.functions.tree_sum import Tree, TreeSum
+from rareclass.soundness import check_parts
 
 N_FEATURES = 3
 
@@ -109,6 +112,21 @@ def test_a_model_file_knows_no_other_type():
     X = random_rows(random, 10)
     loaded = skops.loads(saved, trusted=[own])
     np.testing.assert_array_equal(loaded.scores(X), function.scores(X))
+
+
+def test_splits_that_part_missing_values_from_all_others_are_sound():
+    """scikit-learn writes them with an infinite threshold: a model file that holds one is whole."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 2))
+    X[random.random(400) < 0.3, 0] = np.nan
+    model = HistGradientBoostingClassifier(max_iter=3).fit(X, np.isnan(X[:, 0]))
+    function = from_histogram_boosting(model)
+    assert np.isinf(function.threshold).any()
+    check_parts(function)
+    np.testing.assert_allclose(function.scores(X), model.decision_function(X))
+    function.threshold[0] = np.nan
+    with pytest.raises(ValueError, match="a threshold is not a number"):
+        check_parts(function)
 
 
 @given(st.floats(-1e38, 1e38) | st.floats(-(2.0**120), 2.0**120, width=32), st.integers(-3, 3))

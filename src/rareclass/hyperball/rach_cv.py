@@ -76,7 +76,8 @@ random_state, n_jobs, pos_label
         What is added to the squared radius.
     best_score_ : float
         F1 over the held-out rows, with several categories the mean of theirs. It is the best of
-        many, so a little high. NaN where a single rare label allowed no fold.
+        many, or within half a rare row of it, so a little high. NaN where a single rare label
+        allowed no fold.
     score_interval_ : tuple of float
         95 percent interval of the F1 (Wilson's, carried over from tp / (tp + fp + fn)), for the
         chance in the few held-out rows alone; of the category with the lowest.
@@ -102,11 +103,10 @@ center_, ...
 
     Notes
     -----
-    Time: folds x candidates short solutions, 27 candidates with a kernel (36 with
-    radius="solved") and 3 without; rows are
-    read and filtered once, kernels are worked out once a width. The filter and the landmarks see
-    the held-out rows' labels. A margin, and a radius learned, go beyond the paper: with its Problem
-    1 alone held-out cases fall just outside (docs/decisions/0020).
+    Time: folds x candidates short solutions, 27 candidates with a kernel (36 with radius="solved")
+    and 3 without; rows are read and filtered once, kernels are worked out once a width. The filter
+    and the landmarks see the held-out rows' labels. A margin, and a radius learned, go beyond the
+    paper: with its Problem 1 alone held-out cases fall just outside (docs/decisions/0020, 0043).
 
     References
     ----------

@@ -126,6 +126,8 @@ class TreeSum:
             array = getattr(self, name)
             if array.shape != (n_splits,) or array.dtype.kind not in kinds:
                 raise ValueError(f"{name} does not have an entry for each of {n_splits} splits")
+        if np.isnan(self.threshold).any():
+            raise ValueError("a threshold is not a number")
         missing, value, start = self.missing_goes_left, self.value, self.start
         if missing.shape != (n_splits,) or missing.dtype != np.bool_:
             raise ValueError("missing_goes_left does not have an entry for each split")
