@@ -169,16 +169,24 @@ def test_rows_are_the_same_wherever_they_live(make, table, block_rows, budget, n
 
 @pytest.mark.parametrize("make", KINDS)
 @draws(60)
-@given(tables(), st.integers(1, 7), st.integers(1, 4))
-def test_a_part_of_the_rows_is_some_blocks_of_them(make, table, block_rows, stride):
+@given(tables(), st.integers(1, 7), st.integers(1, 4), st.integers(0, 1), st.booleans())
+def test_a_part_of_the_rows_is_some_blocks_of_them(
+    make, table, block_rows, stride, first, keeps_arrays
+):
     X, edges, y, chosen, weight = table
     rows = rows_of(make(X, edges, y).source, chosen, weight, block_rows=block_rows)
     mine = dense(X) if chosen is None else dense(X)[chosen]
-    part = rows.every(stride)
+    part = rows.every(stride, first, keeps_arrays)
     numbers = np.arange(len(mine))[part.numbers]
-    assert part.n_rows == len(numbers) > 0
+    assert part.n_rows == len(numbers)
     assert (np.diff(numbers) > 0).all()
     assert len(numbers) >= len(mine) / stride - block_rows
+    if not first:
+        np.testing.assert_array_equal(numbers, np.arange(len(mine))[rows.every(stride).numbers])
+    if first and stride > 1:
+        assert not np.intersect1d(numbers, np.arange(len(mine))[rows.every(stride).numbers]).size
+    if not len(numbers):
+        return
     np.testing.assert_array_equal(part.weight, rows.weight[numbers])
     np.testing.assert_array_equal(part.map(first_cells, 0), mine[numbers, 0])
     np.testing.assert_array_equal(part.map(places), numbers)

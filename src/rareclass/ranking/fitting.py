@@ -26,6 +26,8 @@ ROUNDING_TOL = 1e-5
 # What tol="auto" comes to: beyond so many summed rows, where a pass is dear, the minimum is found
 # to well within what the rare rows' being a sample moves it by (docs/decisions/0040).
 _EXACT_TOL, _MANY_ROWS, _TOL_OF_MANY_ROWS = 1e-6, 20_000, 1e-3
+# Beyond so many, a part of the rows may tell that it is found, and where predictions change.
+_ROWS_TOLD_BY_A_PART = 100_000
 # Held-out scores of models of a part of the rows say which is best long before they settle.
 _TOL_OF_A_PART = 1e-2
 
@@ -66,6 +68,11 @@ class SolverSettings:
         many = self.penalty == "l2" and len(prepared.labels.majority) > _MANY_ROWS
         return _TOL_OF_MANY_ROWS if many else _EXACT_TOL
 
+    def foresees(self, prepared: Prepared) -> bool:
+        """Whether parts of the rows may stand for all once these have been asked."""
+        is_auto = isinstance(self.tol, str) and self.penalty == "l2"
+        return is_auto and len(prepared.labels.majority) > _ROWS_TOLD_BY_A_PART
+
 
 class LearnedMachine(NamedTuple):
     """What is learned for one lam; `threshold` is the target's."""
@@ -92,7 +99,8 @@ def fit_path(
             advance(1, f"{note}, {step.in_memory:.0%} of the kernel in memory")
 
         problem = prepared.problem(1.0, coordinates=penalty.coordinates)
-        problem = replace(problem, keeps_values=len(lams) == 1)
+        foresees = settings.foresees(prepared)
+        problem = replace(problem, keeps_values=len(lams) == 1 and not foresees)
         (solutions,) = solve_paths(
             [lambda: problem],
             lams,
@@ -101,6 +109,7 @@ def fit_path(
             prepared.at_once,
             report,
             starts=penalty.starts,
+            foresees=foresees,
         )
         return learned_machines(prepared, problem, lams, solutions, settings)
 
@@ -113,7 +122,7 @@ def learned_machines(
     settings: SolverSettings,
 ) -> list[LearnedMachine]:
     """Machines from the solutions of a problem on all rows, one for each."""
-    thresholds = training_thresholds(prepared, solutions)
+    thresholds = training_thresholds(prepared, solutions, settings.foresees(prepared))
     machines = []
     for lam, solution, threshold in zip(lams, solutions, thresholds, strict=True):
         machine = LearnedMachine(
@@ -132,11 +141,16 @@ def learned_machines(
     return machines
 
 
-def training_thresholds(prepared: Prepared, solutions: Sequence[Solution]) -> list[Any]:
-    """The target's threshold for each solution on the training rows.
+def training_thresholds(
+    prepared: Prepared, solutions: Sequence[Solution], on_part: bool
+) -> list[Any]:
+    """The target's threshold for each solution on the training rows, or the solvers' part of them.
 
     As many solutions share a pass as have room for their scores in a part of the memory.
     """
+    if on_part:
+        scored = prepared.scored_part(coefficients_of(solutions))
+        return [prepared.target.threshold(scored.column(k)) for k in range(len(solutions))]
     thresholds = []
     for start in range(0, len(solutions), prepared.columns_at_once):
         some = solutions[start : start + prepared.columns_at_once]

@@ -37,7 +37,7 @@ _BLOCK_BYTES = 2**22
 _MOST_BLOCK_ROWS = 8192
 _LEAST_BLOCK_ROWS = 64
 # Solvers in step share a pass of the rows; sixteen are the paper's path.
-_MOST_AT_ONCE = 16
+MOST_AT_ONCE = 16
 # Up to here one BLAS thread factorises as fast as several.
 _FEW_LANDMARKS = 1024
 
@@ -165,6 +165,23 @@ class Prepared(Generic[Kind]):
             self.target.majority_code,
             of_held,
             of_majority,
+        )
+
+    def scored_part(self, coefficients: np.ndarray) -> ScoredRows:
+        """As `scored`, with the majority rows of the solvers' part, weighed to stand for all."""
+        stride = part_stride(self.rows.n_rows, self.expansion.n_landmarks)
+        if stride is None:
+            return self.scored(coefficients)
+        rows, labels = self.rows.every(stride), self.labels
+        weight = labels.majority_weight
+        total = float(self.rows.n_rows if weight is None else weight.sum())
+        return ScoredRows(
+            expand(self.rare_kernel, coefficients),
+            rows.map(block_scores, self.expansion, coefficients),
+            self.target.held_code,
+            self.target.majority_code,
+            labels.rare_weight,
+            rows.weight * (total / rows.weight.sum()),
         )
 
     def fold_scores(
@@ -378,7 +395,7 @@ def _share_out(memory: int, n_landmarks: int, n_rare: int, dtype: np.dtype) -> t
         )
     of_solver = square // 3  # its preconditioner
     left = memory - square - rare
-    at_once = int(np.clip(min(memory // 4, left) // of_solver, 1, _MOST_AT_ONCE))
+    at_once = int(np.clip(min(memory // 4, left) // of_solver, 1, MOST_AT_ONCE))
     return at_once, max(left - at_once * of_solver, 0)
 
 

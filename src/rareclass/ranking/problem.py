@@ -122,9 +122,10 @@ class RankingProblem:
         """The same problem plus the linear function ``tilt @ w``."""
         return replace(self, tilt=tilt)
 
-    def on_part(self, stride: int) -> "RankingProblem":
-        """The same problem with every `stride`-th block of the majority rows standing for all."""
-        part = replace(self, rows=self.rows.every(stride), keeps_values=False)
+    def on_part(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> "RankingProblem":
+        """The same problem with some blocks of the majority rows, as of `Rows.every`, for all."""
+        rows = self.rows.every(stride, first, keeps_arrays)
+        part = replace(self, rows=rows, keeps_values=False)
         whole, weight = self.majority_weight.sum(), part.majority_weight.sum()
         return replace(part, factor=self.factor * whole / weight if weight else 0.0)
 

@@ -10,7 +10,7 @@ from rareclass.labels.two_classes import plain, read_labels
 from rareclass.ranking.fitting import LearnedMachine, SolverSettings, fit_path
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.machine import KernelMachine, RanksTwoClasses
-from rareclass.ranking.preparation import Prepared
+from rareclass.ranking.preparation import MOST_AT_ONCE, Prepared
 from rareclass.ranking.stability import (
     bound_on_rows,
     bound_without_rows,
@@ -78,7 +78,9 @@ class RankRC(RanksTwoClasses, KernelMachine):
         them); with "l1" the largest violation
         of the conditions of the minimum, relative to :math:`\lambda_{\max}`. Smaller is more exact.
         "auto" is 1e-6, and with "l2" beyond 20,000 majority rows 1e-3: up to half fewer passes,
-        for an AUC on new rows that is the same to four digits.
+        for an AUC on new rows that is the same to four digits. Beyond 100,000 majority rows "auto"
+        also lets two parts of the rows foresee that it is reached, with the standard error of what
+        they tell, in place of one more pass of all; `offset_` is then learned on such a part.
     max_iter : int, default=200
         Most Newton iterations.
     memory : str or int, default="2GiB"
@@ -132,11 +134,12 @@ class RankRC(RanksTwoClasses, KernelMachine):
         so on standardised features the mean of their squares is 1. All are 1 where none were
         better on held-out rows. ``landmarks_`` stay in the units of X.
     offset_ : float
-        Score above which a row is called rare: the best balanced accuracy on the training rows.
+        Score above which a row is called rare: the best balanced accuracy on the training rows
+        (those of a part, with ``tol="auto"`` beyond 100,000 majority rows).
         With rare landmarks those scores are optimistic for the rare rows; choose the threshold
         on held-out rows where it matters.
     objective_ : float
-        The minimum found.
+        The minimum found; foreseen where the last step of `history_` is.
     optimality_ : float
         What `tol` is about, there.
     duality_gap_ : float
@@ -147,9 +150,10 @@ class RankRC(RanksTwoClasses, KernelMachine):
     status_ : str
         "converged", "stopped at rounding error" or "reached max_iter".
     history_ : list of Step
-        (iteration, objective, optimality, step, passes, in_memory) after each iteration: passes
-        counts readings of the majority (those of a part of the rows by its share), in_memory is
-        the share of the kernel that fits in `memory`.
+        (iteration, objective, optimality, step, passes, in_memory, foreseen) after each iteration:
+        passes counts readings of the majority (those of a part of the rows by its share), in_memory
+        is the share of the kernel that fits in `memory`, foreseen whether parts of the rows tell
+        objective and optimality, not a sum over all.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         When the columns have names.
@@ -383,7 +387,8 @@ def rankrc_path(
         return []
     first = models[0]
     first._check_solver_parameters(lams)
-    prepared = first._prepare(X, y, sample_weight, several=len(lams) > 1)
+    several = len(lams) > (MOST_AT_ONCE if first.penalty == "l2" else 1)
+    prepared = first._prepare(X, y, sample_weight, several)
     for model in models[1:]:
         same_columns(model, first)
     settings = settings_of(SolverSettings, first)

@@ -161,10 +161,11 @@ class ArrayRows:
         self._stretches = [each._replace(first=first) for each in self._stretches]
         return self
 
-    def every(self, stride: int) -> "ArrayRows":
+    def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> "ArrayRows":
         """Every `stride`-th block of these rows, remembering what they remember."""
         part = object.__new__(type(self))
-        part.__dict__.update(self.__dict__, _blocks=self._blocks[::stride], _keeps_arrays=True)
+        blocks, keeps_arrays = self._blocks[first::stride], self._keeps_arrays or keeps_arrays
+        part.__dict__.update(self.__dict__, _blocks=blocks, _keeps_arrays=keeps_arrays)
         part._is_whole = self._is_whole and len(part._blocks) == len(self._blocks)
         part.n_rows = sum(stop - start for _, start, stop in part._chosen())
         return part

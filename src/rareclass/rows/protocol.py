@@ -213,10 +213,10 @@ class Rows(Protocol):
         """A few rows by their number: ndarray or CSR of shape (len(index), n_features)."""
         ...
 
-    def every(self, stride: int) -> "Rows":
-        """A part of these rows, spread evenly: every `stride`-th block. It remembers with them.
+    def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> "Rows":
+        """A part of these rows, spread evenly: every `stride`-th block from number `first` on.
 
-        Many passes are expected of it: its large arrays are worth remembering.
+        It remembers with them; `keeps_arrays`: as many passes are expected of it, large arrays too.
         """
         ...
 

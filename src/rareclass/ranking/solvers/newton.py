@@ -34,6 +34,8 @@ class Step(NamedTuple):
     step: float  # its length
     passes: float  # readings of all the rows so far, those of a part by its share
     in_memory: float  # share of the kernel read from memory; the rest is worked out in each pass
+    # whether objective and optimality are foreseen by a part of the rows, not summed over all
+    foreseen: bool = False
 
 
 class Solution(NamedTuple):
@@ -64,6 +66,11 @@ class Solution(NamedTuple):
             history=[*self.history, *history],
         )
 
+    @property
+    def foreseen(self) -> bool:
+        """Whether a part of the rows alone tells that this is the minimum."""
+        return bool(self.history) and self.history[-1].foreseen
+
     def lightened(self) -> "Solution":
         """Without what only solvers need: a matrix of landmarks, and the rare side."""
         return self._replace(inverse=None, at=self.at._replace(rare=None))
@@ -89,10 +96,13 @@ class Smooth(Protocol):
 class Shortcut(Protocol):
     """Finds a good direction without asking about the objective itself."""
 
-    def __call__(self, at: Evaluation, wanted: float) -> tuple[np.ndarray, float]:
-        """A direction of descent, and what it cost in passes.
+    def __call__(
+        self, at: Evaluation, wanted: float, goal: float
+    ) -> Solver[tuple[np.ndarray, float, Evaluation | None]]:
+        """A direction of descent, what it cost in passes, and where a step along it is foreseen.
 
-        `wanted` is the gradient norm that is to be reached by a step along it.
+        `wanted` is the gradient norm that the step is to reach as far as its own curvature can
+        tell, `goal` the one at which the minimum is found. None where that is not foreseen.
         """
         ...
 
@@ -131,8 +141,9 @@ def minimize(
        Every iterate is a descent direction. They start with the preconditioner built last,
        plain if there is none yet; when they have cost as much as building one here would, it
        is built, and they go on with it.
-    3. Line search on the convex phi(t) = F(w + t p), from t = 1: accept on the Armijo rule;
-       else take the secant root of phi' in the bracket.
+    3. Where a shortcut foresees that it ends within `tol`, step there. Else a line search on the
+       convex phi(t) = F(w + t p), from t = 1: accept on the Armijo rule; else take the secant root
+       of phi' in the bracket.
     4. If no step reduces F within rounding error, stop; else go to 1.
 
     `reference` is the gradient norm that optimality is measured by (here: the one at zero),
@@ -154,15 +165,19 @@ def minimize(
             break
         # 2.
         forcing = max(min(0.25, np.sqrt(optimality)), 0.1 * tol / optimality)
+        trial: Evaluation | None = None
         if shortcut is not None:
             norm = float(np.linalg.norm(at.gradient))
-            direction, cost = shortcut(at, max(_EXACT, 0.5 * tol / optimality) * norm)
+            wanted = max(_EXACT, 0.5 * tol / optimality) * norm
+            direction, cost, trial = yield from shortcut(at, wanted, tol * norm / optimality)
         else:
             direction, cost, inverse = yield from _newton_direction(
                 problem, at, forcing, precondition, inverse
             )
         # 3.
-        length, trial, n_trials = yield from _search(problem, at, direction)
+        foreseen, length, n_trials = trial is not None, 1.0, 0
+        if not foreseen:
+            length, trial, n_trials = yield from _search(problem, at, direction)
         passes += cost + n_trials
         # 4.
         if trial is None and shortcut is None:
@@ -175,9 +190,8 @@ def minimize(
         optimality = _relative(at.gradient, reference)
         if optimality > _POOR * before:
             shortcut = None
-        history.append(
-            Step(iteration + 1, at.value, optimality, length, passes, problem.share_in_memory)
-        )
+        here = length, passes, problem.share_in_memory, foreseen
+        history.append(Step(iteration + 1, at.value, optimality, *here))
         if report is not None:
             report(history[-1])
     return Solution(at, optimality, len(history), status, passes, history, inverse)

@@ -5,7 +5,8 @@ import numpy as np
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.solvers.newton import Preconditioner, minimize
 from rareclass.ranking.solvers.preconditioner import SampledHessian
-from rareclass.ranking.solvers.questions import solve
+from rareclass.ranking.solvers.questions import Solver
+from rareclass.ranking.solvers.witnesses import Witnesses
 
 # Rows in the part for each landmark: the curvature of so many is near that of all; half of them do
 # where a part of so many would be more than a fifth of the rows.
@@ -20,6 +21,8 @@ _ENTRY, _FEATURE, _FRESH_ENTRY = 0.6, 0.02, 5.0
 _LATER_PASSES = 3
 # Entries that are kept anyway: little to lose, much to win should there be many passes after all.
 _SMALL_KERNEL = 10**8
+# Steps that are made before all rows are asked, each to cut the gradient foreseen to so much.
+_MOST_STEPS, _PAYS = 4, 0.5
 # Pairs of steps and changes of gradient that are remembered, if they show curvature at all.
 _MOST_PAIRS, _CURVED = 10, 1e-10
 
@@ -64,6 +67,9 @@ class PartDirection:
     The part has the lam of the whole; `share` of the rows are in it, which is what one of its
     passes costs; `inverse` is a preconditioner for it.
 
+    With `witnesses`, which foresee where a step leads, further ones are made from there, before
+    anything is asked of the whole.
+
     References
     ----------
     .. [1] Shamir, Srebro, Zhang, "Communication-efficient distributed optimization using an
@@ -71,16 +77,45 @@ class PartDirection:
     """
 
     def __init__(
-        self, part: RankingProblem, share: float, inverse: Preconditioner | None = None
+        self,
+        part: RankingProblem,
+        share: float,
+        inverse: Preconditioner | None = None,
+        witnesses: Witnesses | None = None,
     ) -> None:
         self.part = part
         self.share = share
+        self.witnesses = witnesses
         self.inverse = inverse
         self._last: Evaluation | None = None
         self._pairs: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def __call__(self, at: Evaluation, wanted: float) -> tuple[np.ndarray, float]:
-        """The direction from a point, and what it cost in passes of the whole."""
+    def __call__(
+        self, at: Evaluation, wanted: float, goal: float
+    ) -> Solver[tuple[np.ndarray, float, Evaluation | None]]:
+        """The direction from a point, its cost in passes of the whole, and what is foreseen there.
+
+        A gradient is foreseen to be within `goal` if it is with the standard error added to it.
+        """
+        step, cost = yield from self._step(at, wanted)
+        if self.witnesses is None:
+            return step, cost, None
+        end, before, here = at.w + step, np.inf, None
+        for _ in range(_MOST_STEPS):
+            told = yield from self.witnesses.foresee(at, end, here)
+            here, cost = told.here, cost + told.passes
+            norm = float(np.linalg.norm(told.at.gradient))
+            if norm + told.error <= goal:
+                return end - at.w, cost, told.at
+            if norm > _PAYS * before or norm <= told.error:
+                break
+            before = norm
+            step, of_step = yield from self._step(told.at, max(wanted, 0.5 * goal))
+            end, cost = end + step, cost + of_step
+        return end - at.w, cost, None
+
+    def _step(self, at: Evaluation, wanted: float) -> Solver[tuple[np.ndarray, float]]:
+        """A step from a point, and what it cost in passes of the whole."""
         if self._last is not None:
             pair = at.w - self._last.w, at.gradient - self._last.gradient
             if pair[0] @ pair[1] > _CURVED * np.linalg.norm(pair[0]) * np.linalg.norm(pair[1]):
@@ -90,30 +125,28 @@ class PartDirection:
         for s, y in reversed(self._pairs):
             shares.append((s @ q) / (s @ y))
             q = q - shares[-1] * y
-        step, passes = self._minimum(at, q, wanted)
+        step, passes = yield from self._minimum(at, q, wanted)
         for (s, y), share in zip(self._pairs, reversed(shares), strict=True):
             step -= s * (share + (y @ step) / (s @ y))
         return step, passes * self.share
 
     def _minimum(
         self, at: Evaluation, gradient: np.ndarray, wanted: float
-    ) -> tuple[np.ndarray, float]:
+    ) -> Solver[tuple[np.ndarray, float]]:
         """The step to the part's minimum when tilted to have `gradient` at a point, and passes."""
-        here = self.part.evaluate(at.w)
+        here = yield self.part.value_at(at.w)
         tilt = gradient - here.gradient
         problem = self.part.tilted(tilt)
         start = here._replace(value=here.value + float(tilt @ at.w), gradient=gradient)
         norm = float(np.linalg.norm(gradient))
-        solution = solve(
-            minimize(
-                problem,
-                start,
-                norm,
-                wanted / norm if norm > 0.0 else 1.0,
-                _MAX_ITER,
-                SampledHessian(problem),
-                self.inverse,
-            )
+        solution = yield from minimize(
+            problem,
+            start,
+            norm,
+            wanted / norm if norm > 0.0 else 1.0,
+            _MAX_ITER,
+            SampledHessian(problem),
+            self.inverse,
         )
         self.inverse = solution.inverse
         return solution.at.w - at.w, 1.0 + solution.passes

@@ -13,7 +13,8 @@ from rareclass.ranking.solvers.newton import Preconditioner, Solution, Step, min
 from rareclass.ranking.solvers.part import PartDirection, part_stride
 from rareclass.ranking.solvers.preconditioner import SampledHessian
 from rareclass.ranking.solvers.questions import Solver, solve, solve_in_step
-from rareclass.ranking.solvers.reweighting import reweighted
+from rareclass.ranking.solvers.reweighting import keeps_weights, reweighted
+from rareclass.ranking.solvers.witnesses import Witnesses
 
 Report = Callable[[int, float, Step], None]
 
@@ -37,6 +38,7 @@ class Run(NamedTuple):
     max_iter: int
     keep: Callable[[int, Solution], None]  # by the number of the lam
     tell: Callable[[float, Step], None]
+    foresees: bool = False
 
 
 Path = Sequence[tuple[int, float]]
@@ -55,6 +57,7 @@ def solve_paths(
     done: Callable[[], None] | None = None,
     starts: Starts | None = None,
     cut: float = np.inf,
+    foresees: bool = False,
 ) -> list[list[Solution]]:
     """Minimise the objectives of several problems over the same rows, for every lam.
 
@@ -71,7 +74,8 @@ def solve_paths(
     problem, in the order of `lams`.
     `starts` makes other solvers than these, such as `sparse_path.starts`. Where a lam starts from
     the solution for the one before, its gradient is also cut to at most `cut` times what it was
-    there: with a large `tol` it would else be the same solution.
+    there: with a large `tol` it would else be the same solution. `foresees`: on many rows parts
+    of them may tell that `tol` is reached, in place of a pass of all (see `witnesses`).
     """
     make_solvers = starts or _starts
     order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
@@ -91,7 +95,7 @@ def solve_paths(
                 if report is not None:
                     report(number, lam, step)
 
-            yield from make_solvers(make(), path, Run(tol, cut, max_iter, keep, tell))
+            yield from make_solvers(make(), path, Run(tol, cut, max_iter, keep, tell, foresees))
 
     solve_in_step(each(), at_once)
     return [[solutions[k] for k in range(len(lams))] for solutions in found]
@@ -122,7 +126,7 @@ def _starts(
     if stride is None or not problem.on_part(stride).majority_weight.any():
         yield lambda slot: _one_by_one(replace(problem, slot=slot), path, run)
         return
-    ends = _PartEnds(problem, stride)
+    ends = _PartEnds(problem, stride, run.foresees and keeps_weights(problem.loss))
     for k, lam in path:
         yield partial(_from_part, problem, ends, k, lam, run)
 
@@ -178,6 +182,7 @@ def _from_part(
     # The whole is asked for values only, unless the part proves to be no help.
     problem = replace(problem, lam=lam, slot=None)
     part = replace(ends.part, lam=lam, slot=slot)
+    witnesses = ends.witnesses and ends.witnesses.with_lam(lam)
     at = yield problem.value_at(solution.at.w)
     solution = yield from _minimize(
         run,
@@ -186,7 +191,7 @@ def _from_part(
         ends.reference,
         precondition=SampledHessian(problem, part),
         inverse=solution.inverse,
-        shortcut=PartDirection(part, ends.share, solution.inverse),
+        shortcut=PartDirection(part, ends.share, solution.inverse, witnesses),
         passes=1.0 + ends.share * solution.passes,
     )
 
@@ -206,10 +211,11 @@ def _from_part(
 
 
 class _PartEnds:
-    """The path on a part of the rows, walked as its solutions are asked for."""
+    """The path on a part of the rows, walked as its solutions are asked for; other rows foresee."""
 
-    def __init__(self, problem: RankingProblem, stride: int) -> None:
+    def __init__(self, problem: RankingProblem, stride: int, foresees: bool) -> None:
         self.part = replace(problem.on_part(stride), slot=-1)
+        self.witnesses = Witnesses.of(problem, stride) if foresees else None
         self.share = self.part.rows.n_rows / problem.rows.n_rows
         self._at = self.part.evaluate(np.zeros(problem.size))
         # What optimality is measured by is the part's: a question less to all of the rows.

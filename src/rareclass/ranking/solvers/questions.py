@@ -64,17 +64,20 @@ Solver = Generator[Question | tuple[Question, ...], Any, Result]
 
 
 def answer(questions: Sequence[Question]) -> list[Any]:
-    """The answers to questions about the same rows and kernel, in one pass."""
-    first = questions[0]
-    if any(q.rows is not first.rows or q.expansion is not first.expansion for q in questions):
-        raise ValueError("questions about different rows or kernels cannot share a pass.")
-    coefficients = np.column_stack([question.coefficients for question in questions])
-    pulls, *rest = first.rows.sum(_ask_block, first.expansion, coefficients, questions)
-    sums = iter(rest)
-    return [
-        question.finish(pull, *islice(sums, question.n_sums))
-        for question, pull in zip(questions, pulls.T, strict=True)
-    ]
+    """The answers to questions; those about the same rows and kernel share a pass."""
+    alike: dict[tuple[int, int], list[int]] = {}
+    for place, question in enumerate(questions):
+        alike.setdefault((id(question.rows), id(question.expansion)), []).append(place)
+    answers: dict[int, Any] = {}
+    for places in alike.values():
+        asked = [questions[place] for place in places]
+        rows, expansion = asked[0].rows, asked[0].expansion
+        coefficients = np.column_stack([question.coefficients for question in asked])
+        pulls, *rest = rows.sum(_ask_block, expansion, coefficients, asked)
+        sums = iter(rest)
+        for place, question, pull in zip(places, asked, pulls.T, strict=True):
+            answers[place] = question.finish(pull, *islice(sums, question.n_sums))
+    return [answers[place] for place in range(len(questions))]
 
 
 def _ask_block(

@@ -14,6 +14,7 @@ import numpy as np
 from rareclass.array_api import namespace
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.losses.on_device import rare_sums
+from rareclass.ranking.losses.pair_loss import PairLoss
 from rareclass.ranking.losses.rare_outer import RareOuterLoss
 from rareclass.ranking.problem import AboutProblem, Evaluation, RankingProblem
 from rareclass.ranking.solvers.hardest_share import Minimize, hardest_share
@@ -23,6 +24,11 @@ from rareclass.rows import Block
 
 # Rounds end when the objective falls by less than this share.
 _LEAST_FALL = 1e-3
+
+
+def keeps_weights(loss: PairLoss) -> bool:
+    """Whether the solution with the weights of the rare rows as given is the solution."""
+    return loss.rare_share == 1.0 and not isinstance(loss, RareOuterLoss)
 
 
 def reweighted(
@@ -41,10 +47,10 @@ def reweighted(
     Cost: two passes of the rows a round and those of its Newton steps, which are few.
     """
     penalty = penalty or (lambda w: 0.0)
-    if problem.loss.rare_share < 1.0:
-        return (yield from hardest_share(problem, plain, minimize, penalty))
-    if not isinstance(problem.loss, RareOuterLoss):
+    if keeps_weights(problem.loss):
         return plain
+    if not isinstance(problem.loss, RareOuterLoss):
+        return (yield from hardest_share(problem, plain, minimize, penalty))
     found = yield from _outer_terms(problem, problem.loss, plain.at, None, penalty)
     solution = plain._replace(passes=plain.passes + 1.0)
     for _ in range(problem.loss.n_rounds):

@@ -95,7 +95,7 @@ class PartitionedRows:
         )
         self._view = cut(settings, source.offsets, index, weight)
         self._remembered: dict[str, float] = {}
-        self._brought: dict[int, ArrayRows] = {}
+        self._brought: dict[tuple[int, int, bool], ArrayRows] = {}
 
     @property
     def numbers(self) -> slice:
@@ -134,14 +134,16 @@ class PartitionedRows:
         """A few rows by their number among these rows."""
         return self._source.take(index if self._index is None else self._index[index])
 
-    def every(self, stride: int) -> ArrayRows:
+    def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> ArrayRows:
         """Every `stride`-th block of these rows, brought here with one request."""
-        part = self._brought.get(stride)
+        wanted = stride, first, keeps_arrays
+        part = self._brought.get(wanted)
         if part is None:
-            part = self._brought[stride] = self._bring(self._view.blocks()[::stride])
+            blocks = self._view.blocks()[first::stride] or [(0, 0)]
+            part = self._brought[wanted] = self._bring(blocks, keeps_arrays)
         return part
 
-    def _bring(self, blocks: Sequence[tuple[int, int]]) -> ArrayRows:
+    def _bring(self, blocks: Sequence[tuple[int, int]], keeps_arrays: bool) -> ArrayRows:
         X = self.take(np.concatenate([np.arange(start, stop) for start, stop in blocks]))
         stretches, n_before = [], 0
         for start, stop in blocks:
@@ -157,6 +159,7 @@ class PartitionedRows:
             block_rows=self._view.settings.block_rows,
             budget=self.budget,
             n_jobs=self.n_threads,
+            keeps_arrays=keeps_arrays,
         )
 
     def _ask(self, kind: str, fn: Callable, broadcast: tuple) -> Any:

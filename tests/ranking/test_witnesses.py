@@ -1,0 +1,176 @@
+"""What parts of the rows foresee, against sums over all of them."""
+
+import numpy as np
+import pytest
+
+from made_tables import rare_mixture
+from rareclass import RankRC, RankRCCV, rankrc_path
+from rareclass.metrics import roc_auc
+from rareclass.ranking import fitting, preparation
+from rareclass.ranking.preparation import Prepared
+from rareclass.ranking.solvers import path
+from rareclass.ranking.solvers.part import PartDirection
+from rareclass.ranking.solvers.questions import solve
+from rareclass.ranking.solvers.witnesses import Witnesses
+from rareclass.solver_status import Status
+
+X, Y = rare_mixture(20_000, 40, seed=3)
+LAMS = [1.0, 2.0**-6, 2.0**-12]
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Treat these rows as a million: blocks of 100, every tenth in the part, tol="auto" loose."""
+    monkeypatch.setattr(preparation, "_MOST_BLOCK_ROWS", 100)
+    for module in (path, preparation):
+        monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 10)
+    monkeypatch.setattr(fitting, "_MANY_ROWS", 1000)
+    monkeypatch.setattr(fitting, "_ROWS_TOLD_BY_A_PART", 1000)
+
+
+def problem_and_points(many):
+    problem = RankRC(n_jobs=1)._prepare(X, Y, None).problem(0.01)
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=problem.size)
+    return problem, problem.evaluate(w), w + 0.1 * rng.normal(size=problem.size)
+
+
+def test_the_mean_change_of_two_parts_is_added_to_what_is_known(many):
+    problem, at, w = problem_and_points(many)
+    told = solve(Witnesses.of(problem, 10).foresee(at, w))
+    changes, values = [], []
+    for first in (5, 15):
+        other = problem.on_part(20, first)
+        change = [other.evaluate(v) for v in (at.w, w)]
+        changes.append(change[1].gradient - change[0].gradient)
+        values.append(change[1].value - change[0].value)
+    np.testing.assert_allclose(told.at.gradient, at.gradient + np.mean(changes, axis=0), rtol=1e-9)
+    assert told.at.value == pytest.approx(at.value + np.mean(values))
+    assert told.error == pytest.approx(np.linalg.norm(changes[0] - changes[1]) / 2)
+    np.testing.assert_array_equal(told.at.w, w)
+    np.testing.assert_array_equal(told.at.coefficients, problem.whitener @ w)
+    assert told.passes == pytest.approx(0.2, rel=0.1)
+    again = solve(Witnesses.of(problem, 10).foresee(at, w, told.here))
+    np.testing.assert_allclose(again.at.gradient, told.at.gradient, atol=1e-12)
+    assert again.passes == pytest.approx(0.1, rel=0.1)
+
+
+def test_the_standard_error_is_that_of_the_estimate(many):
+    """Root mean squares over many ways to cut the rows into parts: they agree."""
+    problem, at, w = problem_and_points(many)
+    truth = problem.evaluate(w).gradient
+    halves = [
+        (problem.on_part(20, first), problem.on_part(20, first + 10)) for first in range(10)
+    ]
+    told = [solve(Witnesses(pair, 0.1).foresee(at, w)) for pair in halves]
+    errors = [np.linalg.norm(each.at.gradient - truth) for each in told]
+    size = np.sqrt(np.mean(np.square(errors)))
+    assert size < 0.1 * np.linalg.norm(truth - at.gradient)
+    assert np.sqrt(np.mean([each.error**2 for each in told])) == pytest.approx(size, rel=0.3)
+
+
+def test_witnesses_of_all_rows_are_never_wrong(many):
+    problem, at, w = problem_and_points(many)
+    told = solve(Witnesses((problem, problem), 2.0).foresee(at, w))
+    np.testing.assert_allclose(told.at.gradient, problem.evaluate(w).gradient, rtol=1e-9)
+    assert told.at.value == pytest.approx(problem.evaluate(w).value)
+    assert told.error == 0.0
+
+
+def test_witnesses_that_disagree_are_not_believed(many):
+    problem, at, _ = problem_and_points(many)
+    agree = Witnesses.of(problem, 10)
+    goal = 0.5 * float(np.linalg.norm(at.gradient))
+    direction = PartDirection(problem.on_part(10), 0.1, None, agree)
+    assert solve(direction(at, 0.1 * goal, goal))[2] is not None
+    # Each sees another curvature; their mean is right all the same.
+    more, less = (agree.problems[k].with_lam(lam) for k, lam in enumerate((5.01, -4.99)))
+    apart = Witnesses((more, less), 0.1)
+    direction = PartDirection(problem.on_part(10), 0.1, None, apart)
+    step, _, foreseen = solve(direction(at, 0.1 * goal, goal))
+    assert foreseen is None
+    assert step @ at.gradient < 0.0
+
+
+def test_no_witnesses_where_they_cost_much_or_nobody_counts(many):
+    problem = RankRC()._prepare(X, Y, None).problem(0.01)
+    assert Witnesses.of(problem, 9) is None
+    seen = RankRC()._prepare(X, Y, None).labels.majority[problem.on_part(20, 15).rows.numbers]
+    held_out = np.isin(np.arange(len(Y)), seen)
+    assert Witnesses.of(RankRC()._prepare(X, Y, None).problem(0.01, held_out), 10) is None
+
+
+def test_what_is_foreseen_holds_for_all_rows(many):
+    """One pass of all rows for each lam, at whose end the optimality is what was told."""
+    models = rankrc_path(X, Y, LAMS, n_jobs=1)
+    settings = RankRC()._prepare(X, Y, None)
+    reference = settings.problem(1.0).on_part(10)
+    norm = np.linalg.norm(reference.evaluate(np.zeros(reference.size)).gradient)
+    for model in models:
+        assert model.status_ == str(Status.CONVERGED)
+        problem = settings.problem(model.lam)
+        w = np.linalg.lstsq(problem.whitener, model.coef_, rcond=None)[0]
+        optimality = np.linalg.norm(problem.evaluate(w).gradient) / norm
+        assert optimality <= 1.5e-3
+    assert sum(model.history_[-1].foreseen for model in models if model.history_) >= 2
+    exact = rankrc_path(X, Y, LAMS, n_jobs=1, tol=1e-6)
+    for model, other in zip(models, exact, strict=True):
+        assert not any(step.foreseen for step in other.history_)
+        scores = model.score_samples(X), other.score_samples(X)
+        assert roc_auc(Y, scores[0]) == pytest.approx(roc_auc(Y, scores[1]), abs=2e-3)
+
+
+def test_all_rows_are_read_once(many, monkeypatch):
+    """Beside the part and the witnesses, for one lam and for all of them."""
+    monkeypatch.setattr(preparation, "kernel_is_worth_keeping", lambda *_: False)
+    whole = RankRC()._prepare(X, Y, None).rows
+    passes = []
+
+    class Counted(type(whole)):
+        def sum(self, fn, *broadcast):
+            if self._is_whole and "_ask_block" in fn.__name__:
+                passes.append(len(broadcast[2]))
+            return super().sum(fn, *broadcast)
+
+        def map(self, fn, *broadcast):
+            assert not self._is_whole
+            return super().map(fn, *broadcast)
+
+    monkeypatch.setattr(preparation, "rows_of", lambda *a, **k: Counted(a[0], a[1], a[2], **k))
+    monkeypatch.setattr(preparation, "width_of_rows", lambda *_: 1.0)
+    RankRC(lam=2.0**-6, width=1.5, n_jobs=1).fit(X, Y)
+    assert passes == [1]
+    passes.clear()
+    rankrc_path(X, Y, LAMS[:2], width=1.5, n_jobs=1)
+    assert passes == [2]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_threshold_of_a_part_is_that_of_its_rows(many, weighted):
+    weight = np.random.default_rng(1).integers(0, 3, len(Y)).astype(float) if weighted else None
+    prepared: Prepared = RankRC()._prepare(X, Y, weight)
+    coefficients = np.random.default_rng(0).normal(size=(prepared.expansion.n_landmarks, 2))
+    part_of_it, all_rows = prepared.scored_part(coefficients), prepared.scored(coefficients)
+    chosen = prepared.rows.every(10).numbers
+    np.testing.assert_array_equal(part_of_it.majority, all_rows.majority[chosen])
+    np.testing.assert_array_equal(part_of_it.held, all_rows.held)
+    total = len(all_rows.majority) if weight is None else all_rows.majority_weight.sum()
+    assert part_of_it.majority_weight.sum() == pytest.approx(total)
+    if weighted:
+        ratio = part_of_it.majority_weight / all_rows.majority_weight[chosen]
+        assert np.nanmin(ratio) == pytest.approx(np.nanmax(ratio))
+
+
+def test_losses_that_reweigh_rare_rows_ask_all_rows(many):
+    params, few = {"rare_share": 0.5}, slice(None, None, 8)
+    model = RankRC(lam=0.01, loss="partial_auc", loss_params=params, n_jobs=1).fit(X[few], Y[few])
+    assert model.history_
+    assert not any(step.foreseen for step in model.history_)
+
+
+def test_a_search_over_all_rows_is_foreseen_too(many):
+    model = RankRCCV(LAMS, cv=2, random_state=0, n_jobs=1).fit(X, Y)
+    exact = RankRCCV(LAMS, cv=2, random_state=0, n_jobs=1, tol=1e-6).fit(X, Y)
+    np.testing.assert_allclose(
+        model.cv_results_["mean_test_score"], exact.cv_results_["mean_test_score"], atol=3e-3
+    )
