@@ -50,9 +50,10 @@ def run(X: np.ndarray, sign: np.ndarray, busy: float) -> tuple[float, np.ndarray
     state = model.state_
     slot = cbr.slots("fifo", CAPACITY, state.buffers.seen, sign, state.rng)
     scores, step = np.empty(len(X)), np.ones(len(X))
+    covariance = cbr._wide(state.covariance)
     begin = time.perf_counter()
     _cbr_full_jit.learn(
-        X, sign, step, slot, state.mean, state.covariance,
+        X, sign, step, slot, state.mean, covariance,
         state.buffers.rows, state.buffers.seen, state.bound, state.share, 1.0, PHI, busy, scores,
     )  # fmt: skip
     return time.perf_counter() - begin, state.mean, scores
