@@ -53,7 +53,7 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
             variance = _dot(x, x)  # S is the identity still
         elif share[0] > busy:
             steps = _against_all(x, y, size, phi, mu, covariance, rows, filled, Z, W, z, w)
-            _times(covariance, x, s)
+            _product(covariance, x, s, len(s))
             share[0], variance = steps / filled, _dot(s, x)
         else:
             steps, variance = _against_bounds(
@@ -241,9 +241,9 @@ def _against_bounds(
     4. After a step, ``w.x_b`` corrects the margins, ``s.x_b`` and bounds of 1: one more product.
     """
     steps = 0
-    _times(covariance, x, s)
-    _product(rows, mean, along_mean, filled)
-    _product(rows, s, along_s, filled)
+    _product(covariance, x, s, len(s))
+    _along(rows, mean, along_mean, filled)
+    _along(rows, s, along_s, filled)
     score, variance = _dot(mean, x), _dot(s, x)
     slack = _ROUNDING * variance
     b = _next_violated(0, filled, y, score, variance + slack, along_mean, along_s, bound, phi)
@@ -258,7 +258,7 @@ def _against_bounds(
             of_x = _dot(w, x)
             score += alpha * y * of_x
             variance -= beta * of_x * of_x
-            _product(rows, w, along_w, filled)
+            _along(rows, w, along_w, filled)
             for j in range(filled):
                 along_mean[j] += alpha * y * along_w[j]
                 along_s[j] -= beta * of_x * along_w[j]
@@ -340,55 +340,53 @@ def _difference_and_product(x, rows, b, covariance, z, w):
         z[i] = x[i] - rows[i, b]
         differing += z[i] != 0.0
     if 2 * differing < d:
-        _times_few(covariance, z, w)
+        _product_of_few(covariance, z, w)
     else:
-        _times(covariance, z, w)
+        _product(covariance, z, w, len(w))
 
 
 @njit(cache=True, nogil=True)
-def _times(S, z, w):
-    """``w = S z``, four rows of S at a time."""
-    d = S.shape[0]
+def _product(rows, coefficients, out, n):
+    """``out[:n] = sum_i coefficients[i] rows[i, :n]``, four rows at a time.
+
+    n is at least `LANES`: where it is no multiple of that the last vector begins earlier, and gets
+    the same sums again.
+    """
+    d = rows.shape[0]
     whole = d - d % 4
-    for j in range(0, S.shape[1], LANES):
+    for start in range(0, n, LANES):
+        j = min(start, n - LANES)
         a = b = c = e = spread(0.0)
         for i in range(0, whole, 4):
-            a = plus(a, spread(z[i]), load(S, (i, j)))
-            b = plus(b, spread(z[i + 1]), load(S, (i + 1, j)))
-            c = plus(c, spread(z[i + 2]), load(S, (i + 2, j)))
-            e = plus(e, spread(z[i + 3]), load(S, (i + 3, j)))
+            a = plus(a, spread(coefficients[i]), load(rows, (i, j)))
+            b = plus(b, spread(coefficients[i + 1]), load(rows, (i + 1, j)))
+            c = plus(c, spread(coefficients[i + 2]), load(rows, (i + 2, j)))
+            e = plus(e, spread(coefficients[i + 3]), load(rows, (i + 3, j)))
         for i in range(whole, d):
-            a = plus(a, spread(z[i]), load(S, (i, j)))
+            a = plus(a, spread(coefficients[i]), load(rows, (i, j)))
         one = spread(1.0)
-        store(w, j, plus(plus(a, one, b), one, plus(c, one, e)))
+        store(out, j, plus(plus(a, one, b), one, plus(c, one, e)))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _along(rows, coefficients, out, n):
+    """The same product for any n."""
+    if n >= LANES:
+        _product(rows, coefficients, out, n)
+    else:
+        _narrow_product(rows, coefficients, out, n)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _product(rows, coefficients, out, n):
-    """``out[:n] = sum_i coefficients[i] rows[i, :n]``, four rows at a time."""
-    d = rows.shape[0]
+def _narrow_product(rows, coefficients, out, n):
     for j in range(n):
         out[j] = 0.0
-    whole = d - d % 4
-    for i in range(0, whole, 4):
-        c0, c1 = coefficients[i], coefficients[i + 1]
-        c2, c3 = coefficients[i + 2], coefficients[i + 3]
-        for j in range(n):
-            out[j] = (
-                out[j]
-                + c0 * rows[i, j]
-                + c1 * rows[i + 1, j]
-                + c2 * rows[i + 2, j]
-                + c3 * rows[i + 3, j]
-            )
-    for i in range(whole, d):
-        c0 = coefficients[i]
-        for j in range(n):
-            out[j] = out[j] + c0 * rows[i, j]
+        for i in range(rows.shape[0]):
+            out[j] += coefficients[i] * rows[i, j]
 
 
 @njit(cache=True, nogil=True)
-def _times_few(S, z, w):
+def _product_of_few(S, z, w):
     """``w = S z`` where many of z are 0."""
     for j in range(0, len(w), LANES):
         store(w, j, spread(0.0))
