@@ -5,7 +5,18 @@ import math
 import numpy as np
 
 from rareclass.compiling import njit
-from rareclass.online._vectors_jit import LANES, aligned, load, minus, plus, spread, store, times, total
+from rareclass.online._vectors_jit import (
+    LANES,
+    aligned,
+    column,
+    load,
+    minus,
+    plus,
+    spread,
+    store,
+    times,
+    total,
+)
 
 # A bound on a pair's variance comes out of numbers that may cancel. This share of what they were
 # before goes on top, so that rounding puts no pair aside that needs a step.
@@ -27,7 +38,8 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
     ``share[0]``, is above `busy`: the steps are the same either way, to rounding.
 
     Numbers of matrices are named by row and column all through: a view of a row that is made in
-    a loop counts its references, which took a third of the time (docs/decisions/0042).
+    a loop counts its references, which took a third of the time (docs/decisions/0042). So does a
+    function with two loops one after the other: each here has one.
 
     Shapes: X (n, d); sign, step, slot and scores (n,); mean (d,); covariance (d, width), with
     zeros beyond d, the width a multiple of `LANES`; buffer (2, d, capacity), class 1 rare; seen
@@ -36,7 +48,8 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
     """
     n, d = X.shape
     capacity, width = buffer.shape[2], covariance.shape[1]
-    mu, s, z, w = aligned(1, width)[0], aligned(1, width)[0], aligned(1, width)[0], aligned(1, width)[0]
+    work = aligned(4, width)
+    mu, s, z, w = work[0], work[1], work[2], work[3]
     mu[:d] = mean
     Z, W = aligned(_TOGETHER, width), aligned(_TOGETHER, width)
     along_mean, along_s, along_w = np.empty(capacity), np.empty(capacity), np.empty(capacity)
@@ -80,11 +93,14 @@ def _against_all(x, y, size, phi, mean, covariance, rows, filled, Z, W, z, w):
     """
     steps = 0
     for b in range(0, filled, _TOGETHER):
-        _differences(x, rows, b, filled, Z)
+        if b + _TOGETHER <= filled and len(x) >= LANES:
+            _differences(x, rows, b, Z)
+        else:
+            _last_differences(x, rows, b, filled, Z)
         _products(covariance, Z, W)
         (g00, g01, g02, g03, g11, g12, g13, g22, g23, g33), margins = _gram(Z, W, mean)
-        total = g00 + g01 + g02 + g03 + g11 + g12 + g13 + g22 + g23 + g33
-        if not abs(total) < math.inf:  # one pair that overflows leaves the others alone
+        all_of_them = g00 + g01 + g02 + g03 + g11 + g12 + g13 + g22 + g23 + g33
+        if not abs(all_of_them) < math.inf:  # one pair that overflows leaves the others alone
             stop = min(b + _TOGETHER, filled)
             steps += _one_by_one(x, y, size, phi, mean, covariance, rows, b, stop, z, w)
             continue
@@ -134,18 +150,24 @@ def _one_by_one(x, y, size, phi, mean, covariance, rows, start, stop, z, w):
 
 
 @njit(cache=True, nogil=True)
-def _differences(x, rows, first, filled, Z):
-    """``Z_k = x - x_b`` of four buffered rows; 0, which makes no step, beyond the last."""
-    if first + _TOGETHER <= filled:
-        for i in range(len(x)):
-            Z[0, i] = x[i] - rows[i, first]
-            Z[1, i] = x[i] - rows[i, first + 1]
-            Z[2, i] = x[i] - rows[i, first + 2]
-            Z[3, i] = x[i] - rows[i, first + 3]
-    else:
+def _differences(x, rows, first, Z):
+    """``Z_k = x - x_b`` of four buffered rows from the first on, by vectors."""
+    one = spread(1.0)
+    for start in range(0, len(x), LANES):
+        i = min(start, len(x) - LANES)
+        part = load(x, i)
+        store(Z, (0, i), minus(part, one, column(rows, (i, first))))
+        store(Z, (1, i), minus(part, one, column(rows, (i, first + 1))))
+        store(Z, (2, i), minus(part, one, column(rows, (i, first + 2))))
+        store(Z, (3, i), minus(part, one, column(rows, (i, first + 3))))
+
+
+@njit(cache=True, nogil=True)
+def _last_differences(x, rows, first, filled, Z):
+    """The same one by one: 0, which makes no step, beyond the last row."""
+    for i in range(len(x)):
         for k in range(_TOGETHER):
-            for i in range(len(x)):
-                Z[k, i] = x[i] - rows[i, first + k] if first + k < filled else 0.0
+            Z[k, i] = x[i] - rows[i, first + k] if first + k < filled else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -173,7 +195,8 @@ def _gram(Z, W, mean):
     for i in range(0, len(mean), LANES):
         z0, z1, z2, z3 = load(Z, (0, i)), load(Z, (1, i)), load(Z, (2, i)), load(Z, (3, i))
         w0, w1, w2, w3 = load(W, (0, i)), load(W, (1, i)), load(W, (2, i)), load(W, (3, i))
-        g00, g01, g02, g03 = plus(g00, z0, w0), plus(g01, z0, w1), plus(g02, z0, w2), plus(g03, z0, w3)
+        g00, g01, g02 = plus(g00, z0, w0), plus(g01, z0, w1), plus(g02, z0, w2)
+        g03 = plus(g03, z0, w3)
         g11, g12, g13 = plus(g11, z1, w1), plus(g12, z1, w2), plus(g13, z1, w3)
         g22, g23, g33 = plus(g22, z2, w2), plus(g23, z2, w3), plus(g33, z3, w3)
         m = load(mean, i)
@@ -281,22 +304,6 @@ def _step(size, beta, w, mean, covariance):
 
 
 @njit(cache=True, nogil=True)
-def _aside(y, score, variance, of_mean, of_s, bound, phi):
-    """Whether a pair's bound says that it needs no step."""
-    v = max(variance - 2.0 * of_s + bound, 0.0) + _ROUNDING * bound
-    margin = y * (score - of_mean)
-    return (margin >= 0.0) & (phi * phi * v <= margin * margin)
-
-
-@njit(cache=True, nogil=True)
-def _aside(y, score, variance, of_mean, of_s, bound, phi):
-    """Whether a pair's bound says that it needs no step."""
-    v = max(variance - 2.0 * of_s + bound, 0.0) + _ROUNDING * bound
-    margin = y * (score - of_mean)
-    return (margin >= 0.0) & (phi * phi * v <= margin * margin)
-
-
-@njit(cache=True, nogil=True)
 def _next_violated(start, stop, y, score, variance, along_mean, along_s, bound, phi):
     """The first pair from `start` on whose loss may be above zero; `stop` when there is none."""
     for b in range(start, stop):
@@ -313,7 +320,7 @@ def _step_sizes(m, v, size, phi):
 
     Of ``alpha = min(size, full / (v zeta))`` both cases are worked out, without branches and each
     with one root: which it will be is a toss-up. Where alpha is not cut short, the equation that
-    it solves gives ``beta = phi^2 full / (v (root + half + phi^2 full))``; neither form cancels.
+    it solves gives ``beta = alpha phi^2 / (root - half)``: no cancelling where a step is due.
     """
     square = phi * phi
     zeta = 1.0 + square
@@ -379,6 +386,7 @@ def _along(rows, coefficients, out, n):
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _narrow_product(rows, coefficients, out, n):
+    """The same one by one."""
     for j in range(n):
         out[j] = 0.0
         for i in range(rows.shape[0]):

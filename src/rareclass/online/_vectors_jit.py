@@ -12,9 +12,12 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, register_jitable, register_model
+from numba.extending import intrinsic as typed_intrinsic
+from numba.extending import models, register_jitable, register_model
 
 LANES = 8
+# As it is typed, calls would have to name the context of the compiler.
+intrinsic: Any = typed_intrinsic
 _NUMBER = ir.DoubleType()
 _NUMBERS = ir.VectorType(_NUMBER, LANES)
 _CONTRACT = ("contract",)
@@ -51,6 +54,12 @@ def aligned(rows, width):
 def load(typingctx, array, at):
     """The numbers of an array from a place on: of a matrix (row, column)."""
     return _VECTOR(array, at), _load
+
+
+@intrinsic
+def column(typingctx, matrix, at):
+    """The numbers of a column of a matrix from a row on."""
+    return _VECTOR(matrix, at), _column
 
 
 @intrinsic
@@ -102,6 +111,19 @@ def total(typingctx, numbers):
 def _load(context, builder, signature, args):
     numbers = builder.load(_address(context, builder, signature, args))
     numbers.align = 8
+    return numbers
+
+
+def _column(context, builder, signature, args):
+    kind = signature.args[0]
+    matrix = context.make_array(kind)(context, builder, args[0])
+    row, place = cgutils.unpack_tuple(builder, args[1])
+    numbers = ir.Constant(_NUMBERS, ir.Undefined)
+    for lane in range(LANES):
+        indices = [builder.add(row, ir.Constant(row.type, lane)), place]
+        item = cgutils.get_item_pointer(context, builder, kind, matrix, indices, wraparound=False)
+        number = builder.load(item)
+        numbers = builder.insert_element(numbers, number, ir.Constant(ir.IntType(32), lane))
     return numbers
 
 

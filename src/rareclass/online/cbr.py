@@ -220,7 +220,10 @@ class CBR(OnlineRanker):
 
 
 def _wide(covariance: np.ndarray) -> np.ndarray:
-    """S with columns of zeros up to a multiple of `LANES`: what it is a view of, or a copy."""
+    """S with columns of zeros up to a multiple of `LANES`: what it is a view of, or a copy.
+
+    The state holds the view: only what was read from a file, unpickled or grown is copied, once.
+    """
     d = len(covariance)
     width = -(-d // LANES) * LANES
     held = covariance.base
