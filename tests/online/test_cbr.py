@@ -1,5 +1,7 @@
 """CBR with a full covariance against the plain pair-by-pair form, and its invariants."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -97,6 +99,33 @@ def test_bounds_hold_and_the_covariance_only_shrinks(seed):
 
 
 ALL_PAIRS, BY_BOUNDS = -1.0, 2.0
+
+
+@pytest.mark.parametrize("busy", [ALL_PAIRS, BY_BOUNDS])
+@pytest.mark.parametrize("d", [7, 8, 19])
+def test_vectors_that_do_not_come_out_even(d, busy, monkeypatch):
+    """Buffers and features that are no multiples of eight, and of four pairs fewer that step."""
+    monkeypatch.setattr("rareclass.online.cbr._BUSY", busy)
+    X, y = stream(160, d, seed=d, share=0.5, gap=0.3)
+    model = CBR(buffer_size=11).start(d, [0, 1])
+    plain = PlainCBR(model)
+    model.partial_fit(X, y)
+    for x, label in zip(X, y, strict=True):
+        plain.score_and_learn(x, label)
+    size = abs(plain.mean).max()
+    np.testing.assert_allclose(model.coef_, plain.mean, rtol=0, atol=1e-9 * size)
+    np.testing.assert_allclose(model.state_.covariance, plain.S, rtol=0, atol=1e-9)
+    assert (model.state_.covariance == model.state_.covariance.T).all()
+
+
+def test_the_covariance_is_learned_in_place_and_a_copy_goes_on_alike():
+    X, y = stream(60, 5, seed=6)
+    model = CBR(buffer_size=9).start(5, [0, 1]).partial_fit(X[:20], y[:20])
+    held, copy = model.state_.covariance, pickle.loads(pickle.dumps(model))
+    model.partial_fit(X[20:], y[20:])
+    copy.partial_fit(X[20:], y[20:])
+    assert np.shares_memory(held, model.state_.covariance)
+    assert copy.state_.covariance.tobytes() == model.state_.covariance.tobytes()
 
 
 @pytest.mark.parametrize("busy", [ALL_PAIRS, 0.5, BY_BOUNDS])

@@ -5,15 +5,27 @@ import math
 import numpy as np
 
 from rareclass.compiling import njit
+from rareclass.online._vectors_jit import (
+    LANES,
+    aligned,
+    column,
+    load,
+    minus,
+    plus,
+    spread,
+    store,
+    times,
+    total,
+)
 
 # A bound on a pair's variance comes out of numbers that may cancel. This share of what they were
 # before goes on top, so that rounding puts no pair aside that needs a step.
 _ROUNDING = 1e-11
 # Pairs that are worked out together. More share less: of four, no sum leaves its register.
 _TOGETHER = 4
-_LEAST_V = 1e-300  # where a pair's variance is smaller no step is made: nothing can overflow
 # With fewer features leaving out the pairs without a step costs more than it saves.
 _FEW_FEATURES = 16
+_LEAST_V = 1e-300  # where a pair's variance is smaller no step is made: nothing can overflow
 
 
 @njit(cache=True, nogil=True)
@@ -26,20 +38,24 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
     ``share[0]``, is above `busy`: the steps are the same either way, to rounding.
 
     Numbers of matrices are named by row and column all through: a view of a row that is made in
-    a loop counts its references, which took a third of the time (docs/decisions/0042).
+    a loop counts its references, which took a third of the time (docs/decisions/0042). So does a
+    function with two loops one after the other: each here has one.
 
-    Shapes: X (n, d); sign, step, slot and scores (n,); mean (d,); covariance (d, d); buffer
-    (2, d, capacity), class 1 rare; seen (2,); bound (2, capacity); share (1,). Cost of a row:
-    O(d^2 + capacity d), and as much again for every pair that may need a step.
+    Shapes: X (n, d); sign, step, slot and scores (n,); mean (d,); covariance (d, width), with
+    zeros beyond d, the width a multiple of `LANES`; buffer (2, d, capacity), class 1 rare; seen
+    (2,); bound (2, capacity); share (1,). Cost of a row: O(d^2 + capacity d), and as much again
+    for every pair that may need a step.
     """
     n, d = X.shape
-    capacity = buffer.shape[2]
-    s, z, w = np.empty(d), np.empty(d), np.empty(d)
-    Z, W, order = np.empty((_TOGETHER, d)), np.empty((_TOGETHER, d)), np.empty(5, np.int64)
+    capacity, width = buffer.shape[2], covariance.shape[1]
+    work = aligned(4, width)
+    mu, s, z, w = work[0], work[1], work[2], work[3]
+    mu[:d] = mean
+    Z, W = aligned(_TOGETHER, width), aligned(_TOGETHER, width)
     along_mean, along_s, along_w = np.empty(capacity), np.empty(capacity), np.empty(capacity)
     for t in range(n):
         x = X[t]
-        scores[t] = _dot(mean, x)
+        scores[t] = _dot(mu, x)
         if sign[t] == 0:
             continue
         own = 1 if sign[t] > 0 else 0
@@ -49,12 +65,12 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
         if filled == 0:
             variance = _dot(x, x)  # S is the identity still
         elif share[0] > busy:
-            steps = _against_all(x, y, size, phi, mean, covariance, rows, filled, Z, W, order, z, w)
-            _product(covariance, x, s, d)
-            share[0], variance = steps / filled, _dot(x, s)
+            steps = _against_all(x, y, size, phi, mu, covariance, rows, filled, Z, W, z, w)
+            _product(covariance, x, s, len(s))
+            share[0], variance = steps / filled, _dot(s, x)
         else:
             steps, variance = _against_bounds(
-                x, y, size, phi, mean, covariance, rows, limit, filled,
+                x, y, size, phi, mu, covariance, rows, limit, filled,
                 s, z, w, along_mean, along_s, along_w,
             )  # fmt: skip
             share[0] = steps / filled
@@ -63,24 +79,28 @@ def learn(X, sign, step, slot, mean, covariance, buffer, seen, bound, share, C, 
             for i in range(d):
                 buffer[own, i, slot[t]] = x[i]
             bound[own, slot[t]] = variance
+    mean[:] = mu[:d]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _against_all(x, y, size, phi, mean, covariance, rows, filled, Z, W, order, z, w):
+def _against_all(x, y, size, phi, mean, covariance, rows, filled, Z, W, z, w):
     """All pairs of x with the buffered rows, O(d^2) each; returns how many took a step.
 
     Four pairs share a sweep over S for ``W = S Z`` and another for their steps. What a step does to
     the pairs behind it, ``m_j += alpha y w.z_j`` and ``w_j -= beta (w.z_j) w``, follows from the
     ten products ``g_kj = z_k' S z_j``: an elimination of numbers that stay in registers. Shapes:
-    Z, W (4, d), order (5,), and z and w (d,) for products that overflow.
+    Z, W (4, width), and z and w (width,) for products that overflow.
     """
     steps = 0
     for b in range(0, filled, _TOGETHER):
-        _differences(x, rows, b, filled, Z)
+        if b + _TOGETHER <= filled and len(x) >= LANES:
+            _differences(x, rows, b, Z)
+        else:
+            _last_differences(x, rows, b, filled, Z)
         _products(covariance, Z, W)
         (g00, g01, g02, g03, g11, g12, g13, g22, g23, g33), margins = _gram(Z, W, mean)
-        total = g00 + g01 + g02 + g03 + g11 + g12 + g13 + g22 + g23 + g33
-        if not abs(total) < math.inf:  # one pair that overflows leaves the others alone
+        all_of_them = g00 + g01 + g02 + g03 + g11 + g12 + g13 + g22 + g23 + g33
+        if not abs(all_of_them) < math.inf:  # one pair that overflows leaves the others alone
             stop = min(b + _TOGETHER, filled)
             steps += _one_by_one(x, y, size, phi, mean, covariance, rows, b, stop, z, w)
             continue
@@ -100,14 +120,19 @@ def _against_all(x, y, size, phi, mean, covariance, rows, filled, Z, W, order, z
         v3 = g33 - c03 * g03 - c13 * g13 - c23 * g23
         t3, beta3 = _step_sizes(y * (m3 + t0 * g03 + t1 * g13 + t2 * g23), v3, size, phi)
         t3 *= y
-        n = _in_order(t0, t1, t2, t3, order)
+        n = (t0 != 0.0) + (t1 != 0.0) + (t2 != 0.0) + (t3 != 0.0)
         if n > 0:
             steps += n
             _move(
                 W, mean, t0, t1, t2, t3, math.sqrt(beta0), math.sqrt(beta1), math.sqrt(beta2),
                 math.sqrt(beta3), c01, c02, c03, c12, c13, c23,
             )  # fmt: skip
-            _shrink(covariance, W, order, n if len(x) >= _FEW_FEATURES else _TOGETHER)
+            if n > 2 or len(x) < _FEW_FEATURES:
+                _shrink(covariance, W)
+            else:
+                first = 0 if t0 != 0.0 else 1 if t1 != 0.0 else 2 if t2 != 0.0 else 3
+                last = 3 if t3 != 0.0 else 2 if t2 != 0.0 else 1 if t1 != 0.0 else 0
+                _shrink_by_two(covariance, W, first, last if n == 2 else (first + 1) % 4)
     return steps
 
 
@@ -125,143 +150,104 @@ def _one_by_one(x, y, size, phi, mean, covariance, rows, start, stop, z, w):
 
 
 @njit(cache=True, nogil=True)
-def _differences(x, rows, first, filled, Z):
-    """``Z_k = x - x_b`` of four buffered rows; 0, which makes no step, beyond the last."""
-    if first + _TOGETHER <= filled:
-        for i in range(len(x)):
-            Z[0, i] = x[i] - rows[i, first]
-            Z[1, i] = x[i] - rows[i, first + 1]
-            Z[2, i] = x[i] - rows[i, first + 2]
-            Z[3, i] = x[i] - rows[i, first + 3]
-    else:
-        for k in range(_TOGETHER):
-            for i in range(len(x)):
-                Z[k, i] = x[i] - rows[i, first + k] if first + k < filled else 0.0
-
-
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def _products(S, Z, W):
-    """``W = Z S`` by tiles of four rows of S: sixteen sums, and nothing stored meanwhile.
-
-    Where d is no multiple of four the last tile has its last row more than once.
-    """
-    d = S.shape[0]
-    for i in range(0, d, 4):
-        i1, i2, i3 = min(i + 1, d - 1), min(i + 2, d - 1), min(i + 3, d - 1)
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
-        c0 = c1 = c2 = c3 = e0 = e1 = e2 = e3 = 0.0
-        for j in range(d):
-            a0 += S[i, j] * Z[0, j]
-            a1 += S[i1, j] * Z[0, j]
-            a2 += S[i2, j] * Z[0, j]
-            a3 += S[i3, j] * Z[0, j]
-            b0 += S[i, j] * Z[1, j]
-            b1 += S[i1, j] * Z[1, j]
-            b2 += S[i2, j] * Z[1, j]
-            b3 += S[i3, j] * Z[1, j]
-            c0 += S[i, j] * Z[2, j]
-            c1 += S[i1, j] * Z[2, j]
-            c2 += S[i2, j] * Z[2, j]
-            c3 += S[i3, j] * Z[2, j]
-            e0 += S[i, j] * Z[3, j]
-            e1 += S[i1, j] * Z[3, j]
-            e2 += S[i2, j] * Z[3, j]
-            e3 += S[i3, j] * Z[3, j]
-        W[0, i], W[0, i1], W[0, i2], W[0, i3] = a0, a1, a2, a3
-        W[1, i], W[1, i1], W[1, i2], W[1, i3] = b0, b1, b2, b3
-        W[2, i], W[2, i1], W[2, i2], W[2, i3] = c0, c1, c2, c3
-        W[3, i], W[3, i1], W[3, i2], W[3, i3] = e0, e1, e2, e3
-
-
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def _gram(Z, W, mean):
-    """``z_k . w_j`` for k <= j, and ``mean . z_k``, in one pass."""
-    g00 = g01 = g02 = g03 = g11 = g12 = g13 = g22 = g23 = g33 = 0.0
-    m0 = m1 = m2 = m3 = 0.0
-    for i in range(len(mean)):
-        g00 += Z[0, i] * W[0, i]
-        g01 += Z[0, i] * W[1, i]
-        g02 += Z[0, i] * W[2, i]
-        g03 += Z[0, i] * W[3, i]
-        g11 += Z[1, i] * W[1, i]
-        g12 += Z[1, i] * W[2, i]
-        g13 += Z[1, i] * W[3, i]
-        g22 += Z[2, i] * W[2, i]
-        g23 += Z[2, i] * W[3, i]
-        g33 += Z[3, i] * W[3, i]
-        m0 += Z[0, i] * mean[i]
-        m1 += Z[1, i] * mean[i]
-        m2 += Z[2, i] * mean[i]
-        m3 += Z[3, i] * mean[i]
-    return (g00, g01, g02, g03, g11, g12, g13, g22, g23, g33), (m0, m1, m2, m3)
+def _differences(x, rows, first, Z):
+    """``Z_k = x - x_b`` of four buffered rows from the first on, by vectors."""
+    one = spread(1.0)
+    for start in range(0, len(x), LANES):
+        i = min(start, len(x) - LANES)
+        part = load(x, i)
+        store(Z, (0, i), minus(part, one, column(rows, (i, first))))
+        store(Z, (1, i), minus(part, one, column(rows, (i, first + 1))))
+        store(Z, (2, i), minus(part, one, column(rows, (i, first + 2))))
+        store(Z, (3, i), minus(part, one, column(rows, (i, first + 3))))
 
 
 @njit(cache=True, nogil=True)
-def _in_order(t0, t1, t2, t3, order):
-    """How many of the four step; ``order`` begins with which."""
-    n = 0
-    order[0] = 0
-    n += t0 != 0.0
-    order[n] = 1
-    n += t1 != 0.0
-    order[n] = 2
-    n += t2 != 0.0
-    order[n] = 3
-    n += t3 != 0.0
-    return n
+def _last_differences(x, rows, first, filled, Z):
+    """The same one by one: 0, which makes no step, beyond the last row."""
+    for i in range(len(x)):
+        for k in range(_TOGETHER):
+            Z[k, i] = x[i] - rows[i, first + k] if first + k < filled else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True)
+def _products(S, Z, W):
+    """``W = Z S`` by columns of S: four sums, and nothing stored meanwhile."""
+    for j in range(0, S.shape[1], LANES):
+        a = b = c = e = spread(0.0)
+        for i in range(S.shape[0]):
+            s = load(S, (i, j))
+            a = plus(a, spread(Z[0, i]), s)
+            b = plus(b, spread(Z[1, i]), s)
+            c = plus(c, spread(Z[2, i]), s)
+            e = plus(e, spread(Z[3, i]), s)
+        store(W, (0, j), a)
+        store(W, (1, j), b)
+        store(W, (2, j), c)
+        store(W, (3, j), e)
+
+
+@njit(cache=True, nogil=True)
+def _gram(Z, W, mean):
+    """``z_k . w_j`` for k <= j, and ``mean . z_k``, in one pass."""
+    g00 = g01 = g02 = g03 = g11 = g12 = g13 = g22 = g23 = g33 = spread(0.0)
+    m0 = m1 = m2 = m3 = spread(0.0)
+    for i in range(0, len(mean), LANES):
+        z0, z1, z2, z3 = load(Z, (0, i)), load(Z, (1, i)), load(Z, (2, i)), load(Z, (3, i))
+        w0, w1, w2, w3 = load(W, (0, i)), load(W, (1, i)), load(W, (2, i)), load(W, (3, i))
+        g00, g01, g02 = plus(g00, z0, w0), plus(g01, z0, w1), plus(g02, z0, w2)
+        g03 = plus(g03, z0, w3)
+        g11, g12, g13 = plus(g11, z1, w1), plus(g12, z1, w2), plus(g13, z1, w3)
+        g22, g23, g33 = plus(g22, z2, w2), plus(g23, z2, w3), plus(g33, z3, w3)
+        m = load(mean, i)
+        m0, m1, m2, m3 = plus(m0, z0, m), plus(m1, z1, m), plus(m2, z2, m), plus(m3, z3, m)
+    g = (
+        total(g00), total(g01), total(g02), total(g03), total(g11), total(g12), total(g13),
+        total(g22), total(g23), total(g33),
+    )  # fmt: skip
+    return g, (total(m0), total(m1), total(m2), total(m3))
+
+
+@njit(cache=True, nogil=True)
 def _move(W, mean, t0, t1, t2, t3, s0, s1, s2, s3, c01, c02, c03, c12, c13, c23):
     """``mean += sum_k t_k w_k``, where w_j is short of ``c_kj w_k``; w_k is left s_k times as long.
 
     s_k is the root of beta_k: so scaled, S - sum w_k w_k' stays exactly symmetric.
     """
-    for i in range(len(mean)):
-        w0 = W[0, i]
-        w1 = W[1, i] - c01 * w0
-        w2 = W[2, i] - c02 * w0 - c12 * w1
-        w3 = W[3, i] - c03 * w0 - c13 * w1 - c23 * w2
-        mean[i] += t0 * w0 + t1 * w1 + t2 * w2 + t3 * w3
-        W[0, i] = s0 * w0
-        W[1, i] = s1 * w1
-        W[2, i] = s2 * w2
-        W[3, i] = s3 * w3
+    for i in range(0, len(mean), LANES):
+        w0 = load(W, (0, i))
+        w1 = minus(load(W, (1, i)), spread(c01), w0)
+        w2 = minus(minus(load(W, (2, i)), spread(c02), w0), spread(c12), w1)
+        w3 = minus(minus(load(W, (3, i)), spread(c03), w0), spread(c13), w1)
+        w3 = minus(w3, spread(c23), w2)
+        m = plus(plus(load(mean, i), spread(t0), w0), spread(t1), w1)
+        store(mean, i, plus(plus(m, spread(t2), w2), spread(t3), w3))
+        store(W, (0, i), times(spread(s0), w0))
+        store(W, (1, i), times(spread(s1), w1))
+        store(W, (2, i), times(spread(s2), w2))
+        store(W, (3, i), times(spread(s3), w3))
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _shrink(S, W, order, n):
-    """``S -= sum_k w_k w_k'`` over the first n in order, in one sweep."""
-    d = S.shape[0]
-    k0, k1, k2 = order[0], order[1], order[2]
-    if n == 4:
-        for i in range(d):
-            p, q, r, t = W[0, i], W[1, i], W[2, i], W[3, i]
-            for j in range(d):
-                S[i, j] = S[i, j] - p * W[0, j] - q * W[1, j] - r * W[2, j] - t * W[3, j]
-    elif n == 3:
-        for i in range(d):
-            p, q, r = W[k0, i], W[k1, i], W[k2, i]
-            for j in range(d):
-                S[i, j] = S[i, j] - p * W[k0, j] - q * W[k1, j] - r * W[k2, j]
-    else:
-        _shrink_by_few(S, W, k0, k1, n)
+@njit(cache=True, nogil=True)
+def _shrink(S, W):
+    """``S -= sum_k w_k w_k'`` in one sweep, the k in order: so S stays exactly symmetric."""
+    for j in range(0, S.shape[1], LANES):
+        a, b, c, e = load(W, (0, j)), load(W, (1, j)), load(W, (2, j)), load(W, (3, j))
+        for i in range(S.shape[0]):
+            s = minus(load(S, (i, j)), spread(W[0, i]), a)
+            s = minus(s, spread(W[1, i]), b)
+            s = minus(s, spread(W[2, i]), c)
+            store(S, (i, j), minus(s, spread(W[3, i]), e))
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _shrink_by_few(S, W, k0, k1, n):
-    """The same for one or two pairs."""
-    d = S.shape[0]
-    if n == 2:
-        for i in range(d):
-            p, q = W[k0, i], W[k1, i]
-            for j in range(d):
-                S[i, j] = S[i, j] - p * W[k0, j] - q * W[k1, j]
-    else:
-        for i in range(d):
-            p = W[k0, i]
-            for j in range(d):
-                S[i, j] = S[i, j] - p * W[k0, j]
+@njit(cache=True, nogil=True)
+def _shrink_by_two(S, W, k, m):
+    """The same with two pairs, where the others take no step."""
+    for j in range(0, S.shape[1], LANES):
+        a, b = load(W, (k, j)), load(W, (m, j))
+        for i in range(S.shape[0]):
+            s = minus(load(S, (i, j)), spread(W[k, i]), a)
+            store(S, (i, j), minus(s, spread(W[m, i]), b))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -277,12 +263,11 @@ def _against_bounds(
        ``mean += alpha y w``, ``S -= beta w w'``.
     4. After a step, ``w.x_b`` corrects the margins, ``s.x_b`` and bounds of 1: one more product.
     """
-    d = len(x)
     steps = 0
-    _product(covariance, x, s, d)
-    _product(rows, mean, along_mean, filled)
-    _product(rows, s, along_s, filled)
-    score, variance = _dot(mean, x), _dot(x, s)
+    _product(covariance, x, s, len(s))
+    _along(rows, mean, along_mean, filled)
+    _along(rows, s, along_s, filled)
+    score, variance = _dot(mean, x), _dot(s, x)
     slack = _ROUNDING * variance
     b = _next_violated(0, filled, y, score, variance + slack, along_mean, along_s, bound, phi)
     while b < filled:
@@ -296,7 +281,7 @@ def _against_bounds(
             of_x = _dot(w, x)
             score += alpha * y * of_x
             variance -= beta * of_x * of_x
-            _product(rows, w, along_w, filled)
+            _along(rows, w, along_w, filled)
             for j in range(filled):
                 along_mean[j] += alpha * y * along_w[j]
                 along_s[j] -= beta * of_x * along_w[j]
@@ -307,13 +292,15 @@ def _against_bounds(
     return steps, variance
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True)
 def _step(size, beta, w, mean, covariance):
     """``mean += size w`` and ``S -= beta w w'``, which stays exactly symmetric."""
-    for i in range(len(w)):
-        mean[i] += size * w[i]
-        for j in range(len(w)):
-            covariance[i, j] -= beta * (w[i] * w[j])
+    for j in range(0, len(w), LANES):
+        part = load(w, j)
+        store(mean, j, plus(load(mean, j), spread(size), part))
+        for i in range(covariance.shape[0]):
+            s = load(covariance, (i, j))
+            store(covariance, (i, j), minus(s, spread(beta), times(spread(w[i]), part)))
 
 
 @njit(cache=True, nogil=True)
@@ -321,7 +308,8 @@ def _next_violated(start, stop, y, score, variance, along_mean, along_s, bound, 
     """The first pair from `start` on whose loss may be above zero; `stop` when there is none."""
     for b in range(start, stop):
         v = max(variance - 2.0 * along_s[b] + bound[b], 0.0) + _ROUNDING * bound[b]
-        if not phi * math.sqrt(v) <= y * (score - along_mean[b]):
+        margin = y * (score - along_mean[b])
+        if not ((margin >= 0.0) & (phi * phi * v <= margin * margin)):
             return b
     return stop
 
@@ -332,17 +320,17 @@ def _step_sizes(m, v, size, phi):
 
     Of ``alpha = min(size, full / (v zeta))`` both cases are worked out, without branches and each
     with one root: which it will be is a toss-up. Where alpha is not cut short, the equation that
-    it solves gives ``beta = phi^2 full / (v (root + half + phi^2 full))``; neither form cancels.
+    it solves gives ``beta = alpha phi^2 / (root - half)``: no cancelling where a step is due.
     """
     square = phi * phi
     zeta = 1.0 + square
     half = 0.5 * square * m
     root = math.sqrt(half * half + v * (square * zeta))
     full = root - (m + half)
-    spread = size * v * phi
-    beta_cut = 2.0 * size * phi / (spread + math.sqrt(spread * spread + 4.0 * v))
-    alpha = full / (v * zeta)
-    beta = square * full / (v * (root + half + square * full))
+    far = size * v * phi
+    beta_cut = 2.0 * size * phi / (far + math.sqrt(far * far + 4.0 * v))
+    alpha = full * (1.0 / (v * zeta))
+    beta = alpha * (square / (root - half))
     cut = full >= size * (v * zeta)
     alpha = size if cut else alpha
     beta = beta_cut if cut else beta
@@ -361,49 +349,66 @@ def _difference_and_product(x, rows, b, covariance, z, w):
     if 2 * differing < d:
         _product_of_few(covariance, z, w)
     else:
-        _product(covariance, z, w, d)
+        _product(covariance, z, w, len(w))
+
+
+@njit(cache=True, nogil=True)
+def _product(rows, coefficients, out, n):
+    """``out[:n] = sum_i coefficients[i] rows[i, :n]``, four rows at a time.
+
+    n is at least `LANES`: where it is no multiple of that the last vector begins earlier, and gets
+    the same sums again.
+    """
+    d = rows.shape[0]
+    whole = d - d % 4
+    for start in range(0, n, LANES):
+        j = min(start, n - LANES)
+        a = b = c = e = spread(0.0)
+        for i in range(0, whole, 4):
+            a = plus(a, spread(coefficients[i]), load(rows, (i, j)))
+            b = plus(b, spread(coefficients[i + 1]), load(rows, (i + 1, j)))
+            c = plus(c, spread(coefficients[i + 2]), load(rows, (i + 2, j)))
+            e = plus(e, spread(coefficients[i + 3]), load(rows, (i + 3, j)))
+        for i in range(whole, d):
+            a = plus(a, spread(coefficients[i]), load(rows, (i, j)))
+        one = spread(1.0)
+        store(out, j, plus(plus(a, one, b), one, plus(c, one, e)))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _along(rows, coefficients, out, n):
+    """The same product for any n."""
+    if n >= LANES:
+        _product(rows, coefficients, out, n)
+    else:
+        _narrow_product(rows, coefficients, out, n)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _product(rows, coefficients, out, n):
-    """``out[:n] = sum_i coefficients[i] rows[i, :n]``, four rows at a time."""
-    d = len(coefficients)
+def _narrow_product(rows, coefficients, out, n):
+    """The same one by one."""
     for j in range(n):
         out[j] = 0.0
-    whole = d - d % 4
-    for i in range(0, whole, 4):
-        c0, c1 = coefficients[i], coefficients[i + 1]
-        c2, c3 = coefficients[i + 2], coefficients[i + 3]
-        for j in range(n):
-            out[j] = (
-                out[j]
-                + c0 * rows[i, j]
-                + c1 * rows[i + 1, j]
-                + c2 * rows[i + 2, j]
-                + c3 * rows[i + 3, j]
-            )
-    for i in range(whole, d):
-        c0 = coefficients[i]
-        for j in range(n):
-            out[j] = out[j] + c0 * rows[i, j]
+        for i in range(rows.shape[0]):
+            out[j] += coefficients[i] * rows[i, j]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _product_of_few(rows, coefficients, out):
-    """``out = sum_i coefficients[i] rows[i]`` where many coefficients are 0."""
-    for j in range(len(out)):
-        out[j] = 0.0
-    for i in range(len(coefficients)):
-        c0 = coefficients[i]
-        if c0 != 0.0:
-            for j in range(len(out)):
-                out[j] = out[j] + c0 * rows[i, j]
+@njit(cache=True, nogil=True)
+def _product_of_few(S, z, w):
+    """``w = S z`` where many of z are 0."""
+    for j in range(0, len(w), LANES):
+        store(w, j, spread(0.0))
+    for i in range(S.shape[0]):
+        if z[i] != 0.0:
+            of_i = spread(z[i])
+            for j in range(0, len(w), LANES):
+                store(w, j, plus(load(w, j), of_i, load(S, (i, j))))
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
 def _dot(a, b):
-    """``a . b``."""
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total
+    """``a . b`` over the numbers of b."""
+    found = 0.0
+    for i in range(len(b)):
+        found += a[i] * b[i]
+    return found

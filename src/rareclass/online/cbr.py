@@ -7,6 +7,7 @@ import numpy as np
 
 from rareclass.memory import check_fits
 from rareclass.online import _cbr_diagonal_jit, _cbr_full_jit
+from rareclass.online._vectors_jit import LANES, aligned
 from rareclass.online.buffers import (
     DenseBuffers,
     SparseBuffers,
@@ -187,8 +188,10 @@ class CBR(OnlineRanker):
         scores = np.empty(len(sign))
         C = float(self.C)
         if self.covariance == "full":
+            covariance = _wide(state.covariance)
+            state = state._replace(covariance=covariance[:, : len(state.mean)])
             _cbr_full_jit.learn(
-                rows, sign, step, slot, state.mean, state.covariance,
+                rows, sign, step, slot, state.mean, covariance,
                 buffers.rows, buffers.seen, state.bound, state.share, C, phi, _BUSY, scores,
             )  # fmt: skip
             return state, scores
@@ -214,6 +217,23 @@ class CBR(OnlineRanker):
         covariance = np.eye(n_features)
         covariance[:-more, :-more] = state.covariance
         return state._replace(covariance=covariance, buffers=state.buffers.grown(n_features))
+
+
+def _wide(covariance: np.ndarray) -> np.ndarray:
+    """S with columns of zeros up to a multiple of `LANES`: what it is a view of, or a copy.
+
+    The state holds the view: only what was read from a file, unpickled or grown is copied, once.
+    """
+    d = len(covariance)
+    width = -(-d // LANES) * LANES
+    held = covariance.base
+    if isinstance(held, np.ndarray) and held.dtype == float and held.ndim == 1:
+        start = (covariance.ctypes.data - held.ctypes.data) // 8
+        if covariance.strides == (8 * width, 8) and 0 <= start <= held.size - d * width:
+            return held[start : start + d * width].reshape(d, width)
+    wide = aligned(d, width)
+    wide[:, :d] = covariance
+    return wide
 
 
 def _check_memory(n_features: int) -> None:
