@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.metrics import average_precision_score
 
 from draws import draws
 from oracles import mixture as oracle
@@ -54,7 +55,7 @@ def run(scores, sign, share=0.0, n_recent=30, n_pairs=8, half_life=50.0):
     out = np.empty(n)
     mix(
         scores, sign, np.ones(n), recent, ordered, kept, np.zeros((2, n_pairs, K)),
-        np.zeros(2, np.int64), np.zeros(2), weights, losses, auc, np.zeros(1), share,
+        np.zeros((7, K)), np.zeros(7, np.int8), np.zeros(2, np.int64), np.zeros(2), weights, losses, auc, np.zeros(1), share,
         2.0 ** (-1 / half_life), out,
     )  # fmt: skip
     assert (np.sort(recent, axis=1)[:, ::-1] == np.sort(ordered, axis=1)[:, ::-1]).all()
@@ -163,6 +164,29 @@ def test_places_rise_with_scores(recent, scores):
     assert (np.diff(found) >= -1e-15).all()
     wanted = [oracle.place(recent, score) for score in sorted({*scores, *recent})]
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_members_are_measured_as_they_had_scored_alone(monkeypatch):
+    monkeypatch.setattr("rareclass.online.mixture._LAST", 150)
+    X, sign = stream(rare=0.2)
+    model = OnlineMixture(SMALL).start(4, [-1, 1])
+    assert {each.average_precision for each in model.standing()} == {None}
+    model.test_then_train(X, labels(sign))
+    y = sign[sign != 0]
+    for n_rows, k, k_of_last in ((40, 5, 5), (150, 5, 5), (300, 5, 3), (150, 151, None)):
+        found = model.standing(n_rows, k)
+        rows = slice(-min(n_rows, 150), None)
+        for each, member in zip(found, SMALL, strict=True):
+            alone = OnlineMixture([member]).start(4, [-1, 1])
+            scores = alone.test_then_train(X, labels(sign))[sign != 0][rows]
+            wanted = average_precision_score(y[rows] > 0, scores)
+            assert each.average_precision == pytest.approx(wanted, rel=1e-12)
+            if k_of_last is None:
+                assert each.precision_at_k is None
+                continue
+            top = np.argsort(-scores, kind="stable")[:k_of_last]
+            assert each.precision_at_k == pytest.approx((y[rows][top] > 0).mean())
+    assert len({each.average_precision for each in found}) == len(SMALL)
 
 
 def test_the_level_follows_the_share_of_the_rare_class():

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from rareclass.metrics import average_precision, precision_at_k
 from rareclass.online import _mixture_jit
 from rareclass.online.cbr import CBR
 from rareclass.online.feature_maps import (
@@ -24,6 +25,8 @@ from rareclass.parameters import check_number, check_whole
 
 # Rows of each class that new rows of the other are judged against.
 _PAIRS = 200
+# Rows that the members' average precision and precision at k are of.
+_LAST = 10_000
 Member = tuple[str, OnlineRanker]
 
 
@@ -34,12 +37,25 @@ class Judged(NamedTuple):
     ordered: np.ndarray  # the same, sorted
     kept: np.ndarray  # shape (n_members,): how many came
     pairs: np.ndarray  # shape (2, 200, n_members): places of the last rows of each class
+    last: np.ndarray  # shape (10_000, n_members): scores of the last labelled rows by each alone
+    last_rare: np.ndarray  # shape (10_000,): 1 where those were rare
     seen: np.ndarray  # shape (2,): labelled rows of each class
     lately: np.ndarray  # shape (2,): those that have not faded yet
     weights: np.ndarray  # shape (n_members,): what each counts, 1 in all
     losses: np.ndarray  # shape (n_members + 1,): sums over the rare rows, the mixture's last
     auc: np.ndarray  # shape (n_members + 1,): of the last rare rows, the mixture's last
     n_judged: np.ndarray  # shape (1,): rare rows that there were majority rows to set against
+
+
+class Standing(NamedTuple):
+    """How a member of a mixture does: its rows scored before they were learned."""
+
+    name: str  # its map, and the learner with the parameters that are not its class's own
+    weight: float
+    auc: float  # of the last rare rows, which fade with a half-life of 200
+    average_precision: float | None  # of the last rows; None while a class is missing
+    precision_at_k: float | None  # the same; None also below k rows
+    loss: float  # over all of them
 
 
 class MixtureState(NamedTuple):
@@ -199,6 +215,8 @@ class OnlineMixture(OnlineRanker):
             ordered=np.zeros((n, self.n_recent)),
             kept=np.zeros(n, np.int64),
             pairs=np.zeros((2, _PAIRS, n)),
+            last=np.zeros((_LAST, n)),
+            last_rare=np.zeros(_LAST, np.int8),
             seen=np.zeros(2, np.int64),
             lately=np.zeros(2),
             weights=np.full(n, 1.0 / n),
@@ -236,7 +254,7 @@ class OnlineMixture(OnlineRanker):
         judged, mixed = state.judged, np.empty(len(rows))
         _mixture_jit.mix(
             scores, sign, step, judged.recent, judged.ordered, judged.kept, judged.pairs,
-            judged.seen, judged.lately, judged.weights, judged.losses, judged.auc, judged.n_judged,
+            judged.last, judged.last_rare, judged.seen, judged.lately, judged.weights, judged.losses, judged.auc, judged.n_judged,
             float(self.share), 2.0 ** (-1.0 / float(self.half_life)), mixed,
         )  # fmt: skip
         return state._replace(members=tuple(states)), mixed
@@ -273,6 +291,18 @@ class OnlineMixture(OnlineRanker):
         )
         return state._replace(members=members, ranks=state.ranks.grown(n_features))
 
+    @property
+    def _steps_shrink(self) -> bool:  # type: ignore[override]
+        return any(learner._steps_shrink for _, learner in self._members())
+
+    def _reopened(self, state: MixtureState) -> MixtureState:
+        # The weights stay: dealt out anew they lose more than they gain (docs/decisions/0039).
+        members = tuple(
+            learner._reopened(moving)
+            for (_, learner), moving in zip(self._members(), state.members, strict=True)
+        )
+        return state._replace(members=members)
+
     def _check_state(self, state: MixtureState, n_features: int) -> None:
         for (name, learner), moving in zip(self._members(), state.members, strict=True):
             learner._check_state(moving, width(name, n_features))
@@ -283,12 +313,27 @@ class OnlineMixture(OnlineRanker):
         if (judged.kept < 0).any() or (judged.seen < 0).any() or falls.any():
             raise ValueError("the members are judged by what no stream leaves")
 
-    def standing(self) -> list[tuple[str, float, float, float]]:
-        """Name, weight, recent AUC and loss so far of each member."""
+    def standing(self, n_rows: int = _LAST, k: int = 100) -> list[Standing]:
+        """How each member does.
+
+        Average precision and precision at k are of the last `n_rows` labelled rows, each by the
+        score that the member alone would have given it before it was learned; of 10,000 at most,
+        with k in proportion.
+        """
         judged = self.state_.judged
+        if n_rows > _LAST:
+            n_rows, k = _LAST, -(-k * _LAST // n_rows)
+        seen = int(judged.seen.sum())
+        slots = np.arange(max(seen - n_rows, 0), seen) % _LAST
+        rare, of_rows = judged.last_rare[slots] == 1, []
+        for scores in judged.last[slots].T:
+            both = bool(rare.any()) and not rare.all()
+            at_top = precision_at_k(rare, scores, k) if both and len(rare) >= k else None
+            of_rows.append((average_precision(rare, scores) if both else None, at_top))
         names = [f"{learner!r} on {name}" for name, learner in self._members()]
-        columns = judged.weights, judged.auc[:-1], judged.losses[:-1]
-        return list(zip(names, *(column.tolist() for column in columns), strict=True))
+        auc, loss = judged.auc[:-1].tolist(), judged.losses[:-1].tolist()
+        columns = names, judged.weights.tolist(), auc, *zip(*of_rows, strict=True), loss
+        return list(map(Standing, *columns))
 
     # -- reasons -----------------------------------------------------------------------------
 
