@@ -23,6 +23,8 @@ SMALL = [
     ("ranks", OnlineLogistic(class_weight="balanced")),
     ("asinh", CBR(C=0.01, buffer_size=5)),  # takes dense rows
     ("ranks", CBR(C=0.01, buffer_size=5)),
+    ("fourier", OnlineLogistic()),
+    ("fourier", CBR(C=0.01, buffer_size=5)),
 ]
 
 
@@ -83,6 +85,7 @@ def test_a_mixture_is_its_formula():
         "linear": X,
         "asinh": np.arcsinh(X),
         "ranks": oracle.ranks(X, 50, KNOTS),
+        "fourier": model.state_.maps.waves.apply(X),
     }
     alone = []
     for name, learner in SMALL:
@@ -170,6 +173,7 @@ def test_members_are_measured_as_they_had_scored_alone(monkeypatch):
     monkeypatch.setattr("rareclass.online.mixture._LAST", 150)
     X, sign = stream(rare=0.2)
     model = OnlineMixture(SMALL).start(4, [-1, 1])
+    waves = model.state_.maps.waves
     assert {each.average_precision for each in model.standing()} == {None}
     model.test_then_train(X, labels(sign))
     y = sign[sign != 0]
@@ -178,6 +182,7 @@ def test_members_are_measured_as_they_had_scored_alone(monkeypatch):
         rows = slice(-min(n_rows, 150), None)
         for each, member in zip(found, SMALL, strict=True):
             alone = OnlineMixture([member]).start(4, [-1, 1])
+            alone.state_ = alone.state_._replace(maps=alone.state_.maps._replace(waves=waves))
             scores = alone.test_then_train(X, labels(sign))[sign != 0][rows]
             wanted = average_precision_score(y[rows] > 0, scores)
             assert each.average_precision == pytest.approx(wanted, rel=1e-12)
@@ -241,7 +246,7 @@ def test_what_features_raise_adds_up_at_the_top():
     # Rows that all members have in the tail, and none at its very end.
     tail = math.log(1000 / 50) / LARGEST
     seen = {"linear": X, "asinh": np.arcsinh(X)}
-    ranked = model.state_.ranks.apply(X)
+    ranked = model.state_.maps.ranks.apply(X)
     seen["ranks"] = sparse.csr_array((ranked.data, ranked.indices, ranked.indptr), (3000, 64))
     own = [seen[name] @ state.coef for name, state in zip(maps, model.state_.members, strict=True)]
     places = np.array([[place(judged.ordered[k], s) for s in own[k]] for k in range(3)])
@@ -274,8 +279,9 @@ def test_a_state_that_no_stream_leaves_is_refused():
     for name, change in (
         ("judged.kept", lambda a: a - 1000),
         ("judged.ordered", lambda a: -a),
-        ("ranks.ordered", lambda a: a[:, ::-1]),
-        ("ranks.ranked", lambda a: a[:2]),
+        ("maps.ranks.ordered", lambda a: a[:, ::-1]),
+        ("maps.ranks.ranked", lambda a: a[:2]),
+        ("maps.waves.frequencies", lambda a: a[:, :-1]),
         ("members.1.buffers.indices", lambda a: a + 100),
     ):
         flat = flatten(model.state_)
@@ -292,7 +298,7 @@ def test_a_state_that_no_stream_leaves_is_refused():
     ("parameters", "said"),
     [
         ({"members": []}, "members=\\[\\] has none"),
-        ({"members": [("cubes", OAM())]}, "the map 'cubes' is not one of linear, asinh, ranks"),
+        ({"members": [("cubes", OAM())]}, "the map 'cubes' is not one of linear, asinh, ranks, fourier"),
         ({"members": [("linear", OnlineMixture())]}, "is no online learner"),
         ({"members": [("linear", OAM(C=-1))]}, "C"),
         ({"share": 1.0}, "share"),

@@ -21,7 +21,9 @@ _STEADY, _FIRST_RARE, _FIRST_ROWS, _AUC_HALF = 10.0, 1.0, 100.0, 200.0
 def _at_or_above(ordered, score):
     """How many of sorted numbers lie above a score, and half of those that equal it."""
     low = np.searchsorted(ordered, score, side="left")
-    high = np.searchsorted(ordered, score, side="right")
+    high = low
+    if low < ordered.shape[0] and ordered[low] == score:
+        high = np.searchsorted(ordered, score, side="right")
     return ordered.shape[0] - 0.5 * (low + high)
 
 
@@ -69,17 +71,17 @@ def _keep(recent, ordered, kept, score):
     ``kept`` scores came before.
     """
     size = recent.shape[0]
-    if kept < size:
-        i = kept
-    else:
-        i = np.searchsorted(ordered, recent[kept % size])
-        while i < size - 1 and ordered[i + 1] < score:
+    filled = min(kept, size)
+    free = kept if kept < size else np.searchsorted(ordered, recent[kept % size])
+    to = np.searchsorted(ordered[:filled], score)
+    if to > free:  # what lies between moves down to where the oldest was
+        to -= 1
+        for i in range(free, to):
             ordered[i] = ordered[i + 1]
-            i += 1
-    while i > 0 and ordered[i - 1] > score:
-        ordered[i] = ordered[i - 1]
-        i -= 1
-    ordered[i] = score
+    else:
+        for i in range(free, to, -1):
+            ordered[i] = ordered[i - 1]
+    ordered[to] = score
     recent[kept % size] = score
     return kept + 1
 

@@ -12,10 +12,10 @@ from rareclass.online.cbr import CBR
 from rareclass.online.feature_maps import (
     KNOTS,
     MAPS,
+    Maps,
     Ranks,
     as_csr,
     expanded,
-    mapped,
     places,
     width,
 )
@@ -62,7 +62,7 @@ class MixtureState(NamedTuple):
     """What a mixture knows at a moment of the stream."""
 
     members: tuple[Any, ...]  # their states
-    ranks: Ranks
+    maps: Maps
     judged: Judged
     rng: np.random.Generator  # where the orders of `fit` come from
 
@@ -224,7 +224,8 @@ class OnlineMixture(OnlineRanker):
             auc=np.zeros(n + 1),
             n_judged=np.zeros(1),
         )
-        return MixtureState(states, Ranks.empty(n_features), judged, rng)
+        has_waves = any(name == "fourier" for name, _ in members)
+        return MixtureState(states, Maps.empty(n_features, has_waves, rng), judged, rng)
 
     def _learn(
         self, state: MixtureState, rows: np.ndarray, sign: np.ndarray, step: np.ndarray
@@ -232,9 +233,9 @@ class OnlineMixture(OnlineRanker):
         scores = np.empty(len(rows))
         start = 0
         while start < len(rows):
-            part = slice(start, start + state.ranks.lacking)
+            part = slice(start, start + state.maps.ranks.lacking)
             state, scores[part] = self._learn_part(state, rows[part], sign[part], step[part])
-            state = state._replace(ranks=state.ranks.with_rows(rows[part]))
+            state = state._replace(maps=state.maps.with_rows(rows[part]))
             start = part.stop
         return state, scores
 
@@ -248,7 +249,7 @@ class OnlineMixture(OnlineRanker):
         for k, (name, learner) in enumerate(members):
             way = name, learner._takes
             if way not in seen_as:
-                seen_as[way] = mapped(name, rows, state.ranks, learner._takes)
+                seen_as[way] = state.maps.apply(name, rows, learner._takes)
             moved, scores[k] = learner._learn(state.members[k], seen_as[way], sign, step)
             states.append(moved)
         judged, mixed = state.judged, np.empty(len(rows))
@@ -266,7 +267,7 @@ class OnlineMixture(OnlineRanker):
         members = self._members()
         scores = np.empty((len(members), len(rows)))
         for k, (name, learner) in enumerate(members):
-            seen = mapped(name, rows, state.ranks, learner._takes)
+            seen = state.maps.apply(name, rows, learner._takes)
             if learner._takes == "sparse":
                 seen = as_csr(seen, width(name, rows.shape[1]))
             scores[k] = learner._scores(state.members[k], seen)
@@ -286,10 +287,10 @@ class OnlineMixture(OnlineRanker):
 
     def _grown(self, state: MixtureState, n_features: int) -> MixtureState:
         members = tuple(
-            learner._grown(moving, width(name, n_features))
+            learner._grown(moving, width(name, n_features)) if name != "fourier" else moving
             for (name, learner), moving in zip(self._members(), state.members, strict=True)
         )
-        return state._replace(members=members, ranks=state.ranks.grown(n_features))
+        return state._replace(members=members, maps=state.maps.grown(n_features, state.rng))
 
     @property
     def _steps_shrink(self) -> bool:  # type: ignore[override]
@@ -306,7 +307,7 @@ class OnlineMixture(OnlineRanker):
     def _check_state(self, state: MixtureState, n_features: int) -> None:
         for (name, learner), moving in zip(self._members(), state.members, strict=True):
             learner._check_state(moving, width(name, n_features))
-        state.ranks.check(n_features)
+        state.maps.ranks.check(n_features)
         judged = state.judged
         filled = np.arange(self.n_recent) < judged.kept[:, None]
         falls = (np.diff(judged.ordered) < 0.0) & filled[:, 1:]
@@ -342,30 +343,43 @@ class OnlineMixture(OnlineRanker):
 
         There a member's place grows by ``1 / (mean excess)`` a unit of its score, in natural
         logarithms of the rate, and places add up: so what a feature raises is added over all maps.
-        The values that ranks go by stand behind the weights: they are replaced as rows come.
+        Before them stand the weights of the waves, of which there are as many for any number of
+        features; behind them the values that ranks go by, which are replaced as rows come.
         """
         state, n = self.state_, self.n_features_in_
-        weights = np.zeros((n, 2 + KNOTS))
+        weights, of_waves = np.zeros((n, 2 + KNOTS)), np.zeros(len(state.maps.waves.phases))
         for k, (name, learner) in enumerate(self._members()):
             ordered = state.judged.ordered[k, : state.judged.kept[k]]
             excess = _mixture_jit.tail(ordered)[2]
-            if excess > 0.0:
-                coef = learner._coef(state.members[k]).reshape(n, -1)
-                weights[:, places(name)] += state.judged.weights[k] / excess * coef
-        ordered, ranked = state.ranks.ordered, state.ranks.ranked
+            if excess <= 0.0:
+                continue
+            coef = state.judged.weights[k] / excess * learner._coef(state.members[k])
+            if name == "fourier":
+                of_waves += coef
+            else:
+                weights[:, places(name)] += coef.reshape(n, -1)
+        ordered, ranked = state.maps.ranks.ordered, state.maps.ranks.ranked
         if not len(ranked):
             ordered, ranked = np.zeros((n, ordered.shape[1])), np.zeros(n)
-        return np.column_stack([weights, ranked, ordered]).ravel()
+        of_columns = np.column_stack([weights, ranked, ordered])
+        return np.concatenate([of_waves, of_columns.ravel()])
 
     def raises(self, row: np.ndarray, usual: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """By how much each feature raises the score of a row at the top; see `OnlineRanker`."""
-        raised = np.zeros(len(row))
-        parts = weights.reshape(-1, 3 + KNOTS + self.state_.ranks.ordered.shape[1])
+        """By how much each feature raises the score of a row at the top; see `OnlineRanker`.
+
+        Waves are of all features at once: what one raises there is what would be lost without it.
+        """
+        raised, maps = np.zeros(len(row)), self.state_.maps
+        n_waves = len(maps.waves.phases)
+        of_waves, of_columns = weights[:n_waves], weights[n_waves:]
+        parts = of_columns.reshape(-1, 3 + KNOTS + maps.ranks.ordered.shape[1])
         known = len(parts)
         ranked, ordered = parts[:, 2 + KNOTS].astype(np.int64), parts[:, 3 + KNOTS :]
         ranks = Ranks(np.zeros((0, known)), np.ascontiguousarray(ordered), ranked)
         both = expanded(np.stack([row[:known], usual[:known]]), ranks)
         raised[:known] = (parts[:, : 2 + KNOTS] * (both[0] - both[1])).sum(axis=1)
+        if known and n_waves:
+            raised[:known] += maps.waves.raises(row[:known], usual[:known], of_waves)
         return raised
 
 
@@ -376,7 +390,7 @@ def default_members() -> tuple[Member, ...]:
     small: dict[str, Any] = {"C": 2.0**-10, "covariance": "diagonal", **balanced}
     wide: dict[str, Any] = {"eta": 0.97, "policy": "reservoir"}
     return (
-        *((name, OnlineLogistic(eta=0.3)) for name in MAPS),
+        *((name, OnlineLogistic(eta=0.3)) for name in ("linear", "asinh", "ranks")),
         ("linear", OnlineLogistic(eta=0.3, **balanced)),
         ("asinh", OnlineLogistic(eta=0.3, **balanced)),
         ("ranks", OnlineLogistic(eta=0.1, **balanced)),
@@ -384,4 +398,5 @@ def default_members() -> tuple[Member, ...]:
         ("asinh", CBR(**small, **wide)),
         ("linear", CBR(**small, **wide)),
         ("ranks", CBR(**small)),
+        ("fourier", OnlineLogistic(eta=1.0)),
     )
