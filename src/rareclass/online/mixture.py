@@ -98,10 +98,11 @@ class OnlineMixture(OnlineRanker):
     members : list of (map, learner) or None, default=None
         The map is "linear", the features as they are; "asinh", of each one; or "ranks", 16
         features for each, between two of which the value lies by its rank among a thousand rows
-        before: lines in them are curves. The learner is one of this package's. None means logistic
-        regression with classes balanced and not on each map, and CBR with small balanced steps: on
-        asinh with a margin by eta .7 and the newest rows, and by .97 and a reservoir; the latter on
-        "linear"; the former on ranks.
+        before: lines in them are curves; or "fourier", 256 random waves of all features, in which
+        lines are curves of all of them. The learner is one of this package's. None means logistic
+        regression with classes balanced and not on the first three, and not on waves; and CBR with
+        small balanced steps: on asinh with a margin by eta .7 and the newest rows, and by .97 and a
+        reservoir; the latter on "linear"; the former on ranks.
     share : float, default=0.001
         Part of the weights that is dealt out alike at every rare row, 0 or above and below 1. More
         follows changes faster and keeps members that do badly.
@@ -112,7 +113,7 @@ class OnlineMixture(OnlineRanker):
     n_epochs : int, default=1
         Passes of `fit`, each in a new random order.
     random_state : int, RandomState or None
-        For the orders of `fit`, and reservoirs of the members.
+        For the orders of `fit`, reservoirs of the members, and waves.
     pos_label : label or None, default=None
         The rare class. None means the label with less weight in `fit`, and the one that sorts last
         in `partial_fit`.
