@@ -332,7 +332,8 @@ class OnlineMixture(OnlineRanker):
             both = bool(rare.any()) and not rare.all()
             at_top = precision_at_k(rare, scores, k) if both and len(rare) >= k else None
             of_rows.append((average_precision(rare, scores) if both else None, at_top))
-        names = [f"{learner!r} on {name}" for name, learner in self._members()]
+        # A representation that is long has line ends.
+        names = [f"{' '.join(repr(each).split())} on {name}" for name, each in self._members()]
         auc, loss = judged.auc[:-1].tolist(), judged.losses[:-1].tolist()
         columns = names, judged.weights.tolist(), auc, *zip(*of_rows, strict=True), loss
         return list(map(Standing, *columns))
