@@ -131,10 +131,11 @@ def forests(result: Result) -> str:
     """The mixture beside River's trees, its forests and Vowpal Wabbit."""
     text = (
         f"The first {result['most_rows']:,} rows of each stream, as they are and with a drift put "
-        "in: every column has the cells of another one, from the middle on (abrupt), or in a share of "
-        "the rows that rises over the middle third (gradual). All ways with their defaults; each row scored before it is learned. Mean rank among the ways of a "
-        "stream, 1 being the best, and mean; the last column is the mixture's rows a second over "
-        "the way's, other programs running.\n\n"
+        "in: every column has the cells of another one, from the middle on (abrupt), or in a share "
+        "of the rows that rises over the middle third (gradual). All ways with their defaults; "
+        "each row scored before it is learned. Mean rank among the ways of a stream, 1 being the "
+        "best, and mean; the last column is the mixture's rows a second over the way's, other "
+        "programs running.\n\n"
     )
     return text + table(stream_forests.HEADER, stream_forests.lines(result["cells"]))
 

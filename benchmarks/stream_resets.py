@@ -47,7 +47,7 @@ HEADER = [
 
 
 def through(stream: Stream, way: str, resets: bool) -> tuple[np.ndarray, int]:
-    """The scores of a stream, each given before its row is learned, and how often steps were reset."""
+    """The scores of a stream, each given before its row is learned, and how often alarm rang."""
     names = [f"c{j}" for j in range(stream.X.shape[1])]
     learner, tails = WAYS[way]
     encoder = OnlineEncoder(Schema("y", dict.fromkeys(names, "number")), 32, HALF_LIFE, tails)
@@ -116,9 +116,7 @@ def lines(cells: list[dict[str, Any]]) -> list[list[str]]:
 
 def main(argv: list[str]) -> int:
     """Measure, print the table, store every cell."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.stream_resets", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stream_resets", description=__doc__)
     parser.add_argument("--sets", type=lambda t: t.split(","), default=list(stream_mixture.SETS))
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args(argv)

@@ -57,8 +57,8 @@ def run(scores, sign, share=0.0, n_recent=30, n_pairs=8, half_life=50.0):
     out = np.empty(n)
     mix(
         scores, sign, np.ones(n), recent, ordered, kept, np.zeros((2, n_pairs, K)),
-        np.zeros((7, K)), np.zeros(7, np.int8), np.zeros(2, np.int64), np.zeros(2), weights, losses, auc, np.zeros(1), share,
-        2.0 ** (-1 / half_life), out,
+        np.zeros((7, K)), np.zeros(7, np.int8), np.zeros(2, np.int64), np.zeros(2), weights, losses,
+        auc, np.zeros(1), share, 2.0 ** (-1 / half_life), out,
     )  # fmt: skip
     assert (np.sort(recent, axis=1)[:, ::-1] == np.sort(ordered, axis=1)[:, ::-1]).all()
     for k in range(K):
@@ -298,7 +298,10 @@ def test_a_state_that_no_stream_leaves_is_refused():
     ("parameters", "said"),
     [
         ({"members": []}, "members=\\[\\] has none"),
-        ({"members": [("cubes", OAM())]}, "the map 'cubes' is not one of linear, asinh, ranks, fourier"),
+        (
+            {"members": [("cubes", OAM())]},
+            "the map 'cubes' is not one of linear, asinh, ranks, fourier",
+        ),
         ({"members": [("linear", OnlineMixture())]}, "is no online learner"),
         ({"members": [("linear", OAM(C=-1))]}, "C"),
         ({"share": 1.0}, "share"),

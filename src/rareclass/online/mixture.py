@@ -256,8 +256,9 @@ class OnlineMixture(OnlineRanker):
         judged, mixed = state.judged, np.empty(len(rows))
         _mixture_jit.mix(
             scores, sign, step, judged.recent, judged.ordered, judged.kept, judged.pairs,
-            judged.last, judged.last_rare, judged.seen, judged.lately, judged.weights, judged.losses, judged.auc, judged.n_judged,
-            float(self.share), 2.0 ** (-1.0 / float(self.half_life)), mixed,
+            judged.last, judged.last_rare, judged.seen, judged.lately, judged.weights,
+            judged.losses, judged.auc, judged.n_judged, float(self.share),
+            2.0 ** (-1.0 / float(self.half_life)), mixed,
         )  # fmt: skip
         return state._replace(members=tuple(states)), mixed
 

@@ -19,7 +19,8 @@ def stream(source: Path, folder: Path) -> None:
     words = [
         "rareclass", "stream", source, "--target", "fraud", "--id", "id", "--checkpoint", folder,
         "--learner", "cbr", "--param", "policy=reservoir", "--param", "buffer_size=20",
-        "--on-drift", "reset", "--every", 500, "--report-every", 200, "--window", 1000, "--hold", 60,
+        "--on-drift", "reset", "--every", 500, "--report-every", 200, "--window", 1000,
+        "--hold", 60,
     ]  # fmt: skip
     sys.argv = [str(word) for word in words]
     from rareclass.cli.main import main

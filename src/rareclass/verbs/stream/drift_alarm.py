@@ -18,7 +18,8 @@ class DriftAlarm:
 
     >>> alarm = DriftAlarm()
     >>> moved = [ColumnMove("amount", 0.4, 0.0)]
-    >>> [alarm.rings(rows, each, [], 5) for rows, each in ((1000, moved), (2000, moved), (3000, []))]
+    >>> looks = [(1000, moved), (2000, moved), (3000, [])]
+    >>> [alarm.rings(rows, moved, [], n_columns=5) for rows, moved in looks]
     [True, False, False]
     >>> alarm.count, alarm.last
     (1, 1000)

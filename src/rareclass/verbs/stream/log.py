@@ -161,9 +161,10 @@ def read_log(folder: str | Path) -> pa.Table:
         ``measure``, ``value``, ``best``, ``best_rows`` and the bounds ``low`` and ``high`` of the
         fall (both null in reports of earlier versions); ``members`` of a mixture, a list of
         ``name``, ``weight``, ``auc`` of the last rare rows, ``average_precision`` and
-        ``precision_at_k`` of the window (of its last 10,000 rows) and ``loss`` so far; ``resets``, how
-        often drift has made steps long again (``--on-drift reset``), and ``last_reset``, the
-        records when it last did; ``rows_per_second`` since the report before, and ``time``.
+        ``precision_at_k`` of the window (of its last 10,000 rows) and ``loss`` so far;
+        ``resets``, how often drift has made steps long again (``--on-drift reset``), and
+        ``last_reset``, the records when it last did; ``rows_per_second`` since the report before,
+        and ``time``.
 
     Raises
     ------
