@@ -101,8 +101,7 @@ class OnlineMixture(OnlineRanker):
         before: lines in them are curves; or "fourier", 256 random waves of all features, in which
         lines are curves of all of them. The learner is one of this package's. None means logistic
         regression with classes balanced and not on the first three, and not on waves; and CBR with
-        small balanced steps: on asinh with a margin by eta .7 and the newest rows, and by .97 and a
-        reservoir; the latter on "linear"; the former on ranks.
+        small balanced steps on asinh and on ranks.
     share : float, default=0.001
         Part of the weights that is dealt out alike at every rare row, 0 or above and below 1. More
         follows changes faster and keeps members that do badly.
@@ -391,15 +390,12 @@ def default_members() -> tuple[Member, ...]:
     """The members of a mixture that names none (docs/decisions/0039)."""
     balanced: dict[str, Any] = {"class_weight": "balanced"}
     small: dict[str, Any] = {"C": 2.0**-10, "covariance": "diagonal", **balanced}
-    wide: dict[str, Any] = {"eta": 0.97, "policy": "reservoir"}
     return (
         *((name, OnlineLogistic(eta=0.3)) for name in ("linear", "asinh", "ranks")),
         ("linear", OnlineLogistic(eta=0.3, **balanced)),
         ("asinh", OnlineLogistic(eta=0.3, **balanced)),
         ("ranks", OnlineLogistic(eta=0.1, **balanced)),
         ("asinh", CBR(**small)),
-        ("asinh", CBR(**small, **wide)),
-        ("linear", CBR(**small, **wide)),
         ("ranks", CBR(**small)),
         ("fourier", OnlineLogistic(eta=1.0)),
     )
