@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import cbr_forms, stream_forests, stream_mixture, stream_settings
+from benchmarks import cbr_forms, stream_forests, stream_mixture, stream_resets, stream_settings
 from benchmarks.markdown import table
 from benchmarks.online_speed import RATE_HEADER, rate_line
 from benchmarks.paper_tables import cbr_figures, cbr_tables
@@ -119,7 +119,7 @@ def river(result: Result) -> str:
 
 
 def mixture(result: Result) -> str:
-    """Ten learners in one pass beside the best single one, known only afterwards."""
+    """Several learners in one pass beside the best single one, known only afterwards."""
     text = (
         "Each row scored before it is learned. Of single ways the best in each measure is shown: "
         "nobody knows beforehand which that is.\n\n"
@@ -131,12 +131,23 @@ def forests(result: Result) -> str:
     """The mixture beside River's trees, its forests and Vowpal Wabbit."""
     text = (
         f"The first {result['most_rows']:,} rows of each stream, as they are and with a drift put "
-        "in: from the middle on every column has the cells of another one (abrupt). All ways with "
-        "their defaults; each row scored before it is learned. Mean rank among the ways of a "
-        "stream, 1 being the best, and mean; the last column is the mixture's rows a second over "
-        "the way's, other programs running.\n\n"
+        "in: every column has the cells of another one, from the middle on (abrupt), or in a share "
+        "of the rows that rises over the middle third (gradual). All ways with their defaults; "
+        "each row scored before it is learned. Mean rank among the ways of a stream, 1 being the "
+        "best, and mean; the last column is the mixture's rows a second over the way's, other "
+        "programs running.\n\n"
     )
     return text + table(stream_forests.HEADER, stream_forests.lines(result["cells"]))
+
+
+def resets(result: Result) -> str:
+    """Drift that is reported only, and drift that resets the learner's steps."""
+    text = (
+        "Streams as they are and with the drifts of the section before; everything else as "
+        "`rareclass stream` has it. Means over the sets that resetting was chosen on, and over the "
+        "others.\n\n"
+    )
+    return text + table(stream_resets.HEADER, stream_resets.lines(result["cells"]))
 
 
 SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
@@ -153,6 +164,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], str]]] = {
     "stream_river": ("River beside CBR", "stream_river", river),
     "stream_mixture": ("Several learners in one pass", "stream_mixture", mixture),
     "stream_forests": ("The mixture beside forests", "stream_forests --rows 10000", forests),
+    "stream_resets": ("Steps reset where a stream drifts", "stream_resets", resets),
     "stream_settings": ("Settings for streams", "stream_settings", settings),
     "online_speed": ("Online learners: rows a second", "online_speed --what rate", online_speed),
     "online_memory": ("Online learners: memory", "online_speed --what memory", online_memory),

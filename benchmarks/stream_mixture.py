@@ -9,9 +9,11 @@ rows, on fraud_stream of every day.
 """
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,6 +150,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SETS))
     parser.add_argument("--rows", type=int, help="of each set, at most")
     parser.add_argument("--without-river", action="store_true")
+    parser.add_argument(
+        "--keep-river", action="store_true", help="River's figures stay as the file has them"
+    )
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args(argv)
     if data_folder() is None:
@@ -157,9 +162,15 @@ def main(argv: list[str]) -> int:
     OnlineMixture().start(2, [0, 1]).test_then_train(
         warm.random((2000, 2)), warm.random(2000) < 0.1
     )
+    before = []
+    if options.keep_river:
+        file = Path(options.json or record.RESULTS / "stream_mixture.json")
+        before = json.loads(file.read_text())["cells"]
+    with_river = not (options.without_river or options.keep_river)
     cells = []
     for name in options.sets:
-        cells += measure(name, options.rows, not options.without_river)
+        cells += measure(name, options.rows, with_river)
+        cells += [c for c in before if c["set"] == name and c["way"].startswith("River")]
     print_table(HEADER, lines(cells))
     print(f"wrote {record.write('stream_mixture', {'cells': cells}, options.json)}")
     return 0

@@ -46,6 +46,12 @@ def test_made_up_streams_go_all_ways_and_a_run_goes_on_where_it_stopped(
     cells = json.loads(file.read_text())["cells"]
     assert cells[:6] == first
     assert [cell["drift"] for cell in cells] == ["none"] * 6 + ["abrupt"] * 6
+    assert stream_forests.main([*call, "--drifts", "abrupt", "--again", "mixture"]) == 0
+    again = json.loads(file.read_text())["cells"]
+    assert [cell["way"] for cell in again] == [cell["way"] for cell in cells]
+    changed = [k for k in range(12) if again[k] != cells[k]]
+    assert changed == [6]
+    assert again[6]["auc"] == cells[6]["auc"]
     assert "Vowpal Wabbit is not installed: left out." in capsys.readouterr().out
     with pytest.raises(SystemExit, match="has streams of 300 rows"):
         stream_forests.main(["--rows", "200", "--json", str(file)])

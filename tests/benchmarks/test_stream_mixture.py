@@ -21,8 +21,12 @@ def test_a_made_up_stream_goes_all_ways(tmp_path, capsys, monkeypatch):
     file = tmp_path / "found.json"
     assert stream_mixture.main(["--sets", "shuttle", "--json", str(file)]) == 0
     cells = json.loads(file.read_text())["cells"]
-    assert len(cells) == 1 + 1 + 10 + 1
+    assert len(cells) == 1 + 1 + 9 + 1
     assert all(cell["auc"] > 0.5 and cell["rows_per_s"] > 0 for cell in cells)
+    assert stream_mixture.main(["--sets", "shuttle", "--keep-river", "--json", str(file)]) == 0
+    again = json.loads(file.read_text())["cells"]
+    assert again[-1] == cells[-1]
+    assert [cell["way"] for cell in again] == [cell["way"] for cell in cells]
     said = capsys.readouterr().out
     assert "shuttle, chosen on" in said
     assert "best of River" in said

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from cli.conftest import Run, message, purchases
-from rareclass.cli.stream_screen import StreamScreen
+from rareclass.cli.stream_screen import StreamScreen, drift_words
 from rareclass.errors import InputError
 from rareclass.verbs.stream.checkpoint import LOCK, checkpoints_in, claimed
 from rareclass.verbs.stream.log import read_log, read_scores
@@ -250,6 +250,15 @@ def test_stopped_while_it_waits_for_rows(tmp_path: Path, number: int) -> None:
     assert "goes on from there" in out
     assert "Traceback" not in err
     assert "1200" in checkpoints_in(folder)[0].name
+
+
+def test_a_reset_is_told_of_once() -> None:
+    measures = WindowMeasures(0.98, 0.5, None)
+    report = Report(Counters(9000, reported=8000), 0, 0, 0, 0, 5, measures, 1.0)
+    assert drift_words(report, 100) == []
+    told = report._replace(resets=1, last_reset=8500)
+    assert drift_words(told, 100) == ["steps reset at 8,500 rows"]
+    assert drift_words(told._replace(last_reset=8000), 100) == []
 
 
 @pytest.mark.parametrize("width", [60, 90, 100])

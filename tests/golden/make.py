@@ -147,6 +147,7 @@ STREAMS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("--learner", "oam", "--param", "update=gradient", "--param", "policy=fifo",
          "--param", "buffer_size=9"),
     ),
+    "mixture": ("stream.csv", ("--learner", "mixture")),
     "opauc-rank": ("stream.csv", ("--learner", "opauc", "--param", "rank=3")),
     "options": (
         "stream.csv",

@@ -96,7 +96,7 @@ def pack(made: Path, folder: Path, is_plain: Callable[[Path], bool]) -> None:
     """Put the files of `made` into `folder`: the plain ones as they are, others into archives.
 
     Files of one kind are much alike: together they compress to a fraction of what they take one by
-    one. Those of more than 1 MB get an archive of their own, and so do other models by the first
+    one. Models of more than 1 MB get an archive of their own, and so do other models by the first
     word of their names. An archive says neither who packed it nor when.
     """
     archives: dict[str, list[Path]] = {}
@@ -107,7 +107,7 @@ def pack(made: Path, folder: Path, is_plain: Callable[[Path], bool]) -> None:
             (folder / where).parent.mkdir(parents=True, exist_ok=True)
             (folder / where).write_bytes(path.read_bytes())
         else:
-            is_large = path.stat().st_size > _LARGE
+            is_large = kind == "models" and path.stat().st_size > _LARGE
             first_word = path.stem.partition("-")[0]
             name = path.stem if is_large else f"{first_word}-all" if kind == "models" else "all"
             archives.setdefault(f"{kind}-{name}", []).append(path)

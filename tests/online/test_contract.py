@@ -126,6 +126,42 @@ def test_scores_are_those_of_the_model_before_each_row(learner):
         model.partial_fit(X[t : t + 1], Y[t : t + 1])
 
 
+@each_learner
+def test_steps_that_are_reset_are_as_long_as_at_the_start(learner):
+    model = begun(learner)
+    model.test_then_train(np.tile(X, (3, 1)), np.tile(Y, 3))
+    other, before = copy.deepcopy(model), model.score_samples(X)
+    assert other.reset_steps() is other
+    np.testing.assert_array_equal(other.score_samples(X), before)
+    if not learner._steps_shrink:
+        assert_same_state(other, model)
+        return
+    # The next two rows, one of each class.
+    rows = [np.flatnonzero(Y == 1)[0], np.flatnonzero(Y == 0)[0]]
+    moved = [
+        np.abs(each.partial_fit(X[rows, ::-1], 1 - Y[rows]).score_samples(X) - before).mean()
+        for each in (model, other)
+    ]
+    assert moved[1] > 1.1 * moved[0]
+
+
+def test_a_reset_of_cbr_leaves_what_it_would_have_begun_with():
+    model = begun(ONLINE["cbr"])
+    model.test_then_train(X, Y)
+    coef, seen = model.coef_.copy(), model.state_.buffers.seen.copy()
+    state = model.reset_steps().state_
+    np.testing.assert_array_equal(state.covariance, np.eye(9))
+    np.testing.assert_array_equal(model.coef_, coef)
+    np.testing.assert_array_equal(state.buffers.seen, seen)
+    # Bounds on x_b' S x_b stay bounds, and both ways through the pairs go on alike.
+    model.test_then_train(X[::-1], Y[::-1])
+    state = model.state_
+    rows = state.buffers.rows
+    variance = np.einsum("kib,ij,kjb->kb", rows, state.covariance, rows)
+    assert (state.bound >= variance * (1 - 1e-9)).all()
+    assert np.trace(state.covariance) < 8.5
+
+
 @each_linear
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_rows_without_a_label_are_scored_only(learner, kind):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.metrics import average_precision_score
 
 from draws import draws
 from oracles import mixture as oracle
@@ -22,6 +23,8 @@ SMALL = [
     ("ranks", OnlineLogistic(class_weight="balanced")),
     ("asinh", CBR(C=0.01, buffer_size=5)),  # takes dense rows
     ("ranks", CBR(C=0.01, buffer_size=5)),
+    ("fourier", OnlineLogistic()),
+    ("fourier", CBR(C=0.01, buffer_size=5)),
 ]
 
 
@@ -54,8 +57,8 @@ def run(scores, sign, share=0.0, n_recent=30, n_pairs=8, half_life=50.0):
     out = np.empty(n)
     mix(
         scores, sign, np.ones(n), recent, ordered, kept, np.zeros((2, n_pairs, K)),
-        np.zeros(2, np.int64), np.zeros(2), weights, losses, auc, np.zeros(1), share,
-        2.0 ** (-1 / half_life), out,
+        np.zeros((7, K)), np.zeros(7, np.int8), np.zeros(2, np.int64), np.zeros(2), weights, losses,
+        auc, np.zeros(1), share, 2.0 ** (-1 / half_life), out,
     )  # fmt: skip
     assert (np.sort(recent, axis=1)[:, ::-1] == np.sort(ordered, axis=1)[:, ::-1]).all()
     for k in range(K):
@@ -82,6 +85,7 @@ def test_a_mixture_is_its_formula():
         "linear": X,
         "asinh": np.arcsinh(X),
         "ranks": oracle.ranks(X, 50, KNOTS),
+        "fourier": model.state_.maps.waves.apply(X),
     }
     alone = []
     for name, learner in SMALL:
@@ -165,6 +169,31 @@ def test_places_rise_with_scores(recent, scores):
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
 
+def test_members_are_measured_as_they_had_scored_alone(monkeypatch):
+    monkeypatch.setattr("rareclass.online.mixture._LAST", 150)
+    X, sign = stream(rare=0.2)
+    model = OnlineMixture(SMALL).start(4, [-1, 1])
+    waves = model.state_.maps.waves
+    assert {each.average_precision for each in model.standing()} == {None}
+    model.test_then_train(X, labels(sign))
+    y = sign[sign != 0]
+    for n_rows, k, k_of_last in ((40, 5, 5), (150, 5, 5), (300, 5, 3), (150, 151, None)):
+        found = model.standing(n_rows, k)
+        rows = slice(-min(n_rows, 150), None)
+        for each, member in zip(found, SMALL, strict=True):
+            alone = OnlineMixture([member]).start(4, [-1, 1])
+            alone.state_ = alone.state_._replace(maps=alone.state_.maps._replace(waves=waves))
+            scores = alone.test_then_train(X, labels(sign))[sign != 0][rows]
+            wanted = average_precision_score(y[rows] > 0, scores)
+            assert each.average_precision == pytest.approx(wanted, rel=1e-12)
+            if k_of_last is None:
+                assert each.precision_at_k is None
+                continue
+            top = np.argsort(-scores, kind="stable")[:k_of_last]
+            assert each.precision_at_k == pytest.approx((y[rows][top] > 0).mean())
+    assert len({each.average_precision for each in found}) == len(SMALL)
+
+
 def test_the_level_follows_the_share_of_the_rare_class():
     scores = np.zeros((1, 4000))
     sign = np.where(np.arange(4000) % 50 == 0, 1, -1)
@@ -217,7 +246,7 @@ def test_what_features_raise_adds_up_at_the_top():
     # Rows that all members have in the tail, and none at its very end.
     tail = math.log(1000 / 50) / LARGEST
     seen = {"linear": X, "asinh": np.arcsinh(X)}
-    ranked = model.state_.ranks.apply(X)
+    ranked = model.state_.maps.ranks.apply(X)
     seen["ranks"] = sparse.csr_array((ranked.data, ranked.indices, ranked.indptr), (3000, 64))
     own = [seen[name] @ state.coef for name, state in zip(maps, model.state_.members, strict=True)]
     places = np.array([[place(judged.ordered[k], s) for s in own[k]] for k in range(3)])
@@ -250,8 +279,9 @@ def test_a_state_that_no_stream_leaves_is_refused():
     for name, change in (
         ("judged.kept", lambda a: a - 1000),
         ("judged.ordered", lambda a: -a),
-        ("ranks.ordered", lambda a: a[:, ::-1]),
-        ("ranks.ranked", lambda a: a[:2]),
+        ("maps.ranks.ordered", lambda a: a[:, ::-1]),
+        ("maps.ranks.ranked", lambda a: a[:2]),
+        ("maps.waves.frequencies", lambda a: a[:, :-1]),
         ("members.1.buffers.indices", lambda a: a + 100),
     ):
         flat = flatten(model.state_)
@@ -268,7 +298,10 @@ def test_a_state_that_no_stream_leaves_is_refused():
     ("parameters", "said"),
     [
         ({"members": []}, "members=\\[\\] has none"),
-        ({"members": [("cubes", OAM())]}, "the map 'cubes' is not one of linear, asinh, ranks"),
+        (
+            {"members": [("cubes", OAM())]},
+            "the map 'cubes' is not one of linear, asinh, ranks, fourier",
+        ),
         ({"members": [("linear", OnlineMixture())]}, "is no online learner"),
         ({"members": [("linear", OAM(C=-1))]}, "C"),
         ({"share": 1.0}, "share"),

@@ -38,6 +38,14 @@ class Tails(StrEnum):
     linear = "linear"
 
 
+class OnDrift(StrEnum):
+    """What follows where drift begins."""
+
+    auto = "auto"
+    report = "report"
+    reset = "reset"
+
+
 class Learner(StrEnum):
     """Learners that see a row once."""
 
@@ -144,6 +152,14 @@ def stream(
     time: Annotated[
         str | None, typer.Option("--time", help="Column of dates: the day of each row.")
     ] = None,
+    on_drift: Annotated[
+        OnDrift,
+        typer.Option(
+            help="Where many columns begin to move or a measure to fall: report it only, or reset "
+            "the learner's steps as well, so that it learns quickly again. auto goes on as the "
+            "folder began, and begins with reset for a mixture."
+        ),
+    ] = OnDrift.auto,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Stop where a tenth of a column lies outside what was seen."),
@@ -172,7 +188,7 @@ def stream(
     from rareclass.verbs.stream.learners import parse_parameters, settled, usual_tails
     from rareclass.verbs.stream.options import StreamOptions
 
-    chosen = settled(learner.value, checkpoint)
+    chosen, drift = settled(learner.value, on_drift.value, checkpoint)
     options = StreamOptions(
         source=source,
         target=target,
@@ -196,6 +212,7 @@ def stream(
         alerts=None if alerts is None else str(alerts),
         alert_budget=check_alert_options(source, alerts, alert_budget, time),
         time_column=time,
+        on_drift=drift,
         strict=strict,
     )
     _check_json(json_file, source)

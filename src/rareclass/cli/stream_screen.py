@@ -153,6 +153,8 @@ def drift_words(report: "Report", top: int) -> list[str]:
     more = len(report.moved) - len(moved)
     if moved:
         said.append(f"moved: {', '.join(moved)}{f' and {more} more' if more else ''}")
+    if report.last_reset is not None and report.last_reset > report.counters.reported:
+        said.append(f"steps reset at {counted(report.last_reset, 'row')}")
     return said
 
 

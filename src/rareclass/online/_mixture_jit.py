@@ -21,7 +21,9 @@ _STEADY, _FIRST_RARE, _FIRST_ROWS, _AUC_HALF = 10.0, 1.0, 100.0, 200.0
 def _at_or_above(ordered, score):
     """How many of sorted numbers lie above a score, and half of those that equal it."""
     low = np.searchsorted(ordered, score, side="left")
-    high = np.searchsorted(ordered, score, side="right")
+    high = low
+    if low < ordered.shape[0] and ordered[low] == score:
+        high = np.searchsorted(ordered, score, side="right")
     return ordered.shape[0] - 0.5 * (low + high)
 
 
@@ -69,17 +71,17 @@ def _keep(recent, ordered, kept, score):
     ``kept`` scores came before.
     """
     size = recent.shape[0]
-    if kept < size:
-        i = kept
-    else:
-        i = np.searchsorted(ordered, recent[kept % size])
-        while i < size - 1 and ordered[i + 1] < score:
+    filled = min(kept, size)
+    free = kept if kept < size else np.searchsorted(ordered, recent[kept % size])
+    to = np.searchsorted(ordered[:filled], score)
+    if to > free:  # what lies between moves down to where the oldest was
+        to -= 1
+        for i in range(free, to):
             ordered[i] = ordered[i + 1]
-            i += 1
-    while i > 0 and ordered[i - 1] > score:
-        ordered[i] = ordered[i - 1]
-        i -= 1
-    ordered[i] = score
+    else:
+        for i in range(free, to, -1):
+            ordered[i] = ordered[i - 1]
+    ordered[to] = score
     recent[kept % size] = score
     return kept + 1
 
@@ -136,14 +138,16 @@ def _judge(places, pairs, weights, losses, auc, judged, step, fixed_share):
 
 @njit(cache=True, nogil=True)
 def mix(
-    scores, sign, step, recent, ordered, kept, pairs, seen, lately, weights, losses, auc, judged,
-    fixed_share, keeps, out,
+    scores, sign, step, recent, ordered, kept, pairs, last, last_rare, seen, lately, weights,
+    losses, auc, judged, fixed_share, keeps, out,
 ):  # fmt: skip
     """Go through rows in order: place, mix, judge, keep; all but the first three change in place.
 
     ``scores``: the members' scores of each row before it, shape (n_members, n_rows). ``recent``,
     ``ordered``, ``kept``: each member's last majority scores, the same sorted, and how many came.
     ``pairs``: places of the last rows of each class, class 1 rare, shape (2, n_pairs, n_members).
+    ``last``, ``last_rare``: what each member alone had scored the last labelled rows, shape
+    (n_last, n_members), and which were rare.
     ``seen``, ``lately``: labelled rows of each class in all, and those that have not faded, of
     which a share of ``keeps`` stays at every row. ``losses``, ``auc``: of the members, the mixture
     last. ``out``: the mixture's score of each row.
@@ -152,18 +156,21 @@ def mix(
     places = np.empty(n_members)
     n_pairs = pairs.shape[1]
     for t in range(n_rows):
-        total = 0.0
+        total, now = 0.0, level(seen, lately)
         for k in range(n_members):
             places[k] = place(ordered[k, : min(kept[k], recent.shape[1])], scores[k, t])
             total += weights[k] * places[k]
-        out[t] = LARGEST * total + level(seen, lately)
+        out[t] = LARGEST * total + now
         if sign[t] == 0:
             continue
         own = 1 if sign[t] > 0 else 0
         if own == 1 and seen[0] > 0:
             others = pairs[0, : min(seen[0], n_pairs)]
             _judge(places, others, weights, losses, auc, judged, step[t], fixed_share)
+        slot = (seen[0] + seen[1]) % last_rare.shape[0]
+        last_rare[slot] = own
         for k in range(n_members):
+            last[slot, k] = LARGEST * places[k] + now
             pairs[own, seen[own] % n_pairs, k] = places[k]
             if own == 0 and abs(scores[k, t]) < np.inf:
                 kept[k] = _keep(recent[k], ordered[k], kept[k], scores[k, t])

@@ -100,6 +100,8 @@ class AdaOAM(OnlineRanker):
     True
     """
 
+    _steps_shrink = True
+
     def __init__(
         self,
         eta: float = 2**-4,
@@ -146,3 +148,6 @@ class AdaOAM(OnlineRanker):
             squares=np.pad(state.squares, more),
             moments=state.moments.grown(n_features),
         )
+
+    def _reopened(self, state: AdaptiveState) -> AdaptiveState:
+        return state._replace(squares=np.zeros_like(state.squares))

@@ -131,6 +131,8 @@ class CBR(OnlineRanker):
     True
     """
 
+    _steps_shrink = True
+
     def __init__(
         self,
         C: float = 1.0,
@@ -217,6 +219,16 @@ class CBR(OnlineRanker):
         covariance = np.eye(n_features)
         covariance[:-more, :-more] = state.covariance
         return state._replace(covariance=covariance, buffers=state.buffers.grown(n_features))
+
+    def _reopened(self, state: Any) -> Any:
+        if self.covariance == "diagonal":
+            return state._replace(precision=np.ones_like(state.precision))
+        # S is the identity again, and x_b' S x_b of a buffered row its squared length.
+        return state._replace(
+            covariance=np.eye(len(state.mean)),
+            bound=(state.buffers.rows**2).sum(axis=1),
+            share=np.zeros(1),
+        )
 
 
 def _wide(covariance: np.ndarray) -> np.ndarray:

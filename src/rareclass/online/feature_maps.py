@@ -1,4 +1,4 @@
-"""What the members of a mixture see of a row: it itself, its asinh, the ranks of its values."""
+"""What the members of a mixture see of a row: it itself, its asinh, ranks of its values, waves."""
 
 from typing import Any, NamedTuple, Self
 
@@ -6,9 +6,10 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.online._feature_maps_jit import rank_rows
+from rareclass.online.fourier_features import WAVES, FourierFeatures
 from rareclass.online.ranker import SparseRows, sparse_rows
 
-MAPS = ("linear", "asinh", "ranks")
+MAPS = ("linear", "asinh", "ranks", "fourier")
 # Rows whose values give the ranks, and places that a column is spread over.
 ROWS, KNOTS = 1000, 16
 
@@ -72,18 +73,47 @@ class Ranks(NamedTuple):
             raise ValueError("values that ranks go by are not sorted")
 
 
+class Maps(NamedTuple):
+    """All that maps of the features know."""
+
+    ranks: Ranks
+    waves: FourierFeatures
+
+    @classmethod
+    def empty(cls, n_features: int, has_waves: bool, rng: np.random.Generator) -> Self:
+        """No rows seen; waves are drawn where a member wants them."""
+        waves = FourierFeatures.drawn(n_features, WAVES if has_waves else 0, rng)
+        return cls(Ranks.empty(n_features), waves)
+
+    def apply(self, name: str, X: np.ndarray, takes: str) -> Any:
+        """Rows as a member takes them: a dense array or `SparseRows`."""
+        if name == "ranks":
+            rows = self.ranks.apply(X)
+            return rows if takes == "sparse" else as_csr(rows, KNOTS * X.shape[1]).toarray()
+        if name == "fourier":
+            waves = self.waves.apply(X)
+            return _all_of(waves) if takes == "sparse" else waves
+        seen = np.arcsinh(X) if name == "asinh" else X
+        return sparse_rows(seen) if takes == "sparse" else seen
+
+    def with_rows(self, X: np.ndarray) -> Self:
+        """With the next rows, at most as many as the ranks lack."""
+        return self._replace(ranks=self.ranks.with_rows(X))
+
+    def grown(self, n_features: int, rng: np.random.Generator) -> Self:
+        """With more columns."""
+        return type(self)(self.ranks.grown(n_features), self.waves.grown(n_features, rng))
+
+
 def width(name: str, n_features: int) -> int:
     """The features that a map makes of as many."""
-    return KNOTS * n_features if name == "ranks" else n_features
+    return {"ranks": KNOTS * n_features, "fourier": WAVES}.get(name, n_features)
 
 
-def mapped(name: str, X: np.ndarray, ranks: Ranks, takes: str) -> Any:
-    """Rows as a member takes them: a dense array or `SparseRows`."""
-    if name == "ranks":
-        rows = ranks.apply(X)
-        return rows if takes == "sparse" else as_csr(rows, KNOTS * X.shape[1]).toarray()
-    seen = np.arcsinh(X) if name == "asinh" else X
-    return sparse_rows(seen) if takes == "sparse" else seen
+def _all_of(rows: np.ndarray) -> SparseRows:
+    """Dense rows without zeros as they are."""
+    n, d = rows.shape
+    return SparseRows(np.arange(n + 1) * d, np.tile(np.arange(d), n), rows.ravel())
 
 
 def as_csr(rows: SparseRows, n_features: int) -> Any:
@@ -93,7 +123,7 @@ def as_csr(rows: SparseRows, n_features: int) -> Any:
 
 
 def expanded(X: np.ndarray, ranks: Ranks) -> np.ndarray:
-    """All maps of rows side by side, shape (n_rows, n_features, 2 + KNOTS): for reasons."""
+    """Maps of single columns side by side, shape (n_rows, n_features, 2 + KNOTS): for reasons."""
     ranked = as_csr(ranks.apply(X), KNOTS * X.shape[1]).toarray().reshape(*X.shape, KNOTS)
     return np.concatenate([X[..., None], np.arcsinh(X)[..., None], ranked], axis=2)
 

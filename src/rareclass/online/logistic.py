@@ -89,6 +89,7 @@ class OnlineLogistic(OnlineRanker):
     """
 
     _takes = "sparse"
+    _steps_shrink = True
 
     def __init__(
         self,
@@ -142,3 +143,7 @@ class OnlineLogistic(OnlineRanker):
     def _grown(self, state: LogisticState, n_features: int) -> LogisticState:
         more = (0, n_features - len(state.coef))
         return state._replace(coef=np.pad(state.coef, more), squares=np.pad(state.squares, more))
+
+    def _reopened(self, state: LogisticState) -> LogisticState:
+        intercept = np.array([state.intercept[0], 0.0])
+        return state._replace(squares=np.zeros_like(state.squares), intercept=intercept)

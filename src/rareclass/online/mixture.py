@@ -6,15 +6,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from rareclass.metrics import average_precision, precision_at_k
 from rareclass.online import _mixture_jit
 from rareclass.online.cbr import CBR
 from rareclass.online.feature_maps import (
     KNOTS,
     MAPS,
+    Maps,
     Ranks,
     as_csr,
     expanded,
-    mapped,
     places,
     width,
 )
@@ -24,6 +25,8 @@ from rareclass.parameters import check_number, check_whole
 
 # Rows of each class that new rows of the other are judged against.
 _PAIRS = 200
+# Rows that the members' average precision and precision at k are of.
+_LAST = 10_000
 Member = tuple[str, OnlineRanker]
 
 
@@ -34,6 +37,8 @@ class Judged(NamedTuple):
     ordered: np.ndarray  # the same, sorted
     kept: np.ndarray  # shape (n_members,): how many came
     pairs: np.ndarray  # shape (2, 200, n_members): places of the last rows of each class
+    last: np.ndarray  # shape (10_000, n_members): scores of the last labelled rows by each alone
+    last_rare: np.ndarray  # shape (10_000,): 1 where those were rare
     seen: np.ndarray  # shape (2,): labelled rows of each class
     lately: np.ndarray  # shape (2,): those that have not faded yet
     weights: np.ndarray  # shape (n_members,): what each counts, 1 in all
@@ -42,11 +47,22 @@ class Judged(NamedTuple):
     n_judged: np.ndarray  # shape (1,): rare rows that there were majority rows to set against
 
 
+class Standing(NamedTuple):
+    """How a member of a mixture does: its rows scored before they were learned."""
+
+    name: str  # its map, and the learner with the parameters that are not its class's own
+    weight: float
+    auc: float  # of the last rare rows, which fade with a half-life of 200
+    average_precision: float | None  # of the last rows; None while a class is missing
+    precision_at_k: float | None  # the same; None also below k rows
+    loss: float  # over all of them
+
+
 class MixtureState(NamedTuple):
     """What a mixture knows at a moment of the stream."""
 
     members: tuple[Any, ...]  # their states
-    ranks: Ranks
+    maps: Maps
     judged: Judged
     rng: np.random.Generator  # where the orders of `fit` come from
 
@@ -82,10 +98,10 @@ class OnlineMixture(OnlineRanker):
     members : list of (map, learner) or None, default=None
         The map is "linear", the features as they are; "asinh", of each one; or "ranks", 16
         features for each, between two of which the value lies by its rank among a thousand rows
-        before: lines in them are curves. The learner is one of this package's. None means logistic
-        regression with classes balanced and not on each map, and CBR with small balanced steps: on
-        asinh with a margin by eta .7 and the newest rows, and by .97 and a reservoir; the latter on
-        "linear"; the former on ranks.
+        before: lines in them are curves; or "fourier", 256 random waves of all features, in which
+        lines are curves of all of them. The learner is one of this package's. None means logistic
+        regression with classes balanced and not on the first three, and not on waves; and CBR with
+        small balanced steps on asinh and on ranks.
     share : float, default=0.001
         Part of the weights that is dealt out alike at every rare row, 0 or above and below 1. More
         follows changes faster and keeps members that do badly.
@@ -96,7 +112,7 @@ class OnlineMixture(OnlineRanker):
     n_epochs : int, default=1
         Passes of `fit`, each in a new random order.
     random_state : int, RandomState or None
-        For the orders of `fit`, and reservoirs of the members.
+        For the orders of `fit`, reservoirs of the members, and waves.
     pos_label : label or None, default=None
         The rare class. None means the label with less weight in `fit`, and the one that sorts last
         in `partial_fit`.
@@ -199,6 +215,8 @@ class OnlineMixture(OnlineRanker):
             ordered=np.zeros((n, self.n_recent)),
             kept=np.zeros(n, np.int64),
             pairs=np.zeros((2, _PAIRS, n)),
+            last=np.zeros((_LAST, n)),
+            last_rare=np.zeros(_LAST, np.int8),
             seen=np.zeros(2, np.int64),
             lately=np.zeros(2),
             weights=np.full(n, 1.0 / n),
@@ -206,7 +224,8 @@ class OnlineMixture(OnlineRanker):
             auc=np.zeros(n + 1),
             n_judged=np.zeros(1),
         )
-        return MixtureState(states, Ranks.empty(n_features), judged, rng)
+        has_waves = any(name == "fourier" for name, _ in members)
+        return MixtureState(states, Maps.empty(n_features, has_waves, rng), judged, rng)
 
     def _learn(
         self, state: MixtureState, rows: np.ndarray, sign: np.ndarray, step: np.ndarray
@@ -214,9 +233,9 @@ class OnlineMixture(OnlineRanker):
         scores = np.empty(len(rows))
         start = 0
         while start < len(rows):
-            part = slice(start, start + state.ranks.lacking)
+            part = slice(start, start + state.maps.ranks.lacking)
             state, scores[part] = self._learn_part(state, rows[part], sign[part], step[part])
-            state = state._replace(ranks=state.ranks.with_rows(rows[part]))
+            state = state._replace(maps=state.maps.with_rows(rows[part]))
             start = part.stop
         return state, scores
 
@@ -230,14 +249,15 @@ class OnlineMixture(OnlineRanker):
         for k, (name, learner) in enumerate(members):
             way = name, learner._takes
             if way not in seen_as:
-                seen_as[way] = mapped(name, rows, state.ranks, learner._takes)
+                seen_as[way] = state.maps.apply(name, rows, learner._takes)
             moved, scores[k] = learner._learn(state.members[k], seen_as[way], sign, step)
             states.append(moved)
         judged, mixed = state.judged, np.empty(len(rows))
         _mixture_jit.mix(
             scores, sign, step, judged.recent, judged.ordered, judged.kept, judged.pairs,
-            judged.seen, judged.lately, judged.weights, judged.losses, judged.auc, judged.n_judged,
-            float(self.share), 2.0 ** (-1.0 / float(self.half_life)), mixed,
+            judged.last, judged.last_rare, judged.seen, judged.lately, judged.weights,
+            judged.losses, judged.auc, judged.n_judged, float(self.share),
+            2.0 ** (-1.0 / float(self.half_life)), mixed,
         )  # fmt: skip
         return state._replace(members=tuple(states)), mixed
 
@@ -248,7 +268,7 @@ class OnlineMixture(OnlineRanker):
         members = self._members()
         scores = np.empty((len(members), len(rows)))
         for k, (name, learner) in enumerate(members):
-            seen = mapped(name, rows, state.ranks, learner._takes)
+            seen = state.maps.apply(name, rows, learner._takes)
             if learner._takes == "sparse":
                 seen = as_csr(seen, width(name, rows.shape[1]))
             scores[k] = learner._scores(state.members[k], seen)
@@ -268,27 +288,55 @@ class OnlineMixture(OnlineRanker):
 
     def _grown(self, state: MixtureState, n_features: int) -> MixtureState:
         members = tuple(
-            learner._grown(moving, width(name, n_features))
+            learner._grown(moving, width(name, n_features)) if name != "fourier" else moving
             for (name, learner), moving in zip(self._members(), state.members, strict=True)
         )
-        return state._replace(members=members, ranks=state.ranks.grown(n_features))
+        return state._replace(members=members, maps=state.maps.grown(n_features, state.rng))
+
+    @property
+    def _steps_shrink(self) -> bool:  # type: ignore[override]
+        return any(learner._steps_shrink for _, learner in self._members())
+
+    def _reopened(self, state: MixtureState) -> MixtureState:
+        # The weights stay: dealt out anew they lose more than they gain (docs/decisions/0039).
+        members = tuple(
+            learner._reopened(moving)
+            for (_, learner), moving in zip(self._members(), state.members, strict=True)
+        )
+        return state._replace(members=members)
 
     def _check_state(self, state: MixtureState, n_features: int) -> None:
         for (name, learner), moving in zip(self._members(), state.members, strict=True):
             learner._check_state(moving, width(name, n_features))
-        state.ranks.check(n_features)
+        state.maps.ranks.check(n_features)
         judged = state.judged
         filled = np.arange(self.n_recent) < judged.kept[:, None]
         falls = (np.diff(judged.ordered) < 0.0) & filled[:, 1:]
         if (judged.kept < 0).any() or (judged.seen < 0).any() or falls.any():
             raise ValueError("the members are judged by what no stream leaves")
 
-    def standing(self) -> list[tuple[str, float, float, float]]:
-        """Name, weight, recent AUC and loss so far of each member."""
+    def standing(self, n_rows: int = _LAST, k: int = 100) -> list[Standing]:
+        """How each member does.
+
+        Average precision and precision at k are of the last `n_rows` labelled rows, each by the
+        score that the member alone would have given it before it was learned; of 10,000 at most,
+        with k in proportion.
+        """
         judged = self.state_.judged
-        names = [f"{learner!r} on {name}" for name, learner in self._members()]
-        columns = judged.weights, judged.auc[:-1], judged.losses[:-1]
-        return list(zip(names, *(column.tolist() for column in columns), strict=True))
+        if n_rows > _LAST:
+            n_rows, k = _LAST, -(-k * _LAST // n_rows)
+        seen = int(judged.seen.sum())
+        slots = np.arange(max(seen - n_rows, 0), seen) % _LAST
+        rare, of_rows = judged.last_rare[slots] == 1, []
+        for scores in judged.last[slots].T:
+            both = bool(rare.any()) and not rare.all()
+            at_top = precision_at_k(rare, scores, k) if both and len(rare) >= k else None
+            of_rows.append((average_precision(rare, scores) if both else None, at_top))
+        # A representation that is long has line ends.
+        names = [f"{' '.join(repr(each).split())} on {name}" for name, each in self._members()]
+        auc, loss = judged.auc[:-1].tolist(), judged.losses[:-1].tolist()
+        columns = names, judged.weights.tolist(), auc, *zip(*of_rows, strict=True), loss
+        return list(map(Standing, *columns))
 
     # -- reasons -----------------------------------------------------------------------------
 
@@ -297,30 +345,43 @@ class OnlineMixture(OnlineRanker):
 
         There a member's place grows by ``1 / (mean excess)`` a unit of its score, in natural
         logarithms of the rate, and places add up: so what a feature raises is added over all maps.
-        The values that ranks go by stand behind the weights: they are replaced as rows come.
+        Before them stand the weights of the waves, of which there are as many for any number of
+        features; behind them the values that ranks go by, which are replaced as rows come.
         """
         state, n = self.state_, self.n_features_in_
-        weights = np.zeros((n, 2 + KNOTS))
+        weights, of_waves = np.zeros((n, 2 + KNOTS)), np.zeros(len(state.maps.waves.phases))
         for k, (name, learner) in enumerate(self._members()):
             ordered = state.judged.ordered[k, : state.judged.kept[k]]
             excess = _mixture_jit.tail(ordered)[2]
-            if excess > 0.0:
-                coef = learner._coef(state.members[k]).reshape(n, -1)
-                weights[:, places(name)] += state.judged.weights[k] / excess * coef
-        ordered, ranked = state.ranks.ordered, state.ranks.ranked
+            if excess <= 0.0:
+                continue
+            coef = state.judged.weights[k] / excess * learner._coef(state.members[k])
+            if name == "fourier":
+                of_waves += coef
+            else:
+                weights[:, places(name)] += coef.reshape(n, -1)
+        ordered, ranked = state.maps.ranks.ordered, state.maps.ranks.ranked
         if not len(ranked):
             ordered, ranked = np.zeros((n, ordered.shape[1])), np.zeros(n)
-        return np.column_stack([weights, ranked, ordered]).ravel()
+        of_columns = np.column_stack([weights, ranked, ordered])
+        return np.concatenate([of_waves, of_columns.ravel()])
 
     def raises(self, row: np.ndarray, usual: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """By how much each feature raises the score of a row at the top; see `OnlineRanker`."""
-        raised = np.zeros(len(row))
-        parts = weights.reshape(-1, 3 + KNOTS + self.state_.ranks.ordered.shape[1])
+        """By how much each feature raises the score of a row at the top; see `OnlineRanker`.
+
+        Waves are of all features at once: what one raises there is what would be lost without it.
+        """
+        raised, maps = np.zeros(len(row)), self.state_.maps
+        n_waves = len(maps.waves.phases)
+        of_waves, of_columns = weights[:n_waves], weights[n_waves:]
+        parts = of_columns.reshape(-1, 3 + KNOTS + maps.ranks.ordered.shape[1])
         known = len(parts)
         ranked, ordered = parts[:, 2 + KNOTS].astype(np.int64), parts[:, 3 + KNOTS :]
         ranks = Ranks(np.zeros((0, known)), np.ascontiguousarray(ordered), ranked)
         both = expanded(np.stack([row[:known], usual[:known]]), ranks)
         raised[:known] = (parts[:, : 2 + KNOTS] * (both[0] - both[1])).sum(axis=1)
+        if known and n_waves:
+            raised[:known] += maps.waves.raises(row[:known], usual[:known], of_waves)
         return raised
 
 
@@ -329,14 +390,12 @@ def default_members() -> tuple[Member, ...]:
     """The members of a mixture that names none (docs/decisions/0039)."""
     balanced: dict[str, Any] = {"class_weight": "balanced"}
     small: dict[str, Any] = {"C": 2.0**-10, "covariance": "diagonal", **balanced}
-    wide: dict[str, Any] = {"eta": 0.97, "policy": "reservoir"}
     return (
-        *((name, OnlineLogistic(eta=0.3)) for name in MAPS),
+        *((name, OnlineLogistic(eta=0.3)) for name in ("linear", "asinh", "ranks")),
         ("linear", OnlineLogistic(eta=0.3, **balanced)),
         ("asinh", OnlineLogistic(eta=0.3, **balanced)),
         ("ranks", OnlineLogistic(eta=0.1, **balanced)),
         ("asinh", CBR(**small)),
-        ("asinh", CBR(**small, **wide)),
-        ("linear", CBR(**small, **wide)),
         ("ranks", CBR(**small)),
+        ("fourier", OnlineLogistic(eta=1.0)),
     )

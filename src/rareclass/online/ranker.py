@@ -54,6 +54,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
 
     _takes: Literal["dense", "sparse"] = "dense"
     _is_linear = True  # the score is ``w . x``, and there is a coef_
+    _steps_shrink = False  # whether `reset_steps` changes anything
 
     n_epochs: int
     random_state: Any
@@ -103,6 +104,10 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     @abstractmethod
     def _grown(self, state: Any, n_features: int) -> Any:
         """The state with more features: new ones have weight 0 and the prior's variance."""
+
+    def _reopened(self, state: Any) -> Any:
+        """The state with steps as long as at the start, where they shrink."""
+        return state
 
     # -- learning ----------------------------------------------------------------------------
 
@@ -246,6 +251,33 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         if hasattr(self, "feature_names_in_"):
             self._open_names = list(self.feature_names_in_)
             del self.feature_names_in_
+        return self
+
+    def reset_steps(self) -> Self:
+        """Learn quickly again, from a stream that has changed; what was learned stays.
+
+        What steps have shrunk by is as at the start: the variances of `CBR`, the sums of squared
+        slopes of `OnlineLogistic` and `AdaOAM`, and those of a mixture's members. Steps of the
+        other learners do not shrink: nothing changes.
+
+        Returns
+        -------
+        OnlineRanker
+            This estimator.
+
+        Examples
+        --------
+        When a detector of drift says so, one of River's for instance::
+
+            for X, y in batches:
+                scores = model.test_then_train(X, y)
+                for is_wrong in (scores > model.offset_) != y:
+                    detector.update(is_wrong)
+                    if detector.drift_detected:
+                        model.reset_steps()
+        """
+        check_is_fitted(self)
+        self.state_ = self._reopened(self.state_)
         return self
 
     # -- scoring -----------------------------------------------------------------------------

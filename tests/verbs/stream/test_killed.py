@@ -19,7 +19,8 @@ def stream(source: Path, folder: Path) -> None:
     words = [
         "rareclass", "stream", source, "--target", "fraud", "--id", "id", "--checkpoint", folder,
         "--learner", "cbr", "--param", "policy=reservoir", "--param", "buffer_size=20",
-        "--every", 500, "--report-every", 200, "--window", 1000, "--hold", 60,
+        "--on-drift", "reset", "--every", 500, "--report-every", 200, "--window", 1000,
+        "--hold", 60,
     ]  # fmt: skip
     sys.argv = [str(word) for word in words]
     from rareclass.cli.main import main
@@ -46,6 +47,7 @@ def test_killed_at_random_moments(tmp_path: Path, kills: int, n_rows: int) -> No
     assert whole.exitcode == 0
     expected = outcome(tmp_path / "whole")
     assert expected["state"]["held"]["n_dropped"] > 0
+    assert expected["state"]["alarm"]["count"] > 0
     assert len(expected["rejected"].splitlines()) > n_rows // 67
     moments, n_kills, n_folders = random.Random(0), 0, 0
     while n_kills < kills:

@@ -60,8 +60,8 @@ def test_numbers_and_powers(text: str, value: float) -> None:
 
 def test_a_stream_begins_with_a_mixture_and_goes_on_with_its_own(tmp_path: Path) -> None:
     source = write_csv(tmp_path / "rows.csv", messy_records(300, n_sure=250))
-    assert settled("auto", tmp_path / "new") == "mixture"
-    assert settled("oam", tmp_path / "new") == "oam"
+    assert settled("auto", "auto", tmp_path / "new") == ("mixture", "reset")
+    assert settled("oam", "auto", tmp_path / "new") == ("oam", "report")
     for name in ("oam", "mixture"):
         options = StreamOptions(
             str(source), "fraud", name, parse_parameters(name, []), tails=usual_tails(name)
@@ -70,9 +70,9 @@ def test_a_stream_begins_with_a_mixture_and_goes_on_with_its_own(tmp_path: Path)
             loop = StreamLoop(options, tmp_path / name, Interruption())
             report = [*loop.run()][-2].report
             loop.close()
-        assert settled("auto", tmp_path / name) == name
+        assert settled("auto", "auto", tmp_path / name) == (name, "report")
         assert report is not None
-        assert len(report.members) == (10 if name == "mixture" else 0)
+        assert len(report.members) == (9 if name == "mixture" else 0)
         logged = read_log(tmp_path / name)["members"].to_pylist()[-1]
         assert logged == [each._asdict() for each in report.members]
     assert sum(each.weight for each in report.members) == pytest.approx(1.0)

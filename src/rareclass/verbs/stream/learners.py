@@ -10,6 +10,7 @@ from rareclass.errors import InputError, name_hint
 from rareclass.verbs.stream.checkpoint import load_newest, sound_state
 
 if TYPE_CHECKING:
+    from rareclass.online.mixture import Standing
     from rareclass.online.ranker import OnlineRanker
 
 # The paper's C = 1 with no weights is the library's default. In a stream, where rare rows are few
@@ -96,24 +97,31 @@ def make_learner(learner: str, parameters: dict[str, Any]) -> "OnlineRanker":
     return model
 
 
-class Standing(NamedTuple):
-    """How a member of a mixture does."""
+def settled(learner: str, on_drift: str, folder: Path) -> tuple[str, str]:
+    """The learner that is meant, and what it does on drift.
 
-    name: str  # its map, and the learner with the parameters that are not its class's own
-    weight: float
-    auc: float  # of the last rare rows
-    loss: float  # over all of them
+    For "auto" what the folder began with; in a new one `DEFAULT`, and "reset" for a mixture, whose
+    members make up for each other where it was no drift (docs/decisions/0039).
 
-
-def settled(learner: str, folder: Path) -> str:
-    """The learner that is meant: for "auto" the one that the folder began with, or `DEFAULT`."""
-    if learner != "auto":
-        return learner
-    before = load_newest(folder)
-    if before is None:
-        return DEFAULT
-    with sound_state(before.path):
-        return str(before.state["options"]["learner"])
+    Raises `InputError` for "reset" with another learner.
+    """
+    before = load_newest(folder) if "auto" in (learner, on_drift) else None
+    if before is not None:
+        with sound_state(before.path):
+            begun = before.state["options"]
+            learner = str(begun["learner"]) if learner == "auto" else learner
+            on_drift = str(begun.get("on-drift", "report")) if on_drift == "auto" else on_drift
+    learner = DEFAULT if learner == "auto" else learner
+    shrink = make_learner(learner, parse_parameters(learner, ()))._steps_shrink
+    if on_drift == "reset" and not shrink:
+        raise InputError(
+            f"--on-drift reset: the steps of {learner} do not shrink, so that there is nothing to "
+            "reset.",
+            "Leave it out, or take another learner, such as mixture.",
+        )
+    if on_drift == "auto":
+        on_drift = "reset" if learner == "mixture" else "report"
+    return learner, on_drift
 
 
 def usual_tails(learner: str) -> str:
@@ -121,12 +129,15 @@ def usual_tails(learner: str) -> str:
     return "linear" if learner == "mixture" else "asinh"
 
 
-def standings(learner: "OnlineRanker") -> list[Standing]:
-    """How the members of a mixture do; empty for other learners, and before the first row."""
-    standing = getattr(learner, "standing", None)
-    if standing is None or not hasattr(learner, "state_"):
+def standings(learner: "OnlineRanker", window: int, top: int) -> "list[Standing]":
+    """How the members of a mixture do; empty for other learners, and before the first row.
+
+    Average precision and precision at `top` are of the last `window` rows.
+    """
+    if not hasattr(learner, "standing") or not hasattr(learner, "state_"):
         return []
-    return [Standing(*each) for each in standing()]
+    standing: list[Standing] = learner.standing(window, top)
+    return standing
 
 
 def _class_of(learner: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:

@@ -53,10 +53,14 @@ LOG_SCHEMA = pa.schema(
                     "name": pa.string(),
                     "weight": pa.float64(),
                     "auc": pa.float64(),
+                    "average_precision": pa.float64(),
+                    "precision_at_k": pa.float64(),
                     "loss": pa.float64(),
                 }
             )
         ),
+        "resets": pa.int64(),
+        "last_reset": pa.int64(),
         # The clock's: these two differ from run to run, the others never.
         "rows_per_second": pa.float64(),
         "time": pa.timestamp("ms", tz="UTC"),
@@ -156,8 +160,11 @@ def read_log(folder: str | Path) -> pa.Table:
         measures that are lower than in the best window by more than chance explains: a list of
         ``measure``, ``value``, ``best``, ``best_rows`` and the bounds ``low`` and ``high`` of the
         fall (both null in reports of earlier versions); ``members`` of a mixture, a list of
-        ``name``, ``weight``, ``auc`` of the last rare rows and ``loss`` so far; ``rows_per_second``
-        since the report before, and ``time``.
+        ``name``, ``weight``, ``auc`` of the last rare rows, ``average_precision`` and
+        ``precision_at_k`` of the window (of its last 10,000 rows) and ``loss`` so far;
+        ``resets``, how often drift has made steps long again (``--on-drift reset``), and
+        ``last_reset``, the records when it last did; ``rows_per_second`` since the report before,
+        and ``time``.
 
     Raises
     ------

@@ -5,7 +5,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from rareclass.verbs.stream.arrivals import Arrivals, sort_arrivals
 from rareclass.verbs.stream.best_windows import BestWindows, Fall
 from rareclass.verbs.stream.checkpoint import load_newest, save_checkpoint, sound_state
 from rareclass.verbs.stream.column_drift import ColumnMove
-from rareclass.verbs.stream.learners import Standing, make_learner, standings
+from rareclass.verbs.stream.drift_alarm import DriftAlarm
+from rareclass.verbs.stream.learners import make_learner, standings
 from rareclass.verbs.stream.learning import learn
 from rareclass.verbs.stream.log import log_parts, score_parts
 from rareclass.verbs.stream.options import StreamOptions
@@ -36,6 +37,9 @@ from rareclass.verbs.stream.state import (
 )
 from rareclass.verbs.stream.waiting_rows import LearnedLabels, WaitingRows
 from rareclass.verbs.stream.window import Window, WindowMeasures
+
+if TYPE_CHECKING:
+    from rareclass.online.mixture import Standing
 
 # Rows that the kinds of the columns are found from.
 FIRST_ROWS = 1000
@@ -62,7 +66,9 @@ class Report(NamedTuple):
     moved: list[ColumnMove] = []  # noqa: RUF012 (never changed)
     falls: list[Fall] = []  # noqa: RUF012
     alerts: int = 0
-    members: list[Standing] = []  # noqa: RUF012
+    resets: int = 0  # how often steps were made long again
+    last_reset: int | None = None  # records when they were last
+    members: "list[Standing]" = []  # noqa: RUF012
 
 
 class Event(NamedTuple):
@@ -120,7 +126,9 @@ class StreamLoop:
             moved=state.drift.moves(state.encoder),
             falls=state.best.falls(state.window),
             alerts=0 if state.alerts is None else state.alerts.count,
-            members=standings(state.learner),
+            resets=0 if state.alarm is None else state.alarm.count,
+            last_reset=None if state.alarm is None else state.alarm.last,
+            members=standings(state.learner, self.options.window, self.options.top),
         )
 
     def close(self) -> None:
@@ -214,6 +222,7 @@ class StreamLoop:
             columns=columns,
             drift=new_drift(options),
             best=BestWindows(),
+            alarm=DriftAlarm() if options.on_drift == "reset" else None,
             alerts=alerts,
         )
         # At once: how many rows were there to find it from may be chance.
@@ -317,12 +326,23 @@ class StreamLoop:
         counters.rows += batch.n_read
         if counters.rows % state.drift.size == 0:
             state.drift.end_segment(state.encoder)
+            self._heed_drift()
         counters.labelled += int(labelled.sum())
         counters.rare += int((arrivals.labels == 1.0).sum())
         counters.unlabelled += int((~labelled).sum())
         state.position = batch.position
         self._in_hand = False
         return arrivals.contradicted[0].reason if arrivals.contradicted else None
+
+    def _heed_drift(self) -> None:
+        """At the end of a segment: where drift has begun, let the learner learn quickly again."""
+        state = self.state
+        if state.alarm is None or not hasattr(state.learner, "state_"):
+            return
+        moved, falls = state.drift.moves(state.encoder), state.best.falls(state.window)
+        n_columns = len(state.encoder.schema.features)
+        if state.alarm.rings(state.counters.rows, moved, falls, n_columns):
+            state.learner.reset_steps()
 
     def _keep_scores(self, arrivals: Arrivals, scores: Any) -> None:
         of_rows = np.isnan(arrivals.labels[arrivals.places])
@@ -387,6 +407,8 @@ class StreamLoop:
                     "moved": [each._asdict() for each in report.moved],
                     "falls": [each._asdict() for each in report.falls],
                     "members": [each._asdict() for each in report.members],
+                    "resets": report.resets,
+                    "last_reset": report.last_reset,
                     "held": report.held,
                     "dropped": report.dropped,
                     "rejected": report.rejected,

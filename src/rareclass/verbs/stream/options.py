@@ -17,6 +17,8 @@ _OPTION = {
     "id_column": "--id",
 }
 _OF_ALERTS = ("alerts", "alert-budget", "time")
+# What a folder that does not say so was begun with.
+_BEFORE = {"on-drift": "report"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class StreamOptions:
     alerts: str | None = None  # file for them
     alert_budget: AlertBudget | None = None  # None: `top` in `window` rows
     time_column: str | None = None  # tells the day of a row
+    on_drift: str = "report"  # or "reset": steps are long again where drift begins
     strict: bool = False  # stop where too many cells of a column lie outside of what was seen
 
     @property
@@ -75,6 +78,8 @@ class StreamOptions:
             "top": self.top,
             "hold": self.hold,
         }
+        if self.on_drift != _BEFORE["on-drift"]:
+            lasting["on-drift"] = self.on_drift
         if self.alerts is not None:
             lasting |= {
                 "alerts": str(Path(self.alerts).resolve()),
@@ -90,8 +95,8 @@ class StreamOptions:
             # Alerts may be asked for later, but once they are written none is to be left out.
             if name in _OF_ALERTS and "alerts" not in before:
                 continue
-            was: Any = before[name]
-            now: Any = given.get(name)
+            was: Any = before[name] if name in before else _BEFORE[name]
+            now: Any = given.get(name, _BEFORE.get(name))
             if was == now:
                 continue
             if name == "parameters":

@@ -11,6 +11,7 @@ from rareclass.tables.raw_cells import read_rare_or_rest
 from rareclass.verbs.stream.alerts import Alerts, new_alerts
 from rareclass.verbs.stream.best_windows import BestWindows
 from rareclass.verbs.stream.column_drift import LEAST_SEGMENT, ColumnDrift
+from rareclass.verbs.stream.drift_alarm import DriftAlarm
 from rareclass.verbs.stream.learners import make_learner
 from rareclass.verbs.stream.options import StreamOptions
 from rareclass.verbs.stream.rejects import CONTRADICTED, RejectedFile
@@ -50,6 +51,7 @@ class StreamState:
     labels: dict[str, str]  # what "rare" and "rest" are called
     drift: ColumnDrift
     best: BestWindows
+    alarm: DriftAlarm | None = None  # None: drift is reported only
     alerts: Alerts | None = None
     columns: list[str] | None = None  # where the source's first row does not name them all
     position: dict[str, Any] | None = None  # where it goes on; None: at its beginning
@@ -77,6 +79,8 @@ def to_checkpoint(state: StreamState, options: StreamOptions) -> dict[str, Any]:
         "drift": state.drift.to_state(),
         "best": state.best.to_state(),
     }
+    if state.alarm is not None:
+        saved["alarm"] = state.alarm.to_state()
     if state.alerts is not None:
         saved["alerts"] = state.alerts.to_state()
     return saved
@@ -106,6 +110,7 @@ def from_checkpoint(saved: dict[str, Any], folder: Path, options: StreamOptions)
         labels=saved["labels"],
         drift=ColumnDrift.from_state(saved["drift"]) if "drift" in saved else new_drift(options),
         best=BestWindows.from_state(saved["best"]) if "best" in saved else BestWindows(),
+        alarm=DriftAlarm.from_state(saved["alarm"]) if "alarm" in saved else None,
         alerts=alerts,
         columns=saved["columns"],
         position=saved["position"],
