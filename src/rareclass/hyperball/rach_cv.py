@@ -43,9 +43,10 @@ from rareclass.progress import track
 class RACHCV(BallClassifier, SearchCV):
     """`RACH` with its prices, margin, width and radius chosen over the labelled rows.
 
-    In each fold some labelled rows lose their label and stay as unlabelled rows; the F1 of the rare
-    class over all rows that were held out decides. With fewer rare labels than folds each rare row
-    is held out alone (leave-one-out), which leaves as many folds as there are rare rows.
+    In each fold some labelled rows lose their label and stay as unlabelled rows. What decides over
+    all rows that were held out is the F1 of the rare class or, with radius="solved", the recall
+    against the unlabelled rows inside. With fewer rare labels than folds each rare row is held out
+    alone (leave-one-out), which leaves as many folds as there are rare rows.
 
     Parameters
     ----------
@@ -62,20 +63,23 @@ class RACHCV(BallClassifier, SearchCV):
         Folds over the labelled rows; an integer makes stratified, shuffled ones. An iterable holds
         numbers of rows of X, of which those of ``test`` with a label are held out.
     radius : {"share", "solved"}, default="share"
-        Where the border is at first, as in `RACH`. With "solved" the tightest of equally good
-        balls is taken, with "share" the first whose F1 is within half a rare row of the best.
-        "share" needs labels of rows as they came, or a `rare_share` that is known: where cases were
-        sought out, "solved" is the safe choice.
+        Where the border is at first, and by what balls are judged. "share" needs labels of rows as
+        they came, or a `rare_share` that is known; the first candidate is taken whose F1 is within
+        half a rare row of the best. Where cases were sought out, "solved" is the safe choice. Then
+        :math:`r^2 / c` decides, r the recall of the held-out rare rows and c the unlabelled rows
+        inside: precision times recall among these, up to a factor that is the same for all [2]_.
+        A few cleared rows do not tell a ball with fifty unlabelled rows from one with five hundred.
+        Without unlabelled rows it is the F1.
     learn_radius : bool, default=True
         Move the border to where the F1 over the held-out rows is best; with "share", whose border
         counts for 8 rare rows, only r / (r + 8) of the way, r the rare rows held out.
     refit : bool, default=True
         Fit on all labels with the best parameters, which predicting needs.
     n_balls : int, "auto", sequence of these or None, default=None
-        Balls for each category, as in `RACH`; of several the first is taken that half a held-out
-        rare row more would not make worse than the best. None: 1, 2 and 3 with radius="solved" or
-        without a kernel, where fewer than the rare rows; else 1. In each fold the rare rows that
-        keep their label are dealt out anew.
+        Balls for each category, as in `RACH`. Of a sequence, the simplest first, one is taken that
+        is not worse than the best by half a held-out rare row. None: 1, 2 and 3, as far as they
+        are fewer than the rare rows; 1 alone with a kernel and radius="share". In each fold the
+        rare rows that keep their label are dealt out anew.
     kernel, n_landmarks, rare_share, filter, max_kept, tol, max_outer, max_inner, random_state, \
 n_jobs, pos_label
         As in `RACH`; `random_state` also shuffles the folds.
@@ -86,11 +90,12 @@ n_jobs, pos_label
     ----------
     best_C1_, best_C2_, best_margin_ : float
     best_width_ : float or None
+    best_n_balls_ : int or "auto"
     best_radius_slack_ : float, or dict for several categories
         What is added to the squared radius.
     best_score_ : float
-        F1 over the held-out rows, with several categories the mean of theirs. It is the best of
-        many, or within half a rare row of it, so a little high. NaN where a single rare label
+        F1 over the held-out rows, with several categories the mean of theirs, of the candidate
+        that was chosen from many by these rows, so a little high. NaN where a single rare label
         allowed no fold.
     score_interval_ : tuple of float
         95 percent interval of the F1 (Wilson's, carried over from tp / (tp + fp + fn)), for the
@@ -101,8 +106,14 @@ n_jobs, pos_label
         When `refit`.
     best_index_ : int
     cv_results_ : dict of ndarray
-        ``C1``, ``C2``, ``width``, ``margin``, ``tp``, ``fp``, ``fn`` (summed over folds and
-        categories), ``f1``, ``rank``: one entry for each candidate.
+        ``C1``, ``C2``, ``width``, ``margin``, ``n_balls``, ``tp``, ``fp``, ``fn`` (summed over
+        folds and categories), ``f1``, ``rank``: one entry for each candidate. With
+        radius="solved" ``pu_score``, :math:`r^2 / c`, by which they are then ranked; of several
+        categories the geometric mean.
+    held_out_rows_ : ndarray of int
+        Numbers of the rows that were held out, fold by fold and category by category.
+    held_out_depths_ : ndarray
+        Their depth in the chosen kind of ball fitted without their label: at or above 0 inside.
     n_splits_ : int
         Folds; 0 where a single rare label allowed none.
     balls_, transduction_, findings_, messages_, classes_, pos_labels_, majority_label_, width_, \
@@ -117,14 +128,17 @@ center_, ...
 
     Notes
     -----
-    Time: folds x candidates short solutions, 27 candidates with a kernel (36 with radius="solved")
-    and 3 without; rows are read and filtered once, kernels are worked out once a width. The filter
-    and the landmarks see the held-out rows' labels. A margin, and a radius learned, go beyond the
-    paper: with its Problem 1 alone held-out cases fall just outside (docs/decisions/0020, 0043).
+    Time: folds x candidates x balls short solutions, 27 candidates with a kernel (with
+    radius="solved" 36 for each number of balls) and 3 without for each number; rows are read and
+    filtered once for each ball, kernels are worked out once a width and number. The filter and the
+    landmarks see the held-out rows' labels. A margin, and a radius learned, go beyond the paper:
+    with its Problem 1 alone held-out cases fall just outside (docs/decisions/0020, 0043, 0046).
 
     References
     ----------
     .. [1] He, Tong, Carbonell, "Rare category characterization", ICDM 2010, section VI.
+    .. [2] Lee, Liu, "Learning with positive and unlabeled examples using weighted logistic
+       regression", ICML 2003.
 
     Examples
     --------
@@ -196,7 +210,9 @@ center_, ...
         """
         grid = read_grid(C1s=self.C1s, C2s=self.C2s, widths=self.widths, margins=self.margins)
         numbers = self._numbers_asked()
-        settings = settings_of(RACHSettings, self._model(RACH, n_balls=numbers[0])).checked()
+        settings, *_ = [
+            settings_of(RACHSettings, self._model(RACH, n_balls=n)).checked() for n in numbers
+        ]
         source = read_features(self, X, squares=True)
         labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
         settings.check_labels_named(labels.rare)
