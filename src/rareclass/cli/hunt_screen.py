@@ -119,11 +119,13 @@ def _print_expected(console: Console, hunt: "Hunt") -> None:
         f"{share:.0%} of {'all' if k == len(hunt.ranking.rows) else 'the first'} {k:,}"
         for k, share in hunt.expected.items()
     ]
-    if shares:
-        console.print(
-            f"Surest rows first; expected to be cases (column sure): {', '.join(shares)}",
-            markup=False,
-        )
+    if not shares:
+        return
+    # Where the share is not known, how many cases there are is read from the surest rows.
+    given = "If the surest are cases, so" if hunt.model.rare_share is None else "Cases"
+    console.print(
+        f"Surest rows first (column sure). {given} are about {', '.join(shares)}", markup=False
+    )
 
 
 def _how_chosen(chosen: dict[str, Any]) -> str:
