@@ -154,8 +154,8 @@ def sureness(
     None where no case was held out. Cost: O(n_rows).
 
     >>> share, n_cases = sureness(100, np.array([5, 10, 15, 90]))
-    >>> float(n_cases), share[[0, 14, 49, 99]].round(2).tolist()
-    (28.1..., [1.0, 1.0, 0.43, 0.28])
+    >>> round(n_cases, 1), share[[0, 14, 49, 99]].round(2).tolist()
+    (39.4, [1.0, 1.0, 0.6, 0.39])
     """
     n = len(of_cases)
     if not n:
