@@ -28,8 +28,9 @@ LOOSE = {"tol": 1e-3, "max_outer": 3, "max_inner": 300}
 
 
 def chosen(X, y, weight=None, **options):
+    """RACHCV, of one ball where no number is given."""
     with unwarned():
-        return RACHCV(**options).fit(X, y, weight)
+        return RACHCV(**{"n_balls": 1} | options).fit(X, y, weight)
 
 
 def folds_by_hand(y, n_folds, label=RARE, seed=0):
@@ -323,6 +324,66 @@ def test_two_groups_of_one_category():
     assert model.best_score_ > 0.9
 
 
+@pytest.mark.parametrize("radius", ["solved", "share"])
+@pytest.mark.parametrize("n_groups", [1, 2])
+def test_there_are_several_balls_where_one_is_not_enough(radius, n_groups):
+    X, y, truth = several_clusters([[5.0, 5.0], [-5.0, -5.0]][:n_groups], n_cloud=120)
+    y, truth = np.where(y > 0, RARE, y), (truth > 0).astype(int)
+    model = chosen(X, y, n_balls=None, C1s=[0.3], cv=4, radius=radius)
+    tried = [1, 2, 3]
+    assert model.cv_results_["n_balls"].tolist() == tried
+    assert model.best_n_balls_ == len(model.balls_)
+    if radius == "solved" or n_groups == 1:
+        assert model.best_n_balls_ == n_groups
+    assert model.best_n_balls_ >= n_groups
+    assert model.score(X, truth) > 0.85
+    assert ("pu_score" in model.cv_results_) == (radius == "solved")
+    asked = chosen(X, y, n_balls=[3, n_groups], C1s=[0.3], cv=4, radius=radius)
+    assert asked.cv_results_["f1"].tolist() == [
+        model.cv_results_["f1"][tried.index(n)] for n in (3, n_groups)
+    ]
+
+
+def test_with_a_kernel_and_a_border_by_share_one_ball_is_tried():
+    X, y, _ = hidden_cluster(n=80)
+    model = chosen(X, y, n_balls=None, kernel="gaussian", C1s=[3.0], margins=[0.1], cv=2)
+    assert set(model.cv_results_["n_balls"]) == {1}
+
+
+def test_a_ball_with_fewer_unlabelled_rows_is_better_where_labels_cannot_tell():
+    """Cleared rows far away: balls of all sizes tell them from the cases."""
+    X, y, truth = hidden_cluster(n_cleared=0, seed=2)
+    far = np.flatnonzero((truth == CLEARED) & (X.sum(axis=1) < -2.0))[:8]
+    y[far] = CLEARED
+    grid = {"C1s": [0.0, 0.3], "margins": [0.0], "C2s": [0.0, 0.3], "cv": 4}
+    model = chosen(X, y, **grid, radius="solved", filter=False)
+    one = model.cv_results_
+    inside = [
+        sum(
+            (ball.depth(X[y == UNKNOWN]) >= 0).sum()
+            for ball in chosen(X, y, radius="solved", filter=False, cv=4, **alone).balls_
+        )
+        for alone in (
+            {"C1s": [c1], "C2s": [c2], "margins": [0.0]}
+            for c1, c2 in zip(one["C1"], one["C2"], strict=True)
+        )
+    ]
+    recall = (one["tp"] + 0.5) / (one["tp"] + one["fn"] + 1.0)
+    by_hand = recall**2 / (np.array(inside) + 1.0)
+    np.testing.assert_allclose(one["pu_score"], by_hand, rtol=0.05)
+    assert model.best_index_ == int(np.argmax(by_hand))
+    assert max(inside) > 1.5 * min(inside)
+
+
+def test_held_out_rows_and_depths_are_those_behind_the_counts():
+    X, y, _ = hidden_cluster(n=100, seed=4)
+    model = chosen(X, y, C1s=[0.3, 3.0], cv=4)
+    rows, found = model.held_out_rows_, model.held_out_depths_ >= 0.0
+    assert sorted(rows) == np.flatnonzero(y != UNKNOWN).tolist()
+    counts = [(found & (y[rows] == RARE)).sum(), (found & (y[rows] != RARE)).sum()]
+    assert counts == [model.cv_results_[name][model.best_index_] for name in ("tp", "fp")]
+
+
 def test_rows_count_in_the_ball_in_which_they_lie_deepest():
     X, y, _ = several_clusters([[2.0, 0.0], [-2.0, 0.0]], 150, n_rare=8, n_cleared=80, scale=0.5)
     group, y = y, np.where(y > 0, RARE, y)
@@ -396,7 +457,7 @@ def test_rows_on_disk(tmp_path):
     )
     plain = chosen(X, y, C1s=[1.0, 3.0], cv=3)
     with from_parquet(tmp_path / "rows.parquet", "y") as rows, unwarned():
-        model = RACHCV(C1s=[1.0, 3.0], cv=3).fit_rows(rows)
+        model = RACHCV(C1s=[1.0, 3.0], cv=3, n_balls=1).fit_rows(rows)
     np.testing.assert_array_equal(model.transduction_, plain.transduction_)
     np.testing.assert_array_equal(model.cv_results_["f1"], plain.cv_results_["f1"])
 
@@ -417,6 +478,8 @@ def test_without_refitting_there_is_no_model():
         ({"margins": [np.inf]}, "^margins="),
         ({"widths": [0.0]}, r"^widths=\[0.0\] must be a list of finite numbers above 0"),
         ({"C1s": "many"}, "^C1s='many' must be a list"),
+        ({"n_balls": []}, r"^n_balls=\[\] must name a number of balls"),
+        ({"n_balls": [1, 0]}, "^n_balls=0 must be a whole number above 0, or 'auto'"),
         ({"tol": 0.0}, "^tol=0.0"),
         ({"radius": "wide"}, "^radius='wide'"),
         ({"filter": "no"}, "^filter='no'"),

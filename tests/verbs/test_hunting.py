@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,17 +69,32 @@ def test_finds_the_rest_of_the_category_and_nothing_labelled(
     assert outcome.n_found == len(found)
 
 
-def test_rows_are_ranked_by_depth_which_is_what_it_says(hunted: tuple[HuntTable, Hunt]) -> None:
+def test_rows_are_ranked_by_how_sure_they_are_and_depth_is_what_it_says(
+    hunted: tuple[HuntTable, Hunt],
+) -> None:
     table, outcome = hunted
     ranking, (ball,) = outcome.ranking, outcome.model.balls_
-    assert (np.diff(ranking.relative_depth) <= 0).all()
-    X = outcome.encoder.fit_transform(table.frame)[ranking.rows]
-    apart = np.linalg.norm(X - outcome.model.center_, axis=1)
+    assert (np.diff(ranking.sure) <= 0).all()
+    assert 0 < ranking.sure[-1] < ranking.sure[0] <= 1
+    X = outcome.encoder.fit_transform(table.frame)
+    found, cases, cleared = (
+        X[ranking.rows],
+        X[table.labels.y == "bad"],
+        X[table.labels.y == "good"],
+    )
+    apart = np.linalg.norm(found - outcome.model.center_, axis=1)
     np.testing.assert_allclose(ranking.distance, apart, rtol=1e-9)
     np.testing.assert_allclose(
         ranking.relative_depth, 1 - apart**2 / ball.squared_radius, rtol=1e-9
     )
     assert ranking.relative_depth.min() >= 0
+    near, other = (
+        np.linalg.norm(found[:, None] - rows, axis=2).min(axis=1) for rows in (cases, cleared)
+    )
+    # Whoever lies deeper and is nearer to a case, and farther from what is none, comes first.
+    before = (apart[:, None] <= apart) & (near[:, None] < near) & (other[:, None] > other)
+    assert before.sum() > 50
+    assert (np.subtract.outer(np.arange(len(found)), np.arange(len(found)))[before] < 0).all()
 
 
 def test_found_is_what_the_model_predicts_for_rows_that_shaped_it_or_not(tmp_path: Path) -> None:
@@ -88,7 +104,7 @@ def test_found_is_what_the_model_predicts_for_rows_that_shaped_it_or_not(tmp_pat
     for name in "abc":
         cells[name][:6] *= 0.4
     table = read(tmp_path, pl.DataFrame(cells | {"status": status}))
-    outcome = hunt(table, HuntSettings(kernel="none", c1=0.01, c2=5e-4))
+    outcome = hunt(table, HuntSettings(kernel="none", c1=0.01, c2=5e-4, n_balls=1))
     X = outcome.encoder.fit_transform(table.frame)[26:]
     called = outcome.model.balls_[0].depth(X) >= 0
     assert 50 < called.sum() < 500
@@ -143,6 +159,8 @@ def test_hundred_nearest_are_written_where_the_reach_is_not_known(
     )
     outcome = hunt(read(tmp_path, ships(n_labelled), labelled), HuntSettings())
     assert len(outcome.ranking.rows) == 100
+    assert np.isnan(outcome.ranking.sure).all()
+    assert not outcome.expected
     assert outcome.n_found < 100
     assert any("the 100 nearest rows are written" in note for note in outcome.notes)
     assert np.isin(outcome.ranking.rows[:20], RARE_ROWS).mean() > 0.7
@@ -167,6 +185,26 @@ def test_several_values_get_a_ball_each(tmp_path: Path) -> None:
         assert len(mine) == ball.n_found > 10
         wanted = np.isin(mine, RARE_ROWS) if ball.name == "bad" else mine % 4 == 3
         assert wanted.mean() > 0.7
+
+
+def test_cases_in_two_far_groups_get_two_balls(tmp_path: Path) -> None:
+    """Half of the heavy, slow ships are light and fast instead; all others are in between."""
+    table = ships(12).with_columns(
+        *(
+            pl.when(pl.int_range(600) % 30 == 0).then(swapped).otherwise(pl.col(name)).alias(name)
+            for name, swapped in (("tonnes", pl.lit(5.0)), ("knots", pl.lit(30.0)))
+        ),
+        flag=pl.lit("PA"),
+    )
+    settings = HuntSettings(kernel="none", c1=0.3, folds=3)
+    outcome = hunt(read(tmp_path, table), settings)
+    assert [ball.name for ball in outcome.balls] == ["bad (1)", "bad (2)"]
+    assert outcome.chosen["n_balls"] == 2
+    assert np.isin(outcome.ranking.rows, RARE_ROWS).mean() > 0.9
+    groups = [outcome.ranking.rows[outcome.ranking.ball == k] % 30 == 0 for k in (0, 1)]
+    assert sorted(float(group.mean()) for group in groups) == [0.0, 1.0]
+    one = hunt(read(tmp_path, table), replace(settings, n_balls=1))
+    assert np.isin(one.ranking.rows, RARE_ROWS).mean() < 0.7
 
 
 def test_description_speaks_the_language_of_the_table(hunted: tuple[HuntTable, Hunt]) -> None:
@@ -195,13 +233,18 @@ def test_files_hold_the_rows_as_they_are_in_the_table(tmp_path: Path, suffix: st
     )
     read_back = pl.read_csv if suffix == "csv" else pl.read_parquet
     found = read_back(tmp_path / "found" / f"found.{suffix}")
-    assert found.columns == ["row", "ball", "found", "hunt_depth", "distance", *source.columns]
+    assert found.columns == [
+        *("row", "ball", "found", "sure", "hunt_depth", "distance"),
+        *source.columns,
+    ]
     assert found["row"].to_list() == (outcome.ranking.rows + 1).tolist()
     assert found["ship"].to_list() == source["ship"][outcome.ranking.rows].to_list()
     summary = json.loads((tmp_path / "found" / "hunt.json").read_text())
     assert summary["counts"]["rows"] == 600
     assert summary["counts"]["rare"] == {"bad": 8}
     assert summary["counts"]["found"] == outcome.n_found
+    assert [one["first"] for one in summary["expected"]] == [10, len(found)]
+    assert [one["share"] for one in summary["expected"]] == found["sure"][[9, -1]].to_list()
     assert summary["held_out"]["f1"] == outcome.estimate.f1  # type: ignore[union-attr]
     assert set(summary["files"]) | {"hunt.json"} == {file.name for file in files}
     assert "tonnes" not in (text := (tmp_path / "found" / "description.txt").read_text())

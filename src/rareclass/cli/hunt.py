@@ -106,7 +106,12 @@ def hunt(
             min=0.0, max=1.0, help="Share of the unlabelled rows that is rare, if it is known."
         ),
     ] = None,
-    balls: Annotated[str, typer.Option(help="Balls for each rare value: a number, or auto.")] = "1",
+    balls: Annotated[
+        str | None,
+        typer.Option(
+            help="Balls for each rare value: a number, or auto.", show_default="1 to 3, chosen"
+        ),
+    ] = None,
     filter_rows: Annotated[
         str,
         typer.Option(
@@ -124,7 +129,7 @@ def hunt(
 ) -> None:
     """Find the unlabelled rows of DATA that belong with a few confirmed cases, and say why.
 
-    Writes the rows, deepest first, what is typical of them, and a picture.
+    Writes the rows, surest first, what is typical of them, and a picture.
     """
     from rareclass.atomic_file import check_not_inside
     from rareclass.file_lock import being_written
@@ -141,7 +146,7 @@ def hunt(
         c2=parse_strength("--c2", c2),
         width=parse_strength("--width", width),
         share=share,
-        n_balls=parse_balls(balls),
+        n_balls=None if balls is None else parse_balls(balls),
         filter=parse_filter(filter_rows),
         folds=folds,
         top=top,

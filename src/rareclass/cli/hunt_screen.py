@@ -67,6 +67,7 @@ def print_hunt(
     """Print what was chosen and found, and what is typical of it."""
     console.print()
     _print_chosen(console, hunt)
+    _print_expected(console, hunt)
     for number, ball in enumerate(hunt.balls):
         console.print()
         rows = counted(ball.n_found, "unlabelled row lies", "unlabelled rows lie")
@@ -99,12 +100,31 @@ def _print_chosen(console: Console, hunt: "Hunt") -> None:
     estimate, chosen = hunt.estimate, hunt.chosen
     if estimate is not None:
         console.print(f"Held out in turn: F1 {estimate.f1:.2f}. {estimate.words}", markup=False)
-    shape = "a round ball" if chosen["kernel"] == "none" else f"{chosen['kernel']} kernel"
+    is_round, several = chosen["kernel"] == "none", chosen["n_balls"] != 1
+    shape = "a round ball" if is_round else f"{chosen['kernel']} kernel"
+    if several:
+        n_balls = counted(len(hunt.balls), "ball")
+        shape = n_balls.replace(" ", " round ") if is_round else f"{n_balls}, {shape}"
     width = "" if chosen["width"] is None else f", width {chosen['width']:.3g}"
     console.print(
         f"Shape: {shape}, C1 = {chosen['C1']:.3g}, C2 = {chosen['C2']:.3g}{width} "
         f"({_how_chosen(chosen)})",
         markup=False,
+    )
+
+
+def _print_expected(console: Console, hunt: "Hunt") -> None:
+    """How sure the rows are, for a reader who stops after the first ones."""
+    shares = [
+        f"{share:.0%} of {'all' if k == len(hunt.ranking.rows) else 'the first'} {k:,}"
+        for k, share in hunt.expected.items()
+    ]
+    if not shares:
+        return
+    # Where the share is not known, how many cases there are is read from the surest rows.
+    given = "If the surest are cases, so" if hunt.model.rare_share is None else "Cases"
+    console.print(
+        f"Surest rows first (column sure). {given} are about {', '.join(shares)}", markup=False
     )
 
 

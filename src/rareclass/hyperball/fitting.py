@@ -1,5 +1,6 @@
 """From a table and its partial labels to balls: the steps that RACH and RACHCV share."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,12 +26,28 @@ class Task(NamedTuple):
     pool: Pool
 
 
+class Grouping(NamedTuple):
+    """How rare rows are dealt out to balls."""
+
+    n_balls: int | str
+    spread: float  # of the other rows, which "auto" compares with
+    seed: int  # of k-means
+
+    def deal(self, rare: np.ndarray, take: Callable[[np.ndarray], Any]) -> list[np.ndarray]:
+        """The rare rows of each ball; `take` reads rows by their numbers."""
+        if self.n_balls == 1 or not len(rare):
+            return [rare]
+        rng = np.random.RandomState(self.seed)
+        return [rare[group] for group in groups_of(take(rare), self.n_balls, self.spread, rng)]
+
+
 class Survey(NamedTuple):
     """What is known of the table before any ball is fitted."""
 
     tasks: tuple[Task, ...]
     background: Background  # a sample of what is not known to be rare
     width: float  # of the kernel where it is not given: width="mean"
+    grouping: Grouping
 
 
 def survey(settings: RACHSettings, source: RowSource, labels: PartialLabels) -> Survey:
@@ -38,15 +55,29 @@ def survey(settings: RACHSettings, source: RowSource, labels: PartialLabels) -> 
     rng = check_random_state(0 if settings.random_state is None else settings.random_state)
     background = draw_background(source, labels, rng)
     spread = input_spread(background.X, background.weight)
-    tasks = [
-        Task(label, _gathered(settings, source, labels, label, group))
-        for label in labels.rare
-        for group in _groups(settings, source, labels.rows_of(label), spread, rng)
-    ]
     width = 1.0
     if settings.kernel is not None:
         width = kernel_width("mean", settings.kernel, lambda: _everything(settings, source, labels))
-    return Survey(tuple(tasks), background, width)
+    grouping = Grouping(settings.n_balls, spread, int(rng.randint(2**31 - 1)))
+    known = Survey((), background, width, grouping)
+    return with_balls(known, settings.n_balls, settings, source, labels)
+
+
+def with_balls(
+    known: Survey,
+    n_balls: int | str,
+    settings: RACHSettings,
+    source: RowSource,
+    labels: PartialLabels,
+) -> Survey:
+    """The same table, so many balls for each category: only the near rows are gathered anew."""
+    grouping = known.grouping._replace(n_balls=n_balls)
+    tasks = [
+        Task(label, _gathered(settings, source, labels, label, group))
+        for label in labels.rare
+        for group in grouping.deal(labels.rows_of(label), source.take)
+    ]
+    return known._replace(tasks=tuple(tasks), grouping=grouping)
 
 
 def make_space(kernel: Any, width: float, pool: Pool, n_landmarks: int) -> tuple[Space, Points]:
@@ -107,15 +138,6 @@ def _share_of(settings: RACHSettings, labels: PartialLabels, rare: np.ndarray) -
         labelled = sum(labels.weight_of(labels.rows_of(label)).sum() for label in labels.classes)
         share = all_rare / labelled
     return float(share * labels.weight_of(rare).sum() / all_rare)
-
-
-def _groups(
-    settings: RACHSettings, source: RowSource, rare: np.ndarray, spread: float, rng: Any
-) -> list[np.ndarray]:
-    if settings.n_balls == 1:
-        return [rare]
-    groups = groups_of(source.take(rare), settings.n_balls, spread, rng)
-    return [rare[group] for group in groups]
 
 
 def _everything(

@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from rareclass.hyperball.ball import (
     SHARE,
@@ -17,7 +18,7 @@ from rareclass.hyperball.ball import (
     share_radius,
 )
 from rareclass.hyperball.ball_problem import Points
-from rareclass.hyperball.fitting import Survey, Task, make_space
+from rareclass.hyperball.fitting import Grouping, Survey, make_space
 from rareclass.hyperball.pool import RARE, UNLABELLED, Pool
 from rareclass.hyperball.spaces import Space
 from rareclass.kernels.kernels import make_kernel, needs_width
@@ -41,6 +42,7 @@ class BallCandidate(NamedTuple):
     C2: float
     width: float | None
     margin: float = 0.0
+    n_balls: int | str = 1  # for each category
 
 
 class Grid(NamedTuple):
@@ -67,7 +69,7 @@ def candidates(grid: Grid, kernel: Any, radius: str, known: Survey) -> list[Ball
     elif margins is None:
         margins = [share * _unit(kernel, known) for share in MARGINS]
     return [
-        BallCandidate(C1, C2, width, margin)
+        BallCandidate(C1, C2, width, margin, known.grouping.n_balls)
         for width, margin, C1, C2 in product(widths, margins, C1s, grid.C2s or [0.0])
     ]
 
@@ -106,6 +108,7 @@ _MOST_LANDMARKS = 100
 class Depths(NamedTuple):
     """Of the n rows that were held out from one category's balls."""
 
+    rows: np.ndarray  # their numbers, fold by fold
     is_rare: np.ndarray
     weight: np.ndarray
     depths: np.ndarray  # (candidates, n): R^2 - distance^2, in the ball in which a row lies deepest
@@ -113,16 +116,49 @@ class Depths(NamedTuple):
     depths_by_share: np.ndarray
 
 
-class _Prepared(NamedTuple):
-    """A task in one space: what all folds and prices share."""
+class Cases(NamedTuple):
+    """The rows that shape the balls of one category, and how its rare rows are dealt out."""
 
-    task: Task
-    space: Space
-    points: Points
+    label: Any
+    pool: Pool  # of all its balls together; the share is that of the category
+    grouping: Grouping
+
+    def balls(self, pool: Pool) -> Iterator[Pool]:
+        """The pool as each ball sees it, its rare rows dealt out as they are labelled there.
+
+        Rare rows of the other balls weigh nothing.
+        """
+        rare = pool.which(RARE)
+        total = pool.weight[rare].sum()
+        for group in self.grouping.deal(rare, lambda positions: pool.X[positions]):
+            others = np.setdiff1d(rare, group)
+            kinds, weight = pool.kinds.copy(), pool.weight.copy()
+            kinds[others], weight[others] = UNLABELLED, 0.0
+            part = pool.weight[group].sum() / total if total else 1.0
+            share = float(pool.rare_share * part)
+            yield pool._replace(kinds=kinds, weight=weight, rare_share=share)
+
+
+def cases_of(known: Survey, label: Any) -> Cases:
+    """What shapes the balls of one category of a table."""
+    pools = [task.pool for task in known.tasks if task.label == label]
+    if len(pools) == 1:
+        return Cases(label, pools[0], known.grouping)
+    rows, first = np.unique(np.concatenate([pool.rows for pool in pools]), return_index=True)
+    kinds, weight = (
+        np.concatenate([getattr(pool, name) for pool in pools])[first]
+        for name in ("kinds", "weight")
+    )
+    stack = sparse.vstack if sparse.issparse(pools[0].X) else np.concatenate
+    X = stack([pool.X for pool in pools])
+    X = (sparse.csr_array(X) if sparse.issparse(X) else X)[first]
+    share = sum(pool.rare_share for pool in pools)
+    together = pools[0]._replace(rows=rows, kinds=kinds, weight=weight, X=X, rare_share=share)
+    return Cases(label, together, known.grouping)
 
 
 def held_out_depths(
-    tasks: Sequence[Task],
+    cases: Cases,
     folds: Sequence[np.ndarray],
     tried: Sequence[BallCandidate],
     kernel: Any,
@@ -131,92 +167,65 @@ def held_out_depths(
 ) -> Depths:
     """Fit every candidate without the labels of each fold, and measure the fold's rows.
 
-    `tasks` are the balls of one category, `folds` numbers of the rows that lose their label: they
-    stay, unlabelled. At most 100 landmarks are used. `advance` is called after each fold and width.
+    `folds` are numbers of the rows that lose their label: they stay, unlabelled. The rare rows that
+    are left are dealt out to the balls anew. At most 100 landmarks are used. `advance` is called
+    after each fold and width.
     """
-    in_pools, first = np.unique(
-        np.concatenate([task.pool.rows for task in tasks]), return_index=True
-    )
-    weight = np.concatenate([task.pool.weight for task in tasks])[first]
-    tested = [np.intersect1d(fold, in_pools) for fold in folds]
-    rare = np.concatenate([task.pool.rows[task.pool.which(RARE)] for task in tasks])
-    found = [
-        (np.full(shape, -np.inf), np.full(shape, -np.inf))
-        for shape in ((len(tried), len(rows)) for rows in tested)
-    ]
-    for chosen, prepared in _by_width(tasks, tried, kernel, n_landmarks):
+    pool = cases.pool
+    tested = [np.flatnonzero(np.isin(pool.rows, fold)) for fold in folds]
+    found = [np.full((2, len(tried), len(rows)), -np.inf) for rows in tested]
+    for chosen, space, points in _by_width(pool, tried, kernel, n_landmarks):
         width = tried[chosen[0]].width
         for rows, tables in zip(tested, found, strict=True):
-            for one in prepared:
-                _measure(one, rows, [tried[k] for k in chosen], tables, chosen)
+            for one in cases.balls(_without_labels(pool, rows)):
+                path = _path(cases.label, space, points, one, [tried[k] for k in chosen])
+                for k, ball in zip(chosen, path, strict=False):
+                    borders = np.array([[ball.squared_radius], [_by_share(ball, one)]])
+                    here = borders - ball.distances[rows]
+                    tables[:, k] = np.maximum(tables[:, k], here)
             advance(note="" if width is None else f"width {width:.3g}")
-    plain, by_share = (
-        _finite(np.concatenate(tables, axis=1)) for tables in zip(*found, strict=True)
-    )
+    plain, by_share = (_finite(table) for table in np.concatenate(found, axis=2))
     numbers = np.concatenate(tested)
-    weight = weight[np.searchsorted(in_pools, numbers)]
-    return Depths(np.isin(numbers, rare), weight, plain, by_share)
+    is_rare = pool.kinds[numbers] == RARE
+    return Depths(pool.rows[numbers], is_rare, pool.weight[numbers], plain, by_share)
 
 
 def unlabelled_inside(
-    tasks: Sequence[Task],
+    cases: Cases,
     tried: Sequence[BallCandidate],
     slacks: Sequence[float],
     kernel: Any,
     n_landmarks: int,
 ) -> np.ndarray:
-    """Unlabelled rows that the balls of one category hold, with all labels: shape (candidates,).
+    """Weight of the unlabelled rows in the balls of one category, with all labels: (candidates,).
 
     `slacks` are what each candidate adds to the squared radius.
     """
-    found = np.zeros(len(tried), dtype=int)
-    for chosen, prepared in _by_width(tasks, tried, kernel, n_landmarks):
-        for one in prepared:
-            unlabelled = one.task.pool.which(UNLABELLED)
-            path = _path(one, one.task.pool, [tried[k] for k in chosen])
+    pool = cases.pool
+    unlabelled = pool.which(UNLABELLED)
+    inside = np.zeros((len(tried), len(unlabelled)), dtype=bool)
+    for chosen, space, points in _by_width(pool, tried, kernel, n_landmarks):
+        for one in cases.balls(pool):
+            path = _path(cases.label, space, points, one, [tried[k] for k in chosen])
             for k, ball in zip(chosen, path, strict=True):
-                limit = ball.squared_radius + slacks[k]
-                found[k] += np.count_nonzero(ball.distances[unlabelled] <= limit)
-    return found
+                inside[k] |= ball.distances[unlabelled] <= ball.squared_radius + slacks[k]
+    return np.asarray(inside @ pool.weight[unlabelled])
 
 
 def _by_width(
-    tasks: Sequence[Task], tried: Sequence[BallCandidate], kernel: Any, n_landmarks: int
-) -> Iterator[tuple[list[int], list[_Prepared]]]:
-    """Positions of the candidates of each width, and the tasks in its space."""
+    pool: Pool, tried: Sequence[BallCandidate], kernel: Any, n_landmarks: int
+) -> Iterator[tuple[list[int], Space, Points]]:
+    """Positions of the candidates of each width, its space and the pool's rows in it."""
     few = min(n_landmarks, _MOST_LANDMARKS)
     for width in dict.fromkeys(candidate.width for candidate in tried):
         chosen = [k for k, candidate in enumerate(tried) if candidate.width == width]
-        yield (
-            chosen,
-            [_Prepared(task, *make_space(kernel, width or 1.0, task.pool, few)) for task in tasks],
-        )
+        yield chosen, *make_space(kernel, width or 1.0, pool, few)
 
 
 def _finite(depths: np.ndarray) -> np.ndarray:
-    """Without a rare label in the rest of a group there was no ball: far outside."""
+    """Without a rare label in the rest there was no ball: far outside."""
     lowest = np.min(depths, initial=0.0, where=np.isfinite(depths))
     return np.where(np.isfinite(depths), depths, 2.0 * lowest - 1.0)
-
-
-def _measure(
-    one: _Prepared,
-    rows: np.ndarray,
-    tried: list[BallCandidate],
-    tables: tuple[np.ndarray, np.ndarray],
-    chosen: list[int],
-) -> None:
-    """Raise the depths of the rows to those in the balls of one task."""
-    pool = one.task.pool
-    positions = np.flatnonzero(np.isin(pool.rows, rows))
-    columns = np.searchsorted(rows, pool.rows[positions])
-    pool = _without_labels(pool, positions)
-    for k, ball in zip(chosen, _path(one, pool, tried), strict=False):
-        for table, squared_radius in zip(
-            tables, (ball.squared_radius, _by_share(ball, pool)), strict=True
-        ):
-            here = squared_radius - ball.distances[positions]
-            table[k, columns] = np.maximum(table[k, columns], here)
 
 
 def _by_share(ball: Ball, pool: Pool) -> float:
@@ -224,11 +233,13 @@ def _by_share(ball: Ball, pool: Pool) -> float:
     return ball.squared_radius if found is None else found
 
 
-def _path(one: _Prepared, pool: Pool, tried: list[BallCandidate]) -> Iterator[Ball]:
+def _path(
+    label: Any, space: Space, points: Points, pool: Pool, tried: list[BallCandidate]
+) -> Iterator[Ball]:
     """A ball for each candidate; none without any rare row."""
     if not (pool.kinds == RARE).any():
         return
-    start: Start = one_class_start(one.points, pool)
+    start: Start = one_class_start(points, pool)
     for candidate in tried:
         settings = BallSettings(
             candidate.C1,
@@ -238,7 +249,7 @@ def _path(one: _Prepared, pool: Pool, tried: list[BallCandidate]) -> Iterator[Ba
             max_outer=_MOST_OUTER,
             max_inner=_MOST_INNER,
         )
-        ball = fit_ball(one.task.label, one.space, one.points, pool, settings, start)
+        ball = fit_ball(label, space, points, pool, settings, start)
         start = start._replace(multipliers=ball.multipliers)
         yield ball
 

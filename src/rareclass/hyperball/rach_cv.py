@@ -1,9 +1,10 @@
 """RACHCV: prices and width of RACH chosen by cross-validation over the few labelled rows."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import product
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
@@ -14,11 +15,19 @@ from rareclass.estimators.search import SearchCV, ranks
 from rareclass.findings import warn
 from rareclass.hyperball.ball import SHARE, SOLVED
 from rareclass.hyperball.ball_classifier import BallClassifier
+from rareclass.hyperball.candidate_choice import (
+    fewest_balls,
+    first_of_equals,
+    mean_f1,
+    pu_scores,
+)
 from rareclass.hyperball.findings import sentence, single_row
-from rareclass.hyperball.fitting import Survey, survey
+from rareclass.hyperball.fitting import Survey, survey, with_balls
 from rareclass.hyperball.held_out_depths import (
     BallCandidate,
+    Depths,
     candidates,
+    cases_of,
     held_out_depths,
     read_grid,
     unlabelled_inside,
@@ -34,9 +43,10 @@ from rareclass.progress import track
 class RACHCV(BallClassifier, SearchCV):
     """`RACH` with its prices, margin, width and radius chosen over the labelled rows.
 
-    In each fold some labelled rows lose their label and stay as unlabelled rows; the F1 of the rare
-    class over all rows that were held out decides. With fewer rare labels than folds each rare row
-    is held out alone (leave-one-out), which leaves as many folds as there are rare rows.
+    In each fold some labelled rows lose their label and stay as unlabelled rows. What decides over
+    all rows that were held out is the F1 of the rare class or, with radius="solved", the recall
+    against the unlabelled rows inside. With fewer rare labels than folds each rare row is held out
+    alone (leave-one-out), which leaves as many folds as there are rare rows.
 
     Parameters
     ----------
@@ -53,17 +63,25 @@ class RACHCV(BallClassifier, SearchCV):
         Folds over the labelled rows; an integer makes stratified, shuffled ones. An iterable holds
         numbers of rows of X, of which those of ``test`` with a label are held out.
     radius : {"share", "solved"}, default="share"
-        Where the border is at first, as in `RACH`. With "solved" the tightest of equally good
-        balls is taken, with "share" the first whose F1 is within half a rare row of the best.
-        "share" needs labels of rows as they came, or a `rare_share` that is known: where cases were
-        sought out, "solved" is the safe choice.
+        Where the border is at first, and by what balls are judged. "share" needs labels of rows as
+        they came, or a `rare_share` that is known; the first candidate is taken whose F1 is within
+        half a rare row of the best. Where cases were sought out, "solved" is the safe choice. Then
+        :math:`r^2 / c` decides, r the recall of the held-out rare rows and c the unlabelled rows
+        inside: precision times recall among these, up to a factor that is the same for all [2]_.
+        A few cleared rows do not tell a ball with fifty unlabelled rows from one with five hundred.
+        Without unlabelled rows it is the F1.
     learn_radius : bool, default=True
         Move the border to where the F1 over the held-out rows is best; with "share", whose border
         counts for 8 rare rows, only r / (r + 8) of the way, r the rare rows held out.
     refit : bool, default=True
         Fit on all labels with the best parameters, which predicting needs.
-    kernel, n_landmarks, rare_share, filter, max_kept, n_balls, tol, max_outer, max_inner, \
-random_state, n_jobs, pos_label
+    n_balls : int, "auto", sequence of these or None, default=None
+        Balls for each category, as in `RACH`. Of a sequence, the simplest first, one is taken that
+        is not worse than the best by half a held-out rare row. None: 1, 2 and 3, as far as they
+        are fewer than the rare rows; 1 alone with a kernel and radius="share". In each fold the
+        rare rows that keep their label are dealt out anew.
+    kernel, n_landmarks, rare_share, filter, max_kept, tol, max_outer, max_inner, random_state, \
+n_jobs, pos_label
         As in `RACH`; `random_state` also shuffles the folds.
     verbose : bool or "auto", default="auto"
         Progress on standard error; "auto" when that is a terminal.
@@ -72,11 +90,12 @@ random_state, n_jobs, pos_label
     ----------
     best_C1_, best_C2_, best_margin_ : float
     best_width_ : float or None
+    best_n_balls_ : int or "auto"
     best_radius_slack_ : float, or dict for several categories
         What is added to the squared radius.
     best_score_ : float
-        F1 over the held-out rows, with several categories the mean of theirs. It is the best of
-        many, or within half a rare row of it, so a little high. NaN where a single rare label
+        F1 over the held-out rows, with several categories the mean of theirs, of the candidate
+        that was chosen from many by these rows, so a little high. NaN where a single rare label
         allowed no fold.
     score_interval_ : tuple of float
         95 percent interval of the F1 (Wilson's, carried over from tp / (tp + fp + fn)), for the
@@ -87,8 +106,14 @@ random_state, n_jobs, pos_label
         When `refit`.
     best_index_ : int
     cv_results_ : dict of ndarray
-        ``C1``, ``C2``, ``width``, ``margin``, ``tp``, ``fp``, ``fn`` (summed over folds and
-        categories), ``f1``, ``rank``: one entry for each candidate.
+        ``C1``, ``C2``, ``width``, ``margin``, ``n_balls``, ``tp``, ``fp``, ``fn`` (summed over
+        folds and categories), ``f1``, ``rank``: one entry for each candidate. With
+        radius="solved" ``pu_score``, :math:`r^2 / c`, by which they are then ranked; of several
+        categories the geometric mean.
+    held_out_rows_ : ndarray of int
+        Numbers of the rows that were held out, fold by fold and category by category.
+    held_out_depths_ : ndarray
+        Their depth in the chosen kind of ball fitted without their label: at or above 0 inside.
     n_splits_ : int
         Folds; 0 where a single rare label allowed none.
     balls_, transduction_, findings_, messages_, classes_, pos_labels_, majority_label_, width_, \
@@ -103,14 +128,17 @@ center_, ...
 
     Notes
     -----
-    Time: folds x candidates short solutions, 27 candidates with a kernel (36 with radius="solved")
-    and 3 without; rows are read and filtered once, kernels are worked out once a width. The filter
-    and the landmarks see the held-out rows' labels. A margin, and a radius learned, go beyond the
-    paper: with its Problem 1 alone held-out cases fall just outside (docs/decisions/0020, 0043).
+    Time: folds x candidates x balls short solutions, 27 candidates with a kernel (with
+    radius="solved" 36 for each number of balls) and 3 without for each number; rows are read and
+    filtered once for each ball, kernels are worked out once a width and number. The filter and the
+    landmarks see the held-out rows' labels. A margin, and a radius learned, go beyond the paper:
+    with its Problem 1 alone held-out cases fall just outside (docs/decisions/0020, 0043, 0046).
 
     References
     ----------
     .. [1] He, Tong, Carbonell, "Rare category characterization", ICDM 2010, section VI.
+    .. [2] Lee, Liu, "Learning with positive and unlabeled examples using weighted logistic
+       regression", ICML 2003.
 
     Examples
     --------
@@ -136,7 +164,7 @@ center_, ...
         rare_share: float | None = None,
         filter: Any = True,
         max_kept: int = 20_000,
-        n_balls: Any = 1,
+        n_balls: Any = None,
         tol: float = 1e-6,
         max_outer: int = 50,
         max_inner: int = 5000,
@@ -181,17 +209,30 @@ center_, ...
             This estimator.
         """
         grid = read_grid(C1s=self.C1s, C2s=self.C2s, widths=self.widths, margins=self.margins)
-        settings = settings_of(RACHSettings, self._model(RACH)).checked()
+        numbers = self._numbers_asked()
+        settings, *_ = [
+            settings_of(RACHSettings, self._model(RACH, n_balls=n)).checked() for n in numbers
+        ]
         source = read_features(self, X, squares=True)
         labels = read_partial_labels(y, sample_weight, self.pos_label, source.n_rows)
         settings.check_labels_named(labels.rare)
         self._check_labels(labels)
-        known = survey(settings, source, labels)
-        tried = candidates(grid, self.kernel, SHARE if self.radius == SHARE else SOLVED, known)
+        most = max(len(labels.rows_of(label)) for label in labels.rare)
+        if self.n_balls is None:  # every fold has to leave each ball a rare row
+            numbers = [n for n in numbers if n == 1 or n < most]
+        known = {numbers[0]: survey(settings, source, labels)}
+        for n in numbers[1:]:
+            known[n] = with_balls(known[numbers[0]], n, settings, source, labels)
+        radius = SHARE if self.radius == SHARE else SOLVED
+        tried = [c for one in known.values() for c in candidates(grid, self.kernel, radius, one)]
         self.classes_, self.pos_labels_ = labels.classes, labels.rare
         self.majority_label_ = labels.majority
-        choices = self._choices(labels, known, tried)
-        self._store(tried, choices, self._best_place(known, tried, choices))
+        held_out = self._hold_out(labels, known, tried)
+        choices = [[one.choice for one in row] for row in held_out.values()]
+        called = None
+        if self.radius != SHARE and self.n_splits_ and len(labels.unlabelled()):
+            called = self._called(known, tried, held_out)
+        self._store(tried, held_out, choices, called)
         if self.refit:
             chosen = tried[self.best_index_]
             self.best_estimator_ = self._model(
@@ -199,7 +240,7 @@ center_, ...
                 **chosen._asdict() | {"width": "mean" if chosen.width is None else chosen.width},
                 radius_slack=self.best_radius_slack_,
             )
-            self.best_estimator_._fit_survey(labels, known)
+            self.best_estimator_._fit_survey(labels, known[chosen.n_balls])
             for name in (
                 "balls_",
                 "transduction_",
@@ -220,17 +261,30 @@ center_, ...
                     "prices of your choice."
                 )
 
-    def _choices(
-        self, labels: PartialLabels, known: Survey, tried: list[BallCandidate]
-    ) -> dict[Any, list[RadiusChoice]]:
-        """For each category, a radius and counts of held-out rows for each candidate."""
+    def _numbers_asked(self) -> list[Any]:
+        """Numbers of balls to try, the fewest first where none were given."""
+        if self.n_balls is None:
+            alone = self.radius == SHARE and self.kernel is not None
+            return [1] if alone else list(_NUMBERS)
+        if isinstance(self.n_balls, str) or not isinstance(self.n_balls, Iterable):
+            return [self.n_balls]
+        numbers = list(dict.fromkeys(self.n_balls))
+        if not numbers:
+            raise ValueError(f"n_balls={self.n_balls!r} must name a number of balls, or 'auto'.")
+        return numbers
+
+    def _hold_out(
+        self, labels: PartialLabels, known: dict[Any, Survey], tried: list[BallCandidate]
+    ) -> "dict[Any, list[_HeldOut]]":
+        """For each category and candidate, the rows held out and the radius that is best."""
         splits = {label: self._splits(labels, label) for label in labels.rare}
         splits = {label: folds for label, folds in splits.items() if folds}
         self.n_splits_ = max((len(folds) for folds in splits.values()), default=0)
         if not splits:
             return {label: [_UNKNOWN] * len(tried) for label in labels.rare}
-        total = sum(len(folds) for folds in splits.values()) * len({c.width for c in tried})
-        choices = {}
+        total = sum(len(folds) for folds in splits.values())
+        total *= len({(one.n_balls, one.width) for one in tried})
+        found: dict[Any, list[_HeldOut]] = {label: [] for label in splits}
         # Small problems: threads of BLAS would only wait for each other.
         with (
             track(
@@ -238,21 +292,45 @@ center_, ...
             ) as advance,
             threadpool_limits(1),
         ):
-            for label in splits:
-                tasks = [task for task in known.tasks if task.label == label]
-                held_out = held_out_depths(
-                    tasks, splits[label], tried, self.kernel, self.n_landmarks, advance
+            for label, (n, one) in product(splits, known.items()):
+                depths = held_out_depths(
+                    cases_of(one, label),
+                    splits[label],
+                    [candidate for candidate in tried if candidate.n_balls == n],
+                    self.kernel,
+                    self.n_landmarks,
+                    advance,
                 )
-                tables, prior = held_out.depths, 0.0
-                if self.radius == SHARE:
-                    tables, prior = held_out.depths_by_share, _SHARE_COUNTS_FOR
-                choices[label] = [
-                    choose_radius(
-                        depths, held_out.is_rare, held_out.weight, self.learn_radius, prior
-                    )
-                    for depths in tables
-                ]
-        return choices
+                found[label] += self._with_radius(depths)
+        return found
+
+    def _with_radius(self, held_out: Depths) -> "list[_HeldOut]":
+        tables, prior = held_out.depths, 0.0
+        if self.radius == SHARE:
+            tables, prior = held_out.depths_by_share, _SHARE_COUNTS_FOR
+        known = (held_out.is_rare, held_out.weight, self.learn_radius, prior)
+        return [_HeldOut(choose_radius(depths, *known), held_out.rows, depths) for depths in tables]
+
+    def _called(
+        self,
+        known: dict[Any, Survey],
+        tried: list[BallCandidate],
+        held_out: "dict[Any, list[_HeldOut]]",
+    ) -> np.ndarray:
+        """Weight of the unlabelled rows that each candidate holds: (categories, candidates)."""
+        numbers = [candidate.n_balls for candidate in tried]
+        called = np.zeros((len(held_out), len(tried)))
+        with threadpool_limits(1):
+            for (k, (label, row)), (n, one) in product(enumerate(held_out.items()), known.items()):
+                own = [j for j, number in enumerate(numbers) if number == n]
+                called[k, own] = unlabelled_inside(
+                    cases_of(one, label),
+                    [tried[j] for j in own],
+                    [row[j].choice.slack for j in own],
+                    self.kernel,
+                    self.n_landmarks,
+                )
+        return called
 
     def _splits(self, labels: PartialLabels, label: Any) -> list[np.ndarray]:
         """Numbers of the rows held out in each fold; none where a single rare label allows none."""
@@ -279,47 +357,32 @@ center_, ...
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
             return [rows[test] for _, test in folds.split(rows, is_rare)]
 
-    def _best_place(
-        self, known: Survey, tried: list[BallCandidate], choices: dict[Any, list[RadiusChoice]]
-    ) -> int:
-        """The candidate with the best F1: of equals the tightest ball, or the first.
-
-        A few labelled rows often cannot tell a tight ball from a wide one. The share does, where it
-        is known: all balls then hold as many rows, and which of them holds half a held-out row more
-        is chance.
-        """
-        mean = np.mean([[one.f1 for one in row] for row in choices.values()], axis=0)
-        if self.radius == SHARE:
-            a_row = np.mean([1.0 / max(row[0].n_rare, 1.0) for row in choices.values()])
-            return int(np.argmax(mean >= mean.max() - 0.5 * a_row - 1e-12))
-        tied = np.flatnonzero(mean >= mean.max() - 1e-12)
-        if len(tied) == 1 or not self.n_splits_:
-            return int(tied[0])
-        inside = np.zeros(len(tied), dtype=int)
-        with threadpool_limits(1):
-            for label, row in choices.items():
-                inside += unlabelled_inside(
-                    [task for task in known.tasks if task.label == label],
-                    [tried[k] for k in tied],
-                    [row[k].slack for k in tied],
-                    self.kernel,
-                    self.n_landmarks,
-                )
-        return int(tied[np.argmin(inside)])
-
     def _store(
-        self, tried: list[BallCandidate], choices: dict[Any, list[RadiusChoice]], best_index: int
+        self,
+        tried: list[BallCandidate],
+        held_out: "dict[Any, list[_HeldOut]]",
+        choices: list[list[RadiusChoice]],
+        called: np.ndarray | None,
     ) -> None:
-        mean = np.mean([[one.f1 for one in row] for row in choices.values()], axis=0)
-        total = np.sum([[one.counts for one in row] for row in choices.values()], axis=0)
-        self.best_index_ = best_index
-        best = [row[self.best_index_] for row in choices.values()]
+        """Choose, and keep what came of it; `called` where unlabelled rows are to have a say."""
+        mean = judged = mean_f1(choices)
+        if called is None:
+            self.best_index_ = first_of_equals(choices)
+        else:
+            judged = pu_scores(choices, called)
+            self.best_index_ = fewest_balls(judged, [one.n_balls for one in tried], choices)
+        total = np.sum([[one.counts for one in row] for row in choices], axis=0)
+        best = [row[self.best_index_] for row in choices]
         chosen = tried[self.best_index_]
-        self.best_C1_, self.best_C2_, self.best_width_, self.best_margin_ = chosen
+        self.best_C1_, self.best_C2_, self.best_width_, self.best_margin_ = chosen[:4]
+        self.best_n_balls_ = chosen.n_balls
         self.best_score_ = float(mean[self.best_index_]) if self.n_splits_ else np.nan
         slacks = [one.slack for one in best]
         several = len(self.pos_labels_) > 1
-        self.best_radius_slack_ = dict(zip(choices, slacks, strict=True)) if several else slacks[0]
+        self.best_radius_slack_ = dict(zip(held_out, slacks, strict=True)) if several else slacks[0]
+        of_best = [row[self.best_index_] for row in held_out.values()]
+        self.held_out_rows_ = np.concatenate([one.rows for one in of_best])
+        self.held_out_depths_ = np.concatenate([one.depths + one.choice.slack for one in of_best])
         self.score_interval_ = min(f1_interval(one.counts) for one in best)
         self.uncertainty_ = _uncertainty([one.counts for one in best], self.score_interval_)
         self.cv_results_ = {
@@ -327,13 +390,27 @@ center_, ...
             "C2": np.array([candidate.C2 for candidate in tried]),
             "width": np.array([candidate.width or np.nan for candidate in tried]),
             "margin": np.array([candidate.margin for candidate in tried]),
+            "n_balls": np.array([candidate.n_balls for candidate in tried], dtype=object),
             **{name: total[:, k] for k, name in enumerate(Counts._fields)},
             "f1": mean,
-            "rank": ranks(mean),
-        }
+            "rank": ranks(judged),
+        } | ({} if called is None else {"pu_score": judged})
 
 
-_UNKNOWN = RadiusChoice(0.0, Counts(0, 0, 0), 0.0, 0.0)
+class _HeldOut(NamedTuple):
+    """Rows held out from the balls of one category, by one candidate."""
+
+    choice: RadiusChoice
+    rows: np.ndarray  # their numbers
+    depths: np.ndarray  # without the slack of the choice
+
+
+_NOTHING = np.zeros(0)
+_UNKNOWN = _HeldOut(
+    RadiusChoice(0.0, Counts(0, 0, 0), 0.0, 0.0), _NOTHING.astype(np.intp), _NOTHING
+)
+# Balls for each category that are tried where none were asked for.
+_NUMBERS = (1, 2, 3)
 # The border by share is as good as one that was learned from so many rare rows.
 _SHARE_COUNTS_FOR = 8.0
 

@@ -50,6 +50,7 @@ class RadiusChoice(NamedTuple):
     counts: Counts  # of rows, whatever their weight: chance knows of rows only
     f1: float  # in weights
     n_rare: float  # weight of the rare ones among the held-out rows
+    recall: float = 0.0  # the share of it that was called rare
 
 
 def choose_radius(
@@ -118,4 +119,4 @@ def _outcome(
     tp, fp, fn = (float(weight[kind].sum()) for kind in kinds)
     f1 = 2.0 * tp / (2.0 * tp + fp + fn) if tp + fp + fn else 0.0
     counts = Counts(*(int(np.count_nonzero(kind)) for kind in kinds))
-    return RadiusChoice(slack, counts, f1, tp + fn)
+    return RadiusChoice(slack, counts, f1, tp + fn, tp / (tp + fn) if tp else 0.0)

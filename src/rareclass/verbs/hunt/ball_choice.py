@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rareclass.findings import Finding
 from rareclass.rows import LabelledRows
+from rareclass.verbs.hunt.sureness import HeldOut
 from rareclass.verbs.hunt.table import HuntLabels
 from rareclass.verbs.warning_notes import warnings_as
 
@@ -41,7 +42,8 @@ class HuntSettings:
     width: float | None = None
     # of the unlabelled rows that is rare, where it is known: so many lie in the balls
     share: float | None = None
-    n_balls: int | str = 1  # a rare value has so many; or "auto"
+    # a rare value has so many, or "auto"; None: chosen, 1 where it cannot be
+    n_balls: int | str | None = None
     # whether unlabelled rows far from every case are left out before the ball is drawn; a number:
     # so many times the threshold, 3 where it is True
     filter: bool | float = True
@@ -75,6 +77,15 @@ class HeldOutF1:
     words: str = ""  # what that means
 
 
+class ChosenBalls(NamedTuple):
+    """The balls of a hunt, and what was learned in choosing them."""
+
+    model: "RACH"  # fitted
+    estimate: HeldOutF1 | None  # None where there were too few labelled rows to hold any out
+    held_out: HeldOut | None  # likewise
+    by: str  # how the parameters were come by: "cross-validation", "options" or "defaults"
+
+
 def can_hold_out(labels: HuntLabels) -> bool:
     """Whether there are labelled rows to spare for choosing parameters."""
     return min(*labels.n_rare.values(), labels.n_cleared) >= LEAST_TO_HOLD_OUT
@@ -82,12 +93,8 @@ def can_hold_out(labels: HuntLabels) -> bool:
 
 def fit_balls(
     points: LabelledRows, labels: HuntLabels, settings: HuntSettings, notes: list[str]
-) -> "tuple[RACH, HeldOutF1 | None, str]":
-    """Fit balls to the encoded rows, and add what the user should know to the notes.
-
-    Returns the fitted RACH; how good it is on rows held out, None where there were too few; and how
-    the parameters were come by: "cross-validation", "options" or "defaults".
-    """
+) -> "ChosenBalls":
+    """Fit balls to the encoded rows, and add what the user should know to the notes."""
     common: dict[str, Any] = {
         "n_balls": settings.n_balls,
         "random_state": settings.seed,
@@ -99,12 +106,9 @@ def fit_balls(
         "max_kept": _MOST_KEPT,
     }
     if can_hold_out(labels):
-        model, estimate = _choose(points, labels, settings, common, notes)
-        by = "cross-validation"
-    else:
-        model, estimate = _fit_unchosen(points, labels, settings, common, notes), None
-        by = "options" if settings.given() else "defaults"
-    return model, estimate, by
+        return _choose(points, labels, settings, common, notes)
+    model = _fit_unchosen(points, labels, settings, common, notes)
+    return ChosenBalls(model, None, None, "options" if settings.given() else "defaults")
 
 
 def _choose(
@@ -113,15 +117,14 @@ def _choose(
     settings: HuntSettings,
     common: dict[str, Any],
     notes: list[str],
-) -> "tuple[RACH, HeldOutF1]":
-    """Choose among shapes and prices by the F1 of held-out labelled rows."""
+) -> ChosenBalls:
+    """Choose among shapes, numbers of balls and prices by held-out labelled rows."""
     notes_of: dict[str | None, list[str]] = {}
     kernels = settings.kernels
     best = _search(kernels[0], points, settings, common, notes_of)
-    # Of equals the first: a round ball can be read.
-    if len(kernels) > 1 and best.best_score_ < 1.0:
+    if len(kernels) > 1:
         other = _search(kernels[1], points, settings, common, notes_of)
-        best = other if other.best_score_ > best.best_score_ else best
+        best = other if _is_better(other, best, labels) else best
     notes += notes_of[best.kernel]
     low, high = best.score_interval_
     estimate = HeldOutF1(
@@ -132,7 +135,21 @@ def _choose(
         labels.n_cleared,
         best.uncertainty_,
     )
-    return best.best_estimator_, estimate
+    held_out = HeldOut(best.held_out_rows_, best.held_out_depths_)
+    return ChosenBalls(best.best_estimator_, estimate, held_out, "cross-validation")
+
+
+def _is_better(other: "RACHCV", best: "RACHCV", labels: HuntLabels) -> bool:
+    """Whether a shape is better than a round ball, which can be read, by half a held-out row.
+
+    Where the share is known, both balls hold as many rows, and the F1 tells.
+    """
+    from rareclass.hyperball.candidate_choice import as_good_from
+
+    if "pu_score" not in best.cv_results_:
+        return bool(other.best_score_ > best.best_score_)
+    score, bar = (one.cv_results_["pu_score"][one.best_index_] for one in (best, other))
+    return bool(score < as_good_from(bar, list(labels.n_rare.values())))
 
 
 def _search(
@@ -173,6 +190,7 @@ def _fit_unchosen(
     common |= settings.given() | {"kernel": settings.kernels[0]}
     # Nothing would show that unlabelled rows drawing the ball make it better.
     common.setdefault("C2", 0.0)
+    common["n_balls"] = settings.n_balls or 1
     model = RACH(**common)
     with warnings_as(notes, note_of):
         model.fit_rows(points)

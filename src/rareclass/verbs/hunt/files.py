@@ -41,7 +41,7 @@ _FIGURES = (
     "center", "inside_low", "inside_high", "outside_low", "outside_high", "overlap",
     "share_inside", "share_outside",
 )  # fmt: skip
-_OWN_COLUMNS = ("row", "ball", "found", "depth", "distance")
+_OWN_COLUMNS = ("row", "ball", "found", "sure", "depth", "distance")
 _DPI = 150
 
 
@@ -145,6 +145,7 @@ def _write_rows(folder: Path, table: HuntTable, hunt: Hunt) -> str:
             pl.Series(names["row"], ranking.rows + 1, dtype=pl.Int64),
             pl.Series(names["ball"], [balls[k] for k in ranking.ball], dtype=pl.String),
             pl.Series(names["found"], ranking.found, dtype=pl.Boolean),
+            pl.Series(names["sure"], ranking.sure, dtype=pl.Float64).fill_nan(None),
             pl.Series(names["depth"], ranking.relative_depth, dtype=pl.Float64),
             pl.Series(names["distance"], ranking.distance, dtype=pl.Float64),
         ]
@@ -248,6 +249,7 @@ def _summary(
             "written": len(hunt.ranking.rows),
         },
         "chosen": hunt.chosen,
+        "expected": [{"first": k, "share": share} for k, share in hunt.expected.items()],
         "held_out": None if hunt.estimate is None else asdict(hunt.estimate),
         "balls": [asdict(ball) for ball in hunt.balls],
         "columns": [asdict(column) for column in table.columns],

@@ -10,6 +10,7 @@ from rareclass.encoding.hunt import HuntEncoder
 from rareclass.progress import track
 from rareclass.rows import LabelledRows, as_source
 from rareclass.verbs.hunt.ball_choice import HeldOutF1, HuntSettings, fit_balls
+from rareclass.verbs.hunt.sureness import Places, find_places, sureness
 from rareclass.verbs.hunt.table import HuntLabels, HuntTable
 from rareclass.verbs.warning_notes import warnings_as
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 # Where no row was found, or no row could be held out, so many of the nearest are written.
 LEAST_WRITTEN = 100
+# How sure the first so many rows are is said.
+_FIRST_READ = (10, 50, 100)
 _BLOCK_ROWS = 50_000
 
 
@@ -33,11 +36,13 @@ class FoundBall:
 
 
 class Ranking(NamedTuple):
-    """Unlabelled rows, those that belong with the cases first, the deepest of all in front.
+    """Unlabelled rows, those that belong with the cases first, the surest in front (`Places`).
 
-    ``relative_depth`` is ``1 - distance^2 / R^2``: 1 at the centre, 0 on the sphere, below 0
-    outside, and alike for balls of all sizes. RACH's depth, ``R^2 - distance^2``, is this times
-    ``R^2``. The files of a hunt call it ``depth``.
+    ``sure`` is the share of cases to be expected among the rows from the first down to this one
+    (`sureness`), NaN where no case could be held out. ``relative_depth`` is
+    ``1 - distance^2 / R^2``: 1 at the centre, 0 on the sphere, below 0 outside, and alike for balls
+    of all sizes. RACH's depth, ``R^2 - distance^2``, is this times ``R^2``. The files of a hunt
+    call it ``depth``.
     """
 
     rows: NDArray[np.int64]  # positions in the table
@@ -45,6 +50,7 @@ class Ranking(NamedTuple):
     relative_depth: NDArray[np.float64]
     distance: NDArray[np.float64]  # to the centre of that ball, in standardised units
     found: NDArray[np.bool_]  # whether it belongs to the ball
+    sure: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,13 @@ class Hunt:
     notes: list[str] = field(default_factory=list)  # what the user should know
 
     @property
+    def expected(self) -> dict[int, float]:
+        """Share of cases to be expected among the first so many rows; empty where not known."""
+        sure = self.ranking.sure
+        counts = [k for k in _FIRST_READ if k < len(sure)] + [len(sure)]
+        return {k: float(sure[k - 1]) for k in counts if k and sure[k - 1] == sure[k - 1]}
+
+    @property
     def n_found(self) -> int:
         """Unlabelled rows that belong to a ball."""
         return sum(ball.n_found for ball in self.balls)
@@ -81,9 +94,11 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
         X = encoder.fit_transform(table.frame)
     names = tuple(feature.name for feature in encoder.coordinates_)
     points = LabelledRows(as_source(X), table.labels.y, None, names)
-    model, estimate, by = fit_balls(points, table.labels, settings, notes)
+    model, estimate, held_out, by = fit_balls(points, table.labels, settings, notes)
     distances = _distances(model, X, table.labels.unlabelled)
-    ranking = _rank(model, table.labels.unlabelled, distances)
+    places = find_places(X, table.labels, model, distances, held_out)
+    n_cases = None if settings.share is None else settings.share * len(distances)
+    ranking = _rank(model, table.labels.unlabelled, distances, places, n_cases)
     balls = _found_balls(model, table.labels, ranking)
     chosen = {
         "kernel": "none" if model.kernel is None else model.kernel,
@@ -92,6 +107,7 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
         "width": None if model.width_ is None else float(model.width_),
         "margin": float(model.margin),
         "radius_slack": model.radius_slack,
+        "n_balls": model.n_balls,
         "by": by,
         "given": [name for name in settings.given() if name != "width" or model.kernel],
     }
@@ -118,21 +134,27 @@ def _distances(model: "RACH", X: NDArray[Any], rows: NDArray[np.int64]) -> NDArr
     return np.concatenate(parts)
 
 
-def _rank(model: "RACH", rows: NDArray[np.int64], distances: NDArray[np.float64]) -> Ranking:
-    """Return all unlabelled rows in order."""
+def _rank(
+    model: "RACH",
+    rows: NDArray[np.int64],
+    distances: NDArray[np.float64],
+    places: Places,
+    n_cases: float | None,
+) -> Ranking:
+    """Return all unlabelled rows in order; `n_cases` of them are rare, where it is known."""
     squared_radius = np.array([ball.squared_radius for ball in model.balls_])
-    depths = squared_radius - distances**2
     # As RACH.predict does: rows beyond those that shaped the ball may lie in it as well.
-    ball = depths.argmax(axis=1)
-    found = depths.max(axis=1) >= 0.0
-    here = np.arange(len(rows))
-    distance = distances[here, ball]
+    ball = (squared_radius - distances**2).argmax(axis=1)
+    distance = distances[np.arange(len(rows)), ball]
     with np.errstate(divide="ignore", invalid="ignore"):
         depth = 1.0 - distance**2 / squared_radius[ball]
     # A ball without a radius is its centre.
     depth = np.where(squared_radius[ball] > 0.0, depth, np.where(distance == 0.0, 1.0, -np.inf))
-    order = np.lexsort((rows, distance, -depth, ~found))
-    return Ranking(rows[order], ball[order], depth[order], distance[order], found[order])
+    order = np.lexsort((rows, distance, -depth, places.keys, ~places.found))
+    shares = sureness(len(rows), places.of_cases, n_cases)
+    sure = np.full(len(rows), np.nan) if shares is None else shares[0]
+    found = places.found
+    return Ranking(rows[order], ball[order], depth[order], distance[order], found[order], sure)
 
 
 def _first(ranking: Ranking, top: int | None) -> Ranking:
