@@ -47,8 +47,9 @@ class DeviceRows(ArrayRows):
     API; results come back as numpy's. Rows that are held stay there from their first use on.
     Others are sent again in every pass, the next block while the device works on the last.
 
-    What is broadcast moves by these rules: arrays are sent; so are those in tuples; what has a
-    method ``on_device(send)`` is what that returns, once for a `SentOnce`; the rest is as it is.
+    What is broadcast moves by these rules: arrays are sent; what has a method ``on_device(send)``
+    is what that returns, once for a `SentOnce`; arrays in other tuples are sent; the rest is as it
+    is.
 
     Parameters
     ----------
@@ -105,17 +106,17 @@ class DeviceRows(ArrayRows):
         """A broadcast value with its arrays on the device."""
         if isinstance(value, np.ndarray):
             return self._device.put(value)
+        if isinstance(value, SentOnce):
+            there = self._known.get(value)
+            if there is None:
+                there = self._known[value] = value.on_device(self._sent)
+            return there
+        if hasattr(value, "on_device"):
+            return value.on_device(self._sent)
         if isinstance(value, tuple | list):
             parts = map(self._sent, value)
             return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-        if not hasattr(value, "on_device"):
-            return value
-        if not isinstance(value, SentOnce):
-            return value.on_device(self._sent)
-        there = self._known.get(value)
-        if there is None:
-            there = self._known[value] = value.on_device(self._sent)
-        return there
+        return value
 
     def _on_device(self) -> Iterator[Block]:
         """The blocks, each with its rows and weights on the device when they are asked for."""
