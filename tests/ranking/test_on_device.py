@@ -22,7 +22,9 @@ from rareclass.ranking.losses import (
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.losses.on_device import block_terms, curvature, rare_sums
 from rareclass.ranking.losses.ordinal import OrdinalLoss
-from rareclass.rows import as_source
+from rareclass.ranking.solvers import part, preconditioner, questions
+from rareclass.ranking.solvers.path import solve_path
+from rareclass.rows import as_source, on_device
 from rareclass.rows.devices import ArrayLibrary
 from rareclass.rows.on_device import DeviceRows
 
@@ -149,6 +151,55 @@ def test_a_model_is_the_same_wherever_it_is_learned(make, parameters):
     assert chosen == getattr(device, "best_params_", None)
 
 
+@pytest.mark.parametrize(
+    "loss",
+    [Logistic(), PNormPush(), PartialAUC([0.1, 0.5]), OfSomebody()],
+    ids=lambda loss: type(loss).__name__,
+)
+def test_the_preconditioner_is_the_same_wherever_it_is_built(loss, monkeypatch):
+    monkeypatch.setattr(preconditioner, "_RARE_ROWS", 25)
+    found = []
+    for device in (None, STRICT):
+        model = RankRC(loss=loss, device=device)
+        problem = model._prepare(X, y, WEIGHT).problem(0.01)
+        rng = np.random.default_rng(0)
+        at = problem.evaluate(rng.normal(size=problem.size))
+        few = preconditioner.SampledHessian(problem, n_sampled=200)
+        found.append(few(at)(rng.normal(size=problem.size)))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-8, atol=1e-8 * np.abs(found[0]).max())
+
+
+def test_a_matrix_that_is_not_positive_definite_has_no_inverse(monkeypatch):
+    H = np.diag([1.0, 0.0, 1.0]) + 0.5
+    definite = preconditioner._inverse_on_device(H, STRICT)(H[0])
+    np.testing.assert_allclose(definite, [1.0, 0.0, 0.0], atol=1e-12)
+    H[1, 1] = -1.0
+    assert preconditioner._inverse_on_device(H, STRICT) is None
+    # CuPy says nothing, and returns what it had.
+    monkeypatch.setattr(xp.linalg, "cholesky", lambda H: xp.tril(H))
+    assert preconditioner._inverse_on_device(H, STRICT) is None
+
+
+@pytest.mark.parametrize("n_lams", [4, 16])
+def test_lams_of_a_path_share_the_passes_of_all_rows(n_lams, monkeypatch):
+    monkeypatch.setattr(part, "_LEAST_ROWS", 100)
+    # 4,096 rows a block are too many to choose a part from.
+    monkeypatch.setattr(on_device, "_LEAST_BLOCK_ROWS", 50)
+    n_asked, asks = [], DeviceRows.sum
+
+    def counted(self, fn, *about):
+        if fn is questions._ask_block and self.n_rows > 1000:  # not those of a part
+            n_asked.append(len(about[2]))
+        return asks(self, fn, *about)
+
+    monkeypatch.setattr(DeviceRows, "sum", counted)
+    problem = RankRC(landmarks=("rare", 3), device=STRICT)._prepare(X, y, None).problem(1.0)
+    lams = [0.1 * 0.5**k for k in range(n_lams)]
+    solve_path(problem, lams, 0.9, 1, at_once=16)
+    assert n_asked[0] == n_lams
+    assert len(n_asked) <= 3
+
+
 def test_levels_are_the_same_wherever_they_are_learned():
     X, y = ordinal_table(500, [0.9, 0.06, 0.04])
     here, device = (OrdinalRankRC(device=at).fit(X, y) for at in (None, STRICT))
@@ -164,8 +215,9 @@ def test_float32_is_as_near_as_it_is_here():
 
 def test_rows_that_the_device_cannot_hold_make_the_same_model():
     # 400 rows of 32 bytes: four tenths of this do not hold them.
-    small, part = ArrayLibrary("array_api_strict", memory=30_000), slice(400)
-    scores = [RankRC(device=at).fit(X[part], y[part]).score_samples(X) for at in (None, small)]
+    small, some = ArrayLibrary("array_api_strict", memory=30_000), slice(400)
+    models = [RankRC(landmarks=("rare", 5), device=at) for at in (None, small)]
+    scores = [model.fit(X[some], y[some]).score_samples(X) for model in models]
     np.testing.assert_allclose(*scores, atol=1e-8)
 
 

@@ -125,7 +125,7 @@ class RankingProblem:
     def on_part(self, stride: int) -> "RankingProblem":
         """The same problem with every `stride`-th block of the majority rows standing for all."""
         part = replace(self, rows=self.rows.every(stride), keeps_values=False)
-        whole, weight = self.majority_weight.sum(), part.majority_weight.sum()
+        whole, weight = float(self.majority_weight.sum()), float(part.majority_weight.sum())
         return replace(part, factor=self.factor * whole / weight if weight else 0.0)
 
     def value_at(self, w: np.ndarray) -> "ValueQuestion":

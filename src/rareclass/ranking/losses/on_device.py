@@ -4,9 +4,11 @@ A loss that works by the array API is asked where they are. Any other, such as o
 own, is asked in numpy: scores go there and slopes come back, 24 bytes a row and question.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from rareclass.array_api import is_elsewhere, like, to_numpy
+from rareclass.ranking.losses.majority_outer import MajorityOuterLoss
 from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss
 
@@ -34,10 +36,29 @@ def curvature(
 
 def rare_sums(loss: MarginLoss, rare: Any, scores: Any, weight: Any) -> Any:
     """What a block adds to the sums that make each rare row's own sum over the majority."""
-    if _asked_there(loss, scores):
-        return loss.rare_sums(rare, scores, weight)
-    here = loss.rare_sums(_in_numpy(rare), to_numpy(scores), to_numpy(weight))
-    return like(here, scores)
+    return _asked(loss, loss.rare_sums, rare, scores, weight)
+
+
+def pair_curvature(loss: PairLoss, rare: Any, which: slice, scores: Any) -> Any:
+    """Curvature of pairs of some rare rows with majority scores."""
+    return _asked(loss, loss.pair_curvature, rare, which, scores)
+
+
+def pair_slope(loss: MajorityOuterLoss, rare: Any, which: slice, scores: Any) -> Any:
+    """Minus the slope of the majority rows' means in the margins of pairs."""
+    return _asked(loss, loss.pair_slope, rare, which, scores)
+
+
+def row_curvatures(loss: MajorityOuterLoss, rare: Any, scores: Any) -> Any:
+    """Curvature of every part of the outer function in the majority rows' means."""
+    return _asked(loss, loss.row_curvatures, rare, scores)
+
+
+def _asked(loss: PairLoss, ask: Callable[..., Any], *about: Any) -> Any:
+    """One array by row or rare row; the last argument is where it is wanted."""
+    if _asked_there(loss, about[-1]):
+        return ask(*about)
+    return like(ask(*map(_in_numpy, about)), about[-1])
 
 
 def _asked_there(loss: PairLoss, scores: Any) -> bool:
