@@ -263,7 +263,7 @@ class PiecewiseQuadratic(MarginLoss):
         """Minus the slope of pairs, times the rare row's weight."""
         z, w = _margins(rare, which, scores)
         xp, (bound, _, steep, curve) = namespace(z), self.shape
-        return w * xp.where(z < bound, steep, curve * xp.where(z < 1.0, 1.0 - z, 0.0))
+        return w * xp.where(z < bound, steep, curve * xp.maximum(1.0 - z, 0.0))
 
 
 def _margins(rare: RareSide, which: slice, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
