@@ -43,6 +43,20 @@ def like(array: np.ndarray, other: Any) -> Any:
     return namespace(other).asarray(array, device=other.device)
 
 
+def sums_between(values: Any, ends: Any) -> Any:
+    """Sums of values from one end to the next, the first from the beginning: shape of `ends`.
+
+    The standard has no scatter. What rows in the order of their places add to those places is a
+    difference of prefix sums; ``ends[i]`` is how many rows lie at place i or before.
+
+    >>> sums_between(np.array([1.0, 2.0, 4.0, 8.0]), np.array([1, 1, 4]))
+    array([ 1.,  0., 14.])
+    """
+    xp = namespace(values)
+    up_to = xp.take(xp.cumulative_sum(values, include_initial=True), ends)
+    return xp.concat([up_to[:1], xp.diff(up_to)])
+
+
 def n_bytes(array: Any) -> int:
     """How many bytes the numbers of an array take.
 

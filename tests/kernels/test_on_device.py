@@ -4,9 +4,10 @@ import array_api_strict as xp
 import numpy as np
 import pytest
 
-from rareclass.kernels.expansion import expand, pull_back
+from rareclass.kernels.expansion import expand, pull_back, whiten
 from rareclass.kernels.kernels import CallableKernel, FeatureScaled, make_kernel
 from rareclass.kernels.on_device import kernel_block
+from rareclass.rows.devices import ArrayLibrary
 
 KERNELS = [
     *(make_kernel(name, 1.5) for name in ("gaussian", "laplace", "linear", "polynomial")),
@@ -38,3 +39,30 @@ def test_products_are_in_float64(n_columns):
     wide = K.astype(np.float64)
     for one, wanted in zip(found, (wide @ beta, wide.T @ by_row), strict=True):
         np.testing.assert_allclose(np.asarray(one), wanted, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_whitening_keeps_the_same_directions(dtype):
+    Z = np.random.default_rng(0).normal(size=(30, 3))
+    Z = np.concatenate([Z, Z[:5], Z[:3] + 1e-9])  # copies, and nearly
+    K = make_kernel("gaussian", 2.0).block(Z, Z)
+    here, there = (
+        whiten(K, np.dtype(dtype), at) for at in (None, ArrayLibrary("array_api_strict"))
+    )
+    assert there.shape == here.shape
+    np.testing.assert_allclose(there.T @ K @ there, np.eye(here.shape[1]), atol=1e-8)
+    np.testing.assert_allclose(K @ there @ there.T @ K, K @ here @ here.T @ K, atol=1e-8)
+
+
+def test_full_memory_is_told_with_the_size_of_the_matrix():
+    class Full(ArrayLibrary):
+        def put(self, array):
+            raise MemoryError("wanted 8 bytes")
+
+        def __str__(self):
+            return "small"
+
+    with pytest.raises(
+        ValueError, match=r"small is full \(wanted 8 bytes\): it was to work on a m"
+    ):
+        whiten(np.eye(3), np.dtype(float), Full("numpy"))

@@ -107,7 +107,7 @@ def test_memory_is_shared_out_before_rows_are_sent():
     assert not sent._holds_rows
     for rows in (held, sent):
         used = 8 * 10**5 + rows._holds_rows * 32 * 10**5 + rows._work_bytes + rows.budget.total
-        assert used <= 0.8 * rows._device.memory + 1
+        assert used <= 0.8 * rows.device.memory + 1
         assert rows.budget.total > 0
 
 

@@ -89,6 +89,7 @@ class Given(NamedTuple):
     objective: str | None = None
     members: str | None = None
     compact: bool | None = None
+    device: str | None = None
 
 
 def _of_auto(method: str) -> dict[str, tuple[str, str]]:
@@ -107,6 +108,7 @@ _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
         "cost": ("mibc", "auto has no use for it"),
         "covariance": ("mibc", "auto has no use for it"),
         "levels": ("ordinal-rankrc", "auto ranks one rare class, which --positive names"),
+        "device": ("rankrc", "auto works on the processor"),
     },
     MethodName.rankrc: {
         **_of_auto("rankrc"),
@@ -118,6 +120,7 @@ _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
         **_of_auto("mibc"),
         "lam": ("rankrc", "the parameter of mibc is --cost"),
         "levels": ("ordinal-rankrc", "mibc ranks one rare class, which --positive names"),
+        "device": ("rankrc", "mibc has no kernel"),
     },
     MethodName.ordinal_rankrc: {
         **_of_auto("ordinal-rankrc"),
@@ -161,9 +164,10 @@ def _auto(given: Given) -> "Method":
 
 
 def _rankrc(given: Given) -> "Method":
+    from rareclass.verbs.device import device_at
     from rareclass.verbs.fit.kernel_methods import RankRCMethod
 
-    return RankRCMethod(parse_strength("--lam", given.lam))
+    return RankRCMethod(parse_strength("--lam", given.lam), device_at(given.device))
 
 
 def _mibc(given: Given) -> "Method":
@@ -174,9 +178,11 @@ def _mibc(given: Given) -> "Method":
 
 
 def _ordinal_rankrc(given: Given) -> "Method":
+    from rareclass.verbs.device import device_at
     from rareclass.verbs.fit.kernel_methods import OrdinalMethod
 
-    return OrdinalMethod(parse_strength("--lam", given.lam), parse_levels(given.levels))
+    lam, device = parse_strength("--lam", given.lam), device_at(given.device)
+    return OrdinalMethod(lam, device, parse_levels(given.levels))
 
 
 _MAKERS: dict[MethodName, Callable[[Given], "Method"]] = {

@@ -11,6 +11,7 @@ from rareclass.cli.door import (
     QUERY_OPTION,
     SEPARATOR_OPTION,
     check_new,
+    check_one_place,
     exit_codes_for_faults,
     file_or_url,
     on_this_machine,
@@ -96,6 +97,13 @@ def score(
             "local, into a folder --out of Parquet files."
         ),
     ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            help="Work the kernel of a model of rankrc or ordinal-rankrc out on a CUDA device: "
+            "cuda, or cuda:1 for the second one. Needs rareclass[gpu]."
+        ),
+    ] = None,
     strict: Annotated[bool, STRICT_OPTION] = False,
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
@@ -114,9 +122,12 @@ def score(
     """
     from rareclass.atomic_file import check_not_input
     from rareclass.tables.databases.result_table import ResultTable
+    from rareclass.verbs.device import device_at, scoring_on
     from rareclass.verbs.model import open_model
     from rareclass.verbs.score import ScoreSettings, check_score_path
 
+    check_one_place(dask, device)
+    there = device_at(device)
     data = table_at(given, query, "DATA")
     settings = ScoreSettings(
         id_column,
@@ -140,7 +151,7 @@ def score(
         check_new(out, "--out", overwrite)
         if json_file is not None and json_file.resolve() == out.resolve():
             raise InputError(f"--json {json_file} is the file of --out.", "Give another name.")
-    content = open_model(model)
+    content = scoring_on(open_model(model), there)
     scoring = score_and_report(output(), content, data, out, settings)
     give_json(json_file, scoring.as_plain_data())
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from rareclass.array_api import is_elsewhere
+from rareclass.array_api import is_elsewhere, namespace
 from rareclass.kernels import _expansion_jit as jit
 from rareclass.kernels import on_device
 from rareclass.kernels.kernels import CentredPoints, Kernel, Matrix, points_for, takes_out
 from rareclass.rows import Block, RowValues, SentOnce
+from rareclass.rows.devices import Device, worked_out
 
 # Blocks remember their kernel, and values of the last function at their rows, under these names.
 KERNEL, VALUES = "kernel", "values"
@@ -24,8 +25,11 @@ _SAFETY = 16.0
 
 _thread = threading.local()
 
-Coordinates = Callable[[np.ndarray, np.dtype], np.ndarray]
-"""Makes T in beta = T w from the kernel between the landmarks and the dtype of kernel blocks."""
+Coordinates = Callable[[np.ndarray, np.dtype, Device | None], np.ndarray]
+"""Makes T in beta = T w from the kernel between the landmarks and the dtype of kernel blocks.
+
+On a device, if there is one.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +154,7 @@ def block_scores(
     return expand(expansion.matrix(block, here), coefficients)
 
 
-def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def whiten(K: np.ndarray, dtype: np.dtype, device: Device | None = None) -> np.ndarray:
     r"""A matrix T with :math:`T' K T = I`, one column for every direction that K resolves.
 
     With the eigendecomposition :math:`K = U \Lambda U'`, :math:`T = U \Lambda^{-1/2}` over the
@@ -168,11 +172,11 @@ def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
     K and the columns of T are in float64; columns come in order of decreasing eigenvalue, and none
     when K is zero.
 
-    Cost: O(n_landmarks^3) time, three matrices of that size.
+    Cost: O(n_landmarks^3) time, on `device` if there is one; three matrices of that size.
     """
     if not len(K):
         return np.empty((0, 0))
-    values, vectors = linalg.eigh(K, check_finite=False)
+    values, vectors = worked_out(device, _eigh, K)
     values, vectors = values[::-1], vectors[:, ::-1]
     scale = max(float(np.trace(K)) / len(K), 0.0)
     noise = _SAFETY * len(K) * np.finfo(np.float64).eps * max(values[0], 0.0)
@@ -181,3 +185,10 @@ def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
     # An eigenvector has no sign of its own: its largest entry is made positive.
     signs = np.sign(T[np.abs(T).argmax(axis=0), np.arange(rank)]) if rank else 1.0
     return np.ascontiguousarray(T * signs)
+
+
+def _eigh(K: Any) -> Any:
+    """Eigenvalues, increasing, and eigenvectors."""
+    if is_elsewhere(K):
+        return namespace(K).linalg.eigh(K)
+    return linalg.eigh(K, check_finite=False)

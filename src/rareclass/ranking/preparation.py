@@ -29,7 +29,7 @@ from rareclass.ranking.targets import RankingTarget, ScoredRows
 from rareclass.rows import Block, Budget, Rows, RowSource, RowValues, Token, as_source, rows_of
 from rareclass.rows.devices import find_device
 from rareclass.rows.memory import blas
-from rareclass.rows.on_device import rows_on_device
+from rareclass.rows.on_device import rows_on_device, solvers_with_room
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
 # the fixed cost of a block, 0.1 ms (docs/decisions/0009).
@@ -114,11 +114,12 @@ class Prepared(Generic[Kind]):
                     "a fold holds out every row that is a landmark: use more landmarks, or folds "
                     "that leave some of them in the training part."
                 )
-            part = coordinates(self.landmark_kernel[np.ix_(use, use)], self.dtype)
+            K = self.landmark_kernel[np.ix_(use, use)]
+            part = coordinates(K, self.dtype, self.rows.device)
             whitener = np.zeros((len(use), part.shape[1]))
             whitener[use] = part
         else:
-            whitener = coordinates(self.landmark_kernel, self.dtype)
+            whitener = coordinates(self.landmark_kernel, self.dtype, self.rows.device)
         if labels.majority_weight is not None:
             majority = float(labels.majority_weight[slice(None) if kept is None else kept].sum())
         else:
@@ -265,6 +266,8 @@ def prepare(
     points = landmarks.points
     memory = parse_bytes(settings.memory)
     at_once, for_kernel = _share_out(memory, points.shape[0], len(labels.rare), source.dtype)
+    if (device := find_device(settings.device)) is not None:
+        at_once = solvers_with_room(device, points.shape[0], at_once)
     # What a kernel of somebody's own costs is not known, and sparse products cost more.
     is_cheap = is_known and not source.is_sparse
     keeps = not is_cheap or kernel_is_worth_keeping(
@@ -308,6 +311,7 @@ def _rows(
             labels.majority,
             labels.majority_weight,
             n_landmarks=n_landmarks,
+            n_solvers=at_once,
             # With a zone go the rows in their order.
             reserve=2 * remembered,
             n_jobs=settings.n_jobs,

@@ -23,7 +23,7 @@ import numpy as np
 from rareclass.array_api import n_bytes, namespace
 from rareclass.kernels.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
 from rareclass.ranking.losses import PairLoss, RareTerms
-from rareclass.ranking.losses.on_device import block_terms, curvature, curved
+from rareclass.ranking.losses.on_device import block_terms, curvature
 from rareclass.ranking.solvers.questions import SentWhole, answer
 from rareclass.rows import Block, Rows, RowValues, Token
 
@@ -126,7 +126,7 @@ class RankingProblem:
         """The same problem with some blocks of the majority rows, as of `Rows.every`, for all."""
         rows = self.rows.every(stride, first, keeps_arrays)
         part = replace(self, rows=rows, keeps_values=False)
-        whole, weight = self.majority_weight.sum(), part.majority_weight.sum()
+        whole, weight = float(self.majority_weight.sum()), float(part.majority_weight.sum())
         return replace(part, factor=self.factor * whole / weight if weight else 0.0)
 
     def value_at(self, w: np.ndarray) -> "ValueQuestion":
@@ -252,4 +252,4 @@ def _by_unknown(p: RankingProblem, pull: np.ndarray, of_rare: RareTerms) -> np.n
 
 
 def _is_curved(block: Block, problem: RankingProblem, at: Evaluation) -> np.ndarray:
-    return curved(problem.loss, problem.zone(block, at))
+    return problem.loss.curved(problem.zone(block, at))

@@ -1,5 +1,7 @@
 """Devices that rows can live on: what an array library has, and CUDA through CuPy."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -7,7 +9,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from rareclass.array_api import to_numpy
 from rareclass.errors import InputError
+from rareclass.memory import size_text
 
 
 class Arriving(Protocol):
@@ -37,6 +41,36 @@ class Device(Protocol):
     def free_bytes(self) -> int:
         """Bytes that new arrays may take."""
         ...
+
+
+@contextmanager
+def told_when_full(device: Device, takes: Callable[[], str]) -> Iterator[None]:
+    """Say what was to fit when a device's memory is full: `InputError`."""
+    try:
+        yield
+    except device.full as error:
+        raise InputError(
+            f"The memory of device {device} is full ({error}): {takes()}.",
+            "Let other programs give memory back, take fewer landmarks, such as "
+            "landmarks=('rare', 1000), or leave device=None.",
+        ) from error
+
+
+def worked_out(device: Device | None, fn: Callable[..., Any], *matrices: np.ndarray) -> Any:
+    """``fn`` of some matrices, worked out on a device; here where that is None.
+
+    It is given arrays of the device, and returns one or a tuple of them; they come back as numpy's.
+    """
+    if device is None:
+        return fn(*matrices)
+    with told_when_full(device, lambda: f"it was to work on {' and '.join(map(_size, matrices))}"):
+        found = fn(*map(device.put, matrices))
+        return tuple(map(to_numpy, found)) if isinstance(found, tuple) else to_numpy(found)
+
+
+def _size(matrix: np.ndarray) -> str:
+    shape = " x ".join(f"{n:,}" for n in matrix.shape)
+    return f"a matrix of {shape} ({size_text(matrix.nbytes)})"
 
 
 @dataclass(frozen=True)

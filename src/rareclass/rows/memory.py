@@ -11,6 +11,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from rareclass.parameters import is_whole
+from rareclass.rows.devices import Device
 from rareclass.rows.equal_rows import stacked
 from rareclass.rows.protocol import Block, Budget, Memo, Rows
 from rareclass.rows.source import RowSource
@@ -102,6 +103,8 @@ class ArrayRows:
     blocks_a_thread : int
         A thread is started only for so many.
     """
+
+    device: Device | None = None
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,14 @@ import numpy as np
 from rareclass.array_api import is_elsewhere, n_bytes, to_numpy
 from rareclass.errors import InputError
 from rareclass.memory import size_text
-from rareclass.rows.devices import Arriving, Device, check_is_dense
+from rareclass.rows.devices import Arriving, Device, check_is_dense, told_when_full
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.protocol import Block, Budget, Memo, SentOnce
 from rareclass.rows.source import RowSource
 
-# Of a device's free memory: for the rows themselves, for all that lives from pass to pass.
-_OF_ROWS, _OF_ALL = 0.4, 0.8
+# Of a device's free memory: for the rows themselves, for what solvers hold, for all that lives
+# from pass to pass.
+_OF_ROWS, _OF_SOLVERS, _OF_ALL = 0.4, 0.2, 0.8
 # Bytes of a row's weight, and of a kernel entry in a product; arrays of the size of a block's
 # kernel that are there while it is worked on.
 _WEIGHT_BYTES, _KERNEL_BYTES, _KERNELS_AT_WORK = 8, 8, 4
@@ -47,8 +48,9 @@ class DeviceRows(ArrayRows):
     API; results come back as numpy's. Rows that are held stay there from their first use on.
     Others are sent again in every pass, the next block while the device works on the last.
 
-    What is broadcast moves by these rules: arrays are sent; so are those in tuples; what has a
-    method ``on_device(send)`` is what that returns, once for a `SentOnce`; the rest is as it is.
+    What is broadcast moves by these rules: arrays are sent; what has a method ``on_device(send)``
+    is what that returns, once for a `SentOnce`; arrays in other tuples are sent; the rest is as it
+    is.
 
     Parameters
     ----------
@@ -73,7 +75,8 @@ class DeviceRows(ArrayRows):
         **settings: Any,
     ) -> None:
         super().__init__(source, index, weight, **settings)
-        self._device, self._holds_rows, self._work_bytes = device, holds_rows, work_bytes
+        self.device: Device = device
+        self._holds_rows, self._work_bytes = holds_rows, work_bytes
         self._memos = [DeviceMemo(self.budget) for _ in self._places]
         self._weights: dict[int, Any] = {}
         self._held: dict[int, Any] = {}
@@ -104,18 +107,18 @@ class DeviceRows(ArrayRows):
     def _sent(self, value: Any) -> Any:
         """A broadcast value with its arrays on the device."""
         if isinstance(value, np.ndarray):
-            return self._device.put(value)
+            return self.device.put(value)
+        if isinstance(value, SentOnce):
+            there = self._known.get(value)
+            if there is None:
+                there = self._known[value] = value.on_device(self._sent)
+            return there
+        if hasattr(value, "on_device"):
+            return value.on_device(self._sent)
         if isinstance(value, tuple | list):
             parts = map(self._sent, value)
             return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-        if not hasattr(value, "on_device"):
-            return value
-        if not isinstance(value, SentOnce):
-            return value.on_device(self._sent)
-        there = self._known.get(value)
-        if there is None:
-            there = self._known[value] = value.on_device(self._sent)
-        return there
+        return value
 
     def _on_device(self) -> Iterator[Block]:
         """The blocks, each with its rows and weights on the device when they are asked for."""
@@ -139,14 +142,14 @@ class DeviceRows(ArrayRows):
     def _send(self, number: int, block: Block, arriving: dict[int, Arriving]) -> None:
         """Send the rows of a block ahead, if they are not there and the last pass read them."""
         if number not in arriving and number not in self._held and self._was_read[number]:
-            arriving[number] = self._device.send(block.take())
+            arriving[number] = self.device.send(block.take())
 
     def _rows(self, number: int, block: Block, arriving: dict[int, Arriving]) -> Any:
         self._was_read[number] = True
         if number in self._held:
             return self._held[number]
         if number not in arriving:
-            arriving[number] = self._device.send(block.take())
+            arriving[number] = self.device.send(block.take())
         rows = arriving[number].wait()
         if self._holds_rows:
             self._held[number] = rows
@@ -154,28 +157,35 @@ class DeviceRows(ArrayRows):
 
     def _weight(self, number: int, block: Block) -> Any:
         if number not in self._weights:
-            self._weights[number] = self._device.put(block.weight)
+            self._weights[number] = self.device.put(block.weight)
         return self._weights[number]
 
-    @contextmanager
-    def _told_when_full(self) -> Iterator[None]:
+    def _told_when_full(self) -> AbstractContextManager[None]:
         """Say what was to fit when the device's memory is full."""
-        try:
-            yield
-        except self._device.full as error:
-            held = sum(map(n_bytes, self._held.values()))
-            raise InputError(
-                f"The memory of device {self._device} is full ({error}): it holds "
-                f"{size_text(held)} of rows and {size_text(self.budget.total - self.budget.left)} "
-                f"of kernels; a block of {self._largest_block:,} rows takes "
-                f"{size_text(self._work_bytes)} while it is worked on.",
-                "Let other programs give memory back, take fewer landmarks, such as "
-                "landmarks=('rare', 1000), or leave device=None.",
-            ) from error
+        return told_when_full(
+            self.device,
+            lambda: (
+                f"it holds {size_text(sum(map(n_bytes, self._held.values())))} of rows and "
+                f"{size_text(self.budget.total - self.budget.left)} of kernels; a block of "
+                f"{self._largest_block:,} rows takes {size_text(self._work_bytes)} while it is "
+                "worked on"
+            ),
+        )
 
     @property
     def _largest_block(self) -> int:
         return max((stop - start for _, start, stop in self._places), default=0)
+
+
+def solvers_with_room(device: Device, n_landmarks: int, most: int) -> int:
+    """How many solvers' matrices of landmarks fit into a part of what a device has free."""
+    room = int(_OF_SOLVERS * device.free_bytes() / matrix_bytes(n_landmarks))
+    return max(1, min(most, room))
+
+
+def matrix_bytes(n_landmarks: int) -> int:
+    """What a matrix of landmarks takes."""
+    return 8 * max(n_landmarks, 1) ** 2
 
 
 def rows_on_device(
@@ -185,6 +195,7 @@ def rows_on_device(
     weight: np.ndarray | None = None,
     *,
     n_landmarks: int,
+    n_solvers: int = 0,
     reserve: int = 0,
     n_jobs: int | None = None,
     keeps_arrays: bool = True,
@@ -193,7 +204,7 @@ def rows_on_device(
 
     Rows are held where they take less than half of it. A block of kernels takes at most an eighth
     of the rest, and what remains is for kernels that are kept; `reserve` of its bytes are for
-    whatever else blocks remember.
+    whatever else blocks remember. Each of `n_solvers` has a matrix of landmarks there.
 
     Raises `InputError` for sparse rows and rows on a cluster.
     """
@@ -207,7 +218,8 @@ def rows_on_device(
     free = device.free_bytes()
     row_bytes = source.n_features * source.dtype.itemsize
     holds_rows = n_rows * row_bytes <= _OF_ROWS * free
-    left = _OF_ALL * free - n_rows * (_WEIGHT_BYTES + holds_rows * row_bytes)
+    matrices = n_solvers * matrix_bytes(n_landmarks)
+    left = _OF_ALL * free - n_rows * (_WEIGHT_BYTES + holds_rows * row_bytes) - matrices
     a_row = _KERNELS_AT_WORK * _KERNEL_BYTES * max(n_landmarks, 1)
     most = min(_MOST_WORK_BYTES, left / 2) / a_row
     block_rows = int(max(1, min(most, max(_LEAST_BLOCK_ROWS, -(-n_rows // _BLOCKS)))))

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from rareclass.rows.devices import Device
+
 # Arrays that blocks keep are cut from pieces this large: the operating system then hands out huge
 # pages, and writing 4 GB for the first time takes 0.5 s in place of 1.8 s.
 _LEAST_PIECE, _MOST_PIECE = 2**20, 2**26
@@ -195,6 +197,11 @@ class Rows(Protocol):
 
     n_rows: int
     n_features: int
+
+    @property
+    def device(self) -> Device | None:
+        """Where blocks and matrices of landmarks are worked on; None is this machine's memory."""
+        ...
 
     @property
     def n_threads(self) -> int:

@@ -1,10 +1,11 @@
 """The exponential loss, which splits into a product of two sums."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.array_api import namespace
 from rareclass.ranking.losses.margin_loss import MarginLoss, RowTerms
 from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms
 
@@ -56,6 +57,11 @@ class Exponential(MarginLoss):
     """
 
     @property
+    def by_array_api(self) -> bool:
+        """It does."""
+        return True
+
+    @property
     def at_zero(self) -> float:
         """The loss of a pair with equal scores."""
         return 1.0
@@ -76,12 +82,13 @@ class Exponential(MarginLoss):
     def block(self, rare: ExponentialRare, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and rare-side sums of a block of majority rows."""
         terms = super().block(rare, scores, weight)
-        return terms._replace(zone=RowSums(np.where(weight > 0.0, terms.zone.total, 0.0)))
+        total = namespace(scores).where(weight > 0.0, terms.zone.total, 0.0)
+        return terms._replace(zone=RowSums(total))
 
     def rows(self, rare: ExponentialRare, scores: np.ndarray) -> RowTerms:
         """Each majority row's own sum over the rare rows, which is its slope, too."""
         with np.errstate(over="ignore"):
-            total = np.exp(rare.log_total + scores)
+            total = namespace(scores).exp(rare.log_total + scores)
         return RowTerms(total, total, RowSums(total))
 
     def n_pull(self, rare: ExponentialRare) -> int:
@@ -90,7 +97,7 @@ class Exponential(MarginLoss):
 
     def pull(self, rare: ExponentialRare, zone: tuple, weight: np.ndarray) -> np.ndarray:
         """The weighted sum of the rows' own sums."""
-        return np.array([_dot(weight, zone[0])])
+        return _dots(weight, zone[0])
 
     def finish(self, rare: ExponentialRare, sums: np.ndarray) -> RareTerms:
         """Gradient by rare score: its share of the loss."""
@@ -106,7 +113,7 @@ class Exponential(MarginLoss):
         self, rare: ExponentialRare, prefix: float, zone: tuple, direction: np.ndarray
     ) -> np.ndarray:
         """Change of each majority row's sum along a direction of all scores."""
-        return np.asarray(zone[0] * (direction - prefix))
+        return zone[0] * (direction - prefix)
 
     def curvature(
         self,
@@ -118,7 +125,8 @@ class Exponential(MarginLoss):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Hessian times direction of a block: by majority row, and rare-side sums."""
         by_row = weight * zone[0]
-        return by_row * (direction - prefix), np.array([by_row.sum(), by_row @ direction])
+        sums = namespace(by_row).stack([namespace(by_row).sum(by_row), by_row @ direction])
+        return by_row * (direction - prefix), sums
 
     def finish_curvature(
         self, rare: ExponentialRare, prefix: float, direction: np.ndarray, sums: np.ndarray
@@ -131,7 +139,7 @@ class Exponential(MarginLoss):
     ) -> np.ndarray:
         """What a block adds to the sums that `rare_totals` needs."""
         with np.errstate(over="ignore"):
-            return np.array([_dot(weight, np.exp(_log_unit(rare) + scores))])
+            return _dots(weight, namespace(scores).exp(_log_unit(rare) + scores))
 
     def rare_totals(self, rare: ExponentialRare, sums: np.ndarray) -> np.ndarray:
         """Each rare row's own sum over the majority, in the caller's order."""
@@ -140,11 +148,11 @@ class Exponential(MarginLoss):
 
     def curved(self, zone: tuple) -> np.ndarray:
         """Every row with weight, but where its loss is too small to be a number."""
-        return np.asarray(zone[0] > 0.0)
+        return zone[0] > 0.0
 
     def pair_curvature(self, rare: ExponentialRare, which: slice, scores: np.ndarray) -> np.ndarray:
         """Curvature of pairs, times the rare row's weight: the loss itself."""
-        return np.outer(rare.share[which], self.rows(rare, scores).total)
+        return rare.share[which, None] * self.rows(rare, scores).total
 
     def pair_slope(self, rare: ExponentialRare, which: slice, scores: np.ndarray) -> np.ndarray:
         """Minus the slope of pairs, times the rare row's weight: the loss itself."""
@@ -156,7 +164,7 @@ def _log_unit(rare: ExponentialRare) -> float:
     return rare.log_total if np.isfinite(rare.log_total) else 0.0
 
 
-def _dot(weight: np.ndarray, values: np.ndarray) -> float:
-    """Sum of weighted values, infinite ones without weight left out."""
-    there = weight != 0.0
-    return float(weight[there] @ values[there])
+def _dots(weight: Any, values: Any) -> Any:
+    """Sum of weighted values, infinite ones without weight left out: shape (1,)."""
+    xp = namespace(values)
+    return xp.reshape(weight @ xp.where(weight != 0.0, values, 0.0), (1,))

@@ -8,15 +8,18 @@ row then evaluates the polynomial of its cell. The rare side's gradient goes the
 from the moments of the majority rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.special import expit
 
+from rareclass.array_api import is_elsewhere, namespace
 from rareclass.ranking.losses import _logistic_jit as jit
+from rareclass.ranking.losses import logistic_on_device as on_device
 from rareclass.ranking.losses.margin_loss import MarginLoss, RowTerms
 from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms
 
@@ -33,6 +36,7 @@ _CURVED = 1e-3
 class LogisticRare(NamedTuple):
     """Cells and tables of the rare side.
 
+    ``total`` is the weight of the rare rows, or one.
     ``rare_cells`` are those with a rare row, ``cells`` those with a table: within reach of one.
     ``cell`` and ``place`` say where each rare row is; ``reach`` (rare cells x distances) where the
     cells within reach are in ``cells``. The tables are Chebyshev coefficients by cell of
@@ -42,6 +46,7 @@ class LogisticRare(NamedTuple):
 
     scores: np.ndarray
     weight: np.ndarray
+    total: float
     centre: float
     rare_cells: np.ndarray
     cells: np.ndarray
@@ -98,6 +103,11 @@ class Logistic(MarginLoss):
     """
 
     @property
+    def by_array_api(self) -> bool:
+        """It does."""
+        return True
+
+    @property
     def at_zero(self) -> float:
         """The loss of a pair with equal scores."""
         return float(np.log(2.0))
@@ -115,7 +125,7 @@ class Logistic(MarginLoss):
         cells = np.unique(rare_cells[:, None] + _DISTANCES)
         reach = np.searchsorted(cells, rare_cells[:, None] + _DISTANCES)
         cell = cell.astype(np.int32)
-        moments = _moments(cell, place, weight, len(rare_cells))[0]
+        moments = _moments((cell, place), weight, len(rare_cells))[0]
         below = np.searchsorted(rare_cells, cells - _REACH)
         count = np.append(0.0, np.cumsum(moments[:, 0]))
         summed = np.append(0.0, np.cumsum(np.bincount(cell, weight * s, len(rare_cells))))
@@ -128,35 +138,33 @@ class Logistic(MarginLoss):
         # A rare cell is a table cell, too: those before the gap.
         gaps = np.append(np.searchsorted(rare_cells, cells), len(rare_cells))
         return LogisticRare(
-            s, weight, centre, rare_cells, cells, cell, place, reach,
+            s, weight, float(total) or 1.0, centre, rare_cells, cells, cell, place, reach,
             value, slope, bend, count[gaps], summed[gaps],
         )  # fmt: skip
 
     def block(self, rare: LogisticRare, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and rare-side sums of a block of majority rows."""
         terms = super().block(rare, scores, weight)
-        return terms._replace(zone=terms.zone._replace(bend=terms.zone.bend * (weight > 0.0)))
+        bend = namespace(scores).where(weight > 0.0, terms.zone.bend, 0.0)
+        return terms._replace(zone=terms.zone._replace(bend=bend))
 
     def rows(self, rare: LogisticRare, scores: np.ndarray) -> RowTerms:
         """Each majority row's own sum over the rare rows, and its slope."""
-        n = len(scores)
-        cell, place = np.empty(n, dtype=np.int32), np.empty(n)
-        jit._cells(scores - rare.centre, rare.cells, cell, place)
-        none = np.zeros(len(rare.gap_count))
-        total = _at(cell, place, rare.value, rare.gap_count, rare.gap_sum)
-        slope = _at(cell, place, rare.slope, none, -rare.gap_count)
-        bend = np.maximum(_at(cell, place, rare.bend, none, none), 0.0)
-        bend /= rare.weight.sum() or 1.0
-        return RowTerms(np.maximum(total, 0.0), slope, Cells(cell, place, bend))
+        xp, zone = namespace(scores), _cells(rare, scores - rare.centre)
+        total = _at(zone, rare.value, rare.gap_count, rare.gap_sum)
+        slope = _at(zone, rare.slope, None, -rare.gap_count)
+        bend = _at(zone, rare.bend) / rare.total
+        total, bend = (xp.where(each > 0.0, each, 0.0) for each in (total, bend))
+        return RowTerms(total, slope, zone._replace(bend=bend))
 
     def n_pull(self, rare: LogisticRare) -> int:
         """How many numbers `pull` adds up."""
-        return (_TERMS + 1) * len(rare.cells) + 1
+        return (_TERMS + 1) * rare.cells.shape[0] + 1
 
     def pull(self, rare: LogisticRare, zone: tuple, weight: np.ndarray) -> np.ndarray:
         """Moments of weighted rows by cell, and their weight by gap."""
-        moments, gaps = _moments(zone[0], zone[1], weight, len(rare.cells))
-        return np.concatenate([moments.ravel(), gaps])
+        xp, (moments, gaps) = namespace(weight), _moments(zone, weight, rare.cells.shape[0])
+        return xp.concat([xp.reshape(moments, (-1,)), gaps])
 
     def finish(self, rare: LogisticRare, sums: np.ndarray) -> RareTerms:
         """Gradient by rare score, in the caller's order, from the sums of all blocks."""
@@ -172,7 +180,7 @@ class Logistic(MarginLoss):
         """Tables of the direction of the rare rows."""
         n_cells = len(rare.cells)
         change = rare.weight * direction
-        moments = _moments(rare.cell, rare.place, change, len(rare.rare_cells))[0]
+        moments = _moments((rare.cell, rare.place), change, len(rare.rare_cells))[0]
         count = np.append(0.0, np.cumsum(moments[:, 0]))
         slope = _carried(moments, rare.reach, n_cells, "slope")
         slope[:, 0] += count[np.searchsorted(rare.rare_cells, rare.cells - _REACH)]
@@ -184,10 +192,8 @@ class Logistic(MarginLoss):
         self, rare: LogisticRare, prefix: LogisticDirection, zone: tuple, direction: np.ndarray
     ) -> np.ndarray:
         """Change of each majority row's sum along a direction of all scores."""
-        cell, place, _ = zone
-        none = np.zeros(len(rare.gap_count))
-        slope = _at(cell, place, rare.slope, none, -rare.gap_count)
-        return direction * slope - _at(cell, place, prefix.slope, none, -prefix.gap_count)
+        slope = _at(zone, rare.slope, None, -rare.gap_count)
+        return direction * slope - _at(zone, prefix.slope, None, -prefix.gap_count)
 
     def curvature(
         self,
@@ -198,12 +204,10 @@ class Logistic(MarginLoss):
         weight: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Hessian times direction of a block: by majority row, and rare-side sums."""
-        cell, place, bend = zone
-        none, n_cells = np.zeros(len(rare.gap_count)), len(rare.cells)
-        of_rare = _at(cell, place, prefix.bend, none, none)
-        product = weight * (direction * bend * rare.weight.sum() - of_rare)
-        sums = [_moments(cell, place, w, n_cells)[0] for w in (weight, weight * direction)]
-        return product, np.stack(sums)
+        n_cells = rare.cells.shape[0]
+        product = weight * (direction * zone[2] * rare.total - _at(zone, prefix.bend))
+        sums = [_moments(zone, w, n_cells)[0] for w in (weight, weight * direction)]
+        return product, namespace(weight).stack(sums)
 
     def finish_curvature(
         self, rare: LogisticRare, prefix: LogisticDirection, direction: np.ndarray, sums: np.ndarray
@@ -217,11 +221,9 @@ class Logistic(MarginLoss):
 
     def rare_sums(self, rare: LogisticRare, scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """What a block adds to the sums that `rare_totals` needs."""
-        t, zone = scores - rare.centre, self.rows(rare, scores).zone
-        moments, gaps = _moments(zone.cell, zone.place, weight, len(rare.cells))
-        in_gap = zone.cell < 0
-        reach = np.bincount(-1 - zone.cell[in_gap], weight[in_gap] * t[in_gap], len(gaps))
-        return np.concatenate([moments.ravel(), gaps, reach])
+        t, zone = scores - rare.centre, _cells(rare, scores - rare.centre)
+        reach = _gap_sums(zone, weight * t, rare.gap_count.shape[0])
+        return namespace(scores).concat([self.pull(rare, zone, weight), reach])
 
     def rare_totals(self, rare: LogisticRare, sums: np.ndarray) -> np.ndarray:
         """Each rare row's own sum over the majority, in the caller's order."""
@@ -235,17 +237,19 @@ class Logistic(MarginLoss):
 
     def curved(self, zone: tuple) -> np.ndarray:
         """Rows of a block with curvature that is worth speaking of."""
-        return np.asarray(zone[2] > _CURVED)
+        return zone[2] > _CURVED
 
     def pair_curvature(self, rare: LogisticRare, which: slice, scores: np.ndarray) -> np.ndarray:
         """Curvature of pairs, times the rare row's weight."""
-        z = rare.scores[which, None] - (scores - rare.centre)
-        return rare.weight[which, None] * expit(z) * expit(-z)
+        xp = namespace(scores)
+        e = xp.exp(-xp.abs(rare.scores[which, None] - (scores - rare.centre)))
+        return rare.weight[which, None] * e / ((1.0 + e) * (1.0 + e))
 
     def pair_slope(self, rare: LogisticRare, which: slice, scores: np.ndarray) -> np.ndarray:
         """Minus the slope of pairs, times the rare row's weight."""
-        z = rare.scores[which, None] - (scores - rare.centre)
-        return np.asarray(rare.weight[which, None] * expit(-z))
+        xp, z = namespace(scores), rare.scores[which, None] - (scores - rare.centre)
+        e = xp.exp(-xp.abs(z))
+        return rare.weight[which, None] * xp.where(z > 0.0, e, 1.0) / (1.0 + e)
 
 
 @cache
@@ -292,29 +296,51 @@ def _far_above(rare: LogisticRare, by_cell: np.ndarray, by_gap: np.ndarray) -> n
     return np.asarray(above[rare.reach[:, -1] + 1] + by_gap[rare.reach[:, -1] + 1])
 
 
+def _cells(rare: LogisticRare, scores: np.ndarray) -> Any:
+    """Table cell and place of majority rows whose scores are centred; no curvature yet."""
+    if is_elsewhere(scores):
+        return on_device.cells(scores, rare.cells)
+    cell, place = np.empty(len(scores), dtype=np.int32), np.empty(len(scores))
+    jit._cells(scores, rare.cells, cell, place)
+    return Cells(cell, place, np.zeros(0))
+
+
 def _moments(
-    cell: np.ndarray, place: np.ndarray, weight: np.ndarray, n_cells: int
+    zone: Sequence[np.ndarray], weight: np.ndarray, n_cells: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Chebyshev moments of weighted rows by cell, and their weight by gap."""
+    if is_elsewhere(weight):
+        return on_device.moments(zone, weight, _TERMS)
+    cell, place = zone[:2]
     moments, gaps = np.zeros((n_cells, _TERMS)), np.zeros(n_cells + 1)
     jit._moments(cell, place, weight, moments, gaps)
     return moments, gaps
 
 
+def _gap_sums(zone: Sequence[np.ndarray], values: np.ndarray, n_gaps: int) -> np.ndarray:
+    """Sums of values by gap."""
+    if is_elsewhere(values):
+        return on_device.gap_sums(zone, values)
+    in_gap = zone[0] < 0
+    return np.bincount(-1 - zone[0][in_gap], values[in_gap], n_gaps)
+
+
 def _at(
-    cell: np.ndarray,
-    place: np.ndarray,
+    zone: Sequence[np.ndarray],
     table: np.ndarray,
-    gap_count: np.ndarray,
-    gap_sum: np.ndarray,
+    gap_count: np.ndarray | None = None,
+    gap_sum: np.ndarray | None = None,
 ) -> np.ndarray:
-    """A table's function at majority rows."""
-    values = np.empty(len(cell))
-    jit._interpolate(cell, place, table, gap_count, gap_sum, values)
+    """A table's function at majority rows; ``gap_count t - gap_sum`` in gaps."""
+    cell, place = zone[:2]
+    if is_elsewhere(place):
+        return on_device.interpolate(cell, place, table, gap_count, gap_sum)
+    none, values = np.zeros(len(table) + 1), np.empty(len(cell))
+    of_gaps = (none if each is None else each for each in (gap_count, gap_sum))
+    jit._interpolate(cell, place, table, *of_gaps, values)
     return values
 
 
 def _at_rare(rare: LogisticRare, table: np.ndarray) -> np.ndarray:
     """A table's function at the rare rows."""
-    none = np.zeros(1)
-    return _at(rare.cell, rare.place, table, none, none)
+    return _at((rare.cell, rare.place), table)

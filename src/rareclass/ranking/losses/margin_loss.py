@@ -11,10 +11,13 @@ so that the loss over all pairs is :math:`\sum_j w_j R_j = \sum_i w_i M_i`. Loss
 top of the list are functions of these sums: see `MajorityOuterLoss` and `RareOuterLoss`.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.array_api import is_elsewhere, namespace
 from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 
 
@@ -70,18 +73,30 @@ class MarginLoss(PairLoss):
     def block(self, rare: Any, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and rare-side sums of a block of majority rows."""
         terms = self.rows(rare, scores)
-        there = weight > 0.0
-        gradient = np.multiply(weight, terms.slope, out=np.zeros(len(scores)), where=there)
-        value = float(weight[there] @ terms.total[there])
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return too_far(gradient, self.n_pull(rare), terms.zone)
-        return BlockTerms(value, gradient, self.pull(rare, terms.zone, weight), terms.zone)
+        xp, there = namespace(scores), weight > 0.0
+        gradient = weight * xp.where(there, terms.slope, 0.0)
+        value = weight @ xp.where(there, terms.total, 0.0)
+        pull = partial(self.pull, rare, terms.zone, weight)
+        return terms_or_too_far(value, gradient, pull, self.n_pull(rare), terms.zone)
 
     def finish(self, rare: Any, sums: np.ndarray) -> RareTerms:
         """Gradient by rare score, in the caller's order, from the sums of all blocks."""
         raise NotImplementedError
 
 
-def too_far(gradient: np.ndarray, n_sums: int, zone: Any) -> BlockTerms:
-    """The answer where a loss overflows: the line search comes back from there."""
-    return BlockTerms(np.inf, np.full(len(gradient), np.nan), np.full(n_sums, np.nan), zone)
+def terms_or_too_far(
+    value: Any, gradient: Any, sums: Callable[[], Any], n_sums: int, zone: Any
+) -> BlockTerms:
+    """The terms of a block; infinite where a loss overflows: the line search comes back from there.
+
+    Of so many rare-side `sums`, worked out when they are asked for.
+    """
+    xp = namespace(gradient)
+    is_finite = xp.isfinite(value) & xp.all(xp.isfinite(gradient))
+    if is_elsewhere(gradient):  # nothing here waits for the device
+        value = xp.where(is_finite, value, xp.inf)
+        gradient, total = (xp.where(is_finite, each, xp.nan) for each in (gradient, sums()))
+        return BlockTerms(value, gradient, total, zone)
+    if not is_finite:
+        return BlockTerms(np.inf, np.full(len(gradient), np.nan), np.full(n_sums, np.nan), zone)
+    return BlockTerms(float(value), gradient, sums(), zone)

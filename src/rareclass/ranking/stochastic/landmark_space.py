@@ -10,6 +10,7 @@ from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.pivoted_cholesky import pivots_of
 from rareclass.memory import size_text
 from rareclass.ranking.preparation import landmark_kernel
+from rareclass.rows.devices import Device
 from rareclass.rows.equal_rows import stacked
 
 # Rows whose kernel is held at a time.
@@ -47,10 +48,10 @@ class LandmarkSpace(NamedTuple):
         return found
 
 
-def span(kernel: Kernel, points: Matrix) -> LandmarkSpace:
-    """The span of the kernel functions of some points: O(n_landmarks^3) time."""
+def span(kernel: Kernel, points: Matrix, device: Device | None = None) -> LandmarkSpace:
+    """The span of the kernel functions of some points: O(n_landmarks^3) time, perhaps there."""
     expansion = KernelExpansion(kernel, points)
-    return LandmarkSpace(expansion, whiten(landmark_kernel(expansion), points.dtype))
+    return LandmarkSpace(expansion, whiten(landmark_kernel(expansion), points.dtype, device))
 
 
 def widened(space: LandmarkSpace, rows: Matrix, most: float) -> LandmarkSpace:

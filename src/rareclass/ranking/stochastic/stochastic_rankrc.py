@@ -394,7 +394,8 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
         return Feeder(self._settings(), self._beginning(), batch_size_of(self.batch_size, None))
 
     def _beginning(self) -> Beginning:
-        return Beginning(self.kernel, self.width, self.landmarks, parse_bytes(self.memory))
+        memory, device = parse_bytes(self.memory), find_device(self.device)
+        return Beginning(self.kernel, self.width, self.landmarks, memory, device)
 
     def _begin(self, labels: StreamLabels) -> None:
         self.classes_, self.pos_label_ = labels

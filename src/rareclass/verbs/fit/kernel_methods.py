@@ -5,6 +5,7 @@ from math import log2
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 
 from rareclass.errors import InputError, counted
 from rareclass.memory import size_text
@@ -12,6 +13,8 @@ from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.preparation import held_whole_bytes
 from rareclass.ranking.rankrc_cv import PAPER_LAMS
+from rareclass.rows.devices import Device
+from rareclass.verbs.device import check_dense
 from rareclass.verbs.fit.method import AllEncoded, EncodedRows, TableSize, Terms, how_chosen
 from rareclass.verbs.targets.levels import LevelTarget, level_target
 from rareclass.verbs.targets.rare_class import RareTarget, rare_target
@@ -48,6 +51,7 @@ class KernelMethod(AllEncoded):
     parameter: ClassVar[str] = "lam"
 
     lam: float | None = None
+    device: Device | None = None  # where the kernel is worked out; None is here
 
     def seconds(self, size: TableSize, terms: Terms) -> float:
         """About how long it takes: every lam on every fold, and the folds' thresholds."""
@@ -89,8 +93,22 @@ class KernelMethod(AllEncoded):
         ]
 
     def lighten(self, model: KernelMachine) -> None:
-        """Drop the whitener: only `transform` needs it, and it would be most of the file."""
+        """Drop the whitener: only `transform` needs it, and it would be most of the file.
+
+        The model is scored where there may be no device.
+        """
         del model.whitener_
+        model.device = None
+
+    def given(self, rows: EncodedRows, n_rare: int, terms: Terms) -> dict[str, Any]:
+        """Parameters of the machine that every fit has, for so many rare rows."""
+        check_dense(self.device, bool(getattr(rows.X, "is_sparse", sparse.issparse(rows.X))))
+        return {
+            "landmarks": choose_landmarks(n_rare),
+            "random_state": terms.seed,
+            "memory": terms.memory,
+            "device": self.device,
+        }
 
 
 @dataclass(frozen=True)
@@ -124,12 +142,7 @@ class RankRCMethod(KernelMethod):
             terms.memory,
             instead="give --method mibc, which has no kernel",
         )
-        shared: dict[str, Any] = {
-            "landmarks": choose_landmarks(n_rare),
-            "pos_label": 1,
-            "random_state": terms.seed,
-            "memory": terms.memory,
-        }
+        shared = {"pos_label": 1} | self.given(rows, n_rare, terms)
         if terms.folds < 2:
             lam = self.lam_unchosen("rare rows for cross-validation: the threshold", notes)
             model: RankRC = rows.fit(RankRC(lam=lam, **shared))
@@ -177,13 +190,8 @@ class OrdinalMethod(KernelMethod):
         check_kernel_memory(
             n_rare, rows.X.dtype.itemsize, terms.memory, "rows outside the majority level"
         )
-        shared: dict[str, Any] = {
-            # Whichever of them these rows have.
-            "levels": list(range(rows.n_codes)),
-            "landmarks": choose_landmarks(n_rare),
-            "random_state": terms.seed,
-            "memory": terms.memory,
-        }
+        # Whichever levels these rows have.
+        shared = {"levels": list(range(rows.n_codes))} | self.given(rows, n_rare, terms)
         if terms.folds < 2:
             lam = self.lam_unchosen("rows for cross-validation: the thresholds", notes)
             model: OrdinalRankRC = rows.fit(OrdinalRankRC(lam=lam, **shared))
