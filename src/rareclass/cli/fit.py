@@ -29,6 +29,7 @@ from rareclass.cli.method import (
     METHOD_OPTION,
     OBJECTIVE_OPTION,
     TIME_BUDGET_OPTION,
+    WIDTH_OPTION,
     Covariance,
     Given,
     MethodName,
@@ -112,6 +113,7 @@ def fit(
     members: Annotated[str | None, MEMBERS_OPTION] = None,
     compact: Annotated[bool | None, COMPACT_OPTION] = None,
     lam: Annotated[str | None, LAM_OPTION] = None,
+    width: Annotated[str | None, WIDTH_OPTION] = None,
     cost: Annotated[str | None, COST_OPTION] = None,
     covariance: Annotated[Covariance | None, COVARIANCE_OPTION] = None,
     levels: Annotated[str | None, LEVELS_OPTION] = None,
@@ -196,7 +198,9 @@ def fit(
     """
     of_auto = (time_budget, objective, members, compact)
     of_mibc = None if cost is None or "=" in cost else cost
-    learner = method_from(method, Given(lam, of_mibc, covariance, levels, positive, *of_auto))
+    learner = method_from(
+        method, Given(lam, of_mibc, covariance, levels, positive, *of_auto, width)
+    )
     least = cost if of_mibc is None else None
     rule = rule_from(
         RuleGiven(alerts, min_precision, min_recall, max_fpr, least, confidence, prevalence), time

@@ -9,7 +9,7 @@
 6. the machine of all rows, with a threshold learned on the held-out scores
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -127,7 +127,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         all_rows = self._read(X, y, sample_weight)
         searched = self._searched(all_rows)
         folds = make_folds(
-            self.cv,
+            _within(self.cv, searched.numbers, all_rows.source.n_rows),
             searched.target.labels,
             searched.source.n_rows,
             self.random_state,
@@ -214,10 +214,6 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         if self.search_rows is None:
             return
         check_whole("search_rows", self.search_rows, "a whole number of at least 100, or None", 100)
-        if not (isinstance(self.cv, (int, np.integer)) or hasattr(self.cv, "split")):
-            raise ValueError(
-                "search_rows draws rows, and the folds in cv are of all of them: pass cv=a number."
-            )
         rule = self.landmarks
         if not isinstance(rule, (str, tuple, int, np.integer)) and np.ndim(rule) == 1:
             raise ValueError(
@@ -423,6 +419,16 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         if calibration is not None:
             model.calibration_ = calibration
         return model
+
+
+def _within(cv: Any, numbers: np.ndarray | None, n_rows: int) -> Any:
+    """Folds of all rows as those of the part of them with these numbers; other `cv` as it is."""
+    if numbers is None or isinstance(cv, str) or not isinstance(cv, Iterable):
+        return cv
+    place = np.full(n_rows, -1)
+    place[numbers] = np.arange(len(numbers))
+    folds = [tuple(place[np.asarray(rows)] for rows in fold) for fold in cv]
+    return [tuple(places[places >= 0] for places in fold) for fold in folds]
 
 
 def _joined(tables: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
