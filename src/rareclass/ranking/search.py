@@ -34,6 +34,7 @@ from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
 from rareclass.ranking.fitting import (
     PENALTIES,
+    ROUNDING_TOL,
     SolverSettings,
     fit_path,
     learned_machines,
@@ -51,7 +52,8 @@ from rareclass.ranking.training_rows import TrainingRows
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
-# With `search_rows` solutions are not exact, but no lam is to have the solution of another.
+# On many rows, or a part of them, solutions are not exact, but no lam is to have the solution of
+# another: each cuts the gradient that it starts with to this share.
 _CUT = 0.3
 
 Make = Callable[[], RankingProblem]
@@ -263,7 +265,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                 fold = number // n_losses + 1
                 advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
 
-            penalty = PENALTIES[self.penalty]
+            penalty, tol = PENALTIES[self.penalty], self._tol(prepared)
             paths = solve_paths(
                 [
                     partial(prepared.problem, 1.0, fold.held_out, loss, penalty.coordinates)
@@ -271,13 +273,13 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                     for loss in grid.losses
                 ],
                 grid.lams,
-                self._tol(prepared),
+                tol,
                 self.max_iter,
                 prepared.at_once,
                 report,
                 lambda: advance(1),
                 penalty.starts,
-                np.inf if self.search_rows is None else _CUT,
+                _CUT if isinstance(self.tol, str) and tol > ROUNDING_TOL else np.inf,
             )
             each = range(0, len(paths), n_losses)
             solutions = [list(chain(*paths[k : k + n_losses])) for k in each]
