@@ -110,7 +110,6 @@ class RankRCMethod(KernelMethod):
     """
 
     name: ClassVar[str] = "rankrc"
-    parameter: ClassVar[str] = "lam and width"
     numbers: ClassVar[str] = "quantiles"
 
     width: float | str | None = None
@@ -171,7 +170,7 @@ class RankRCMethod(KernelMethod):
         }
         if terms.folds < 2:
             lam = self.lam_unchosen("rare rows for cross-validation: the threshold", notes)
-            model: RankRC = rows.fit(RankRC(lam=lam, **shared))
+            model: RankRC = rows.fit(RankRC(lam=lam, width=self.width or "mean", **shared))
             return model
         search = RankRCCV(**self._search(rows, terms), **shared)
         model = rows.fit(search).best_estimator_
