@@ -136,7 +136,12 @@ def generated(task: tuple[str, int]) -> dict[str, Any]:
     def fitted(columns: Any, scaling: str | None = None) -> tuple[RankRCCV, float, float]:
         start = time.perf_counter()
         model = RankRCCV(
-            lams=LAMS, cv=5, feature_scaling=scaling, random_state=seed, verbose=False
+            lams=LAMS,
+            cv=5,
+            equal_within=0,
+            feature_scaling=scaling,
+            random_state=seed,
+            verbose=False,
         ).fit(train[:, columns], y[learned])
         seconds = time.perf_counter() - start
         return model, roc_auc(y[~learned], model.score_samples(test[:, columns])), seconds
@@ -179,7 +184,12 @@ def real(task: tuple[str, int]) -> dict[str, Any]:
             warnings.simplefilter("ignore", UserWarning)
             start = time.perf_counter()
             model = RankRCCV(
-                lams=LAMS, cv=5, feature_scaling=scaling, random_state=seed, verbose=False
+                lams=LAMS,
+                cv=5,
+                equal_within=0,
+                feature_scaling=scaling,
+                random_state=seed,
+                verbose=False,
             ).fit(train, y[~tested])
         scores = model.score_samples(test)
         cell[method] = {

@@ -63,7 +63,9 @@ def measure(splits: Iterator[Split]) -> dict[str, Any]:
     figures: dict[str, list[tuple[float, float]]] = {name: [] for name in RULES}
     for X, y, X_test, y_test in splits:
         for name, landmarks in RULES.items():
-            model = RankRCCV(LAMS, cv=5, landmarks=landmarks, random_state=0, verbose=False)
+            model = RankRCCV(
+                LAMS, cv=5, equal_within=0, landmarks=landmarks, random_state=0, verbose=False
+            )
             scores = model.fit(X, y).score_samples(X_test)
             rare = y_test.astype(bool)
             figures[name].append((roc_auc(rare, scores), average_precision(rare, scores)))

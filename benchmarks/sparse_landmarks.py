@@ -114,7 +114,13 @@ METHODS: dict[str, Callable[[Training], RankRC]] = {
 def _fitted(given: Training, **parameters: Any) -> RankRC:
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=given.seed)
     search = RankRCCV(
-        cv=folds, random_state=given.seed, verbose=False, n_jobs=1, tol=TOL, **parameters
+        cv=folds,
+        equal_within=0,
+        random_state=given.seed,
+        verbose=False,
+        n_jobs=1,
+        tol=TOL,
+        **parameters,
     )
     return search.fit(given.X, given.y).best_estimator_
 

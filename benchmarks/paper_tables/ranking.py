@@ -33,7 +33,12 @@ def cross_validated(
 ) -> FittedPath:
     """The library's own choice of lam by folds, refitted on all rows: a path of one."""
     search = RankRCCV(
-        lams=lams, cv=folds, landmarks=LANDMARKS[name], random_state=seed, verbose=False
+        lams=lams,
+        cv=folds,
+        equal_within=0,
+        landmarks=LANDMARKS[name],
+        random_state=seed,
+        verbose=False,
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)

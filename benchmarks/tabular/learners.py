@@ -164,6 +164,7 @@ def _rankrc(settings: Settings, X: Any, y: np.ndarray, seed: int) -> Any:
 
     of_size = {
         "cv": 10 if len(y) <= FEW_FOLDS_ROWS else 3,
+        "equal_within": 0,
         "landmarks": "rare" if y.sum() <= LANDMARKS else ("rare", LANDMARKS),
     }
     return RankRCCV(random_state=seed, n_jobs=1, verbose=False, **of_size | dict(settings))

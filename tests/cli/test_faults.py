@@ -267,6 +267,8 @@ def test_lam_that_is_no_strength(train_csv: Path, rareclass: Run, lam: str) -> N
 def test_wrong_words(train_csv: Path, rareclass: Run) -> None:
     assert "No such option" in message(rareclass("fit", train_csv, "--targte", "x"))
     assert "rankrc" in fit(rareclass, train_csv, "--method", "magic")
+    said = fit(rareclass, train_csv, "--method", "rankrc", "--width", "broad")
+    assert "--width broad is not a number above zero. Give auto, mean, or a number" in said
     assert "holdout" in fit(rareclass, train_csv, "--holdout", "1.5")
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rareclass import MIBCCV, OrdinalRankRCCV, RankRCCV
-from rareclass.estimators.search import as_scoring, best_of, score_table
+from rareclass.estimators.search import TieBreaker, as_scoring, best_of, score_table
 from rareclass.metrics import average_precision, mauc
 
 SEARCHES = [RankRCCV, OrdinalRankRCCV, MIBCCV]
@@ -84,6 +84,25 @@ def test_the_best_is_the_simplest_of_the_highest(tried):
     best = best_of(means, order)
     assert means[best] == means.max()
     assert order[best] == order[means == means.max()].min()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.1, 0.5, 0.8, 0.9]), st.sampled_from([0.2, 0.3]), st.integers(0, 3)
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    st.sampled_from([0.0, 0.15, 1.0]),
+)
+def test_between_means_as_good_as_equal_the_other_measure_decides(tried, within):
+    means, beside, order = (np.array(column, dtype=float) for column in zip(*tried, strict=True))
+    best = best_of(means, order, TieBreaker("", beside, within))
+    near = [k for k in range(len(means)) if means[k] >= means.max() - within]
+    assert best in near
+    assert beside[best] == max(beside[k] for k in near)
+    assert order[best] == min(order[k] for k in near if beside[k] == beside[best])
 
 
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 100))

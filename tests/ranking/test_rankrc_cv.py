@@ -106,6 +106,33 @@ def test_among_equal_means_the_largest_lam_is_taken(lams):
     assert lams[model.best_index_] == 1.0
 
 
+def test_of_areas_as_good_as_equal_the_best_average_precision_decides():
+    lams = list(2.0 ** np.arange(0, -13, -2))
+    by_area = RankRCCV(lams, cv=3, equal_within=0, random_state=0).fit(X, Y)
+    by_precision = RankRCCV(lams, cv=3, scoring="average_precision", random_state=0).fit(X, Y)
+    area = by_area.cv_results_["mean_test_score"]
+    precision = by_precision.cv_results_["mean_test_score"]
+    assert by_area.best_index_ == area.argmax() != precision.argmax()
+    assert "mean_test_average_precision" not in by_area.cv_results_
+    for within in (0.005, 0.02, 1.0):
+        model = RankRCCV(lams, cv=3, equal_within=within, random_state=0).fit(X, Y)
+        near = np.flatnonzero(area >= area.max() - within)
+        assert model.best_index_ == near[precision[near].argmax()]
+        assert model.best_score_ == area[model.best_index_]
+        found = model.cv_results_["mean_test_average_precision"]
+        np.testing.assert_allclose(found, precision, atol=1e-12)
+    assert model.best_lam_ == by_precision.best_lam_
+    with pytest.raises(ValueError, match="equal_within=-1 must be a number of at least 0"):
+        RankRCCV(lams, equal_within=-1).fit(X, Y)
+
+
+def test_among_equals_the_widest_kernel_is_taken():
+    apart = X + 50.0 * Y[:, None]
+    model = RankRCCV([0.01, 1.0], widths=[1.0, 3.0, 2.0], cv=3).fit(apart, Y)
+    assert (model.cv_results_["mean_test_score"] == 1.0).all()
+    assert (model.best_lam_, model.best_index_) == (1.0, 3)
+
+
 def test_copies_of_a_held_out_row_in_the_training_part_stay_landmarks():
     data, y = np.vstack([X, X[Y == 1][:10]]), np.r_[Y, np.ones(10, dtype=int)]
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(data, y))

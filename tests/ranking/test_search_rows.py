@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.model_selection import StratifiedKFold
 
 from made_tables import rare_mixture
 from rareclass import OrdinalRankRCCV, RankRC, RankRCCV
@@ -87,6 +86,23 @@ def test_what_is_drawn_weighs_what_all_did(most, rare, rest, weighted):
         assert np.ptp(labels.majority_weight / own) < 1e-9
 
 
+def test_folds_of_all_rows_are_those_of_the_part():
+    """Rows of one fold stay in it: those drawn of each are what its scores are of."""
+    seen = []
+
+    def count(y, scores, weight):
+        seen.append((int(y.sum()), len(y)))
+        return 0.5
+
+    rare, rest = np.flatnonzero(Y == 1), np.flatnonzero(Y == 0)
+    tested = [np.r_[rare[:10], rest[:300]], np.r_[rare[10:], rest[300:]]]
+    folds = [(np.setdiff1d(np.arange(len(X)), rows), rows) for rows in tested]
+    RankRCCV([1.0], search_rows=400, cv=folds, scoring=count, refit=False).fit(X, Y)
+    (few, first), (many, second) = seen
+    assert (few, many) == (10, 50)
+    assert first + second == 400
+
+
 def test_levels_choose_on_a_part():
     levels = np.where(Y == 1, 1 + (X[:, 0] > np.median(X[Y == 1, 0])), 0)
     model = OrdinalRankRCCV(LAMS, widths=[0.5, 1.0], search_rows=150, cv=2).fit(X, levels)
@@ -101,7 +117,6 @@ def test_levels_choose_on_a_part():
         ({"widths": [1.0, 0.0]}, "widths=0.0 must be numbers above 0"),
         ({"search_rows": 10}, "search_rows=10 must be a whole number of at least 100"),
         ({"search_rows": 200, "landmarks": np.arange(5)}, "landmarks holds row numbers"),
-        ({"search_rows": 200, "cv": list(StratifiedKFold(3).split(X, Y))}, "pass cv=a number"),
         ({"widths": [1.0], "max_landmarks": 3, "penalty": "l1"}, "max_landmarks=3 counts"),
     ],
 )

@@ -170,3 +170,61 @@ def test_held_out_rows_are_as_asked_for_and_where_rare_rows_are_many(tmp_path: P
     data = read_training_set(open_table(few(tmp_path / "t.csv", 20)), settings)
     by = train(data, settings).content.metadata
     assert (by["estimated_by"], by["holdout"]) == ("held-out rows", 0.25)
+
+
+@pytest.fixture
+def few_rows_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "SEARCH_ROWS": 400, "SEARCH_WIDTHS": (0.7, 1.4), "SEARCH_LAMS": (0.1, 0.001),
+    }.items():  # fmt: skip
+        monkeypatch.setattr(f"rareclass.verbs.fit.kernel_methods.{name}", value)
+
+
+def test_of_many_rows_a_part_chooses_width_and_lam(tmp_path: Path, few_rows_choose: None) -> None:
+    data = read(noise(tmp_path / "t.csv", 1))
+    trained = train(data, FitSettings(target="y", method=RankRCMethod()))
+    found, model = trained.content.metadata, trained.content.model
+    assert found["lam_chosen_by_cross_validation"]
+    assert found["width_chosen_by_cross_validation"]
+    assert found["chosen_on_rows"] == 400
+    assert found["lam"] == model.lam in (0.1, 0.001)
+    # Trained again on all rows with both, as the first training found them.
+    assert found["width"] == model.width != 1.0
+    chosen = trained.method
+    assert isinstance(chosen, RankRCMethod)
+    assert (chosen.lam, chosen.width, chosen.on_part) == (model.lam, model.width, True)
+    lam, width = trained.summary[1:3]
+    assert lam.endswith("chosen by cross-validation on 400 rows")
+    assert width == f"Kernel width {model.width:.4g}, chosen by cross-validation on 400 rows"
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (RankRCMethod(0.01), "the mean distance of rows"),
+        (RankRCMethod(width="mean"), "the mean distance of rows"),
+        (RankRCMethod(0.01, width=2.5), "given"),
+    ],
+)
+def test_what_is_given_is_not_chosen(
+    tmp_path: Path, few_rows_choose: None, method: RankRCMethod, said: str
+) -> None:
+    trained = train(read(noise(tmp_path / "t.csv", 1)), FitSettings(target="y", method=method))
+    found = trained.content.metadata
+    assert not found["width_chosen_by_cross_validation"]
+    assert found["chosen_on_rows"] is None
+    assert found["lam_chosen_by_cross_validation"] == (method.lam is None)
+    assert trained.content.model.width == (method.width or "mean")
+    assert trained.summary[2] == f"Kernel width {found['width']:.4g}, {said}"
+
+
+def test_rows_of_a_group_stay_together_where_a_part_chooses(few_rows_choose: None) -> None:
+    rng = np.random.default_rng(0)
+    y = (np.arange(900) % 15 == 0).astype(np.int16)
+    X = rng.normal(size=(900, 2)) + 2 * y[:, None]
+    rows = EncodedRows(X, y, None, groups=np.arange(900) // 30)
+    model = RankRCMethod().fit(rows, Terms(3, 0, 1 << 30, n_rows=900), [])
+    assert model.width != "mean"
+    assert model.lam in (0.1, 0.001)
+    alone = RankRCMethod(width=2.5).fit(rows, Terms(1, 0, 1 << 30, n_rows=900), [])
+    assert alone.width == 2.5

@@ -30,6 +30,7 @@ from rareclass.cli.method import (
     METHOD_OPTION,
     OBJECTIVE_OPTION,
     TIME_BUDGET_OPTION,
+    WIDTH_OPTION,
     Covariance,
     Given,
     MethodName,
@@ -113,6 +114,7 @@ def fit(
     members: Annotated[str | None, MEMBERS_OPTION] = None,
     compact: Annotated[bool | None, COMPACT_OPTION] = None,
     lam: Annotated[str | None, LAM_OPTION] = None,
+    width: Annotated[str | None, WIDTH_OPTION] = None,
     cost: Annotated[str | None, COST_OPTION] = None,
     covariance: Annotated[Covariance | None, COVARIANCE_OPTION] = None,
     levels: Annotated[str | None, LEVELS_OPTION] = None,
@@ -206,7 +208,7 @@ def fit(
     check_one_place(dask, device)
     of_mibc = None if cost is None or "=" in cost else cost
     learner = method_from(
-        method, Given(lam, of_mibc, covariance, levels, positive, *of_auto, device)
+        method, Given(lam, of_mibc, covariance, levels, positive, *of_auto, device, width)
     )
     least = cost if of_mibc is None else None
     rule = rule_from(

@@ -66,6 +66,11 @@ LAM_OPTION = typer.Option(
     "cross-validates.",
     show_default="auto",
 )
+WIDTH_OPTION = typer.Option(
+    help="Width of the kernel of rankrc: a number, the sigma of encoded columns; mean, the mean "
+    "distance of rows; auto, chosen with lam on 20,000 of more rows, else the mean.",
+    show_default="auto",
+)
 COVARIANCE_OPTION = typer.Option(
     help="Covariance that mibc keeps of the majority.",
     show_default="full; diagonal for svmlight and above 1,000 encoded columns",
@@ -90,6 +95,7 @@ class Given(NamedTuple):
     members: str | None = None
     compact: bool | None = None
     device: str | None = None
+    width: str | None = None
 
 
 def _of_auto(method: str) -> dict[str, tuple[str, str]]:
@@ -105,6 +111,7 @@ def _of_auto(method: str) -> dict[str, tuple[str, str]]:
 _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
     MethodName.auto: {
         "lam": ("rankrc", "auto tries several"),
+        "width": ("rankrc", "auto has the mean distance of rows"),
         "cost": ("mibc", "auto has no use for it"),
         "covariance": ("mibc", "auto has no use for it"),
         "levels": ("ordinal-rankrc", "auto ranks one rare class, which --positive names"),
@@ -119,11 +126,13 @@ _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
     MethodName.mibc: {
         **_of_auto("mibc"),
         "lam": ("rankrc", "the parameter of mibc is --cost"),
+        "width": ("rankrc", "mibc has no kernel"),
         "levels": ("ordinal-rankrc", "mibc ranks one rare class, which --positive names"),
         "device": ("rankrc", "mibc has no kernel"),
     },
     MethodName.ordinal_rankrc: {
         **_of_auto("ordinal-rankrc"),
+        "width": ("rankrc", "ordinal-rankrc has the mean distance of rows"),
         "cost": ("mibc", "the parameter of ordinal-rankrc is --lam"),
         "covariance": ("mibc", "ordinal-rankrc has none"),
         "positive": ("rankrc", "ordinal-rankrc ranks all levels, in the order of --levels"),
@@ -167,7 +176,8 @@ def _rankrc(given: Given) -> "Method":
     from rareclass.verbs.device import device_at
     from rareclass.verbs.fit.kernel_methods import RankRCMethod
 
-    return RankRCMethod(parse_strength("--lam", given.lam), device_at(given.device))
+    lam, device = parse_strength("--lam", given.lam), device_at(given.device)
+    return RankRCMethod(lam, device, parse_width(given.width))
 
 
 def _mibc(given: Given) -> "Method":
@@ -231,6 +241,20 @@ def parse_seconds(option: str, text: str) -> float:
             "Give seconds, such as 60, or one such as 5m or 1h.",
         )
     return seconds
+
+
+def parse_width(text: str | None) -> float | str | None:
+    """Return the width that ``--width`` stands for, None for "auto" and for none given.
+
+    >>> [parse_width(text) for text in ("2.5", "mean", "auto", None)]
+    [2.5, 'mean', None, None]
+    """
+    if text is not None and text.strip().lower() == "mean":
+        return "mean"
+    try:
+        return parse_strength("--width", text)
+    except InputError as error:
+        raise InputError(error.message, "Give auto, mean, or a number such as 2.5.") from None
 
 
 def parse_strength(option: str, text: str | None, may_be_infinite: bool = False) -> float | None:

@@ -4,14 +4,15 @@ A method solves and scores its folds, sharing between them what it can; everythi
 the same for all of them.
 
 1. a score for each fold and candidate (`Scoring` of the rows that the fold held out)
-2. the best mean over the folds; among equals the simplest candidate
+2. the best mean over the folds, or of means that are as good as equal the one that is best by
+   another measure; among equals the simplest candidate
 3. ``cv_results_`` as scikit-learn's searches name it
 4. the best model on all rows, whose threshold is learned on held-out scores: every row scored by
    the model of the fold that held it out
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -47,13 +48,34 @@ def as_scoring(scoring: Any, known: Mapping[str, Scoring] = SCORINGS) -> Scoring
     return known[scoring]
 
 
-def best_of(means: np.ndarray, simplest_first: np.ndarray) -> int:
+class TieBreaker(NamedTuple):
+    """Means by another measure, which decide between those that the first one has as good as equal.
+
+    ``means`` of shape (n_candidates,); ``within`` is how far below the best mean of the first
+    measure is as good.
+    """
+
+    name: str
+    means: np.ndarray
+    within: float
+
+
+def best_of(means: np.ndarray, simplest_first: np.ndarray, tie: TieBreaker | None = None) -> int:
     """Position of the largest mean; among equals the one that is smallest in `simplest_first`.
 
-    >>> best_of(np.array([0.8, 0.9, 0.9]), np.array([1, 3, 2]))
-    2
+    With a `tie` breaker, of the means as good as the largest the one that is best by its measure.
+
+    >>> means, place = np.array([0.8, 0.899, 0.9, 0.9]), np.array([0, 1, 3, 2])
+    >>> best_of(means, place)
+    3
+    >>> best_of(means, place, TieBreaker("", np.array([0.5, 0.3, 0.2, 0.1]), 0.002))
+    1
     """
-    return max(range(len(means)), key=lambda k: (means[k], -simplest_first[k]))
+    if tie is None:
+        near, by = np.arange(len(means)), means
+    else:
+        near, by = np.flatnonzero(means >= means.max() - tie.within), tie.means
+    return int(max(near, key=lambda k: (by[k], -simplest_first[k])))
 
 
 def score_table(scores: np.ndarray) -> dict[str, np.ndarray]:
@@ -129,17 +151,21 @@ class SearchCV(FitsRows, BaseEstimator):
         simplest_first: np.ndarray,
         more: Mapping[str, np.ndarray],
         allowed: np.ndarray | None = None,
+        tie: TieBreaker | None = None,
     ) -> int:
         """Keep ``cv_results_`` and the best candidate's place in it, which is also returned.
 
         `tried` and `more` have an entry a candidate, `scores` the shape (folds, candidates);
-        `allowed` are positions of the candidates that may be chosen.
+        `allowed` are positions of the candidates that may be chosen, `tie` what decides between
+        those that `scores` have as good as equal.
         """
         mean = scores.mean(axis=0)
         places = np.arange(len(mean)) if allowed is None else allowed
-        self.best_index_ = int(places[best_of(mean[places], simplest_first[places])])
+        among = None if tie is None else tie._replace(means=tie.means[places])
+        self.best_index_ = int(places[best_of(mean[places], simplest_first[places], among)])
         self.best_score_ = float(mean[self.best_index_])
-        self.cv_results_ = {**tried, **score_table(scores), **more}
+        beside = {} if tie is None else {f"mean_test_{tie.name}": tie.means}
+        self.cv_results_ = {**tried, **score_table(scores), **beside, **more}
         self.n_splits_ = len(scores)
         return self.best_index_
 

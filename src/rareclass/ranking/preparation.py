@@ -186,23 +186,23 @@ class Prepared(Generic[Kind]):
         )
 
     def fold_scores(
-        self, folds: Sequence[Fold], paths: Sequence[Sequence[Solution]], measure: Scoring
+        self, folds: Sequence[Fold], paths: Sequence[Sequence[Solution]], *measures: Scoring
     ) -> np.ndarray:
-        """Measures of the solutions of each fold on the rows that it tests: (folds, solutions).
+        """Measures of the solutions of each fold on the rows that it tests.
 
-        Where the measure allows it no score leaves its block: rows are counted between the rare
-        scores, in a pass for each fold.
+        Of shape (measures, folds, solutions). Where all measures allow it no score leaves its
+        block: rows are counted between the rare scores, in a pass for each fold.
         """
-        scores, of_cells = [], OF_CELLS.get(measure)
+        scores, of_cells = [], [OF_CELLS[each] for each in measures if each in OF_CELLS]
         for fold, path in zip(folds, paths, strict=True):
-            if of_cells is not None:
+            if len(of_cells) == len(measures):
                 cells = self._cells(coefficients_of(path), fold.tested)
-                scores.append([of_cells(each) for each in cells])
+                scores.append([[measure(each) for each in cells] for measure in of_cells])
                 continue
             rows = self.scored(coefficients_of(path), tested=fold.tested)
-            y, weight = rows.y, rows.weight
-            scores.append([measure(y, column, weight) for column in rows.scores.T])
-        return np.array(scores)
+            y, weight, columns = rows.y, rows.weight, rows.scores.T
+            scores.append([[measure(y, each, weight) for each in columns] for measure in measures])
+        return np.array(scores).swapaxes(0, 1)
 
     def _cells(self, coefficients: np.ndarray, tested: np.ndarray) -> list[RareCells]:
         """The rows of a mask counted between their rare scores, for a column of scores each."""

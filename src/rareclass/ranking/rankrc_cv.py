@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rareclass.estimators.search import SCORINGS, of_best
+from rareclass.metrics import roc_auc
+from rareclass.parameters import check_number
 from rareclass.ranking.fitting import PAPER_LAMS
 from rareclass.ranking.machine import RanksTwoClasses
 from rareclass.ranking.rankrc import RankRC
@@ -27,7 +29,11 @@ class RankRCCV(RanksTwoClasses, KernelSearch):
         rows, so that every fold holds some.
     scoring : {"roc_auc", "average_precision"} or callable, default="roc_auc"
         What to maximise; a callable takes (y, scores, sample_weight) with y true for rare rows.
-        Fold means decide; among equals the largest lam.
+        Fold means decide; among equals the widest kernel, and the largest lam.
+    equal_within : float, default=0.002
+        With "roc_auc", areas that are no further below the best are as good as equal, and of them
+        the best average precision decides: rare rows that are nearly all first tell models apart
+        by little else. 0 takes the largest area, as the paper does.
     refit : bool, default=True
         Fit on all rows with the best lam afterwards, which predicting needs.
     max_landmarks : int or None, default=None
@@ -60,14 +66,15 @@ memory, kernel_dtype, device, n_jobs, random_state, pos_label, verbose
     best_loss_params_ : dict or None
         The loss chosen, as `losses` or `loss` and `loss_params` gave it.
     best_score_ : float
-        Mean score over the folds at the best lam. It is the best of many, so a little high.
+        Mean score over the folds of the best. It is chosen from many, so a little high.
     best_estimator_ : RankRC
         Fitted on all rows, when `refit`.
     best_index_ : int
         Position in `cv_results_`: in ``lams`` where there is one loss.
     cv_results_ : dict of ndarray
         ``loss``, ``lam``, ``width``, ``split{k}_test_score``, ``mean_test_score``,
-        ``std_test_score``, ``rank_test_score``, ``n_stopped_short`` (folds whose solver did),
+        ``std_test_score``, ``rank_test_score``, with "roc_auc" and `equal_within` above 0
+        ``mean_test_average_precision``, ``n_stopped_short`` (folds whose solver did),
         ``mean_n_iter``, ``mean_passes``, ``mean_n_landmarks`` (in use, over the folds), and with
         `max_landmarks` ``n_landmarks`` (in use by the model of all rows), one entry for each width,
         loss and lam.
@@ -129,6 +136,7 @@ memory, kernel_dtype, device, n_jobs, random_state, pos_label, verbose
         lams: Sequence[float] | None = None,
         cv: Any = 10,
         scoring: Any = "roc_auc",
+        equal_within: float = 0.002,
         refit: bool = True,
         max_landmarks: int | None = None,
         losses: Sequence[Any] | None = None,
@@ -155,6 +163,7 @@ memory, kernel_dtype, device, n_jobs, random_state, pos_label, verbose
         self.lams = lams
         self.cv = cv
         self.scoring = scoring
+        self.equal_within = equal_within
         self.refit = refit
         self.max_landmarks = max_landmarks
         self.losses = losses
@@ -177,6 +186,15 @@ memory, kernel_dtype, device, n_jobs, random_state, pos_label, verbose
         self.random_state = random_state
         self.pos_label = pos_label
         self.verbose = verbose
+
+    @property
+    def _between_equals(self) -> tuple[str, float] | None:
+        decides = self.equal_within > 0 and self.scoring in ("roc_auc", roc_auc)
+        return ("average_precision", self.equal_within) if decides else None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("equal_within", self.equal_within, "a number of at least 0", ends="[)")
 
 
 __all__ = ["PAPER_LAMS", "RankRCCV"]

@@ -9,7 +9,7 @@
 6. the machine of all rows, with a threshold learned on the held-out scores
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -21,12 +21,20 @@ from sklearn.utils import check_random_state
 
 from rareclass.estimators.door import settings_of
 from rareclass.estimators.folds import Fold, make_folds
-from rareclass.estimators.search import Scoring, SearchCV, TransformsByBest, as_scoring
+from rareclass.estimators.search import (
+    SCORINGS,
+    Scoring,
+    SearchCV,
+    TieBreaker,
+    TransformsByBest,
+    as_scoring,
+)
 from rareclass.findings import warn
 from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
 from rareclass.ranking.fitting import (
     PENALTIES,
+    ROUNDING_TOL,
     SolverSettings,
     fit_path,
     learned_machines,
@@ -44,7 +52,8 @@ from rareclass.ranking.training_rows import TrainingRows
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
-# With `search_rows` solutions are not exact, but no lam is to have the solution of another.
+# On many rows, or a part of them, solutions are not exact, but no lam is to have the solution of
+# another: each cuts the gradient that it starts with to this share.
 _CUT = 0.3
 
 Make = Callable[[], RankingProblem]
@@ -70,13 +79,15 @@ class _Grid(NamedTuple):
 class _Tried(NamedTuple):
     """What came of one width: solutions of each fold, by loss and lam, and their held-out scores.
 
-    ``prepared`` is there where one width alone was tried: kernels of several would fill the memory.
+    ``scores`` of shape (n_measures, n_folds, n_candidates) are by the scoring, and by what decides
+    between equals if anything does. ``prepared`` is there where one width alone was tried: kernels
+    of several would fill the memory.
     """
 
     width: float
     grid: _Grid
     solutions: list[list[Solution]]
-    scores: np.ndarray  # shape (n_folds, n_candidates)
+    scores: np.ndarray
     tol: float
     prepared: Prepared[Any] | None
 
@@ -114,11 +125,11 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         """
         self._check_parameters()
         candidates = self._candidates()
-        scoring = as_scoring(self.scoring, self._scorings)
+        measures = self._measures()
         all_rows = self._read(X, y, sample_weight)
         searched = self._searched(all_rows)
         folds = make_folds(
-            self.cv,
+            _within(self.cv, searched.numbers, all_rows.source.n_rows),
             searched.target.labels,
             searched.source.n_rows,
             self.random_state,
@@ -127,7 +138,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         )
         factors = [1.0] if self.widths is None else np.ravel(self.widths).tolist()
         tried = [
-            self._try(searched.with_width(factor * all_rows.width), folds, candidates, scoring)
+            self._try(searched.with_width(factor * all_rows.width), folds, candidates, measures)
             for factor in factors
         ]
         choice = self._store_results(candidates, tried)
@@ -155,16 +166,26 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         rows: TrainingRows[Any],
         folds: list[Fold],
         candidates: Sequence[LossChoice],
-        scoring: Scoring,
+        measures: Sequence[Scoring],
     ) -> _Tried:
         """All losses and lams with one width."""
         prepared = rows.prepared(several=True)
         grid = self._grid(prepared, candidates)
-        solutions, scores = self._cross_validate(prepared, folds, grid, scoring)
+        solutions, scores = self._cross_validate(prepared, folds, grid, measures)
         tried = _Tried(rows.width, grid, solutions, scores, self._tol(prepared), prepared)
         if self.widths is None:
             return tried
         return tried._replace(grid=grid._replace(on_all_rows=[]), prepared=None)
+
+    def _measures(self) -> list[Scoring]:
+        """The scoring, and after it the measure that decides between equals if there is one."""
+        scoring, between = as_scoring(self.scoring, self._scorings), self._between_equals
+        return [scoring] if between is None else [scoring, SCORINGS[between[0]]]
+
+    @property
+    def _between_equals(self) -> tuple[str, float] | None:
+        """The measure that decides between equals, and how far below the best they may be."""
+        return None
 
     def _check_parameters(self) -> None:
         lams = [] if self.lams is None else [float(lam) for lam in np.ravel(self.lams)]
@@ -195,10 +216,6 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         if self.search_rows is None:
             return
         check_whole("search_rows", self.search_rows, "a whole number of at least 100, or None", 100)
-        if not (isinstance(self.cv, (int, np.integer)) or hasattr(self.cv, "split")):
-            raise ValueError(
-                "search_rows draws rows, and the folds in cv are of all of them: pass cv=a number."
-            )
         rule = self.landmarks
         if not isinstance(rule, (str, tuple, int, np.integer)) and np.ndim(rule) == 1:
             raise ValueError(
@@ -237,9 +254,9 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         return _Grid(losses, lams, on_all_rows, whole)
 
     def _cross_validate(
-        self, prepared: Prepared, folds: list[Fold], grid: _Grid, scoring: Scoring
+        self, prepared: Prepared, folds: list[Fold], grid: _Grid, measures: Sequence[Scoring]
     ) -> tuple[list[list[Solution]], np.ndarray]:
-        """The solutions of each fold, by loss and lam, and their held-out scores."""
+        """The solutions of each fold, by loss and lam, and their held-out scores by measure."""
         n_losses = len(grid.losses)
         total = len(folds) * n_losses * len(grid.lams)
         with prepared.blas_threads(), track("Choosing lam", total, self.verbose) as advance:
@@ -248,7 +265,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                 fold = number // n_losses + 1
                 advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
 
-            penalty = PENALTIES[self.penalty]
+            penalty, tol = PENALTIES[self.penalty], self._tol(prepared)
             paths = solve_paths(
                 [
                     partial(prepared.problem, 1.0, fold.held_out, loss, penalty.coordinates)
@@ -256,17 +273,17 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                     for loss in grid.losses
                 ],
                 grid.lams,
-                self._tol(prepared),
+                tol,
                 self.max_iter,
                 prepared.at_once,
                 report,
                 lambda: advance(1),
                 penalty.starts,
-                np.inf if self.search_rows is None else _CUT,
+                _CUT if isinstance(self.tol, str) and tol > ROUNDING_TOL else np.inf,
             )
             each = range(0, len(paths), n_losses)
             solutions = [list(chain(*paths[k : k + n_losses])) for k in each]
-            scores = prepared.fold_scores(folds, solutions, scoring)
+            scores = prepared.fold_scores(folds, solutions, *measures)
         return solutions, scores
 
     def _small_enough(
@@ -317,7 +334,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         every = [self._results_of(each, candidates) for each in tried]
         n_short = sum(int(more["n_stopped_short"].sum()) for _, more in every)
         if n_short:
-            n_solved = sum(each.scores.size for each in tried)
+            n_solved = sum(each.scores[0].size for each in tried)
             warn(
                 f"{n_short} of {n_solved} solutions of the folds stopped short of "
                 f"tol={tried[0].tol:.1e}; cv_results_['n_stopped_short'] counts them for each lam. "
@@ -328,13 +345,18 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         allowed = None
         if "n_landmarks" in more:
             allowed = np.flatnonzero(self._is_allowed(more["n_landmarks"]))
-        scores = np.concatenate([each.scores for each in tried], axis=1)
-        # Among equal means the largest lam: the smoothest model.
-        best = self._choose(named, scores, -named["lam"], more, allowed)
-        ends = np.cumsum([each.scores.shape[1] for each in tried])
+        scores, *beside = np.concatenate([each.scores for each in tried], axis=2)
+        tie = None
+        if self._between_equals is not None:
+            name, within = self._between_equals
+            tie = TieBreaker(name, beside[0].mean(axis=0), within)
+        # Among equals the smoothest model: the widest kernel, and the largest lam.
+        place = np.argsort(np.lexsort((-named["lam"], -named["width"])))
+        best = self._choose(named, scores, place, more, allowed, tie)
+        ends = np.cumsum([each.scores.shape[2] for each in tried])
         which = int(np.searchsorted(ends, best, side="right"))
         of = tried[which]
-        place = best - int(ends[which]) + of.scores.shape[1]
+        place = best - int(ends[which]) + of.scores.shape[2]
         choice = _Choice(of, place, candidates[place // len(of.grid.lams)])
         self.best_lam_, self.best_width_ = choice.lam, of.width
         self.best_loss_, self.best_loss_params_ = choice.loss
@@ -399,6 +421,16 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         if calibration is not None:
             model.calibration_ = calibration
         return model
+
+
+def _within(cv: Any, numbers: np.ndarray | None, n_rows: int) -> Any:
+    """Folds of all rows as those of the part of them with these numbers; other `cv` as it is."""
+    if numbers is None or isinstance(cv, str) or not isinstance(cv, Iterable):
+        return cv
+    place = np.full(n_rows, -1)
+    place[numbers] = np.arange(len(numbers))
+    folds = [tuple(place[np.asarray(rows)] for rows in fold) for fold in cv]
+    return [tuple(places[places >= 0] for places in fold) for fold in folds]
 
 
 def _joined(tables: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

@@ -13,7 +13,10 @@ from rareclass.rows import RowSource
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows(Generic[Kind]):
-    """Rows, their labels, and the kernel that is asked for: `prepared` works it out."""
+    """Rows, their labels, and the kernel that is asked for: `prepared` works it out.
+
+    ``numbers`` are those that the rows of a part have among all rows.
+    """
 
     settings: KernelSettings
     source: RowSource
@@ -21,6 +24,7 @@ class TrainingRows(Generic[Kind]):
     loss: PairLoss
     width: float
     scales: np.ndarray | None = None
+    numbers: np.ndarray | None = None
 
     def prepared(self, several: bool) -> Prepared[Kind]:
         """The pieces of a ranking problem, for one solution or `several`."""
@@ -53,7 +57,8 @@ class TrainingRows(Generic[Kind]):
             (held, _standing_for_all(labels.rare_weight, held)),
             (rest, _standing_for_all(rest_weight, rest)),
         )
-        return replace(self, source=source, target=target)
+        numbers = np.concatenate([labels.rare[held], labels.majority[rest]])
+        return replace(self, source=source, target=target, numbers=numbers)
 
 
 def some_rows(

@@ -106,7 +106,7 @@ class Study:
                 _MAX_ITER,
                 prepared.at_once,
             )
-        scores = prepared.fold_scores(folds, solutions, self.target.measure)
+        (scores,) = prepared.fold_scores(folds, solutions, self.target.measure)
         weights = [[solution.at.w for solution in path] for path in solutions]
         return Trial(lams, scores, prepared, folds, weights, unit)
 

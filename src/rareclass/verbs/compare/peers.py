@@ -82,7 +82,9 @@ class AsFitDoes(BaseEstimator):
         """Learn, choosing its parameter by folds of its own where there are rows for them."""
         codes = y.astype(np.int16)
         folds = min(_FOLDS, int(np.bincount(codes, minlength=2).min()))
-        terms = Terms(folds if folds >= _LEAST_FOLDS else 0, self.seed, self.memory)
+        terms = Terms(
+            folds if folds >= _LEAST_FOLDS else 0, self.seed, self.memory, 1.0, len(codes)
+        )
         self.notes_: list[str] = []
         self.model_ = self.method.fit(EncodedRows(X, codes, sample_weight), terms, self.notes_)
         self.pos_label_ = self.model_.pos_label_

@@ -27,6 +27,12 @@ MOST_RARE_LANDMARKS = 1000
 MAJORITY_LANDMARKS = 200
 # From this on a fit is called long.
 LONG_SECONDS = 1800.0
+# Beyond so many rows width and lam are chosen on as many of them, in a coarser grid and fewer
+# folds (docs/decisions/0047); up to there the width is the mean distance, and lam has all rows.
+SEARCH_ROWS = 20_000
+SEARCH_WIDTHS = (0.5, 0.7, 1.0, 1.4)
+SEARCH_LAMS = tuple(2.0**-power for power in range(4, 21, 4))
+SEARCH_FOLDS = 2
 
 # Nanoseconds on two cores, from `benchmarks.run scale` and `peers` (docs/performance.md): of a
 # kernel entry that a solver asks about once; of working an entry out, and of a feature in it.
@@ -80,6 +86,7 @@ class KernelMethod(AllEncoded):
             "lam": float(model.lam),
             "lam_chosen_by_cross_validation": self.lam is None and terms.folds >= 2,
             "width": float(model.width_),
+            "width_chosen_by_cross_validation": False,
             "n_landmarks": int(model.coef_.shape[0]),
             "solver": {"status": model.status_, "iterations": int(model.n_iter_)},
         }
@@ -113,10 +120,41 @@ class KernelMethod(AllEncoded):
 
 @dataclass(frozen=True)
 class RankRCMethod(KernelMethod):
-    """A kernel machine on the rare rows."""
+    """A kernel machine on the rare rows.
+
+    `width` is sigma of the kernel in encoded numbers, or "mean" for the mean distance of the rows.
+    None chooses it together with lam on many rows, and takes the mean on few or with a lam given.
+    `on_part` are a width and lam that were chosen so: their threshold is found on a part as well.
+    """
 
     name: ClassVar[str] = "rankrc"
     numbers: ClassVar[str] = "quantiles"
+
+    width: float | str | None = None
+    on_part: bool = False
+
+    def searches(self, terms: Terms) -> bool:
+        """Whether width and lam are chosen on a part of the rows."""
+        is_free = self.lam is None and self.width is None
+        return is_free and terms.folds >= 2 and terms.n_rows > SEARCH_ROWS
+
+    def seconds(self, size: TableSize, terms: Terms) -> float:
+        """Likewise; on a part every width and lam on its folds, and a fit on all rows."""
+        if not self.searches(terms):
+            return super().seconds(size, terms)
+        landmarks = n_landmarks(size.n_rare)
+        part = size._replace(n_rows=SEARCH_ROWS)
+        n_solutions = SEARCH_FOLDS * len(SEARCH_LAMS)
+        of_width = kernel_seconds(part, landmarks, n_solutions, terms.memory)
+        whole = kernel_seconds(size, landmarks, 1, terms.memory)
+        return len(SEARCH_WIDTHS) * of_width + whole
+
+    def as_chosen(self, model: KernelMachine) -> Self:
+        """The method with the lam of `model`, and with its width where that was chosen."""
+        chosen = super().as_chosen(model)
+        if self.width is not None or model.width == "mean":
+            return chosen
+        return replace(chosen, width=float(model.width), on_part=True)
 
     def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
         """One label against the rest."""
@@ -145,14 +183,43 @@ class RankRCMethod(KernelMethod):
         shared = {"pos_label": 1} | self.given(rows, n_rare, terms)
         if terms.folds < 2:
             lam = self.lam_unchosen("rare rows for cross-validation: the threshold", notes)
-            model: RankRC = rows.fit(RankRC(lam=lam, **shared))
+            model: RankRC = rows.fit(RankRC(lam=lam, width=self.width or "mean", **shared))
             return model
-        model = rows.fit(RankRCCV(self.lams(), cv=rows.cv(terms), **shared)).best_estimator_
+        search = RankRCCV(**self._search(rows, terms), **shared)
+        model = rows.fit(search).best_estimator_
         return model
 
+    def _search(self, rows: EncodedRows, terms: Terms) -> dict[str, Any]:
+        """What is tried, and on which rows."""
+        lams, width = self.lams(), self.width or "mean"
+        if not self.searches(terms) and not self.on_part:
+            return {"lams": lams, "width": width, "cv": rows.cv(terms)}
+        folds = rows.cv(terms._replace(folds=min(terms.folds, SEARCH_FOLDS)))
+        on_part = {"search_rows": SEARCH_ROWS, "cv": folds}
+        if self.on_part:
+            return {"lams": lams, "width": width} | on_part
+        return {"lams": SEARCH_LAMS, "widths": SEARCH_WIDTHS} | on_part
+
     def facts(self, model: RankRC, terms: Terms) -> dict[str, Any]:
-        """Those of the kernel, and the threshold."""
-        return super().facts(model, terms) | {"threshold": float(model.offset_)}
+        """Those of the kernel, what was chosen on how many rows, and the threshold."""
+        searches = self.searches(terms)
+        return super().facts(model, terms) | {
+            "width_chosen_by_cross_validation": searches,
+            "chosen_on_rows": SEARCH_ROWS if searches else None,
+            "threshold": float(model.offset_),
+        }
+
+    def summary(self, model: KernelMachine, terms: Terms) -> list[str]:
+        """The lines on landmarks, lam and the width of the kernel."""
+        landmarks, lam = super().summary(model, terms)
+        if self.searches(terms):
+            where = f"chosen by cross-validation on {SEARCH_ROWS:,} rows"
+            lam = lam.replace("chosen by cross-validation", where)
+        elif isinstance(self.width, float):
+            where = "given"
+        else:
+            where = "the mean distance of rows"
+        return [landmarks, lam, f"Kernel width {model.width_:.4g}, {where}"]
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,7 @@ class Terms(NamedTuple):
     seed: int
     memory: int  # bytes to use beside the rows
     share: float = 1.0  # of the time allowed, for methods that are given a time
+    n_rows: int = 0  # distinct ones, to learn from
 
 
 def _dealt(
