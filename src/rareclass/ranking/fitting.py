@@ -28,6 +28,8 @@ ROUNDING_TOL = 1e-5
 _EXACT_TOL, _MANY_ROWS, _TOL_OF_MANY_ROWS = 1e-6, 20_000, 1e-3
 # Beyond so many, a part of the rows may tell that it is found, and where predictions change.
 _ROWS_TOLD_BY_A_PART = 100_000
+# How far each of several lams goes on from where it starts, however loose the tolerance.
+_CUT = 0.3
 # Held-out scores of models of a part of the rows say which is best long before they settle.
 _TOL_OF_A_PART = 1e-2
 
@@ -67,6 +69,13 @@ class SolverSettings:
         # With "l1" a violation that is small beside lambda_max need not be small beside lam.
         many = self.penalty == "l2" and len(prepared.labels.majority) > _MANY_ROWS
         return _TOL_OF_MANY_ROWS if many else _EXACT_TOL
+
+    def cut(self, tol: float) -> float:
+        """How much smaller than where it starts each of several lams makes the gradient.
+
+        With a loose "auto" it would else have the solution of another.
+        """
+        return _CUT if isinstance(self.tol, str) and tol > ROUNDING_TOL else np.inf
 
     def foresees(self, prepared: Prepared) -> bool:
         """Whether parts of the rows may stand for all once these have been asked."""
@@ -109,6 +118,7 @@ def fit_path(
             prepared.at_once,
             report,
             starts=penalty.starts,
+            cut=settings.cut(settings.tol_for(prepared)) if len(lams) > 1 else np.inf,
             foresees=foresees,
         )
         return learned_machines(prepared, problem, lams, solutions, settings)

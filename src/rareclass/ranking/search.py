@@ -34,7 +34,6 @@ from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
 from rareclass.ranking.fitting import (
     PENALTIES,
-    ROUNDING_TOL,
     SolverSettings,
     fit_path,
     learned_machines,
@@ -52,9 +51,6 @@ from rareclass.ranking.training_rows import TrainingRows
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
-# On many rows, or a part of them, solutions are not exact, but no lam is to have the solution of
-# another: each cuts the gradient that it starts with to this share.
-_CUT = 0.3
 
 Make = Callable[[], RankingProblem]
 
@@ -266,6 +262,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                 advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
 
             penalty, tol = PENALTIES[self.penalty], self._tol(prepared)
+            settings = settings_of(SolverSettings, self)
             paths = solve_paths(
                 [
                     partial(prepared.problem, 1.0, fold.held_out, loss, penalty.coordinates)
@@ -279,7 +276,8 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                 report,
                 lambda: advance(1),
                 penalty.starts,
-                _CUT if isinstance(self.tol, str) and tol > ROUNDING_TOL else np.inf,
+                settings.cut(tol),
+                settings.foresees(prepared),
             )
             each = range(0, len(paths), n_losses)
             solutions = [list(chain(*paths[k : k + n_losses])) for k in each]
@@ -414,7 +412,8 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
             for path, fold in zip(tried.solutions, folds, strict=True)
         ]
         # Scores of training rows are no guide: a held row is a landmark of its own model.
-        held_out_rows = aligned(parts, prepared.scored(coefficients_of([learned.solution])))
+        score = prepared.scored_part if settings.foresees(prepared) else prepared.scored
+        held_out_rows = aligned(parts, score(coefficients_of([learned.solution])))
         threshold = prepared.target.threshold(held_out_rows)
         model._learned(prepared, learned._replace(threshold=threshold))
         calibration = prepared.target.calibration(held_out_rows)

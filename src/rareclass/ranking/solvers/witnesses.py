@@ -5,9 +5,9 @@ of the rows W tells the change:
 
 .. math:: \nabla F(v) \approx \nabla F(w) + \nabla F_W(v) - \nabla F_W(w) .
 
-The error is :math:`(\nabla^2 F - \nabla^2 F_W)(v - w)`: small beside the error of :math:`\nabla F_W`
-alone, as v is near w. Two parts of the same size tell how large it is. With their changes
-:math:`c_1` and :math:`c_2`, the estimate takes their mean, whose standard error is
+The error is :math:`(\nabla^2 F - \nabla^2 F_W)(v - w)`: small beside the error of
+:math:`\nabla F_W` alone, as v is near w. Two parts of the same size tell how large it is. With
+their changes :math:`c_1` and :math:`c_2`, the estimate takes their mean, whose standard error is
 :math:`\|c_1 - c_2\| / 2`.
 """
 
