@@ -29,7 +29,7 @@ from rareclass.verbs.targets.levels import LevelDecision, LevelTarget
 from real_data import real_file
 
 WORDS = ("low", "medium", "high")
-SETTINGS = FitSettings(target="grade", method=OrdinalMethod(0.01, WORDS), folds=2)
+SETTINGS = FitSettings(target="grade", method=OrdinalMethod(0.01, levels=WORDS), folds=2)
 TERMS = Terms(folds=2, seed=0, memory=1 << 30)
 
 
@@ -241,7 +241,7 @@ def test_lam_is_chosen_on_mauc_once_and_kept(grades_file: Path, monkeypatch: Any
     outcome = train(read(grades_file), settings)
     model, facts = outcome.content.model, outcome.content.metadata
     assert model.lam in lams
-    assert outcome.method == OrdinalMethod(model.lam, WORDS)
+    assert outcome.method == OrdinalMethod(model.lam, levels=WORDS)
     assert facts["lam_chosen_by_cross_validation"]
     assert "chosen by cross-validation" in " ".join(outcome.summary)
 
@@ -331,7 +331,7 @@ def test_the_row_of_a_wrong_label_is_that_of_the_file(tmp_path: Path) -> None:
             read(path, replace(SETTINGS, on_disk=on_disk))
     sparse = tmp_path / "t.svmlight"
     sparse.write_text("1 1:2\n" * 3 + "2 1:1\n7 2:1\n")
-    settings = replace(SETTINGS, target=None, method=OrdinalMethod(0.1, ("1", "2")))
+    settings = replace(SETTINGS, target=None, method=OrdinalMethod(0.1, levels=("1", "2")))
     with pytest.raises(InputError, match="'7' at row 5"):
         read(sparse, settings)
 
