@@ -255,7 +255,7 @@ def prepare(
     """Prepare rows whose labels are read.
 
     `loss` is that of a pair, `width` sigma, `scales` those of the features inside the kernel, if
-    there are any. `several` solutions, for lams or folds, or one alone are wanted from them.
+    there are any. `several` solutions are wanted from them, more than few passes serve.
     """
     labels = target.labels
     kernel = make_kernel(settings.kernel, width)

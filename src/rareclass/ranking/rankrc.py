@@ -387,7 +387,9 @@ def rankrc_path(
         return []
     first = models[0]
     first._check_solver_parameters(lams)
-    several = len(lams) > (MOST_AT_ONCE if first.penalty == "l2" else 1)
+    # Where parts of the rows foresee the end, all lams in step make few passes.
+    in_few_passes = first.penalty == "l2" and first.tol == "auto"
+    several = len(lams) > (MOST_AT_ONCE if in_few_passes else 1)
     prepared = first._prepare(X, y, sample_weight, several)
     for model in models[1:]:
         same_columns(model, first)

@@ -27,7 +27,7 @@ class TrainingRows(Generic[Kind]):
     numbers: np.ndarray | None = None
 
     def prepared(self, several: bool) -> Prepared[Kind]:
-        """The pieces of a ranking problem, for one solution or `several`."""
+        """The pieces of a ranking problem, for what few passes solve or for `several` solutions."""
         return prepare(
             self.settings, self.source, self.target, self.loss, several, self.width, self.scales
         )

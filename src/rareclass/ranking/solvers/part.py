@@ -40,7 +40,7 @@ def kernel_is_worth_keeping(n_rows: int, n_landmarks: int, n_features: int, seve
     One lam on many rows is solved in about four passes. Memory that is fresh can cost more than
     working out an entry three times again; what that takes grows with the features.
 
-    `several` lams or folds mean more passes.
+    `several`: more solutions are wanted than one pass serves, or solvers that need many.
     """
     few_passes = part_stride(n_rows, n_landmarks) is not None and not several
     is_small = n_rows * n_landmarks < _SMALL_KERNEL
