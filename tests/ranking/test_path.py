@@ -96,6 +96,32 @@ def test_solvers_in_step_are_solved_as_alone(at_once):
         np.testing.assert_allclose(found.at.w, wanted.at.w, rtol=1e-6, atol=1e-9)
 
 
+def test_a_pass_of_all_rows_waits_for_those_who_ask_a_part():
+    problem = prepared_problem()
+    part, passes = problem.on_part(2), []
+
+    def watched(rows, name):
+        ask = rows.sum
+
+        def asked(fn, expansion, coefficients, questions):
+            passes.append((name, len(questions)))
+            return ask(fn, expansion, coefficients, questions)
+
+        rows.sum = asked
+
+    def solver(n_of_part, slot):
+        for _ in range(n_of_part):
+            yield replace(part, slot=slot).value_at(np.zeros(problem.size))
+        at = yield replace(problem, slot=slot).value_at(np.zeros(problem.size))
+        return at.value
+
+    watched(problem.rows, "all")
+    watched(part.rows, "part")
+    values = solve_in_step([lambda slot, n=n: solver(n, slot) for n in (0, 2, 1)], 3)
+    assert passes == [("part", 2), ("part", 1), ("all", 3)]
+    assert len(set(values)) == 1
+
+
 def test_solvers_that_ask_nothing_are_done():
     def silent(value):
         return value

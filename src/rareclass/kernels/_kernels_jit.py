@@ -68,3 +68,14 @@ def _to_gaussian(P, x, z, scale):
             # n is added to the exponent of y.
             bits = np.int32(y.view(np.int32) + (shifted.view(np.int32) << _MANTISSA_BITS))
             P[i, j] = zero if exponent < _LEAST else bits.view(np.float32)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_moments(X, weight, shift, first, second):
+    """first += sum_i w_i d_i and second += sum_i w_i d_i^2 by column, d = x - shift, in float64."""
+    for i in range(X.shape[0]):
+        w = weight[i]
+        for j in range(X.shape[1]):
+            d = np.float64(X[i, j]) - shift[j]
+            first[j] += w * d
+            second[j] += w * d * d

@@ -12,6 +12,9 @@ from rareclass.kernels import _kernels_jit as jit
 from rareclass.parameters import is_number
 from rareclass.rows import Block, Rows
 
+# A strip of a block in the second-level cache, which a core has 1 or 2 MiB of; and rows that a
+# matrix product needs to be fast.
+_STRIP_BYTES, _LEAST_STRIP_ROWS = 2**20, 64
 # A dense array or a CSR matrix or array; scipy ships no types for the latter.
 Matrix = Any
 # One column decides where the others together make up less than this part of squared distances;
@@ -76,13 +79,15 @@ class Gaussian:
 
     def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
         """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense."""
-        P, *norms = _products_and_norms(X, Z, out)
+        return _from_distances(X, Z, out, self._of_products)
+
+    def _of_products(self, P: np.ndarray, x: np.ndarray, z: np.ndarray) -> None:
         scale = P.dtype.type(-1.0 / self.width**2)
         if P.dtype == np.float32 and scale < 0.0:
-            jit._to_gaussian(P, *norms, scale)
-            return P
-        jit._to_squared_distances(P, *norms, scale)
-        return np.exp(P, out=P)
+            jit._to_gaussian(P, x, z, scale)
+            return
+        jit._to_squared_distances(P, x, z, scale)
+        np.exp(P, out=P)
 
     def diag(self, X: Matrix) -> np.ndarray:
         """Ones: every row is as similar as can be to itself."""
@@ -106,10 +111,13 @@ class Laplace:
 
     def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
         """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense."""
-        D = _squared_distances(X, Z, out)
-        np.sqrt(D, out=D)
-        D *= -1.0 / self.width
-        return np.exp(D, out=D)
+        return _from_distances(X, Z, out, self._of_products)
+
+    def _of_products(self, P: np.ndarray, x: np.ndarray, z: np.ndarray) -> None:
+        jit._to_squared_distances(P, x, z, P.dtype.type(1.0))
+        np.sqrt(P, out=P)
+        P *= -1.0 / self.width
+        np.exp(P, out=P)
 
     def diag(self, X: Matrix) -> np.ndarray:
         """Ones: every row is as similar as can be to itself."""
@@ -351,9 +359,9 @@ def _moments(block: Block, shift: np.ndarray | None) -> tuple:
     X, w = block.X, block.weight
     if sparse.issparse(X):
         return w.sum(), X.T @ w, X.multiply(X).T @ w
-    X = X.astype(np.float64) if shift is None else X - shift
-    with np.errstate(over="ignore", invalid="ignore"):
-        return w.sum(), w @ X, w @ (X * X)
+    first, second = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    jit._add_moments(X, w, np.zeros(X.shape[1]) if shift is None else shift, first, second)
+    return w.sum(), first, second
 
 
 def _inner_products(X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
@@ -369,19 +377,27 @@ def _squared_norms(X: Matrix) -> np.ndarray:
     return np.einsum("ij,ij->i", X, X)
 
 
-def _squared_distances(X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
-    """All squared distances, from one matrix product; equal rows are at zero."""
-    P, *norms = _products_and_norms(X, Z, out)
-    jit._to_squared_distances(P, *norms, P.dtype.type(1.0))
-    return P
+def _from_distances(
+    X: Matrix,
+    Z: Matrix | CentredPoints,
+    out: np.ndarray | None,
+    transform: Callable[[np.ndarray, np.ndarray, np.ndarray], None],
+) -> np.ndarray:
+    """Inner products about a point near by, made into a function of distances in place.
 
-
-def _products_and_norms(
-    X: Matrix, Z: Matrix | CentredPoints, out: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Inner products of rows, and the squared norms of either side, about a point near by."""
+    `transform` is given products of rows and points, and the squared norms of either. Dense rows
+    are worked on a strip at a time, which is transformed while it is in the second-level cache.
+    """
     if sparse.issparse(X):
-        return _inner_products(X, Z, out), _squared_norms(X), _squared_norms(Z)
+        P = _inner_products(X, Z, out)
+        transform(P, _squared_norms(X), _squared_norms(Z))
+        return P
     near = Z if isinstance(Z, CentredPoints) else CentredPoints.of(Z)
     X = X - near.centre
-    return _inner_products(X, near.points, out), _squared_norms(X), near.norms
+    norms, n_points = _squared_norms(X), len(near.points)
+    P = np.empty((len(X), n_points), np.result_type(X, near.points)) if out is None else out
+    step = max(_STRIP_BYTES // max(n_points * P.itemsize, 1), _LEAST_STRIP_ROWS)
+    for start in range(0, len(X), step):
+        rows = slice(start, start + step)
+        transform(_inner_products(X[rows], near.points, P[rows]), norms[rows], near.norms)
+    return P

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property, partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from rareclass.rows.devices import Device
 from rareclass.rows.equal_rows import stacked
 from rareclass.rows.protocol import Block, Budget, Memo, Rows
 from rareclass.rows.source import RowSource
+from rareclass.rows.workers import Workers
 
 # Fewer are done sooner than a thread is started and handed its work.
 _BLOCKS_A_THREAD = 4
@@ -130,7 +130,7 @@ class ArrayRows:
         self._n_jobs = n_jobs
         self._memos = [Memo(self.budget) for _ in self._places]
         self._keeps_arrays, self._blocks_a_thread = keeps_arrays, blocks_a_thread
-        self._blas = blas()
+        self._workers, self._blas = Workers(), blas()
 
     @classmethod
     def of_stretches(cls, stretches: Sequence[Stretch], **settings: Any) -> "ArrayRows":
@@ -279,12 +279,7 @@ class ArrayRows:
             if n_threads <= 1:
                 yield from map(work, groups)
                 return
-            pool = ThreadPoolExecutor(n_threads)
-            try:
-                yield from pool.map(work, groups)
-            finally:
-                # On Ctrl-C the groups that wait are dropped; the running ones take milliseconds.
-                pool.shutdown(wait=True, cancel_futures=True)
+            yield from self._workers.map(work, groups, n_threads)
 
 
 def rows_of(

@@ -29,8 +29,11 @@ def _count_below(sorted_scores, scores, shift, counts_out):
         while length > 1:
             half = length // 2
             for k in range(lanes):
-                # Added, not branched: a branch would be guessed wrong half of the time.
-                found[k] += half * (sorted_scores[found[k] + half - 1] < bound[k])
+                # Chosen, not branched: a branch would be guessed wrong half of the time. An
+                # unsigned place is not looked at for being counted from the end, which is one.
+                low = found[k]
+                is_below = sorted_scores[np.uint64(low + half - 1)] < bound[k]
+                found[k] = low + half if is_below else low
             length -= half
         for k in range(lanes):
             counts_out[start + k] = found[k] + (n_sorted > 0 and sorted_scores[found[k]] < bound[k])

@@ -126,7 +126,9 @@ def solve_in_step(starts: Iterable[Callable[[int], Solver[Result]]], at_once: in
                 go_on(slot, entry[0], entry[1](slot), None)
         if not running:
             return [results[number] for number in sorted(results)]
-        in_order = sorted(running.items())
+        # A pass of more rows waits until nobody asks about fewer, and then serves all who want it.
+        fewest = min(run.n_rows for run in running.values())
+        in_order = sorted(item for item in running.items() if item[1].n_rows == fewest)
         replies = iter(answer([q for _, run in in_order for q in run.questions]))
         # In the order of slots: among solvers that started together, the first hears first.
         for slot, run in in_order:
@@ -144,6 +146,11 @@ class _Running(NamedTuple, Generic[Result]):
     @property
     def asked_several(self) -> bool:
         return isinstance(self.asked, tuple)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the longest pass that the answers take."""
+        return max(question.rows.n_rows for question in self.questions)
 
     @property
     def questions(self) -> tuple[Question, ...]:
