@@ -12,12 +12,19 @@ from rareclass.compiling import njit
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _expand(K, coefficients, scores_out):
-    """scores = K coefficients."""
-    for i in range(K.shape[0]):
-        total = 0.0
+    """scores = K coefficients, four rows at a time: memory delivers several streams sooner."""
+    last = K.shape[0] - 1
+    for i in range(0, last + 1, 4):
+        # The last row stands in for rows beyond it.
+        j, k, m = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        a = b = c = d = 0.0
         for r in range(K.shape[1]):
-            total += K[i, r] * coefficients[r]
-        scores_out[i] = total
+            x = coefficients[r]
+            a += K[i, r] * x
+            b += K[j, r] * x
+            c += K[k, r] * x
+            d += K[m, r] * x
+        scores_out[i], scores_out[j], scores_out[k], scores_out[m] = a, b, c, d
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
