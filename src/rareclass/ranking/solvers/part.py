@@ -10,7 +10,7 @@ from rareclass.ranking.solvers.witnesses import Witnesses
 
 # Rows in the part for each landmark: the curvature of so many is near that of all; half of them do
 # where a part of so many would be more than a fifth of the rows.
-_ROWS_A_LANDMARK, _LEAST_ROWS_A_LANDMARK = 40, 20
+_ROWS_A_LANDMARK, _LEAST_ROWS_A_LANDMARK = 30, 20
 _LEAST_ROWS = 5_000
 # Below this stride the part costs too much of a pass.
 _LEAST_STRIDE = 5
