@@ -105,14 +105,13 @@ def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
         return on_device.expand(K, coefficients)
     if K.dtype == np.float64 or coefficients.size > _FEW_COLUMNS * len(coefficients):
         return K.astype(np.float64, copy=False) @ coefficients
-    columns = np.ascontiguousarray(np.atleast_2d(coefficients.T))
+    columns, fours = _in_fours(np.atleast_2d(coefficients.T))
     values = np.empty((len(columns), K.shape[0]))
-    fours = len(columns) - len(columns) % 4
     if fours:
         jit._expand_fours(K, columns[:fours], values[:fours])
     for column, result in zip(columns[fours:], values[fours:], strict=True):
         jit._expand(K, column, result)
-    return values[0] if coefficients.ndim == 1 else values.T
+    return values[0] if coefficients.ndim == 1 else values[: coefficients.shape[1]].T
 
 
 def pull_back(K: np.ndarray, by_row: np.ndarray) -> np.ndarray:
@@ -124,15 +123,29 @@ def pull_back(K: np.ndarray, by_row: np.ndarray) -> np.ndarray:
         return on_device.pull_back(K, by_row)
     if K.dtype == np.float64:
         return K.T @ by_row
-    columns = np.ascontiguousarray(np.atleast_2d(by_row.T))
+    columns, fours = _in_fours(np.atleast_2d(by_row.T))
     by_landmark = np.zeros((len(columns), K.shape[1]))
-    fours, rows = len(columns) - len(columns) % 4, len(K) - len(K) % 4
+    rows = len(K) - len(K) % 4
     if fours:
         jit._pull_back_fours(K[:rows], columns[:fours, :rows], by_landmark[:fours])
     for k, (column, result) in enumerate(zip(columns, by_landmark, strict=True)):
         start = rows if k < fours else 0
         jit._pull_back(K[start:], column[start:], result)
-    return by_landmark[0] if by_row.ndim == 1 else by_landmark.T
+    return by_landmark[0] if by_row.ndim == 1 else by_landmark[: by_row.shape[1]].T
+
+
+def _in_fours(columns: np.ndarray) -> tuple[np.ndarray, int]:
+    """Columns, as rows of a matrix, and how many of them to take four at a time.
+
+    A last one is taken alone. Two or three get zeros beside them: four at a time take little more
+    than one alone.
+    """
+    over = len(columns) % 4
+    if over < 2:
+        return np.ascontiguousarray(columns), len(columns) - over
+    filled = np.zeros((len(columns) + 4 - over, columns.shape[1]))
+    filled[: len(columns)] = columns
+    return filled, len(filled)
 
 
 def block_scores(
