@@ -35,6 +35,7 @@ from benchmarks import record, roofline
 from benchmarks.simulated import mixture_centres, rare_mixture
 from rareclass import RankRC
 from rareclass.array_api import namespace, to_numpy
+from rareclass.blas import blas_threads
 from rareclass.ranking.preparation import coefficients_of
 from rareclass.ranking.solvers.path import solve_path
 from rareclass.rows.devices import ArrayLibrary, Device, find_device
@@ -127,7 +128,7 @@ def fit(X: np.ndarray, y: np.ndarray, case: Case, device: Device | None) -> dict
     model.fit(few[0].astype(np.float32), few[1])  # what is compiled or loaded late is there
     start = time.perf_counter()
     prepared = model._prepare(X, y, None, several=len(case.lams) > 1)
-    with prepared.blas_threads():
+    with blas_threads(1):
         solutions = solve_path(
             prepared.problem(1.0), case.lams, 1e-3, model.max_iter, prepared.at_once
         )

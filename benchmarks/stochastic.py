@@ -31,6 +31,7 @@ from benchmarks.markdown import table
 from benchmarks.paper_tables import intrusion
 from benchmarks.paper_tables.protocol import data_folder
 from rareclass import RankRC, StochasticRankRC
+from rareclass.blas import blas_threads
 from rareclass.ranking.solvers.questions import answer
 
 LAMS = (1.0, 2.0**-8, 2.0**-16)
@@ -103,7 +104,7 @@ def objectives(
     whitener = models[0].whitener_
     np.testing.assert_array_equal(prepared.landmarks.points, models[0].landmarks_)
     problem = replace(prepared.problem(lam), whitener=whitener, slot=None)
-    with prepared.blas_threads():
+    with blas_threads(1):
         found = answer([problem.value_at(w) for model in models for w, _ in model.ends_])
     values = iter(at.value for at in found)
     return [[next(values) for _ in model.ends_] for model in models]

@@ -13,6 +13,7 @@ ROOMS = (
         "errors",
         "findings",
         "array_api",
+        "blas",
         "block_store",
         "locations",
         "remote_path",

@@ -1,13 +1,12 @@
 """The second stage of the dual solver: an interior point, and exact solutions on free rows."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, qr
 from scipy.sparse import csr_array
-from threadpoolctl import ThreadpoolController
 
+from rareclass.blas import blas_threads
 from rareclass.moments.dual_problem import NEAREST, Order, Point, Problem, mean_in_hull, passes
 from rareclass.moments.interior_point import solve_box_qp, to_face
 from rareclass.solver_status import Status
@@ -107,11 +106,6 @@ def _nearest_in_hull(Z: np.ndarray, alpha: np.ndarray, longest: float) -> np.nda
     return alpha / (distance**2 * alpha.sum())
 
 
-@lru_cache(maxsize=1)
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
 def finish(
     problem: Problem, point: Point, order: Order, tol: float, max_iter: int, n_iter: int
 ) -> tuple[Point, int, Status]:
@@ -127,7 +121,7 @@ def finish(
     """
     part, best, idle = MovableRows.of(problem, point), point, 0
     threads = 1 if part.products() < _MANY_PRODUCTS else None
-    with _blas().limit(limits=threads, user_api="blas"):
+    with blas_threads(threads):
         Z, first = part.factor(), 0 if point.gap > _NEAR else 1
         for number in range(_MOST_ROUNDS):
             if number > first:

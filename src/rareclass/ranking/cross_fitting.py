@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rareclass.blas import blas_threads
 from rareclass.estimators.folds import Fold
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.ranking.fitting import PENALTIES
@@ -59,7 +60,7 @@ def cross_fit(
     loss = make_loss(_LOSS, _EPS, None)
     prepared = prepare(settings, source, target, loss, True, width, scales)
     coordinates = PENALTIES["l2"].coordinates
-    with prepared.blas_threads():
+    with blas_threads(1):
         paths = solve_paths(
             [partial(prepared.problem, 1.0, fold.held_out, None, coordinates) for fold in folds],
             lams,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rareclass.blas import blas_threads
 from rareclass.findings import warn
 from rareclass.kernels.expansion import Coordinates, whiten
 from rareclass.kernels.kernels import Matrix
@@ -101,7 +102,7 @@ def fit_path(
     """Solve for each lam on prepared rows, and warn where a solver stopped short."""
     penalty = PENALTIES[settings.penalty]
     title = f"{name}, {len(prepared.labels.rare)} {prepared.target.rows_held}"
-    with prepared.blas_threads(), track(title, None, settings.verbose) as advance:
+    with blas_threads(1), track(title, None, settings.verbose) as advance:
 
         def report(_: int, lam: float, step: Step) -> None:
             note = f"lam {lam:.3g}, iteration {step.iteration}, optimality {step.optimality:.1e}"

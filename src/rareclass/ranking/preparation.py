@@ -5,7 +5,6 @@ other lams, other weights (zero takes a row out), other landmarks (zero rows of 
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rareclass.array_api import to_numpy
+from rareclass.blas import factorising
 from rareclass.estimators.folds import Fold
 from rareclass.estimators.search import OF_CELLS, Scoring
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, expand, whiten
@@ -28,7 +28,6 @@ from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingTarget, ScoredRows
 from rareclass.rows import Block, Budget, Rows, RowSource, RowValues, Token, as_source, rows_of
 from rareclass.rows.devices import find_device
-from rareclass.rows.memory import blas
 from rareclass.rows.on_device import rows_on_device, solvers_with_room
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
@@ -38,8 +37,6 @@ _MOST_BLOCK_ROWS = 8192
 _LEAST_BLOCK_ROWS = 64
 # Solvers in step share a pass of the rows; sixteen are the paper's path.
 MOST_AT_ONCE = 16
-# Up to here one BLAS thread factorises as fast as several.
-_FEW_LANDMARKS = 1024
 
 
 Kind = TypeVar("Kind", bound=RankingTarget)
@@ -81,15 +78,6 @@ class Prepared(Generic[Kind]):
         """Which rows are held and which are summed."""
         return self.target.labels
 
-    def blas_threads(self) -> AbstractContextManager:
-        """BLAS threads for the matrices of landmarks: one while they are small.
-
-        Threads that BLAS starts go on spinning between its calls, in the way of the pool that
-        works on blocks.
-        """
-        small = self.landmark_kernel.shape[0] < _FEW_LANDMARKS
-        return blas().limit(limits=1 if small else self.rows.n_threads, user_api="blas")
-
     def problem(
         self,
         lam: float,
@@ -114,12 +102,11 @@ class Prepared(Generic[Kind]):
                     "a fold holds out every row that is a landmark: use more landmarks, or folds "
                     "that leave some of them in the training part."
                 )
-            K = self.landmark_kernel[np.ix_(use, use)]
-            part = coordinates(K, self.dtype, self.rows.device)
+            part = self._coordinates(coordinates, self.landmark_kernel[np.ix_(use, use)])
             whitener = np.zeros((len(use), part.shape[1]))
             whitener[use] = part
         else:
-            whitener = coordinates(self.landmark_kernel, self.dtype, self.rows.device)
+            whitener = self._coordinates(coordinates, self.landmark_kernel)
         if labels.majority_weight is not None:
             majority = float(labels.majority_weight[slice(None) if kept is None else kept].sum())
         else:
@@ -135,6 +122,10 @@ class Prepared(Generic[Kind]):
             scale=1.0 / loss.pair_weight(rare_weight, majority),
             kept=None if kept is None else RowValues(kept),
         )
+
+    def _coordinates(self, coordinates: Coordinates, K: np.ndarray) -> np.ndarray:
+        with factorising(len(K), self.rows.n_threads):
+            return coordinates(K, self.dtype, self.rows.device)
 
     def scored(
         self,

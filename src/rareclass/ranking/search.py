@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from rareclass.blas import blas_threads
 from rareclass.estimators.door import settings_of
 from rareclass.estimators.folds import Fold, make_folds
 from rareclass.estimators.search import (
@@ -255,7 +256,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         """The solutions of each fold, by loss and lam, and their held-out scores by measure."""
         n_losses = len(grid.losses)
         total = len(folds) * n_losses * len(grid.lams)
-        with prepared.blas_threads(), track("Choosing lam", total, self.verbose) as advance:
+        with blas_threads(1), track("Choosing lam", total, self.verbose) as advance:
 
             def report(number: int, lam: float, step: Step) -> None:
                 fold = number // n_losses + 1
@@ -293,7 +294,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         """
         lams = sorted(lams, reverse=True)
         paths: list[list[Solution]] = [[] for _ in on_all_rows]
-        with prepared.blas_threads(), track("Counting landmarks", None, self.verbose) as advance:
+        with blas_threads(1), track("Counting landmarks", None, self.verbose) as advance:
             for start in range(0, len(lams), _LAMS_AT_ONCE):
                 more = solve_paths(
                     on_all_rows,

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from rareclass.blas import blas_threads
 from rareclass.parameters import is_whole
 from rareclass.rows.devices import Device
 from rareclass.rows.equal_rows import stacked
@@ -130,7 +130,7 @@ class ArrayRows:
         self._n_jobs = n_jobs
         self._memos = [Memo(self.budget) for _ in self._places]
         self._keeps_arrays, self._blocks_a_thread = keeps_arrays, blocks_a_thread
-        self._workers, self._blas = Workers(), blas()
+        self._workers = Workers()
 
     @classmethod
     def of_stretches(cls, stretches: Sequence[Stretch], **settings: Any) -> "ArrayRows":
@@ -275,7 +275,7 @@ class ArrayRows:
         n_threads = n_blocks // self._blocks_a_thread
         if n_threads > 1:  # one row is scored sooner than cores are counted
             n_threads = min(self.n_threads, n_threads)
-        with self._blas.limit(limits=1, user_api="blas"):
+        with blas_threads(1):
             if n_threads <= 1:
                 yield from map(work, groups)
                 return
@@ -291,12 +291,6 @@ def rows_of(
     """Chosen rows of a source as blocks, wherever they live; settings as of `ArrayRows`."""
     make = source.as_rows or ArrayRows
     return make(source, index, weight, **settings)
-
-
-@cache
-def blas() -> ThreadpoolController:
-    """The BLAS libraries of this process, found once: looking takes 4 ms, like a small fit."""
-    return ThreadpoolController()
 
 
 def _sum_over(fn: Callable[..., tuple], broadcast: tuple, group: Iterator[Block]) -> list:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.blas import blas_threads
 from rareclass.estimators.folds import Fold
 from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
 from rareclass.ranking.losses import SmoothedHinge
@@ -98,7 +99,7 @@ class Study:
         loss, scales = SmoothedHinge(self.eps), np.sqrt(squares)
         prepared = prepare(settings, self.source, self.target, loss, True, self.width, scales)
         unit = float(np.trace(prepared.landmark_kernel)) / len(prepared.landmark_kernel) or 1.0
-        with prepared.blas_threads():
+        with blas_threads(1):
             solutions = solve_paths(
                 [partial(prepared.problem, 1.0, fold.held_out) for fold in folds],
                 [float(lam) for lam in lams * unit],
@@ -113,7 +114,7 @@ class Study:
     def gradients(self, trial: Trial) -> np.ndarray:
         """Derivative of every fold's held-out loss by the squared scales, at the best lam."""
         best = trial.best
-        with trial.prepared.blas_threads():
+        with blas_threads(1):
             return held_out_gradients(
                 trial.prepared,
                 self.source.take(self.target.labels.rare),

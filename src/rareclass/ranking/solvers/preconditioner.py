@@ -8,6 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from rareclass.array_api import like, namespace, to_numpy
+from rareclass.blas import factorising
 from rareclass.kernels.expansion import expand
 from rareclass.ranking.losses.majority_outer import MajorityOuterLoss
 from rareclass.ranking.losses.on_device import pair_curvature, pair_slope, row_curvatures
@@ -81,7 +82,8 @@ class SampledHessian:
         for rare in _stretches(len(p.rare_weight)):
             features = worked_out(p.rows.device, expand, p.rare_kernel[rare], p.whitener)
             half, by_rare = sample.sum(_half_hessian, p, at, p.whitener, rare, features)
-            of_pairs += half + worked_out(p.rows.device, _half_square, features, by_rare)
+            with factorising(p.rank, p.rows.n_threads):
+                of_pairs += half + worked_out(p.rows.device, _half_square, features, by_rare)
         of_pairs += of_pairs.T
         if isinstance(p.loss, MajorityOuterLoss):
             H += sample.sum(_outer_hessian, p, p.loss, at, p.whitener, p.rare_kernel)[0]
@@ -91,7 +93,10 @@ class SampledHessian:
         diagonal = np.einsum("ii->i", H)
         diagonal[diagonal <= 0.0] = diagonal.max()
         # None where lam is below the rounding error of H: plain conjugate gradients go on.
-        return _inverse(H) if p.rows.device is None else _inverse_on_device(H, p.rows.device)
+        if p.rows.device is not None:
+            return _inverse_on_device(H, p.rows.device)
+        with factorising(p.size, p.rows.n_threads):
+            return _inverse(H)
 
 
 def _inverse(H: np.ndarray) -> Preconditioner | None:
