@@ -49,6 +49,12 @@ def array_named(members: Members, shape: tuple[int, ...]) -> str:
     return next(name for name in names if array_of(members[name]).shape == shape)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", bases.MODELS)
+def test_every_model_that_is_changed_can_be_made(sound: Path, kind: str) -> None:
+    assert bases.make_model(sound, kind).exists()
+
+
 @pytest.mark.parametrize("number", [0, 1, 2, 4])
 def test_changed_models(sound: Path, number: int) -> None:
     tried(sound, "model rankrc", number)
