@@ -14,6 +14,16 @@ def rare_mixture(n_rows, n_rare, n_features=4, seed=0):
     return X, y
 
 
+def small_table(seed, n=14, n_rare=4):
+    """Fewer rows yet, of two columns, and the generator that they were drawn by."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    y = np.zeros(n)
+    y[rng.choice(n, n_rare, replace=False)] = 1
+    X[y == 1] += 0.7
+    return X, y, rng
+
+
 def ordinal_table(n_rows, shares, n_features=3, seed=0):
     """A table whose levels, numbers from 0, stand one after the other along a bent line."""
     rng = np.random.default_rng(seed)

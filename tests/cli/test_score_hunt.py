@@ -1,5 +1,6 @@
-"""New rows are scored with the balls of a hunt as the hunt itself placed them."""
+"""New rows are scored in the order of a hunt's list."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,40 +9,101 @@ import pytest
 
 from cli.conftest import Run, message
 from cli.test_hunt import payments
+from rareclass import load
 from rareclass.verbs.hunt import files
+from rareclass.verbs.hunt.list_order import ListOrder
+
+LABELS = ("--target", "checked", "--rare", "fraud", "--cleared", "ok")
 
 
-@pytest.mark.parametrize("kernel", [("none",), ("gaussian", "--width", "2")])
-@pytest.mark.thorough
-def test_scores_are_the_depths_that_the_hunt_found(
-    tmp_path: Path, rareclass: Run, kernel: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_draw", lambda folder, hunt: [])  # most of the time, and no matter
-    data, folder, out = tmp_path / "data.csv", tmp_path / "found", tmp_path / "s.parquet"
+
+
+def hunted(folder: Path, rareclass: Run, *more: object) -> tuple[Path, pl.DataFrame]:
+    """Rows to score, those of a hunt without their labels, and the list of the hunt."""
     table = payments()
-    table.write_csv(data)
-    words = ("--kernel", *kernel, "--c1", "1", "--c2", "1e-4", "--folds", "3", "--top", "120")
-    labels = ("--target", "checked", "--rare", "fraud", "--cleared", "ok")
-    result = rareclass("hunt", data, *labels, *words, "-o", folder)
+    table.write_csv(folder / "data.csv")
+    words = ("--c1", "1", "--c2", "1e-4", "--folds", "3", "--top", "120", *more)
+    result = rareclass("hunt", folder / "data.csv", *LABELS, *words, "-o", folder / "found")
     assert result.exit_code == 0, result.output
-    new = table.drop("checked")
-    new.write_csv(tmp_path / "new.csv")
-    result = rareclass("score", folder, tmp_path / "new.csv", "-o", out)
+    table.drop("checked").write_csv(folder / "new.csv")
+    return folder / "new.csv", pl.read_csv(folder / "found" / "found.csv")
+
+
+def scored(folder: Path, rareclass: Run, *more: object) -> pl.DataFrame:
+    out = folder / "s.parquet"
+    words = ("score", folder / "found", folder / "new.csv", "-o", out, "--overwrite", *more)
+    result = rareclass(*words)
     assert result.exit_code == 0, result.output
-    scores = pl.read_parquet(out)
-    found = pl.read_csv(folder / "found.csv")
+    return pl.read_parquet(out)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [("none",), pytest.param(("gaussian", "--width", "2"), marks=pytest.mark.thorough)],
+    ids=["none", "gaussian"],
+)
+def test_scores_fall_down_the_list_of_the_hunt(
+    tmp_path: Path, rareclass: Run, kernel: tuple[str, ...], not_drawn: None
+) -> None:
+    _, found = hunted(tmp_path, rareclass, "--kernel", *kernel)
+    scores = scored(tmp_path, rareclass)
+    assert scores.columns == ["row", "score", "sure", "called_rare", "percentile"]
     assert len(found) == 120
+    assert 0 < found["found"].sum() < 120
     at = scores[(found["row"] - 1).to_numpy()]
-    np.testing.assert_allclose(at["score"], found["depth"], atol=1e-9)
+    steps = np.diff(at["score"].to_numpy())
+    assert (steps <= 1e-12).all()
+    assert (steps < -1e-12).sum() > 80
+    assert (np.diff(at["percentile"].to_numpy()) <= 1e-9).all()
     np.testing.assert_array_equal(at["called_rare"], found["found"] == 1)
-    new[:20].with_columns(amount=pl.lit(1e6), country=pl.lit("??")).write_csv(data)
-    words = ("score", folder, data, "-o", out, "--overwrite")
+    # Of equal ones the hunt tells each its place; a new row is as sure as the last of them.
+    last = pl.DataFrame({"score": at["score"].round(9), "sure": found["sure"]})
+    least = last.select(pl.col("sure").min().over("score")).to_series()
+    assert (at["sure"] <= found["sure"] + 1e-9).all()
+    assert (at["sure"] >= least - 1e-9)[:119].all()  # those after the 120th are not in the file
+    assert len(set(at["sure"])) > 20
+    top = scored(tmp_path, rareclass, "--top", 7).filter("called_rare")
+    lowest = sorted(scores["score"], reverse=True)[6]
+    assert (top["score"] >= lowest).all()
+
+
+@pytest.mark.thorough
+def test_rows_unlike_those_of_the_hunt_are_told(
+    tmp_path: Path, rareclass: Run, not_drawn: None
+) -> None:
+    data, _ = hunted(tmp_path, rareclass, "--kernel", "none")
+    new = pl.read_csv(data)[:20].with_columns(amount=pl.lit(1e6), country=pl.lit("??"))
+    new.with_columns(sure=1).write_csv(data)
+    words = ("score", tmp_path / "found", data, "-o", tmp_path / "s.csv", "--overwrite")
     assert "amount (20, 100.0%)" in " ".join(rareclass(*words).stdout.split())
     assert "are unlike any of training" in message(rareclass(*words, "--strict"))
     assert "near its centre in all columns" in message(rareclass(*words, "--explain", 1))
-    result = rareclass("show", folder)
+    assert "a column of the scores has that name" in message(rareclass(*words, "--id", "sure"))
+    result = rareclass("show", tmp_path / "found")
     assert result.exit_code == 0, result.output
     assert "Rare class: checked = fraud" in result.stdout
+
+
+def test_a_folder_of_before_scores_by_depth_and_says_so(
+    tmp_path: Path, rareclass: Run, not_drawn: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ListOrder, "as_data", lambda order: None)
+    data, found = hunted(tmp_path, rareclass, "--kernel", "none")
+    scores = scored(tmp_path, rareclass)
+    assert scores.columns == ["row", "score", "called_rare", "percentile"]
+    at = scores[(found["row"] - 1).to_numpy()]
+    np.testing.assert_allclose(at["score"], found["depth"], atol=1e-9)
+    np.testing.assert_array_equal(at["called_rare"], found["found"] == 1)
+    words = ("score", tmp_path / "found", data, "-o", tmp_path / "t.csv")
+    assert "scored by how deep they lie" in " ".join(rareclass(*words).stdout.split())
+    with pytest.warns(UserWarning, match="Hunt again for that"):
+        model = load(tmp_path / "found")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(model.score_samples(data), scores["score"])
 
 
 def test_a_damaged_file_of_balls_is_refused(tmp_path: Path, rareclass: Run) -> None:

@@ -81,8 +81,8 @@ def make_model(folder: Path, kind: str) -> Path:
     elif kind == "sparse":
         _run("fit", folder / "rows.svmlight", "--method", "rankrc", "--lam", "2^-4", "--out", out)
     elif kind == "hunt":
-        words = ("--target", "fraud", "--rare", "fraud", "--kernel", "none", "--c1", "1")
-        _run("hunt", folder / "hunt.csv", *words, "--c2", "1e-3", *quick, "-o", out)
+        words = ("--target", "fraud", "--rare", "yes", "--cleared", "no", "--kernel", "none")
+        _run("hunt", folder / "hunt.csv", *words, "--c1", "1", "--c2", "1e-3", *quick, "-o", out)
     else:
         _run("stream", rows, "--target", "fraud", "--id", "order", "--drop", "level", "--learner",
              kind, "--checkpoint", out)  # fmt: skip

@@ -274,7 +274,7 @@ def changed(data: bytes, rng: Random) -> tuple[str, bytes]:
         if members:
             try:
                 change(members, rng)
-            except (ValueError, OSError, RecursionError):  # what an earlier change made unreadable
+            except (MemoryError, ValueError, OSError, RecursionError):  # unreadable by now
                 continue
             names.append(change.__name__)
     return "+".join(names), archive_of(members)

@@ -56,8 +56,8 @@ def words(number: int, here: str, model: str) -> list[str]:
                 "2", "--no-baseline"],
         "score": ["--out", f"{here}/out.csv"],
         "stream": ["--target", "fraud", "--checkpoint", f"{here}/run", "--learner", "oam"],
-        "hunt": ["--target", "fraud", "--rare", "fraud", "-o", f"{here}/found", "--kernel", "none",
-                 "--c1", "1", "--c2", "1e-3"],
+        "hunt": ["--target", "fraud", "--rare", "yes", "--cleared", "no", "-o", f"{here}/found",
+                 "--kernel", "none", "--c1", "1", "--c2", "1e-3"],
         "threshold": ["--out", f"{here}/m2.skops"],
     }.get(name, [])  # fmt: skip
     if rng.random() < 0.9:

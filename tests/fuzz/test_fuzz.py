@@ -6,6 +6,7 @@
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,8 +17,10 @@ from fuzz.outcome import Outcome, outcome_of
 from fuzz.targets import all_targets, run_case
 from rareclass.ensemble.functions.tree_sum import Tree, TreeSum
 from rareclass.errors import InputError
+from rareclass.tables.table_file import open_table
 from rareclass.verbs.archive import DamagedArchiveError, check_archive, seal
-from rareclass.verbs.model_file import load_model
+from rareclass.verbs.model_file import ModelFile, load_model
+from rareclass.verbs.scored import Seen, scored
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +52,12 @@ def array_named(members: Members, shape: tuple[int, ...]) -> str:
     return next(name for name in names if array_of(members[name]).shape == shape)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", bases.MODELS)
+def test_every_model_that_is_changed_can_be_made(sound: Path, kind: str) -> None:
+    assert bases.make_model(sound, kind).exists()
+
+
 @pytest.mark.parametrize("number", [0, 1, 2, 4])
 def test_changed_models(sound: Path, number: int) -> None:
     tried(sound, "model rankrc", number)
@@ -75,6 +84,19 @@ def test_strange_commands(sound: Path) -> None:
 def test_every_target(sound: Path, name: str) -> None:
     for number in range(40):
         tried(sound, name, number)
+
+
+def test_what_a_model_cannot_expect_of_words_is_damage_of_its_file(tmp_path: Path) -> None:
+    def add_what_is_no_number() -> dict[str, float]:
+        return {"a": np.zeros(2, dtype="V8").sum()}
+
+    statistics = SimpleNamespace(expected_unseen=add_what_is_no_number)
+    model = SimpleNamespace(outside=None, statistics_=statistics)
+    metadata = {"format": "table", "target": "y", "columns": []}
+    content = ModelFile(SimpleNamespace(columns=[]), model, metadata, file=tmp_path / "m.skops")
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"m\.skops is damaged .* cannot score"):
+        list(scored(content, open_table(tmp_path / "t.csv"), None, Seen()))
 
 
 @pytest.mark.parametrize("shape", [(2**40,), (10**6, 10**6), (-1,), (3,), ()])

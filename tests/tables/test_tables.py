@@ -68,6 +68,14 @@ def test_pandas_index_gets_a_name(tmp_path: Path) -> None:
     assert table_of(path).columns == ["column_1", "a"]
 
 
+def test_a_column_of_parquet_without_a_name_is_refused_where_it_is_read(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2], "": [3, 4]}), tmp_path / "t.parquet")
+    file = open_table(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"Column 2 of .* has no name"):
+        next(iter(file.batches()))
+    assert next(iter(file.batches(["a"])))["a"].to_list() == [1, 2]
+
+
 def test_windows_line_ends_and_quotes(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b'"a","b c"\r\n"1","x ""y"""\r\n"2",""\r\n')

@@ -116,9 +116,10 @@ def share_by_hand(k: int, places: list[int], n_rows: int, n_cases: float) -> flo
 def test_shares_are_those_of_the_least_concave_curve_and_fall(
     places: list[int], known: float | None
 ) -> None:
-    outcome = sureness(50, np.array(places), known)
-    assert outcome is not None
-    share, n_cases = outcome
+    curve = sureness(50, np.array(places), known)
+    assert curve is not None
+    curve.check_parts()
+    share, n_cases = curve(np.arange(1, 51)), curve.n_cases
     by_hand = [share_by_hand(k, places, 50, n_cases) for k in range(1, 51)]
     np.testing.assert_allclose(share, by_hand, rtol=1e-9)
     assert (np.diff(share) <= 1e-12).all()
@@ -132,9 +133,9 @@ def test_shares_are_the_truth_where_cases_stand_at_random_among_so_many() -> Non
     rng = np.random.default_rng(0)
     found = []
     for _ in range(50):
-        outcome = sureness(5000, np.sort(rng.integers(1, 201, 12)))
-        assert outcome is not None
-        found.append([outcome[1], outcome[0][99], outcome[0][399]])
+        share = sureness(5000, np.sort(rng.integers(1, 201, 12)))
+        assert share is not None
+        found.append([share.n_cases, *share([100, 400])])
     n_cases, hundred, four_hundred = np.mean(found, axis=0)
     assert n_cases == pytest.approx(200, rel=0.2)
     assert hundred > 0.9

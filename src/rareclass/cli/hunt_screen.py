@@ -102,9 +102,10 @@ def _print_chosen(console: Console, hunt: "Hunt") -> None:
         console.print(f"Held out in turn: F1 {estimate.f1:.2f}. {estimate.words}", markup=False)
     is_round, several = chosen["kernel"] == "none", chosen["n_balls"] != 1
     shape = "a round ball" if is_round else f"{chosen['kernel']} kernel"
-    if several:
-        n_balls = counted(len(hunt.balls), "ball")
-        shape = n_balls.replace(" ", " round ") if is_round else f"{n_balls}, {shape}"
+    if several and is_round:
+        shape = counted(len(hunt.balls), "round ball")
+    elif several:
+        shape = f"{counted(len(hunt.balls), 'ball')}, {shape}"
     width = "" if chosen["width"] is None else f", width {chosen['width']:.3g}"
     console.print(
         f"Shape: {shape}, C1 = {chosen['C1']:.3g}, C2 = {chosen['C2']:.3g}{width} "

@@ -117,8 +117,8 @@ def score(
 
     For a model of levels: score (higher: a higher level), probability of each level, level, and
     percentile of all rows. For
-    the folder of a hunt the score is how deep a row lies in a ball: 1 at the centre, 0 on its
-    surface, below 0 outside.
+    the folder of a hunt the score falls down the hunt's list, above 0 in a ball and below outside,
+    and sure is the share of cases to be expected among rows of the hunt that are as sure.
     """
     from rareclass.atomic_file import check_not_input
     from rareclass.tables.databases.result_table import ResultTable

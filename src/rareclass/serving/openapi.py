@@ -171,6 +171,10 @@ def _scores(served: Served) -> dict[str, Any]:
             "description": "Of the rare class, where the model has probabilities; of levels there "
             "is probability_LEVEL for each.",
         },
+        "sure": {
+            **_NUMBER,
+            "description": "Of a hunt: share of cases to be expected among its rows as sure.",
+        },
         "decision": {
             "type": "string",
             "enum": list(served.classes),

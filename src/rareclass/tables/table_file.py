@@ -124,8 +124,16 @@ class StoredTable:
     def batches(
         self, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[pl.DataFrame]:
-        """Yield the rows in file order, `batch_rows` or fewer at a time."""
+        """Yield the rows in file order, `batch_rows` or fewer at a time.
+
+        Raises `InputError` where a column that is asked for has no name.
+        """
         wanted = list(self.columns if columns is None else columns)
+        if "" in wanted:
+            raise InputError(
+                f"Column {self.columns.index('') + 1} of {self.path} has no name.",
+                "Name it, or leave it out of the file.",
+            )
         for part in self._parts:
             for batch in self._batches(part, wanted, batch_rows):
                 if self._schema is not None:

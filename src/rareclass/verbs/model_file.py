@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import InconsistentVersionWarning
 
 from rareclass.atomic_file import replacing
@@ -163,6 +164,11 @@ class ModelFile:
         """From scores to probabilities of levels; None for a model of a rare class."""
         found = getattr(self.model, "calibration_", None)
         return found if hasattr(found, "above") else None
+
+    @property
+    def sure(self) -> Callable[[NDArray[np.float64]], NDArray[np.float64] | None] | None:
+        """From scores to shares of cases among rows as sure; None for a model that is no hunt's."""
+        return getattr(self.model, "sure", None)
 
 
 def save_model(path: Path, content: ModelFile) -> None:

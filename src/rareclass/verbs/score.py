@@ -30,6 +30,7 @@ P = ParamSpec("P")
 SCORE_SUFFIXES = (".csv", ".parquet", ".pq")
 # Names of columns that no identifier may have, besides what the target calls its decision.
 _OURS = ("score", "probability", LOW, HIGH, "percentile")
+_SURE = "sure"  # of the models of hunts
 # Levels that get a column of probabilities each.
 _MOST_LEVELS = 20
 _NOT_IN_CSV = (pl.Binary, pl.Duration, pl.Object)
@@ -92,7 +93,7 @@ def score_rows(
     Parquet or CSV by its suffix, or a table of a database in one transaction.
     Columns: the identifier (or ``row``, counted from 1), ``score``
     (higher is rarer, or a higher level), ``probability`` of the rare class where the model has one
-    (``probability_LEVEL`` of each level),
+    (``probability_LEVEL`` of each level), for the folder of a hunt ``sure`` (`ListOrder.sure`),
     what each row is called (``called_rare``, or ``level``) and ``percentile`` (the share of the
     training majority, or of all training rows where the target has levels, with a lower score, in
     percent). With ``settings.interval`` also ``probability_low`` and ``probability_high``
@@ -146,7 +147,8 @@ class Scorer:
             return
         reasons = [] if settings.explain is None else told_names(content, settings.explain)
         decision = self._decision
-        ours = (*_OURS, *_of_levels(content, decision), decision.column, *reasons)
+        sure = [_SURE] if content.sure else []
+        ours = (*_OURS, *sure, *_of_levels(content, decision), decision.column, *reasons)
         _check_id(file, settings.id_column, out, ours)
 
     def write(self, file: TableFile | SvmlightFile, path: Any, seen: Seen) -> NDArray[np.intp]:
@@ -206,12 +208,17 @@ def score_columns(
 ) -> list[pl.Series]:
     """What is told of scores: they themselves, probabilities where there are some, percentiles.
 
+    Those of a hunt's model have ``sure`` beside them, where a case was held out.
+
     A percentile is the share of the majority rows of training, in percent, that score less.
     """
     columns = [pl.Series("score", scores)]
     probability = None if content.calibration is None else content.calibration(scores)
     if probability is not None:
         columns.append(pl.Series("probability", probability))
+    sure = None if content.sure is None else content.sure(scores)
+    if sure is not None:
+        columns.append(pl.Series(_SURE, sure))
     names = _of_levels(content, decision)
     if names and content.level_calibration is not None:
         columns += map(pl.Series, names, content.level_calibration(scores).T)

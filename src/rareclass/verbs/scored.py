@@ -75,7 +75,8 @@ def scored(
     _check_columns(file, columns, content.metadata, keep, seen)
     seen.n_columns = len(columns)
     if seen.counts_cells and hasattr(content.model, "outside"):  # it knows its words
-        seen.expected = content.model.statistics_.expected_unseen()
+        with content.trusted_by_halves():
+            seen.expected = content.model.statistics_.expected_unseen()
     names = list(dict.fromkeys([column.name for column in columns] + ([keep] if keep else [])))
     with track("Scoring", total=file.estimate_rows() or None) as advance:
         for batch in file.batches(names, batch_rows_for(len(names))):

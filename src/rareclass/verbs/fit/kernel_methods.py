@@ -76,6 +76,10 @@ class KernelMethod(AllEncoded):
             notes.append(f"For the same reason lam was not chosen: {DEFAULT_LAM:g} was taken.")
         return self.lam or DEFAULT_LAM
 
+    def chosen_on(self, terms: Terms) -> int | None:
+        """How many rows the parameters are chosen on, where these are not all."""
+        return None
+
     def as_chosen(self, model: KernelMachine) -> Self:
         """The method with the lam of `model`."""
         return replace(self, lam=float(model.lam))
@@ -96,7 +100,7 @@ class KernelMethod(AllEncoded):
         return [
             f"Landmarks: {counted(len(model.coef_), 'row carries', 'rows carry')} the model",
             f"Regulariser lam = {model.lam:.4g} (2^{log2(model.lam):.4g}), "
-            f"{how_chosen(self.lam, terms)}",
+            f"{how_chosen(self.lam, terms, self.chosen_on(terms))}",
         ]
 
     def lighten(self, model: KernelMachine) -> None:
@@ -133,14 +137,14 @@ class RankRCMethod(KernelMethod):
     width: float | str | None = None
     on_part: bool = False
 
-    def searches(self, terms: Terms) -> bool:
-        """Whether width and lam are chosen on a part of the rows."""
+    def chosen_on(self, terms: Terms) -> int | None:
+        """How many rows width and lam are chosen on, together; None where it is lam on all."""
         is_free = self.lam is None and self.width is None
-        return is_free and terms.folds >= 2 and terms.n_rows > SEARCH_ROWS
+        return SEARCH_ROWS if is_free and terms.folds >= 2 and terms.n_rows > SEARCH_ROWS else None
 
     def seconds(self, size: TableSize, terms: Terms) -> float:
         """Likewise; on a part every width and lam on its folds, and a fit on all rows."""
-        if not self.searches(terms):
+        if self.chosen_on(terms) is None:
             return super().seconds(size, terms)
         landmarks = n_landmarks(size.n_rare)
         part = size._replace(n_rows=SEARCH_ROWS)
@@ -192,7 +196,7 @@ class RankRCMethod(KernelMethod):
     def _search(self, rows: EncodedRows, terms: Terms) -> dict[str, Any]:
         """What is tried, and on which rows."""
         lams, width = self.lams(), self.width or "mean"
-        if not self.searches(terms) and not self.on_part:
+        if self.chosen_on(terms) is None and not self.on_part:
             return {"lams": lams, "width": width, "cv": rows.cv(terms)}
         folds = rows.cv(terms._replace(folds=min(terms.folds, SEARCH_FOLDS)))
         on_part = {"search_rows": SEARCH_ROWS, "cv": folds}
@@ -202,24 +206,23 @@ class RankRCMethod(KernelMethod):
 
     def facts(self, model: RankRC, terms: Terms) -> dict[str, Any]:
         """Those of the kernel, what was chosen on how many rows, and the threshold."""
-        searches = self.searches(terms)
+        chosen_on = self.chosen_on(terms)
         return super().facts(model, terms) | {
-            "width_chosen_by_cross_validation": searches,
-            "chosen_on_rows": SEARCH_ROWS if searches else None,
+            "width_chosen_by_cross_validation": chosen_on is not None,
+            "chosen_on_rows": chosen_on,
             "threshold": float(model.offset_),
         }
 
     def summary(self, model: KernelMachine, terms: Terms) -> list[str]:
         """The lines on landmarks, lam and the width of the kernel."""
-        landmarks, lam = super().summary(model, terms)
-        if self.searches(terms):
-            where = f"chosen by cross-validation on {SEARCH_ROWS:,} rows"
-            lam = lam.replace("chosen by cross-validation", where)
+        chosen_on = self.chosen_on(terms)
+        if chosen_on is not None:
+            where = how_chosen(self.width, terms, chosen_on)
         elif isinstance(self.width, float):
             where = "given"
         else:
             where = "the mean distance of rows"
-        return [landmarks, lam, f"Kernel width {model.width_:.4g}, {where}"]
+        return [*super().summary(model, terms), f"Kernel width {model.width_:.4g}, {where}"]
 
 
 @dataclass(frozen=True)

@@ -103,11 +103,16 @@ def _cut(
     return None
 
 
-def how_chosen(given: Any, terms: Terms) -> str:
-    """Return where the parameter of a method comes from: the user, the folds, or neither."""
+def how_chosen(given: Any, terms: Terms, on_rows: int | None = None) -> str:
+    """Return where the parameter of a method comes from: the user, the folds, or neither.
+
+    `on_rows` is how many rows were dealt into folds, where these were not all.
+    """
     if given is not None:
         return "given"
-    return "chosen by cross-validation" if terms.folds >= 2 else "a default: too few rare rows"
+    if terms.folds < 2:
+        return "a default: too few rare rows"
+    return "chosen by cross-validation" + (f" on {on_rows:,} rows" if on_rows else "")
 
 
 class TableSize(NamedTuple):

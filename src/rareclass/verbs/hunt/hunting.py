@@ -10,7 +10,8 @@ from rareclass.encoding.hunt import HuntEncoder
 from rareclass.progress import track
 from rareclass.rows import LabelledRows, as_source
 from rareclass.verbs.hunt.ball_choice import HeldOutF1, HuntSettings, fit_balls
-from rareclass.verbs.hunt.sureness import Places, find_places, sureness
+from rareclass.verbs.hunt.list_order import ListOrder
+from rareclass.verbs.hunt.sureness import Places, ShareOfCases, find_places, sureness
 from rareclass.verbs.hunt.table import HuntLabels, HuntTable
 from rareclass.verbs.warning_notes import warnings_as
 
@@ -61,6 +62,7 @@ class Hunt:
     encoder: HuntEncoder
     balls: tuple[FoundBall, ...]
     ranking: Ranking  # the rows that are written
+    order: ListOrder  # of all of them: what new rows are scored by
     # for each ball the rows in it: those found, and the rare ones it was fitted to
     members: tuple[NDArray[np.int64], ...]
     # (n_unlabelled, n_balls): of every unlabelled row to every centre
@@ -98,7 +100,8 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
     distances = _distances(model, X, table.labels.unlabelled)
     places = find_places(X, table.labels, model, distances, held_out)
     n_cases = None if settings.share is None else settings.share * len(distances)
-    ranking = _rank(model, table.labels.unlabelled, distances, places, n_cases)
+    share = sureness(len(distances), places.of_cases, n_cases)
+    ranking = _rank(model, table.labels.unlabelled, distances, places, share)
     balls = _found_balls(model, table.labels, ranking)
     chosen = {
         "kernel": "none" if model.kernel is None else model.kernel,
@@ -120,7 +123,8 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
         )
     kept = _first(ranking, top)
     members = _members(model, ranking)
-    return Hunt(model, encoder, balls, kept, members, distances, estimate, chosen, notes)
+    order = ListOrder.of(places, share)
+    return Hunt(model, encoder, balls, kept, order, members, distances, estimate, chosen, notes)
 
 
 def _distances(model: "RACH", X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -139,9 +143,9 @@ def _rank(
     rows: NDArray[np.int64],
     distances: NDArray[np.float64],
     places: Places,
-    n_cases: float | None,
+    share: ShareOfCases | None,
 ) -> Ranking:
-    """Return all unlabelled rows in order; `n_cases` of them are rare, where it is known."""
+    """Return all unlabelled rows in order."""
     squared_radius = np.array([ball.squared_radius for ball in model.balls_])
     # As RACH.predict does: rows beyond those that shaped the ball may lie in it as well.
     ball = (squared_radius - distances**2).argmax(axis=1)
@@ -151,8 +155,8 @@ def _rank(
     # A ball without a radius is its centre.
     depth = np.where(squared_radius[ball] > 0.0, depth, np.where(distance == 0.0, 1.0, -np.inf))
     order = np.lexsort((rows, distance, -depth, places.keys, ~places.found))
-    shares = sureness(len(rows), places.of_cases, n_cases)
-    sure = np.full(len(rows), np.nan) if shares is None else shares[0]
+    unknown = np.full(len(rows), np.nan)
+    sure = unknown if share is None else share(np.arange(1, len(rows) + 1))
     found = places.found
     return Ranking(rows[order], ball[order], depth[order], distance[order], found[order], sure)
 

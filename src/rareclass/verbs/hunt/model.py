@@ -1,4 +1,4 @@
-"""The balls of a hunt as a model: new rows are scored by how deep they lie."""
+"""The balls of a hunt as a model: new rows are scored by the order of its list."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from rareclass.kernels.kernels import make_kernel
 from rareclass.soundness import finite_vector
 from rareclass.verbs.archive import seal
 from rareclass.verbs.hunt.hunting import Hunt
+from rareclass.verbs.hunt.list_order import ListOrder
 from rareclass.verbs.hunt.table import HuntTable
 from rareclass.verbs.metadata_text import as_text
 from rareclass.verbs.model_file import ModelFile
@@ -22,6 +23,10 @@ BALLS = "balls.skops"
 _FORMAT = 1
 # Of a ball that is its centre: every other row is far outside.
 _LEAST_SQUARED_RADIUS = 1e-200
+_BY_DEPTH = (
+    "the folder is of a hunt by an earlier version, which kept no more than its balls: rows are "
+    "scored by how deep they lie, and not in the order of the hunt's list. Hunt again for that"
+)
 
 
 class PlainBall(NamedTuple):
@@ -58,24 +63,43 @@ class PlainBall(NamedTuple):
 class HuntBalls:
     """The balls of a hunt: as a model that scores rows.
 
+    Where an earlier version kept no `order` of the list, the score is the relative depth. In both
     ``offset_`` is the greatest number below 0: rows on the sphere belong to a ball.
     """
 
     offset_ = float(np.nextafter(0.0, -1.0))
 
-    def __init__(self, balls: list[PlainBall]) -> None:
-        self.balls = balls
+    def __init__(self, balls: list[PlainBall], order: ListOrder | None) -> None:
+        self.balls, self.order = balls, order
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where balls and list are not of one hunt."""
+        if self.order is None:
+            return
+        if len(self.order.key.deep) != len(self.balls):
+            raise ValueError("there are not counts for each ball")
+        width = self.order.key.known.shape[1]
+        places = [one.center if one.landmarks is None else one.landmarks for one in self.balls]
+        if any(place.shape[-1] != width for place in places):
+            raise ValueError("balls and labelled rows are not in one space")
 
     def score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Relative depth ``1 - distance^2 / R^2`` in the ball in which a row lies deepest.
+        """Scores that fall down the list of the hunt (`ListOrder`), above 0 in a ball.
 
-        1 at the centre, 0 on the sphere, below 0 outside, as ``depth`` in the files of a hunt.
+        Without an order: ``1 - distance^2 / R^2`` in the ball in which a row lies deepest, 1 at the
+        centre, 0 on the sphere, below 0 outside.
         """
         squared = np.column_stack([ball.squared_distances(X) for ball in self.balls])
         radius = np.array([ball.squared_radius for ball in self.balls])
         deepest = (radius - squared).argmax(axis=1)
         distance = squared[np.arange(len(squared)), deepest]
-        return 1.0 - distance / np.maximum(radius[deepest], _LEAST_SQUARED_RADIUS)
+        if self.order is None:
+            return 1.0 - distance / np.maximum(radius[deepest], _LEAST_SQUARED_RADIUS)
+        return self.order.scores(X, deepest, radius[deepest] - distance)
+
+    def sure(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """As `ListOrder.sure`; None without an order."""
+        return None if self.order is None else self.order.sure(scores)
 
 
 def plain_balls(hunt: Hunt) -> list[PlainBall]:
@@ -101,19 +125,16 @@ def plain_balls(hunt: Hunt) -> list[PlainBall]:
 
 
 def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
-    """Write what scores new rows: encoder, balls, and quantiles of the unlabelled rows' scores."""
+    """Write what scores new rows: encoder, balls, the order of the list, quantiles of scores."""
     from rareclass.verbs.skops_io import dump
 
-    radius = np.array([ball.squared_radius for ball in hunt.model.balls_])
-    deepest = (radius - hunt.distances**2).argmax(axis=1)
-    distance = hunt.distances[np.arange(len(deepest)), deepest] ** 2
-    scores = 1.0 - distance / np.maximum(radius[deepest], _LEAST_SQUARED_RADIUS)
     parts = {
         "rareclass_hunt": _FORMAT,
         "encoder": hunt.encoder.encoder_,
         "factors": hunt.encoder.factors_,
         "columns": list(hunt.encoder.columns),
         "balls": [ball._asdict() for ball in plain_balls(hunt)],
+        "order": hunt.order.thinned().as_data(),
         "metadata": as_text(
             {
                 "format": "table",
@@ -123,7 +144,7 @@ def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
                 "rare_label": " or ".join(table.labels.rare),
                 "rest_label": "others",
                 "columns": [{"name": column.name} for column in table.columns],
-                "majority_quantiles": np.quantile(scores, np.linspace(0.0, 1.0, 1001)).tolist(),
+                "majority_quantiles": hunt.order.quantiles(1001).tolist(),
             }
         ),
     }
@@ -134,6 +155,8 @@ def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
 
 def load_balls(folder: Path) -> ModelFile:
     """Open the balls of a hunt's folder as a model; nothing in the file is executed.
+
+    What an earlier version made scores by depth, with a notice.
 
     Raises `InputError` where the folder has none, as that of an earlier version, or it is damaged.
     """
@@ -148,7 +171,10 @@ def load_balls(folder: Path) -> ModelFile:
     parts, notices = read_parts(path, "rareclass_hunt", _FORMAT, {"encoder", "factors", "balls"})
     try:
         encoder = HuntEncoder.loaded(parts["columns"], parts["encoder"], parts["factors"])
-        balls = HuntBalls([PlainBall(**ball) for ball in parts["balls"]])
+        kept = parts.get("order")
+        order = None if kept is None else ListOrder.of_data(kept)
+        balls = HuntBalls([PlainBall(**ball) for ball in parts["balls"]], order)
+        notices = notices if order else (*notices, _BY_DEPTH)
         content = ModelFile(encoder, balls, parts["metadata"], notices, file=path)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise damaged(path, in_brief(error)) from error

@@ -4,10 +4,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances_argmin_min
+from numpy.typing import ArrayLike, NDArray
 
 from rareclass.hyperball.pool import RARE
+from rareclass.soundness import finite_vector
+from rareclass.verbs.hunt.sure_key import (
+    OTHER,
+    Counts,
+    SureKey,
+    against,
+    relative_distance,
+    to_nearest,
+)
 from rareclass.verbs.hunt.table import UNLABELLED, HuntLabels
 
 if TYPE_CHECKING:
@@ -29,13 +37,10 @@ class HeldOut(NamedTuple):
 class Places:
     """Where rows stand in the list of the unlabelled ones: those found first, the surest in front.
 
-    Two things make a row sure: how deep it lies in its ball, and how near it is to a case, measured
-    against the nearest labelled row that is none: ``d_case / (d_case + d_other)``. Each is counted
-    in unlabelled rows that lie at least as deep, or as near, for each case of the ball or label, so
-    that balls of every size and shape compare. The geometric mean of the two counts is the key that
-    the list is sorted by.
+    It is sorted by `SureKey`.
     """
 
+    key: SureKey
     keys: Floats  # of the unlabelled rows: smaller is surer
     found: NDArray[np.bool_]
     of_cases: NDArray[np.int64]  # places of the held-out cases, from 1, increasing
@@ -58,10 +63,13 @@ def find_places(
     known = held_out or HeldOut(np.zeros(0, dtype=np.int64), np.zeros(0))
     keys, case_keys, case_found = np.empty(len(depths)), [np.zeros(0)], [np.zeros(0, dtype=bool)]
     near: dict[str, _Nearness] = {}
+    deep: list[Counts] = []
     for number, fitted in enumerate(model.balls_):
         label, rare = str(fitted.label), fitted.rows[fitted.kinds == RARE]
-        as_near = near.setdefault(label, _Nearness(X, labels, label))
-        as_deep = _Count(-depths[:, number], len(rare))
+        if label not in near:
+            near[label] = _Nearness(X, labels, label)
+        as_near, as_deep = near[label], Counts.of(-depths[:, number], len(rare))
+        deep.append(as_deep)
         own, mine = ball == number, np.isin(known.rows, rare)
         keys[own] = np.sqrt(as_deep(-depths[own, number]) * as_near.of_unlabelled[own])
         depth = known.depths[mine]
@@ -74,7 +82,16 @@ def find_places(
         np.searchsorted(inside, of_cases, side="right"),
         len(inside) + np.searchsorted(outside, of_cases, side="right"),
     )
-    return Places(keys, found, np.sort(np.maximum(places, 1)).astype(np.int64))
+    labelled = np.flatnonzero(labels.y != UNLABELLED)
+    place_of = {label: place for place, label in enumerate(near)}
+    key = SureKey(
+        X[labelled],
+        np.array([place_of.get(label, OTHER) for label in labels.y[labelled].tolist()]),
+        tuple(one.count for one in near.values()),
+        tuple(deep),
+        tuple(place_of[str(fitted.label)] for fitted in model.balls_),
+    )
+    return Places(key, keys, found, np.sort(np.maximum(places, 1)).astype(np.int64))
 
 
 class _Nearness:
@@ -85,41 +102,15 @@ class _Nearness:
         known = X[self.cases]
         others = X[np.flatnonzero((labels.y != label) & (labels.y != UNLABELLED))]
         rows = X[labels.unlabelled]
-        near = _relative(_to_nearest(rows, known), rows, others)
-        count = _Count(near, len(known))
-        self.of_unlabelled = count(near)
-        self._of_cases = count(_relative(_to_other(known), known, others) * (1.0 + _ROUNDING))
+        near = relative_distance(rows, known, others)
+        self.count = Counts.of(near, len(known))
+        self.of_unlabelled = self.count(near)
+        apart = against(_to_other(known), known, others)
+        self._of_cases = self.count(apart * (1.0 + _ROUNDING))
 
     def of_cases(self, rows: NDArray[np.int64]) -> Floats:
         """The same for some of the cases, each without itself."""
         return np.asarray(self._of_cases[np.searchsorted(self.cases, rows)])
-
-
-def _relative(apart: Floats, X: NDArray[np.floating], others: NDArray[np.floating]) -> Floats:
-    """Distances to cases, measured against those of the same rows to the others."""
-    if not len(others):
-        return apart
-    other = _to_nearest(X, others)
-    with np.errstate(invalid="ignore"):
-        return np.where(apart + other > 0.0, apart / (apart + other), 0.5)
-
-
-class _Count:
-    """How many of some values, for each of `per`, are at or below another; at least one is."""
-
-    def __init__(self, values: Floats, per: int) -> None:
-        self.values, self.per = np.sort(values), per
-
-    def __call__(self, other: Floats) -> Floats:
-        at_most = np.searchsorted(self.values, other, side="right")
-        return np.asarray(np.maximum(at_most, 1) / self.per)
-
-
-def _to_nearest(X: NDArray[np.floating], cases: NDArray[np.floating]) -> Floats:
-    """Distance of every row to the nearest case."""
-    middle = cases.mean(axis=0, dtype=np.float64)  # far from zero, squares lose digits
-    _, apart = pairwise_distances_argmin_min(X - middle, cases - middle)
-    return np.asarray(apart, dtype=np.float64)
 
 
 def _to_other(cases: NDArray[np.floating]) -> Floats:
@@ -127,13 +118,34 @@ def _to_other(cases: NDArray[np.floating]) -> Floats:
     if len(cases) < 2:
         return np.full(len(cases), np.inf)
     return np.array(
-        [_to_nearest(cases[k : k + 1], np.delete(cases, k, axis=0))[0] for k in range(len(cases))]
+        [to_nearest(cases[k : k + 1], np.delete(cases, k, axis=0))[0] for k in range(len(cases))]
     )
+
+
+class ShareOfCases(NamedTuple):
+    """Share of cases among the first k rows of a list: ``min(1, N H(k) / k)`` (`sureness`)."""
+
+    places: Floats  # corners of H, increasing from 0 to the number of rows
+    heights: Floats  # H there, from 0 to 1
+    n_cases: float  # N: among all rows
+
+    def __call__(self, k: ArrayLike) -> Floats:
+        """The share for any k from 1."""
+        first = np.asarray(k, dtype=np.float64)
+        held = np.interp(first, self.places, self.heights)
+        return np.asarray(np.minimum(self.n_cases * held / first, 1.0))
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where this is no curve."""
+        places = finite_vector(self.places, "places")
+        finite_vector(self.heights, "heights", len(places))
+        if not len(places) or (np.diff(places) <= 0.0).any() or not np.isfinite(self.n_cases):
+            raise ValueError("places do not increase")
 
 
 def sureness(
     n_rows: int, of_cases: NDArray[np.int64], n_cases: float | None = None
-) -> tuple[Floats, float] | None:
+) -> ShareOfCases | None:
     r"""Share of cases among the first k rows of a list, for every k from 1, and how many there are.
 
     The n cases that were held out would stand at the places :math:`k_1 \le \ldots \le k_n`, and j
@@ -151,10 +163,10 @@ def sureness(
 
     So the surest rows are taken to be cases, and the others are measured against them.
 
-    None where no case was held out. Cost: O(n_rows).
+    None where no case was held out. Cost: O(n).
 
-    >>> share, n_cases = sureness(100, np.array([5, 10, 15, 90]))
-    >>> round(n_cases, 1), share[[0, 14, 49, 99]].round(2).tolist()
+    >>> share = sureness(100, np.array([5, 10, 15, 90]))
+    >>> round(share.n_cases, 1), share([1, 15, 50, 100]).round(2).tolist()
     (39.4, [1.0, 1.0, 0.6, 0.39])
     """
     n = len(of_cases)
@@ -174,9 +186,7 @@ def sureness(
         while len(corners) > 1 and _turns_up(places, heights, corners[-2], corners[-1], k):
             corners.pop()
         corners.append(k)
-    ks = np.arange(1.0, n_rows + 1.0)
-    curve = np.interp(ks, places[corners], heights[corners])
-    return np.minimum(n_cases * curve / ks, 1.0), n_cases
+    return ShareOfCases(places[corners], heights[corners], float(n_cases))
 
 
 def _turns_up(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:

@@ -1,0 +1,85 @@
+"""Ctrl-C: exit code 130, one message, nothing left behind, whenever it comes."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import QUICK, Run, purchases
+
+
+def test_stopping_leaves_nothing_behind(
+    train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skops.io.dump", stopped)
+    before = set(train_csv.parent.iterdir())
+    out = train_csv.parent / "m.skops"
+    result = rareclass("fit", train_csv, "--target", "fraud", *QUICK, "--out", out)
+    assert result.exit_code == 130
+    assert "Stopped" in result.stderr
+    assert set(train_csv.parent.iterdir()) == before
+
+
+def test_interrupt_of_the_real_process(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    purchases(60_000).write_csv(path)
+    command = [sys.executable, "-c", "from rareclass.cli.main import main; main()"]
+    command += ["fit", str(path), "--target", "fraud", "--out", str(tmp_path / "m.skops")]
+    command += ["--method", "rankrc"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # the file has been read: training begins
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    assert error.strip().endswith("Stopped; nothing was left half-written.")
+    assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]
+
+
+INTERRUPTED_IN_A_CALLBACK = """
+import ctypes, time
+import rareclass.cli.app
+from rareclass.cli.main import main
+
+def interrupted():
+    raise KeyboardInterrupt
+
+def app():
+    ctypes.CFUNCTYPE(None)(interrupted)()  # from here no exception comes back
+    for _ in range(300):
+        time.sleep(0.1)
+
+rareclass.cli.app.app = app
+main()
+"""
+
+
+def test_interrupt_in_a_callback_is_not_lost() -> None:
+    command = [sys.executable, "-c", INTERRUPTED_IN_A_CALLBACK]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (found.returncode, found.stdout) == (130, "")
+    assert found.stderr == "Error: Stopped; nothing was left half-written.\n"
+
+
+def test_interrupt_while_the_command_starts() -> None:
+    code = (
+        "import sys\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "from rareclass.cli.main import main; main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr == "Error: Stopped; nothing was left half-written.\n"
