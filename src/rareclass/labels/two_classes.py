@@ -1,11 +1,15 @@
 """The two classes of a training target or of a stream, and which of them is rare."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight
+
+# Rows that are looked at together.
+_STRETCH_ROWS = 2**16
 
 
 class HeldRows(Protocol):
@@ -242,21 +246,53 @@ def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> 
         second_is_rare = bool(found[0])
     else:
         second_is_rare = _second_is_rare(is_second, kept_weight)
-    is_rare = is_second if second_is_rare else ~is_second
-    rare, majority = np.flatnonzero(is_rare), np.flatnonzero(~is_rare)
+    number = np.int32 if len(y) < 2**31 else np.int64  # half the bytes, of every row
+    rare = _places(is_second, second_is_rare, number)
+    majority = _places(is_second, not second_is_rare, number)
     rare_weight, majority_weight = np.ones(len(rare)), None
     if kept is not None and kept_weight is not None:
         rare_weight, majority_weight = kept_weight[rare], kept_weight[majority]
-        rare, majority = kept[rare], kept[majority]
-    number = np.int32 if len(y) < 2**31 else np.int64  # half the bytes, of every row
+        rare, majority = kept[rare].astype(number), kept[majority].astype(number)
     return Labels(
         classes=classes,
         pos_label=classes[int(second_is_rare)],
-        rare=rare.astype(number),
-        majority=majority.astype(number),
+        rare=rare,
+        majority=majority,
         rare_weight=rare_weight,
         majority_weight=majority_weight,
     )
+
+
+def _first_other(y: np.ndarray) -> int | None:
+    """The first row whose label is not that of row 0."""
+    for rows in _stretches(len(y)):
+        other = y[rows] != y[0]
+        if other.any():
+            return rows.start + int(other.argmax())
+    return None
+
+
+def _has_no_third(y: np.ndarray, second: Any) -> bool:
+    """Whether every label is the first or the second."""
+    return all(((y[rows] == y[0]) | (y[rows] == second)).all() for rows in _stretches(len(y)))
+
+
+def _places(mask: np.ndarray, value: bool, number: type) -> np.ndarray:
+    """The numbers of the rows where a mask has a value."""
+    n_true = np.count_nonzero(mask)
+    found: np.ndarray = np.empty(n_true if value else len(mask) - n_true, dtype=number)
+    filled = 0
+    for rows in _stretches(len(mask)):
+        some = np.flatnonzero(mask[rows] == value)
+        found[filled : filled + len(some)] = some + rows.start
+        filled += len(some)
+    return found
+
+
+def _stretches(n_rows: int) -> Iterator[slice]:
+    """All rows, some at a time: of large arrays the allocator may keep what is freed."""
+    for start in range(0, n_rows, _STRETCH_ROWS):
+        yield slice(start, start + _STRETCH_ROWS)
 
 
 def _second_is_rare(is_second: np.ndarray, weight: np.ndarray | None) -> bool:
@@ -270,10 +306,9 @@ def _second_is_rare(is_second: np.ndarray, weight: np.ndarray | None) -> bool:
 
 def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The two labels, sorted, and which rows have the second."""
-    other = y != y[0]
-    second = int(other.argmax())
     # Two labels, the usual case, need no sorting of the rows.
-    if y.dtype != object and other[second] and (~other | (y == y[second])).all():
+    second = None if y.dtype == object else _first_other(y)
+    if second is not None and _has_no_third(y, y[second]):
         classes = np.sort(y[[0, second]])
         check_classification_targets(classes)
         return classes, y == classes[1]

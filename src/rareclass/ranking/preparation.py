@@ -120,6 +120,7 @@ class Prepared(Generic[Kind]):
             whitener=whitener,
             lam=lam,
             scale=1.0 / loss.pair_weight(rare_weight, majority),
+            majority_total=majority,
             kept=None if kept is None else RowValues(kept),
         )
 

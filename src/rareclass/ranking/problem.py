@@ -53,6 +53,7 @@ class RankingProblem:
     whitener: np.ndarray
     lam: float
     scale: float  # 1 / (W+ W-), the total weight of all pairs
+    majority_total: float  # W-: the weight of the majority rows that are not held out
     # mask over the whole majority, None for all; the others are held out
     kept: RowValues | None = None
     tilt: np.ndarray | None = None  # tau; None means zero
@@ -126,8 +127,10 @@ class RankingProblem:
         """The same problem with some blocks of the majority rows, as of `Rows.every`, for all."""
         rows = self.rows.every(stride, first, keeps_arrays)
         part = replace(self, rows=rows, keeps_values=False)
-        whole, weight = float(self.majority_weight.sum()), float(part.majority_weight.sum())
-        return replace(part, factor=self.factor * whole / weight if weight else 0.0)
+        weight = float(part.majority_weight.sum())
+        if not weight:
+            return replace(part, factor=0.0, majority_total=0.0)
+        return replace(part, factor=self.factor * self.majority_total / weight)
 
     def value_at(self, w: np.ndarray) -> "ValueQuestion":
         """Ask for value and gradient at `w`."""

@@ -85,7 +85,7 @@ def _outer_terms(
     penalty: Callable[[np.ndarray], float],
 ) -> Solver[_OuterTerms]:
     """Objective and tangent at a point; `first` is None at the plain solution."""
-    weight, majority = problem.rare_weight, float(problem.majority_weight.sum())
+    weight, majority = problem.rare_weight, problem.majority_total
     mean = (yield RareTotals(problem, loss.pair, at.w)) / majority
     outer = loss.outer(mean, float(weight.sum()) / majority)
     # At the plain solution the weights keep their sum, so that lam means the same.
