@@ -20,6 +20,7 @@ from draws import draws
 from made_tables import rare_mixture
 from oracles.pairs import ranking_minimum
 from rareclass import RankRC, RankSVM, rankrc_path
+from rareclass.ranking.stability import _share_outside
 
 X, Y = rare_mixture(400, 30)
 
@@ -411,3 +412,15 @@ def test_tables_that_cannot_be_read_say_so():
 def test_the_rare_kernel_counts_against_the_memory():
     with pytest.raises(ValueError, match=r"rare rows .*at least memory.*k of at most"):
         RankRC(landmarks=("rare", 5), memory="1kB").fit(X, Y)
+
+
+@given(
+    st.sets(st.integers(0, 40), min_size=1),
+    st.lists(st.integers(0, 50), max_size=12),
+    st.booleans(),
+)
+def test_share_of_rows_outside_the_landmarks(rows, chosen, weighted):
+    rows, chosen = np.sort(np.array(list(rows), np.int32)), np.array(chosen, np.int64)
+    weight = np.arange(1.0, len(rows) + 1.0) if weighted else None
+    wanted = np.average(~np.isin(rows, chosen), weights=weight)
+    assert _share_outside(rows, weight, chosen) == pytest.approx(wanted, abs=1e-12)

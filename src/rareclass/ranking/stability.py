@@ -29,9 +29,19 @@ def outside_landmarks(prepared: Prepared) -> tuple[float, float]:
     if chosen is None:  # points were given
         return 1.0, 1.0
     return (
-        float(np.average(~np.isin(labels.rare, chosen), weights=labels.rare_weight)),
-        float(np.average(~np.isin(labels.majority, chosen), weights=labels.majority_weight)),
+        _share_outside(labels.rare, labels.rare_weight, chosen),
+        _share_outside(labels.majority, labels.majority_weight, chosen),
     )
+
+
+def _share_outside(rows: np.ndarray, weight: np.ndarray | None, chosen: np.ndarray) -> float:
+    """Share of the weight of increasing row numbers that are not chosen; O(chosen log rows)."""
+    chosen = np.unique(chosen[chosen <= rows[-1]])
+    place = np.searchsorted(rows, chosen)
+    place = place[rows[place] == chosen]
+    if weight is None:
+        return (len(rows) - len(place)) / len(rows)
+    return float((weight.sum() - weight[place].sum()) / weight.sum())
 
 
 def bound_without_rows(
