@@ -126,6 +126,18 @@ def agop_features(X: np.ndarray, y: np.ndarray, lam: float) -> np.ndarray:
     return np.argsort(-squares)[:INFORMATIVE]
 
 
+def _search(scaling: str | None, seed: int) -> RankRCCV:
+    """The search over lam that every method here is, with scales of the features or without."""
+    return RankRCCV(
+        lams=LAMS,
+        cv=5,
+        equal_within=0,
+        feature_scaling=scaling,
+        random_state=seed,
+        verbose=False,
+    )
+
+
 def generated(task: tuple[str, int]) -> dict[str, Any]:
     """One draw of one shape."""
     shape, seed = task
@@ -135,14 +147,7 @@ def generated(task: tuple[str, int]) -> dict[str, Any]:
 
     def fitted(columns: Any, scaling: str | None = None) -> tuple[RankRCCV, float, float]:
         start = time.perf_counter()
-        model = RankRCCV(
-            lams=LAMS,
-            cv=5,
-            equal_within=0,
-            feature_scaling=scaling,
-            random_state=seed,
-            verbose=False,
-        ).fit(train[:, columns], y[learned])
+        model = _search(scaling, seed).fit(train[:, columns], y[learned])
         seconds = time.perf_counter() - start
         return model, roc_auc(y[~learned], model.score_samples(test[:, columns])), seconds
 
@@ -183,14 +188,7 @@ def real(task: tuple[str, int]) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             start = time.perf_counter()
-            model = RankRCCV(
-                lams=LAMS,
-                cv=5,
-                equal_within=0,
-                feature_scaling=scaling,
-                random_state=seed,
-                verbose=False,
-            ).fit(train, y[~tested])
+            model = _search(scaling, seed).fit(train, y[~tested])
         scores = model.score_samples(test)
         cell[method] = {
             "auc": float(roc_auc(y[tested], scores)),

@@ -69,7 +69,7 @@ def many_blocks(monkeypatch):
 
 def in_many_threads(reads):
     """Whether many reads were of small blocks, in threads of a pool."""
-    return sum(size <= 32 and "rareclass-rows" in name for size, name in reads) > 25
+    return sum(size <= 32 and name.startswith("rareclass_") for size, name in reads) > 25
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -1,7 +1,8 @@
 """One sweep from inner products to squared distances, or on to the Gaussian kernel.
 
 A block is swept while it is in cache. The same in numpy takes five sweeps and a mask, and one more
-for the exponentials: four times the time of the matrix product.
+for the exponentials: four times the time of the matrix product. Another sweep is for the moments
+of rows, which make the mean width.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Threads over the blocks of rows, kept from one pass to the next."""
+"""Threads over pieces of work, such as the blocks of rows: kept from one pass to the next."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -45,6 +45,6 @@ class Workers:
         """The pool, or a new one where it has too few threads, or is that of a parent process."""
         pool, process = self._pool, os.getpid()
         if pool is None or self._n_threads < n_threads or self._process != process:
-            pool = ThreadPoolExecutor(n_threads, "rareclass-rows")
+            pool = ThreadPoolExecutor(n_threads, "rareclass")
             self._pool, self._n_threads, self._process = pool, n_threads, process
         return pool

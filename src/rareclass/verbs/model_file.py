@@ -204,7 +204,7 @@ def load_model(path: Path) -> ModelFile:
         what = "is a folder without a checkpoint" if path.is_dir() else what
         raise InputError(
             f"The model file {path} {what}.",
-            "Give a file of rareclass fit, or a folder of rareclass stream.",
+            "Give a file of rareclass fit, or a folder of rareclass stream or hunt.",
         )
     parts, notices = read_parts(path, "rareclass_format", FORMAT, {"encoder", "model", "metadata"})
     held_out = _read_part(path, parts.get("held_out"), _as_scored_rows)

@@ -1,13 +1,13 @@
 """A member that learns several folds at the same time, a thread each."""
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
 
 from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, FoldByFold
 from rareclass.rows.memory import count_threads
+from rareclass.rows.workers import Workers
 
 _CELLS_A_THREAD = 2_000_000
 
@@ -53,12 +53,8 @@ class FoldsAtOnce(FoldByFold):
 def in_order(
     do: Callable[[Work], Result], pieces: Iterable[Work], n_threads: int
 ) -> Iterator[Result]:
-    """What `do` makes of each piece, in their order; one thread is this one."""
-    if n_threads == 1:
-        yield from map(do, pieces)
-        return
-    pool = ThreadPoolExecutor(n_threads)
-    try:
-        yield from pool.map(do, pieces)
-    finally:  # when the time ran out, or at Ctrl-C, pieces that wait are dropped
-        pool.shutdown(wait=True, cancel_futures=True)
+    """What `do` makes of each piece, in their order; one thread is this one.
+
+    When the time ran out, or at Ctrl-C, pieces that wait are dropped.
+    """
+    return map(do, pieces) if n_threads == 1 else Workers().map(do, pieces, n_threads)
