@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import column_or_1d
 
 from rareclass.errors import nearest_name
+from rareclass.labels.row_numbers import AllBut, RowNumbers, row_dtype
 from rareclass.labels.two_classes import (
     check_length,
     given_labels,
@@ -31,7 +32,7 @@ class Levels(NamedTuple):
     levels: np.ndarray  # in increasing order; some of them may have no rows
     majority_level: int  # position of the level with the greatest weight
     rare: np.ndarray  # rows of all other levels
-    majority: np.ndarray  # rows of the majority level
+    majority: RowNumbers  # rows of the majority level
     rare_weight: np.ndarray
     majority_weight: np.ndarray | None  # None when every row counts once
     rare_codes: np.ndarray  # position of the level of each held row
@@ -73,12 +74,12 @@ def read_levels(
     _check_several(order, count)
     majority_level = _heaviest(mass, count)
     held = codes != majority_level
-    number = np.int32 if len(y) < 2**31 else np.int64  # half the bytes, of every row
+    rare = kept[held].astype(row_dtype(len(y)))
     return Levels(
         levels=order,
         majority_level=majority_level,
-        rare=kept[held].astype(number),
-        majority=kept[~held].astype(number),
+        rare=rare,
+        majority=AllBut(len(y), rare) if weight is None else kept[~held].astype(rare.dtype),
         rare_weight=np.ones(np.count_nonzero(held)) if weight is None else weight[held],
         majority_weight=None if weight is None else weight[~held],
         rare_codes=codes[held],

@@ -8,6 +8,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight
 
+from rareclass.labels.row_numbers import AllBut, RowNumbers, row_dtype
+
 # Rows that are looked at together.
 _STRETCH_ROWS = 2**16
 
@@ -21,7 +23,7 @@ class HeldRows(Protocol):
         ...
 
     @property
-    def majority(self) -> np.ndarray:
+    def majority(self) -> RowNumbers:
         """Row numbers of those summed, likewise."""
         ...
 
@@ -45,7 +47,7 @@ class Labels(NamedTuple):
     classes: np.ndarray
     pos_label: Any
     rare: np.ndarray
-    majority: np.ndarray
+    majority: RowNumbers
     rare_weight: np.ndarray
     majority_weight: np.ndarray | None
 
@@ -246,13 +248,15 @@ def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> 
         second_is_rare = bool(found[0])
     else:
         second_is_rare = _second_is_rare(is_second, kept_weight)
-    number = np.int32 if len(y) < 2**31 else np.int64  # half the bytes, of every row
-    rare = _places(is_second, second_is_rare, number)
-    majority = _places(is_second, not second_is_rare, number)
-    rare_weight, majority_weight = np.ones(len(rare)), None
-    if kept is not None and kept_weight is not None:
-        rare_weight, majority_weight = kept_weight[rare], kept_weight[majority]
-        rare, majority = kept[rare].astype(number), kept[majority].astype(number)
+    if kept is None or kept_weight is None:
+        rare = _places(is_second, second_is_rare)
+        majority: RowNumbers = AllBut(len(y), rare)
+        rare_weight, majority_weight = np.ones(len(rare)), None
+    else:
+        rare = np.flatnonzero(is_second == second_is_rare)
+        rest = np.flatnonzero(is_second != second_is_rare)
+        rare_weight, majority_weight = kept_weight[rare], kept_weight[rest]
+        rare, majority = (kept[some].astype(row_dtype(len(y))) for some in (rare, rest))
     return Labels(
         classes=classes,
         pos_label=classes[int(second_is_rare)],
@@ -277,16 +281,10 @@ def _has_no_third(y: np.ndarray, second: Any) -> bool:
     return all(((y[rows] == y[0]) | (y[rows] == second)).all() for rows in _stretches(len(y)))
 
 
-def _places(mask: np.ndarray, value: bool, number: type) -> np.ndarray:
-    """The numbers of the rows where a mask has a value."""
-    n_true = np.count_nonzero(mask)
-    found: np.ndarray = np.empty(n_true if value else len(mask) - n_true, dtype=number)
-    filled = 0
-    for rows in _stretches(len(mask)):
-        some = np.flatnonzero(mask[rows] == value)
-        found[filled : filled + len(some)] = some + rows.start
-        filled += len(some)
-    return found
+def _places(mask: np.ndarray, value: bool) -> np.ndarray:
+    """The numbers of the rows where a mask has a value, which are few."""
+    found = [np.flatnonzero(mask[rows] == value) + rows.start for rows in _stretches(len(mask))]
+    return np.concatenate(found).astype(row_dtype(len(mask)))
 
 
 def _stretches(n_rows: int) -> Iterator[slice]:

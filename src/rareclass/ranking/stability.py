@@ -6,6 +6,7 @@ import numpy as np
 
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian, Kernel, Laplace, Matrix
+from rareclass.labels.row_numbers import RowNumbers
 from rareclass.labels.two_classes import Labels
 from rareclass.ranking.losses import PairLoss, SmoothedHinge
 from rareclass.ranking.losses.logistic import Logistic
@@ -34,10 +35,10 @@ def outside_landmarks(prepared: Prepared) -> tuple[float, float]:
     )
 
 
-def _share_outside(rows: np.ndarray, weight: np.ndarray | None, chosen: np.ndarray) -> float:
+def _share_outside(rows: RowNumbers, weight: np.ndarray | None, chosen: np.ndarray) -> float:
     """Share of the weight of increasing row numbers that are not chosen; O(chosen log rows)."""
     chosen = np.unique(chosen[chosen <= rows[-1]])
-    place = np.searchsorted(rows, chosen)
+    place = rows.searchsorted(chosen)
     place = place[rows[place] == chosen]
     if weight is None:
         return (len(rows) - len(place)) / len(rows)

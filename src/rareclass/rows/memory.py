@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.blas import blas_threads
+from rareclass.labels.row_numbers import RowNumbers
 from rareclass.parameters import is_whole
 from rareclass.rows.devices import Device
 from rareclass.rows.equal_rows import stacked
@@ -54,7 +55,7 @@ class Stretch(NamedTuple):
     """
 
     source: RowSource
-    chosen: np.ndarray | None
+    chosen: RowNumbers | None
     weight: np.ndarray | None
     first: int = 0
 
@@ -87,7 +88,7 @@ class ArrayRows:
     ----------
     source : RowSource
         The array, sparse matrix or table.
-    index : ndarray of int of shape (n_rows,) or None
+    index : ndarray of int of shape (n_rows,), AllBut or None
         Which rows of `source`, in which order; None means all of them.
     weight : ndarray of shape (n_rows,) or None
         Weight of each chosen row; None means 1.
@@ -109,7 +110,7 @@ class ArrayRows:
     def __init__(
         self,
         source: RowSource,
-        index: np.ndarray | None = None,
+        index: RowNumbers | None = None,
         weight: np.ndarray | None = None,
         *,
         block_rows: int = 4096,
@@ -284,7 +285,7 @@ class ArrayRows:
 
 def rows_of(
     source: RowSource,
-    index: np.ndarray | None = None,
+    index: RowNumbers | None = None,
     weight: np.ndarray | None = None,
     **settings: Any,
 ) -> Rows:

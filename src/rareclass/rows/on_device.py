@@ -10,6 +10,7 @@ import numpy as np
 
 from rareclass.array_api import is_elsewhere, n_bytes, to_numpy
 from rareclass.errors import InputError
+from rareclass.labels.row_numbers import RowNumbers
 from rareclass.memory import size_text
 from rareclass.rows.devices import Arriving, Device, check_is_dense, told_when_full
 from rareclass.rows.memory import ArrayRows
@@ -67,7 +68,7 @@ class DeviceRows(ArrayRows):
         self,
         device: Device,
         source: RowSource,
-        index: np.ndarray | None = None,
+        index: RowNumbers | None = None,
         weight: np.ndarray | None = None,
         *,
         holds_rows: bool = True,
@@ -191,7 +192,7 @@ def matrix_bytes(n_landmarks: int) -> int:
 def rows_on_device(
     device: Device,
     source: RowSource,
-    index: np.ndarray | None = None,
+    index: RowNumbers | None = None,
     weight: np.ndarray | None = None,
     *,
     n_landmarks: int,

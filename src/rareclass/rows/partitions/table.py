@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import InputError
+from rareclass.labels.row_numbers import RowNumbers
 from rareclass.rows.equal_rows import stacked
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.memory import ArrayRows, Stretch, count_threads
@@ -77,7 +78,7 @@ class PartitionedRows:
     def __init__(
         self,
         source: PartitionedSource,
-        index: np.ndarray | None = None,
+        index: RowNumbers | None = None,
         weight: np.ndarray | None = None,
         *,
         block_rows: int = 4096,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.labels.row_numbers import RowNumbers
 from rareclass.rows.protocol import SentOnce
 
 
@@ -61,7 +62,7 @@ class View(SentOnce):
 def cut(
     settings: BlockSettings,
     offsets: np.ndarray,
-    index: np.ndarray | None,
+    index: RowNumbers | None,
     weight: np.ndarray | None,
 ) -> View:
     """The view of chosen rows of a table.
