@@ -19,6 +19,7 @@ from rareclass.rows.equal_rows import equal_rows
 from rareclass.tables.columns import Column, mean_of_target_named
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
+from rareclass.verbs.beside import times_of
 from rareclass.verbs.decision_rule import DecisionRule
 from rareclass.verbs.fit.auto_method import AutoMethod
 from rareclass.verbs.fit.method import Method, TableSize
@@ -89,6 +90,16 @@ class TrainingSet:
         if name is None or self.beside is None:
             return None
         return self.beside[name].to_numpy()
+
+    def times_of(self, name: str | None) -> NDArray[Any] | None:
+        """Return when each row was by a column of `beside`, None for no name.
+
+        Raises `CellError` at a cell that is no time.
+        """
+        if name is None or self.beside is None:
+            return None
+        assert self.number is not None
+        return times_of(self.beside[name], self.number, "--time")
 
     @property
     def rare(self) -> NDArray[np.bool_]:
