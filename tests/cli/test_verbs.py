@@ -214,6 +214,7 @@ def test_single_rare_row_works_with_a_warning(tmp_path: Path, rareclass: Run) ->
     assert result.exit_code == 0, result.output
     shown = " ".join(result.stdout.split())
     assert "nothing can be held out" in shown
+    assert "nan" not in shown
     assert "intervals" in shown
     assert load_model(model).metadata["held_out"] is None
 

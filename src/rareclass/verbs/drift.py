@@ -23,7 +23,7 @@ class UnlikeColumn(NamedTuple):
     """A column with cells that are unlike all of training."""
 
     name: str
-    n_cells: int  # unseen words, or numbers beyond the least and greatest
+    n_cells: int  # unseen words, numbers beyond the least and greatest, empty where none was
     share: float  # of the rows
     expected: float = 0.0  # of unseen words, as training had words that a single row has
 
@@ -104,6 +104,7 @@ def drift_of(seen: Seen, alerts: AlertRate | None) -> Drift:
     for cells in (seen.unseen_values, seen.outside):
         for name, count in cells.items():
             counts[name] = max(counts[name], count)
+    counts += seen.emptied
     n_rows = max(seen.n_rows, 1)
     columns = [
         UnlikeColumn(name, count, count / n_rows, seen.expected.get(name, 0.0))
