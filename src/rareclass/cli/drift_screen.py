@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 STRICT_OPTION = typer.Option(
     "--strict",
     help="Refuse rows unlike those of training: more than 10 % of a column's cells unseen, out of "
-    "range or empty where none was, or alerts twice or half as frequent as held out, beyond chance.",
+    "range or empty where none was, or alerts twice or half as frequent as held out, beyond "
+    "chance.",
 )
 _MOST_NAMED = 5
 
