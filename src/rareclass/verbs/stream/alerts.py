@@ -213,7 +213,7 @@ def new_alerts(path: Path, budget: AlertBudget, time_column: str | None) -> Aler
 
 
 def check_times(cells: NDArray[Any] | None, lines: NDArray[np.int64], column: str) -> None:
-    """Raise `InputError` where a cell of the first rows is no time, or they are numbers of seconds."""
+    """Raise `InputError` where a cell of the first rows is no time, or they count seconds."""
     if cells is None:
         return
     days = days_of_cells(cells)
