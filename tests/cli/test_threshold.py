@@ -96,7 +96,7 @@ def test_days_of_a_file_are_read_as_fit_reads_them(
         (
             ["1.5"] * 239 + [""],
             ("--cost=fp=1,fn=x",),
-            "--cost x: '' at row 240 is no cost",
+            "--cost x: an empty cell at row 240 is no cost",
         ),
     ],
 )

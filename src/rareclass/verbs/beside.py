@@ -85,9 +85,10 @@ def costs_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
     costs = column.cast(pl.Float64, strict=False).to_numpy()
     bad = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))
     if len(bad):
-        row = int(rows[bad[0]])
+        row, cell = int(rows[bad[0]]), column[int(bad[0])]
+        what = "an empty cell" if cell is None or cell == "" else shown(cell)
         raise CellError(
-            f"{option}: {shown(column[int(bad[0])])} at row {row:,} is no cost.",
+            f"{option}: {what} at row {row:,} is no cost.",
             "Costs are finite numbers of at least 0.",
             column.name,
             row,
