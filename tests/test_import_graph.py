@@ -52,6 +52,7 @@ ROOMS = (
     ("streams",),
     ("serving",),
     ("cli",),
+    ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
 

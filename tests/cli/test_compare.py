@@ -151,7 +151,7 @@ SPOILT = {
         ("tied", False, "b.csv: margin is 0.5 in every row"),
         ("class", False, "one class only: 'no'"),
         ("empty", False, "b.csv: margin is empty at row 6"),
-        ("columns", False, "columns of numbers are margin, other"),
+        ("columns", False, "It has numbers in margin, other"),
         ("target", False, "No file of scores has a column 'fraud'"),
         ("disagree", False, "have different labels: 'yes' and 'no' at row 1"),
     ],

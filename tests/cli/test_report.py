@@ -133,7 +133,7 @@ def test_from_the_rows_held_out_at_training(tmp_path: Path, rareclass: Run) -> N
     [
         (("--target", "nothing"), "lacks the target column 'nothing'"),
         (("--time", "nothing"), "--time: {data} has no column 'nothing'"),
-        (("--time", "country"), "--time country at row 0 is 'DE': no time"),
+        (("--time", "country"), "--time country: 'DE' at row 1 is no time"),
         (("--groups", "contry"), "Did you mean 'country'?"),
         (("--cost", "fn=country"), "'DE' at row 1 is no cost"),
         (("--cost", "fn=-1"), "a cost is a number of at least 0"),

@@ -99,6 +99,20 @@ def test_contradictions_are_refused(fitted: Path, tmp_path: Path, rareclass: Run
     assert not (tmp_path / "s.csv").exists()
 
 
+def test_a_column_that_is_empty_now_is_told(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    new, out = tmp_path / "new.csv", tmp_path / "s.csv"
+    pl.read_csv(fitted / "new.csv").with_columns(amount=None).write_csv(new)
+    words = ("score", fitted / "model.skops", new, "-o", out, "--json", tmp_path / "n.json")
+    result = rareclass(*words)
+    assert result.exit_code == 0, result.output
+    told = "empty cells in columns that had none in training: amount (240, 100.0%)."
+    assert told in " ".join(result.stdout.split())
+    numbers = json.loads((tmp_path / "n.json").read_text())
+    assert numbers["empty_where_none_was"] == {"amount": 240}
+    strict = message(rareclass(*words, "--strict", "--overwrite"))
+    assert "100.0% of the cells of column 'amount' are unlike any of training" in strict
+
+
 def test_drift_is_told_and_refused(
     fitted: Path, tmp_path: Path, drifted: Path, rareclass: Run
 ) -> None:

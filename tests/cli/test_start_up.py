@@ -308,3 +308,9 @@ def test_nothing_can_be_cached_and_home_is_no_folder(
         # matplotlib, which skrub imports, says what it does without a folder of its own.
         assert all("atplotlib" in line for line in done.stderr.splitlines()), done.stderr
     assert pl.read_csv(scores).height == 120
+
+
+def test_the_package_is_run_as_a_module() -> None:
+    command = [sys.executable, "-m", "rareclass", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, ["rareclass", rareclass.__version__])

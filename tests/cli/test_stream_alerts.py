@@ -41,7 +41,7 @@ def test_a_budget_a_day_on_the_command_line(tmp_path: Path, rareclass: Run) -> N
 
 def test_options_that_contradict(tmp_path: Path, rareclass: Run) -> None:
     path, folder = tmp_path / "rows.csv", tmp_path / "run"
-    purchases(300).write_csv(path)
+    purchases(300).with_columns(seconds=60 * pl.int_range(pl.len())).write_csv(path)
     alerts = tmp_path / "alerts.jsonl"
 
     def refused(*more: object) -> str:
@@ -53,6 +53,7 @@ def test_options_that_contradict(tmp_path: Path, rareclass: Run) -> None:
     assert "needs the day of each row" in refused("--alerts", alerts, "--alert-budget", "5/day")
     words = ("--alerts", alerts, "--alert-budget", "5/day", "--time")
     assert "no column 'contry'. Did you mean 'country'?" in refused(*words, "contry")
+    assert "300 different days in 300 rows. Numbers are taken as days" in refused(*words, "seconds")
     said = refused(*words, "country")
     assert "Line 2: column 'country': 'DE' is no time" in said
     assert "would be read again" in message(stream(rareclass, tmp_path, folder, "--alerts", alerts))

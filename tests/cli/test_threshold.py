@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -58,6 +59,55 @@ def test_by_a_file_with_costs_and_days(fitted: Path, tmp_path: Path, rareclass: 
     assert done.exit_code == 0, done.output
     chosen = ThresholdRule.max_alerts(2).choose(rare, column, time=table["day"].to_numpy())
     assert f"Threshold {chosen.threshold:.4g} for alerts <= 2 a day" in done.stdout
+
+
+def test_days_of_a_file_are_read_as_fit_reads_them(
+    fitted: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    day = pl.Series("day", np.arange(240) % 20)
+    words = pl.format("{}.03.2026 07:30", (day + 1).cast(pl.String).str.zfill(2))
+    table = purchases(seed=5).with_columns(day, written=words)
+    path = tmp_path / "new.csv"
+    table.write_csv(path)
+    shown = []
+    for name in ("day", "written"):
+        done = rareclass(
+            "threshold", fitted / "model.skops", path, "--alerts=2/day", "--time", name
+        )
+        assert done.exit_code == 0, done.output
+        shown.append(done.stdout)
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "words", "answer"),
+    [
+        (np.arange(240) * 60, ("--alerts=2/day", "--time=x"), "Numbers are taken as days"),
+        (
+            ["2026-03-01"] * 239 + [""],
+            ("--alerts=2/day", "--time=x"),
+            "--time x: the cell at row 240 is empty",
+        ),
+        (
+            ["2026-03-01"] * 239 + ["soon"],
+            ("--alerts=2/day", "--time=x"),
+            "--time x: 'soon' at row 240 is no time",
+        ),
+        (
+            ["1.5"] * 239 + [""],
+            ("--cost=fp=1,fn=x",),
+            "--cost x: an empty cell at row 240 is no cost",
+        ),
+    ],
+)
+def test_a_cell_that_is_no_time_or_cost_is_named(
+    fitted: Path, tmp_path: Path, rareclass: Run, cells: Any, words: tuple[str, ...], answer: str
+) -> None:
+    path = tmp_path / "new.csv"
+    purchases(seed=5).with_columns(pl.Series("x", cells)).write_csv(path)
+    done = rareclass("threshold", fitted / "model.skops", path, *words)
+    assert done.exit_code == 2
+    assert answer in message(done)
 
 
 @pytest.mark.parametrize(

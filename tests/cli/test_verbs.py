@@ -204,6 +204,21 @@ def test_unseen_category_and_empty_cells_are_fine_and_reported(
     assert pl.read_csv(tmp_path / "s.csv")["score"].is_finite().all()
 
 
+def test_labels_that_training_had_not_are_told(
+    fitted: Path, tmp_path: Path, rareclass: Run
+) -> None:
+    table, place = pl.read_csv(fitted / "new.csv"), pl.int_range(pl.len())
+    rare = np.flatnonzero(table["fraud"] == "yes").tolist()
+    rest = np.flatnonzero(table["fraud"] != "yes").tolist()
+    label = pl.when(place.is_in(rest[:3])).then(pl.lit("maybe")).otherwise(pl.col("fraud"))
+    label = pl.when(place.is_in(rare[:2])).then(pl.lit("Yes")).otherwise(label)
+    table.with_columns(fraud=label).write_csv(tmp_path / "new.csv")
+    done = rareclass("evaluate", fitted / "model.skops", tmp_path / "new.csv")
+    assert done.exit_code == 0, done.output
+    told = "target values that training had not count as the rest: maybe (3), Yes (2)."
+    assert told in " ".join(done.output.split())
+
+
 def test_single_rare_row_works_with_a_warning(tmp_path: Path, rareclass: Run) -> None:
     table = purchases().with_columns(
         fraud=pl.when(pl.int_range(pl.len()) == 3).then(1).otherwise(0)
@@ -214,6 +229,7 @@ def test_single_rare_row_works_with_a_warning(tmp_path: Path, rareclass: Run) ->
     assert result.exit_code == 0, result.output
     shown = " ".join(result.stdout.split())
     assert "nothing can be held out" in shown
+    assert "nan" not in shown
     assert "intervals" in shown
     assert load_model(model).metadata["held_out"] is None
 

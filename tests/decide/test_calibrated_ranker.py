@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
+from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
@@ -169,6 +170,14 @@ def test_a_row_that_several_folds_test_counts_once():
     pairs.append((pairs[0][0], pairs[0][1][Y[pairs[0][1]] == 1]))
     again = CalibratedRanker(BALANCED, cv=pairs).fit(X, Y)
     assert again.calibration_.trained_prevalence == pytest.approx(Y.mean())
+
+
+def test_outlier_detectors_are_turned():
+    random = np.random.default_rng(0)
+    y = np.arange(400) % 10 == 0
+    X = random.normal(size=(400, 3)) * np.where(y, 4.0, 1.0)[:, None]
+    model = CalibratedRanker(IsolationForest(n_estimators=20, random_state=0)).fit(X, y)
+    assert model.score(X, y) > 0.8
 
 
 def test_intervals_of_venn_abers_alone():

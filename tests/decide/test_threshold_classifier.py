@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ShuffleSplit, cross_val_predict, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -52,6 +52,24 @@ def test_the_threshold_is_that_of_cross_fitted_scores():
     np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X))
     assert model.score(X, Y) > 0.9
     assert cross_val_score(model, X, Y, cv=2, scoring="recall").min() > 0.6
+
+
+@pytest.mark.parametrize("response", ["auto", "decision_function"])
+@pytest.mark.parametrize("wrap", [lambda each: each, lambda each: make_pipeline(each)])
+def test_outlier_detectors_are_turned(response, wrap):
+    far = 3.0 * X
+    forest = wrap(IsolationForest(n_estimators=20, random_state=0))
+    model = DecisionClassifier(forest, RULE, response=response).fit(far, np.where(Y, "a", "b"))
+    assert model.score(far, np.where(Y, "a", "b")) > 0.9
+
+
+def test_scores_that_are_no_number_are_named():
+    class Holes(LogisticRegression):
+        def decision_function(self, X):
+            return np.where(np.arange(len(X)) == 3, np.nan, super().decision_function(X))
+
+    with pytest.raises(InputError, match="decision_function of Holes is NaN at row 3"):
+        DecisionClassifier(Holes(), RULE).fit(X, Y)
 
 
 def test_folds_by_group_and_by_time():

@@ -104,6 +104,13 @@ def test_stretches_of_time_are_in_order_and_rows_of_a_moment_together(table, cv)
         assert set(number[labels.rare]) == set(range(number.max() + 1))
 
 
+def test_times_in_text_are_no_words():
+    labels, day = labels_at(20), np.arange(N)
+    wanted = fold_numbers(5, labels, N, 0, time=day)
+    for time in (day.astype(str), [f"{2000 + d}-01-01" for d in day]):
+        np.testing.assert_array_equal(fold_numbers(5, labels, N, 0, time=time), wanted)
+
+
 def test_stretches_hold_about_as_many_rare_rows_each():
     labels = labels_at(20)
     number = fold_numbers(5, labels, N, 0, time=np.arange(N))
@@ -115,7 +122,7 @@ def test_stretches_hold_about_as_many_rare_rows_each():
     np.testing.assert_array_equal(rare, [10, 3, 3, 2, 2])
     # The last moment is a stretch of its own before there is none.
     y = (np.arange(N) < 1) | (np.arange(N) > 30)
-    number = fold_numbers(5, labels_of(y), N, 0, time=np.arange(N) > 29)
+    number = fold_numbers(5, labels_of(y), N, 0, time=(np.arange(N) > 29).astype(int))
     np.testing.assert_array_equal(np.bincount(number[y]), [1, 9])
 
 
@@ -173,7 +180,8 @@ GAP = np.where(np.arange(N) == 7, np.nan, np.arange(N))
         ({"groups": np.where(np.arange(N) == 7, 1, WORDS)}, "groups holds values of several types"),
         ({"groups": np.zeros(N)}, "groups puts all rare rows into one fold"),
         ({"time": np.zeros(N)}, "time puts all rare rows into one fold"),
-        ({"time": np.arange(N) < 39}, "time puts all rare rows"),
+        ({"time": (np.arange(N) < 39).astype(int)}, "time puts all rare rows"),
+        ({"time": np.where(np.arange(N) < 7, "31.12.2025", "01.01.2026")}, "time at row 0 is '31"),
     ],
 )
 def test_what_makes_no_folds_is_told(given, said):

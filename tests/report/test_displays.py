@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 from sklearn.datasets import make_classification
+from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
@@ -179,3 +180,11 @@ def test_scales_and_balls_on_axes_that_are_given() -> None:
     _, ax = pyplot.subplots()
     assert BallDisplay(picture).plot(ax=ax).ax_ is ax
     assert ax.get_xlabel() == "first"
+
+
+def test_scores_of_an_outlier_detector_are_turned(rows) -> None:
+    X, y = rows
+    forest = IsolationForest(n_estimators=10, random_state=0).fit(X)
+    shown = RocDisplay.from_estimator(forest, X, y)
+    auc = roc_auc_score(y == "fraud", -forest.score_samples(X))
+    assert shown.value.value == pytest.approx(auc)

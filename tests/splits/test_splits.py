@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -215,12 +216,20 @@ def test_where_scikit_learn_leaves_folds_without_rare_rows():
         ["2026-01-01", "2026-01-01T12:00", "2026-01-02", "2026-01-02T12:00"],
         [datetime(2026, 1, 1 + k // 2, 12 * (k % 2), tzinfo=UTC) for k in range(4)],
         np.array([0.0, 0.5, 1.0, 1.5]),
+        ["0", "0.5", "1", "1.5"],
+        pl.from_pandas(pd.date_range("2026-01-01", periods=4, freq="12h", tz="Europe/Paris")),
     ],
 )
 def test_times_of_any_type(time):
     read = read_times(time, 4)
     np.testing.assert_array_equal(days_of(read), [0, 0, 1, 1])
     assert (np.diff(read) == read[1] - read[0]).all()
+
+
+@pytest.mark.parametrize("missing", ["", "NaT", "20260101"])
+def test_text_that_is_no_time_is_named(missing):
+    with pytest.raises(InputError, match=f"time at row 1 is '{missing}': no time"):
+        read_times(["2026-01-01", missing], 2)
 
 
 TIMES = np.array([f"2026-01-{1 + k:02d}" for k in range(28)] * 2)[:N]

@@ -218,6 +218,18 @@ def test_what_is_given_is_not_chosen(
     assert trained.summary[2] == f"Kernel width {found['width']:.4g}, {said}"
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_groups_named_by_long_numbers_are_told_apart(tmp_path: Path, suffix: str) -> None:
+    path, k = tmp_path / f"t.{suffix}", np.arange(90)
+    table = pl.DataFrame({"x": k % 7, "who": 2**60 + k // 3, "y": (k % 5 == 0).astype(int)})
+    getattr(table, f"write_{suffix}")(path)
+    data = read_training_set(open_table(path, None), FitSettings("y", groups="who"))
+    who = data.beside_of("who")
+    assert who is not None
+    assert sorted(set(who)) == sorted(map(str, set(table["who"])))
+    assert [column.name for column in data.columns if column.is_used] == ["x"]
+
+
 def test_rows_of_a_group_stay_together_where_a_part_chooses(few_rows_choose: None) -> None:
     rng = np.random.default_rng(0)
     y = (np.arange(900) % 15 == 0).astype(np.int16)

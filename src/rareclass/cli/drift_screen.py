@@ -9,14 +9,17 @@ from rareclass.cli.screen import print_notes
 from rareclass.errors import counted
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from rareclass.metrics import Interval
     from rareclass.verbs.drift import AlertRate, Drift
     from rareclass.verbs.scored import Seen
 
 STRICT_OPTION = typer.Option(
     "--strict",
-    help="Refuse rows unlike those of training: more than 10 % of a column's cells unseen or out "
-    "of range, or alerts twice or half as frequent as held out, beyond chance.",
+    help="Refuse rows unlike those of training: more than 10 % of a column's cells unseen, out of "
+    "range or empty where none was, or alerts twice or half as frequent as held out, beyond "
+    "chance.",
 )
 _MOST_NAMED = 5
 
@@ -28,14 +31,12 @@ def print_drift(console: Console, seen: "Seen", drift: "Drift") -> None:
         cells = "cell holds" if count == 1 else "cells hold"
         share = _share(count / seen.n_rows)
         notes.append(f"column {name!r}: {count:,} {cells} values not seen in training ({share}).")
-    if seen.outside:
-        worst = seen.outside.most_common(_MOST_NAMED)
-        listed = ", ".join(
-            f"{name} ({count:,}, {_share(count / seen.n_rows)})" for name, count in worst
-        )
-        n_more = len(seen.outside) - len(worst)
-        more = f" and {counted(n_more, 'more column')}" if n_more > 0 else ""
-        notes.append(f"cells outside the range of training, taken as its nearest: {listed}{more}.")
+    for counts, words in (
+        (seen.outside, "cells outside the range of training, taken as its nearest"),
+        (seen.emptied, "empty cells in columns that had none in training"),
+    ):
+        if counts:
+            notes.append(f"{words}: {_listed(counts, seen.n_rows)}.")
     if seen.extra_columns:
         listed = ", ".join(seen.extra_columns[:8])
         more = ", ..." if len(seen.extra_columns) > 8 else ""
@@ -49,6 +50,14 @@ def print_drift(console: Console, seen: "Seen", drift: "Drift") -> None:
                 "or rare ones have another share."
             )
     print_notes(console, notes)
+
+
+def _listed(cells: "Counter[str]", n_rows: int) -> str:
+    """The columns with most such cells, and how many they are."""
+    worst = cells.most_common(_MOST_NAMED)
+    listed = ", ".join(f"{name} ({count:,}, {_share(count / n_rows)})" for name, count in worst)
+    n_more = len(cells) - len(worst)
+    return listed + (f" and {counted(n_more, 'more column')}" if n_more > 0 else "")
 
 
 def _alerts(rate: "AlertRate") -> str:

@@ -1,5 +1,6 @@
 """What the verbs print: tables that fit narrow screens, plain text in a pipe."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -164,16 +165,25 @@ def _leaderboard_cells(
     cells: list[Text | str] = [
         Text(best["member"]),
         f"{weight:.2f}" if weight else "-",
-        f"{best['roc_auc']:.3f}",
-        f"{best['average_precision']:.3f}",
+        *(_measure(best[name]) for name in ("roc_auc", "average_precision")),
     ]
     if console.width >= _NARROW:
         low, high = best["average_precision_low"], best["average_precision_high"]
-        cells += [f"{low:.3f} to {high:.3f}", f"{sum(row['seconds'] for row in own):.1f}"]
+        between = "-" if _is_none(low) else f"{low:.3f} to {high:.3f}"
+        cells += [between, f"{sum(row['seconds'] for row in own):.1f}"]
     if console.width >= _WIDE:
         used = [row["setting"] for row in own if row["weight"]] or [best["setting"]]
         cells.append(Text(", ".join(used)))
     return cells
+
+
+def _measure(value: float | None) -> str:
+    return "-" if _is_none(value) else f"{value:.3f}"
+
+
+def _is_none(value: float | None) -> bool:
+    """Whether there is no such measure, as where the only rare row is learned from."""
+    return value is None or math.isnan(value)
 
 
 def print_confusion(console: Console, confusion: "Confusion") -> None:

@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
 from rareclass.decide.chosen_threshold import UNMET, ChosenThreshold
+from rareclass.decide.rarity_scores import scores_inliers_high
 from rareclass.decide.review_band import ChosenBand, ReviewBand
 from rareclass.decide.rules.alerts import AtMostAlertsADay
 from rareclass.decide.threshold_rule import ThresholdRule
@@ -60,7 +61,8 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Fit on all rows after the threshold is chosen. False, with a `cv` of a single split, keeps
         the model of that split.
     response : {"auto", "score_samples", "decision_function", "predict_proba"}
-        What is thresholded; "auto" is the first that the estimator has.
+        What is thresholded; "auto" is the first that the estimator has. Of an outlier detector of
+        scikit-learn, which scores inliers high, the scores are turned.
     unmet : {"warn", "raise"}, default="warn"
         What happens when no threshold meets the constraint.
     pos_label : label or None, default=None
@@ -272,15 +274,25 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"{self.classes_.tolist()}.",
                 "Give rows of both classes that it learned.",
             )
-        rare_is_second = bool(self.pos_label_ == self.classes_[1])
         if name == "predict_proba":
-            return values[:, int(rare_is_second)]
-        if name == "score_samples":
-            last = model[-1] if hasattr(model, "steps") else model
-            turned = getattr(last, "pos_label_", self.pos_label_) != self.pos_label_
-        else:
-            turned = not rare_is_second
-        return -values if turned else values
+            values = values[:, int(self.pos_label_ == self.classes_[1])]
+        elif self._turned(model, name):
+            values = -values
+        missing = np.flatnonzero(np.isnan(values))
+        if len(missing):
+            raise InputError(
+                f"{name} of {type(model).__name__} is NaN at row {missing[0]} of those given."
+            )
+        return values
+
+    def _turned(self, model: Any, response: str) -> bool:
+        """Whether what the model answers is lower where rows are rarer."""
+        if scores_inliers_high(model):
+            return True
+        if response == "decision_function":
+            return bool(self.pos_label_ == self.classes_[0])
+        last = model[-1] if hasattr(model, "steps") else model
+        return bool(getattr(last, "pos_label_", self.pos_label_) != self.pos_label_)
 
     def _fit_columns(self, columns: dict[str, Any]) -> dict[str, np.ndarray]:
         """Those of the columns that the estimator's fit takes, by the name it has for them."""

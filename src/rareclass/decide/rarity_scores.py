@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_outlier_detector
 
 from rareclass.errors import InputError
 from rareclass.labels.two_classes import plain
@@ -13,7 +14,8 @@ def rarity_scores(estimator: Any, X: Any, pos_label: Any) -> FloatArray:
     """Scores of rows by a fitted estimator, higher where `pos_label` is likelier; shape (n_rows,).
 
     Taken are, in this order, what is there: ``score_samples`` of an estimator with a
-    ``pos_label_`` (a ranker of this package), ``decision_function``, ``predict_proba``.
+    ``pos_label_`` (a ranker of this package), ``decision_function``, ``predict_proba``. Outlier
+    detectors of scikit-learn score inliers high: theirs are turned.
 
     Raises `InputError` where there is none of them, the estimator does not know `pos_label`, or a
     score is not finite, naming the row.
@@ -22,6 +24,8 @@ def rarity_scores(estimator: Any, X: Any, pos_label: Any) -> FloatArray:
     if is_ranker(estimator):
         sign = 1.0 if _last_step(estimator).pos_label_ == pos_label else -1.0
         scores = sign * np.asarray(estimator.score_samples(X), dtype=np.float64)
+    elif scores_inliers_high(estimator) and hasattr(estimator, "decision_function"):
+        scores = -np.asarray(estimator.decision_function(X), dtype=np.float64)
     elif hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
         place = _place(estimator, pos_label)
@@ -53,6 +57,11 @@ def is_ranker(estimator: Any) -> bool:
     """Whether only the order of its scores is trained, as by the rankers of this package."""
     last = _last_step(estimator)
     return hasattr(last, "pos_label_") and hasattr(last, "score_samples")
+
+
+def scores_inliers_high(estimator: Any) -> bool:
+    """Whether it is an outlier detector of scikit-learn, such as `IsolationForest`."""
+    return is_outlier_detector(estimator) and not is_ranker(estimator)
 
 
 def _last_step(estimator: Any) -> Any:

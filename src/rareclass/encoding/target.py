@@ -100,6 +100,19 @@ def is_rare(labels: pl.Series, rare: str, known: Collection[str] = ()) -> NDArra
     return labels.is_in(written).to_numpy()
 
 
+def unknown_labels(rest: pl.Series, others: Collection[str]) -> dict[str, int]:
+    """Return the rows of every label of the rest that is none of the others of training.
+
+    Examples
+    --------
+    >>> unknown_labels(pl.Series(["No", "maybe", "Yes", "maybe"]), ["no"])
+    {'maybe': 2, 'Yes': 1}
+    """
+    values = {_same_value(label) for label in others}
+    counts = label_counts(rest)
+    return {label: n for label, n in counts.items() if _same_value(label) not in values}
+
+
 def _rarest(counts: dict[str, int]) -> str:
     if len(counts) > 2:
         shown = ", ".join(f"{label} ({count})" for label, count in list(counts.items())[:6])

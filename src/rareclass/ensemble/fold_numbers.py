@@ -13,6 +13,7 @@ from rareclass.parameters import is_whole
 from rareclass.splits.dealing import dealt
 from rareclass.splits.places import places
 from rareclass.splits.stretches import stretches
+from rareclass.splits.times import read_times
 
 # Rows that every fold learns from, and none scores.
 ALWAYS_LEARNED = -1
@@ -48,7 +49,7 @@ def fold_numbers(
     is_rare = np.zeros(n_rows, dtype=bool)
     is_rare[labels.rare] = True
     if time is not None:
-        moment = places(time, n_rows, "time")
+        moment = places(read_times(time, n_rows), n_rows, "time")
         return _of_rows(labels, "time", n_rows, partial(stretches, int(cv)), is_rare, moment)
     if groups is not None:
         group = places(groups, n_rows, "groups")

@@ -221,7 +221,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         groups : array-like of shape (n_rows,) or None
             Rows of one group, such as a customer, are in the same fold.
         time : array-like of shape (n_rows,) or None
-            Folds are stretches of time, so that held-out rows are not neighbours of others.
+            Folds are stretches of time, so that held-out rows are not neighbours of others. Dates,
+            text such as "2026-03-01T12:00", or numbers.
 
         Returns
         -------

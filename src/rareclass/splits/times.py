@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from rareclass.errors import InputError
@@ -15,10 +16,12 @@ def read_times(time: Any, n_rows: int, name: str = "time") -> np.ndarray:
     """Times as datetime64 in microseconds, or as float64 where they are numbers.
 
     Dates of numpy, pandas, polars and datetime, and text such as "2026-03-01" or
-    "2026-03-01T12:00", are dates; those with a zone count by their own clock. Raises `InputError`
-    naming the row of a value that is missing or no time.
+    "2026-03-01T12:00", are dates; those with a zone count by their own clock. Text that is numbers
+    throughout is numbers. Raises `InputError` naming the row of a value that is missing or no time.
     """
-    array = one_a_row(time, n_rows, name)
+    array = one_a_row(_by_its_clock(time), n_rows, name)
+    if array.dtype.kind == "U" or all(isinstance(value, str) for value in array[:1]):
+        array = _numbers(array)
     if array.dtype.kind == "M":
         return array.astype("M8[us]")
     if array.dtype.kind in "iuf":
@@ -26,8 +29,10 @@ def read_times(time: Any, n_rows: int, name: str = "time") -> np.ndarray:
     if array.dtype.kind == "b":
         raise InputError(f"{name} holds True and False, which are no times.", _remedy())
     try:
-        if array.dtype.kind in "US":
-            return array.astype("M8[us]")
+        if array.dtype.kind == "U" and not np.strings.isdigit(array).any():
+            moments = array.astype("M8[us]")
+            if not np.isnat(moments).any():
+                return moments
         return np.array([_moment(value) for value in array], dtype="M8[us]")
     except (ValueError, TypeError):
         pass
@@ -76,13 +81,33 @@ def read_span(name: str, value: Any, time: np.ndarray) -> Any:
     return span
 
 
+def _by_its_clock(time: Any) -> Any:
+    """A column of polars or pyarrow with a zone as what its own clock shows; others as they are."""
+    column = nw.from_native(time, series_only=True, pass_through=True)
+    if isinstance(column, nw.Series) and getattr(column.dtype, "time_zone", None) is not None:
+        return column.dt.replace_time_zone(None).to_numpy()
+    return time
+
+
+def _numbers(text: np.ndarray) -> np.ndarray:
+    """Text as numbers where all of it is: numpy would take "12" for a year."""
+    try:
+        numbers = np.array([float(value) for value in text])
+    except (TypeError, ValueError):
+        return text
+    return numbers if np.isfinite(numbers).all() else text
+
+
 def _moment(value: Any) -> np.datetime64:
     """One value of a column of objects."""
     if isinstance(value, (bool, int, float, np.number)):
         raise TypeError(value)
     if getattr(value, "tzinfo", None) is not None:
         value = value.replace(tzinfo=None)
-    return np.datetime64(value).astype("M8[us]")
+    moment = np.datetime64(value).astype("M8[us]")
+    if np.isnat(moment) or (isinstance(value, str) and value.strip().isdigit()):
+        raise ValueError(value)  # no time at all, or a number among dates
+    return moment
 
 
 def _remedy() -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.decide.rules.alerts import AtMostAlertsADay
 from rareclass.decide.threshold_rule import ThresholdRule
+from rareclass.verbs.beside import check_days, costs_of, times_of
 
 
 class ScoredRows(NamedTuple):
@@ -40,20 +41,27 @@ class DecisionRule:
         return isinstance(self.rule.constraint, AtMostAlertsADay)
 
     def choose(
-        self, scored: ScoredRows, beside: pl.DataFrame | None, time: str | None
+        self,
+        scored: ScoredRows,
+        beside: pl.DataFrame | None = None,
+        time: str | None = None,
+        numbers: NDArray[np.int64] | None = None,
     ) -> ChosenThreshold:
-        """The threshold for these rows; `beside` has the columns named, a row for each.
+        """The threshold for these rows.
 
-        Raises `InputError` where the rule cannot be judged on them.
+        `beside` has the columns named, a row for each, and `numbers` which row of the file each is,
+        from 1 on. Raises `InputError` where the rule cannot be judged on them.
         """
-        costs = None
+        costs, moments = None, None
         if beside is not None:
-            costs = {name: beside[name].to_numpy() for name in self.columns}
-        moment = beside[time].to_numpy() if beside is not None and time is not None else None
+            if numbers is None:
+                numbers = np.arange(1, beside.height + 1)
+            costs = {
+                name: costs_of(beside[name], numbers, f"--cost {name}") for name in self.columns
+            }
+            if time is not None and self.needs_time:
+                moments = times_of(beside[time], numbers, "--time")
+                check_days(moments, f"--time {time}")
         return self.rule.choose(
-            scored.y == 1,
-            scored.scores,
-            scored.weight,
-            costs=costs,
-            time=moment if self.needs_time else None,
+            scored.y == 1, scored.scores, scored.weight, costs=costs, time=moments
         )

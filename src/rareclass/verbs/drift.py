@@ -23,7 +23,7 @@ class UnlikeColumn(NamedTuple):
     """A column with cells that are unlike all of training."""
 
     name: str
-    n_cells: int  # unseen words, or numbers beyond the least and greatest
+    n_cells: int  # unseen words, or numbers beyond the least and greatest; or empty ones
     share: float  # of the rows
     expected: float = 0.0  # of unseen words, as training had words that a single row has
 
@@ -63,6 +63,7 @@ class Drift:
     columns: list[UnlikeColumn]  # the worst first
     share: float  # of all cells
     alerts: AlertRate | None  # None where no row was held out, or the threshold is not a score
+    emptied: tuple[UnlikeColumn, ...] = ()  # with empty cells, where training had none
 
     def as_plain_data(self) -> dict[str, Any]:
         """Return it as dictionaries and numbers."""
@@ -110,7 +111,10 @@ def drift_of(seen: Seen, alerts: AlertRate | None) -> Drift:
         for name, count in counts.most_common()
     ]
     n_cells = n_rows * max(seen.n_columns, 1)
-    return Drift(columns, sum(each.n_cells for each in columns) / n_cells, alerts)
+    emptied = tuple(
+        UnlikeColumn(name, count, count / n_rows) for name, count in seen.emptied.most_common()
+    )
+    return Drift(columns, sum(each.n_cells for each in columns) / n_cells, alerts, emptied)
 
 
 def refuse_drift(drift: Drift, file: str) -> None:
@@ -119,7 +123,8 @@ def refuse_drift(drift: Drift, file: str) -> None:
     That is beyond what is to be expected: a column of names has new ones in every file. Or where
     the rate of alerts is far from that of the rows held out.
     """
-    beyond = [each for each in drift.columns if each.excess > MOST_UNLIKE]
+    every = (*drift.columns, *drift.emptied)
+    beyond = [each for each in every if each.excess > MOST_UNLIKE]
     if beyond:
         worst = max(beyond, key=lambda each: each.excess)
         n_more = len(beyond) - 1

@@ -39,6 +39,7 @@ class EvaluatedFile:
             "n_rows_without_target": self.n_unlabelled,
             "unseen_values": dict(self.seen.unseen_values),
             "outside_the_range": dict(self.seen.outside),
+            "empty_where_none_was": dict(self.seen.emptied),
             **self.drift.as_plain_data(),
             "decisions": [each.as_plain_data() for each in self.table],
             "probabilities": None if self.probabilities is None else asdict(self.probabilities),

@@ -56,6 +56,7 @@ class Scoring:
             "threshold": self.threshold,
             "unseen_values": dict(self.seen.unseen_values),
             "outside_the_range": dict(self.seen.outside),
+            "empty_where_none_was": dict(self.seen.emptied),
             "columns_left_out": self.seen.extra_columns,
             **self.drift.as_plain_data(),
         }

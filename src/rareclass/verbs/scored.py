@@ -36,6 +36,7 @@ class Seen:
     counts_cells: bool = True  # whether cells are looked at: it takes a fourth of the time of a row
     unseen_values: Counter[str] = field(default_factory=Counter)  # cells by column
     outside: Counter[str] = field(default_factory=Counter)  # cells beyond those of training
+    emptied: Counter[str] = field(default_factory=Counter)  # empty ones, where training had none
     expected: dict[str, float] = field(default_factory=dict)  # share of unseen words, by column
     extra_columns: list[str] = field(default_factory=list)  # those the model does not use
 
@@ -47,6 +48,7 @@ class Seen:
             n_rows=sum(seen.n_rows for seen in each),
             unseen_values=sum((seen.unseen_values for seen in each), Counter()),
             outside=sum((seen.outside for seen in each), Counter()),
+            emptied=sum((seen.emptied for seen in each), Counter()),
         )
 
 
@@ -97,6 +99,10 @@ def note_unlike(content: ModelFile, typed: pl.DataFrame, rows: Any, seen: Seen) 
     seen.unseen_values.update(content.encoder.count_unseen(typed))
     if hasattr(content.encoder, "count_outside"):
         seen.outside.update(content.encoder.count_outside(typed))
+    for column in content.encoder.columns:
+        # A stream does not count the values of its columns, nor their empty cells.
+        if column.n_distinct and not column.n_missing and typed[column.name].null_count():
+            seen.emptied[column.name] += typed[column.name].null_count()
     if hasattr(content.model, "outside"):
         words = {each.name for each in content.encoder.columns if each.reads_as == "string"}
         for name, count in content.model.outside(rows).items():

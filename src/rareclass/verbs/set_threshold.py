@@ -33,11 +33,12 @@ def with_rule(
     """
     _refuse_levels(content)
     if data is None:
-        chosen = rule.choose(_held_out(content, rule), None, None)
+        chosen = rule.choose(_held_out(content, rule))
         chosen = chosen.approximately("the model learned from these rows as well")
     else:
         rows, beside = _read(content, data, rule, time, separator)
-        chosen = rule.choose(rows, beside, time)
+        assert rows.places is not None
+        chosen = rule.choose(rows, beside, time, rows.places + 1)
     content.model.offset_ = chosen.threshold
     metadata = content.metadata | {"threshold": chosen.threshold, "rule": chosen.to_dict()}
     return replace(content, metadata=metadata), chosen
@@ -112,7 +113,8 @@ def _read(
     kept = y >= 0
     if beside is not None:
         beside = beside.filter(pl.Series(kept))
-    return ScoredRows(y[kept].astype(np.int16), scores[kept], None), beside
+    labelled = np.flatnonzero(kept)
+    return ScoredRows(y[kept].astype(np.int16), scores[kept], None, labelled), beside
 
 
 def _columns(file: TableFile | SvmlightFile, names: list[str]) -> pl.DataFrame:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rareclass.decide.rarity_scores import scores_inliers_high
 from rareclass.labels.two_classes import read_labels
 from rareclass.report.displays.look import new_axes
 
@@ -172,7 +173,8 @@ def _scores(
 ) -> NDArray[np.float64]:
     """Scores that are higher for the rare class."""
     if not probabilities and hasattr(estimator, "score_samples"):
-        return np.asarray(estimator.score_samples(X), dtype=np.float64)
+        scores = np.asarray(estimator.score_samples(X), dtype=np.float64)
+        return -scores if scores_inliers_high(estimator) else scores
     classes = list(getattr(estimator, "classes_", ()))
     if len(classes) != 2:
         raise ValueError(f"{type(estimator).__name__} has no scores of two classes.")

@@ -8,7 +8,6 @@ from rareclass.errors import InputError, counted
 from rareclass.memory import available_memory
 from rareclass.splits.dealing import most_folds
 from rareclass.splits.places import places
-from rareclass.splits.times import read_times
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 from rareclass.verbs.compare.peers import PEERS, Setting, made, why_not
@@ -175,7 +174,6 @@ def compare_on(
             absent[name] = MethodRun(name, "not tried", why, 0.0, 0, None)
     if not methods:
         raise InputError("No method can be tried.", _reasons(list(absent.values())))
-    time = data.beside_of(settings.time)
     n_rare = data.target.counts[data.target.rare_class.label]  # type: ignore[attr-defined]
     found = compare_methods(
         data.rows,
@@ -183,7 +181,7 @@ def compare_on(
         methods,
         settings.folds,
         groups=data.beside_of(settings.groups),
-        time=None if time is None else read_times(time, len(data.y), f"--time {settings.time}"),
+        time=data.times_of(settings.time),
         sample_weight=data.weight,
         k=[None, *sorted(settings.ks)],
         pos_label=1,

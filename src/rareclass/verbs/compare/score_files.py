@@ -286,7 +286,7 @@ def _only_scores(table: _Table, files: ScoreFiles) -> str:
     numeric = [name for name in others if _is_numeric(table.frame[name])]
     if len(numeric) == 1:
         return numeric[0]
-    found = f"columns of numbers are {', '.join(numeric)}" if numeric else "no column of numbers"
+    found = f"numbers in {', '.join(numeric)}" if numeric else "no column of numbers"
     raise InputError(
         f"{table.path}: which column holds the scores? It has {found}.",
         "Name it by --score." if numeric else name_hint("", others),

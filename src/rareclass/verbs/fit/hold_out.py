@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 from rareclass.splits import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.splits.dealing import most_folds
 from rareclass.splits.places import places
-from rareclass.splits.times import read_times
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk
 from rareclass.verbs.fit.training_set import FitSettings, TrainingSet
 from rareclass.verbs.targets.rare_class import RareTarget
@@ -103,7 +102,8 @@ def split(data: TrainingSet, settings: FitSettings, notes: list[str]) -> Split:
 
 def _latest(data: TrainingSet, name: str, holdout: float) -> Split:
     """The last of so many stretches of time that hold as many rare rows each."""
-    time = read_times(data.beside_of(name), len(data.y), f"--time {name}")
+    time = data.times_of(name)
+    assert time is not None
     n_moments = len(np.unique(time[data.rare]))
     n_before = max(1, min(round(1.0 / holdout) - 1, n_moments - 1))
     folds = RareTimeSplit(n_before, pos_label=True).split(data.y, data.rare, time)

@@ -188,10 +188,11 @@ def _set_threshold(
             "from, and none are held out.",
             "Leave out --holdout 0, or give rows with more of the rare class.",
         )
-    beside = None
+    beside, numbers = None, None
     if data.beside is not None and judged.places is not None:
         beside = data.beside[judged.places]
-    chosen = settings.rule.choose(judged, beside, settings.time)
+        numbers = None if data.number is None else data.number[judged.places]
+    chosen = settings.rule.choose(judged, beside, settings.time, numbers)
     if settings.refit:
         chosen = chosen.approximately("the saved model learned from these rows as well")
     model.offset_ = chosen.threshold
@@ -265,7 +266,7 @@ def _fit(
         data = in_memory(data, settings.seed)
     X = _encoded(encoder, data, settings.seed)
     groups = data.beside_of(settings.groups)
-    time = data.beside_of(settings.time) if groups is None else None
+    time = data.times_of(settings.time) if groups is None else None
     rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time)
     return _Fitted(encoder, method.fit(rows, terms_of(data.y, settings, share), notes))
 

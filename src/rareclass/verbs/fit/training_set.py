@@ -12,13 +12,14 @@ from scipy import sparse
 from rareclass.encoding.streamed_table import stream_training_table
 from rareclass.encoding.tables import SparseEncoder, TableEncoder, encoded_width
 from rareclass.encoding.target import label_counts, labels_as_text
-from rareclass.encoding.training_table import read_training_table
+from rareclass.encoding.training_table import TrainingTable, read_training_table
 from rareclass.encoding.typed_columns import TypedColumns, treated_by_model
 from rareclass.errors import InputError, name_hint
 from rareclass.rows.equal_rows import equal_rows
 from rareclass.tables.columns import Column, mean_of_target_named
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
+from rareclass.verbs.beside import times_of
 from rareclass.verbs.decision_rule import DecisionRule
 from rareclass.verbs.fit.auto_method import AutoMethod
 from rareclass.verbs.fit.method import Method, TableSize
@@ -26,6 +27,9 @@ from rareclass.verbs.fit.rows_elsewhere import RowsElsewhere
 from rareclass.verbs.fit.rows_on_disk import RowsOnDisk, distinct_on_disk, sample_of
 from rareclass.verbs.targets.rare_class import RareTarget
 from rareclass.verbs.targets.target import FoundLabels, Target
+
+# From here on two neighbouring whole numbers are one float.
+_LEAST_UNSURE = 2.0**53
 
 Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
 
@@ -89,6 +93,16 @@ class TrainingSet:
         if name is None or self.beside is None:
             return None
         return self.beside[name].to_numpy()
+
+    def times_of(self, name: str | None) -> NDArray[Any] | None:
+        """Return when each row was by a column of `beside`, None for no name.
+
+        Raises `CellError` at a cell that is no time.
+        """
+        if name is None or self.beside is None:
+            return None
+        assert self.number is not None
+        return times_of(self.beside[name], self.number, "--time")
 
     @property
     def rare(self) -> NDArray[np.bool_]:
@@ -160,14 +174,7 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
     check_beside(file, settings)
     if settings.on_disk:
         return _read_on_disk(file, settings.target, settings)
-    table = read_training_table(
-        file,
-        settings.target,
-        settings.drop,
-        settings.categories,
-        settings.keep,
-        settings.beside,
-    )
+    table = _read_table(file, settings.target, settings)
     target = _target(file, settings.target, label_counts(table.labels), settings)
     y = _codes(table.labels, target)
     distinct, copies = _distinct_rows(table.frame.with_columns(table.beside), y)
@@ -183,6 +190,23 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         beside=beside if beside is None or copies is None else beside[distinct],
         number=table.number.cast(pl.Int64).to_numpy()[distinct],
     )
+
+
+def _read_table(file: TableFile, target: str, settings: FitSettings) -> TrainingTable:
+    """Read a table; groups that are named by numbers too long for a float are read as text."""
+
+    def read(categories: tuple[str, ...]) -> TrainingTable:
+        return read_training_table(
+            file, target, settings.drop, categories, settings.keep, settings.beside
+        )
+
+    table, groups = read(settings.categories), settings.groups
+    if groups is None or groups in settings.keep:
+        return table
+    names = next(cells for cells in table.beside if cells.name == groups)
+    if names.dtype.is_float() and (names.abs() >= _LEAST_UNSURE).any():
+        return read((*settings.categories, groups))
+    return table
 
 
 def check_beside(file: TableFile, settings: FitSettings) -> None:

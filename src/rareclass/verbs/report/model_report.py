@@ -36,16 +36,11 @@ from rareclass.report.summaries.score_distribution import ScoreDistribution
 from rareclass.report.summaries.score_drift import ScoreDrift
 from rareclass.report.summaries.threshold_table import ThresholdTable
 from rareclass.tables.table_file import TablePlace
+from rareclass.verbs.beside import day_of
 from rareclass.verbs.drift import drift_of
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.report.model_card import Evidence, meant, not_meant
-from rareclass.verbs.report.reading import (
-    Asked,
-    ReadRows,
-    check_rare_class,
-    day_of,
-    read_rows,
-)
+from rareclass.verbs.report.reading import Asked, ReadRows, check_rare_class, read_rows
 from rareclass.verbs.report.single_rows import Singled, single_out
 
 

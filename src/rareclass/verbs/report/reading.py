@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare, labels_as_text
 from rareclass.errors import InputError, name_hint
-from rareclass.splits.times import read_times
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, open_table
+from rareclass.verbs.beside import check_days, costs_of, times_of
 from rareclass.verbs.model_file import ModelFile
 from rareclass.verbs.report.columns_now import ColumnsNow
 from rareclass.verbs.scored import Seen, scored
@@ -24,8 +24,6 @@ Floats = NDArray[np.float64]
 MOST_TOP = 100
 # Rare rows that are kept whole, the lowest first, to say what is like what.
 MOST_RARE = 5_000
-# Days a row must share, on average, with others: else the column is no time of days.
-_LEAST_A_DAY = 2.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ def read_rows(content: ModelFile, data: TablePlace, asked: Asked) -> ReadRows:
         int((codes < 0).sum()),
         seen,
         columns,
-        _time(beside, asked, labelled, len(every)),
+        _time(beside, asked, labelled),
         None if asked.groups is None else _named(beside[asked.groups])[labelled],
         _costs(beside, asked, labelled),
         kept,
@@ -177,34 +175,12 @@ def _beside(file: TableFile | SvmlightFile, asked: Asked) -> dict[str, pl.Series
     return {name: frame[name] for name in names}
 
 
-def _time(
-    beside: dict[str, pl.Series], asked: Asked, labelled: NDArray[np.int64], n_rows: int
-) -> Any:
+def _time(beside: dict[str, pl.Series], asked: Asked, labelled: NDArray[np.int64]) -> Any:
     if asked.time is None:
         return None
-    column = beside[asked.time]
-    if column.dtype == pl.String:
-        column = _as_moments(column)
-    time = read_times(column.to_numpy(), n_rows, f"--time {asked.time}")[labelled]
-    days = day_of(time)
-    if len(days) > 20 and len(days) < _LEAST_A_DAY * len(np.unique(days)):
-        raise InputError(
-            f"--time {asked.time}: {len(np.unique(days)):,} different days in {len(days):,} rows. "
-            "Numbers are taken as days.",
-            "Give dates, or a column of days: seconds divided by 86,400.",
-        )
+    time = times_of(beside[asked.time][labelled], labelled + 1, "--time")
+    check_days(time, f"--time {asked.time}")
     return time
-
-
-def _as_moments(column: pl.Series) -> pl.Series:
-    """Text that is numbers throughout as numbers."""
-    numbers = column.cast(pl.Float64, strict=False)
-    return column if numbers.null_count() > column.null_count() else numbers
-
-
-def day_of(time: Any) -> Any:
-    """The day of each time, as a date or a whole number."""
-    return time.astype("M8[D]") if time.dtype.kind == "M" else np.floor(time).astype(np.int64)
 
 
 def _named(column: pl.Series) -> NDArray[Any]:
@@ -223,14 +199,5 @@ def _costs(
                 raise InputError(f"--cost {name}={given:g}: a cost is a number of at least 0.")
             found[name] = given
             continue
-        column = beside[given]
-        numbers = column.cast(pl.Float64, strict=False).to_numpy()[labelled]
-        bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
-        if len(bad):
-            row = int(labelled[bad[0]])
-            raise InputError(
-                f"--cost {name}={given}: {column[row]!r} at row {row + 1} is no cost.",
-                "Costs are finite numbers of at least 0.",
-            )
-        found[name] = numbers
+        found[name] = costs_of(beside[given][labelled], labelled + 1, f"--cost {name}={given}")
     return found

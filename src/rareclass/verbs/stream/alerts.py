@@ -15,6 +15,7 @@ from rareclass.errors import InputError
 from rareclass.remote_path import path_of
 from rareclass.tables.databases.address import Query
 from rareclass.tables.raw_cells import is_empty, writable
+from rareclass.verbs.beside import check_days
 from rareclass.verbs.stream.alert_budget import AlertBudget
 from rareclass.verbs.stream.arrivals import Arrivals
 from rareclass.verbs.stream.days import NO_DAY, days_of_cells
@@ -212,7 +213,7 @@ def new_alerts(path: Path, budget: AlertBudget, time_column: str | None) -> Aler
 
 
 def check_times(cells: NDArray[Any] | None, lines: NDArray[np.int64], column: str) -> None:
-    """Raise `InputError` where a cell of the first rows is no time."""
+    """Raise `InputError` where a cell of the first rows is no time, or they count seconds."""
     if cells is None:
         return
     days = days_of_cells(cells)
@@ -223,6 +224,17 @@ def check_times(cells: NDArray[Any] | None, lines: NDArray[np.int64], column: st
                 f"Line {lines[row]}: column {column!r}: {cell!r} is no time.",
                 "Give --time a column of dates, such as 2026-03-01 or 2026-03-01T12:00.",
             )
+    known = days != NO_DAY
+    if all(_is_number(cell) for cell in cells[known].tolist()):
+        check_days(days[known], f"--time {column}")
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _plain(cell: Any) -> Any:

@@ -8,14 +8,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.decide.rules.exact_bounds import exact_interval
-from rareclass.encoding.target import RareClass, is_rare, rare_class_among
+from rareclass.encoding.target import RareClass, is_rare, rare_class_among, unknown_labels
 from rareclass.errors import InputError, counted
+from rareclass.findings import Finding, warn
 from rareclass.metrics import (
     Interval,
     average_precision_interval,
     precision_at_k_interval,
     roc_auc_interval,
 )
+from rareclass.tables import TableWarning
 from rareclass.verbs.targets.target import Confusion, FoundLabels, RankingEstimate, as_measure
 
 # Precision among this many top rows is shown as well when there are enough rows.
@@ -161,18 +163,34 @@ class RareDecision:
         )
 
     def codes(self, labels: pl.Series, file: str) -> NDArray[np.intp]:
-        """Return 1 for the rare label, however the new file writes it."""
+        """Return 1 for the rare label, however the new file writes it; tell of unknown ones."""
         labelled = labels.is_not_null().to_numpy()
-        rare = is_rare(labels.filter(pl.Series(labelled)), self._rare, self._known)
+        given = labels.filter(pl.Series(labelled))
+        rare = is_rare(given, self._rare, self._known)
         if not rare.any() or rare.all():
             share = "every" if len(rare) and rare.all() else "no"
             raise InputError(
                 f"{file}: {share} row has the target value {self._rare!r}.",
                 "Both classes are needed to measure a ranking.",
             )
+        self._tell_unknown(given.filter(pl.Series(~rare)))
         codes = np.full(len(labels), -1, dtype=np.intp)
         codes[labelled] = rare
         return codes
+
+    def _tell_unknown(self, rest: pl.Series) -> None:
+        """Warn of labels that count as the rest and were none of it in training."""
+        if not self._known:
+            return
+        unknown = unknown_labels(rest, set(self._known) - {self._rare})
+        if unknown:
+            shown = [f"{label} ({n:,})" for label, n in unknown.items()][:_MOST_SHOWN]
+            more = ", ..." if len(unknown) > _MOST_SHOWN else ""
+            warn(
+                f"target values that training had not count as the rest: {', '.join(shown)}{more}.",
+                TableWarning,
+                Finding("unknown labels", {"rows": unknown}),
+            )
 
     def estimate(
         self,
