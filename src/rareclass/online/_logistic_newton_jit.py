@@ -38,10 +38,10 @@ def _slope_at_mode(margin, variance, weight):
 def move(mean, covariance, along, variance, log_odds, sign, weight):
     """Take a row into a Gaussian N(mean, covariance) over weights, in place.
 
-    With the row x, ``along`` = covariance x and ``variance`` = x' covariance x: the mean goes to the
-    mode of Gaussian times likelihood, which lies ``sign m along`` away; the covariance becomes the
-    inverse of the curvature there. Returns ``sign m`` and the c of ``covariance - c along along'``,
-    0 and 0 where there is nothing to learn. O(d^2).
+    With the row x, ``along`` = covariance x and ``variance`` = x' covariance x: the mean goes to
+    the mode of Gaussian times likelihood, which lies ``sign m along`` away; the covariance becomes
+    the inverse of the curvature there. Returns ``sign m`` and the c of
+    ``covariance - c along along'``, 0 and 0 where there is nothing to learn. O(d^2).
     """
     margin = sign * log_odds
     if not (0.0 < variance <= _MOST_VARIANCE and abs(margin) < np.inf):
@@ -60,6 +60,26 @@ def move(mean, covariance, along, variance, log_odds, sign, weight):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _score_and_spread(indices, data, mean, covariance, alone, along):
+    """A row's w.x and the variance of its log odds; ``along`` becomes covariance x of the first."""
+    full = covariance.shape[0]
+    score, variance = 0.0, 0.0
+    along[:] = covariance[0]
+    for i, x in zip(indices + 1, data):  # noqa: B905 (compiled)
+        score += mean[i] * x
+        if i < full:
+            for j in range(full):
+                along[j] += covariance[i, j] * x
+        else:
+            variance += alone[i - full] * x * x
+    variance += along[0]
+    for i, x in zip(indices + 1, data):  # noqa: B905
+        if i < full:
+            variance += along[i] * x
+    return score, variance
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def learn(indptr, indices, data, sign, step, mean, covariance, alone, seen, balanced, scores_out):
     """Learn from rows in order; `mean`, `covariance`, `alone` and `seen` are changed in place.
 
@@ -71,16 +91,8 @@ def learn(indptr, indices, data, sign, step, mean, covariance, alone, seen, bala
     full = covariance.shape[0]
     along = np.empty(full)
     for t in range(sign.shape[0]):
-        score, variance = 0.0, 0.0
-        along[:] = covariance[0]
-        for k in range(indptr[t], indptr[t + 1]):
-            i, x = indices[k] + 1, data[k]
-            score += mean[i] * x
-            if i < full:
-                for j in range(full):
-                    along[j] += covariance[i, j] * x
-            else:
-                variance += alone[i - full] * x * x
+        row = slice(indptr[t], indptr[t + 1])
+        score, variance = _score_and_spread(indices[row], data[row], mean, covariance, alone, along)
         scores_out[t] = score
         if sign[t] == 0:
             continue
@@ -89,10 +101,6 @@ def learn(indptr, indices, data, sign, step, mean, covariance, alone, seen, bala
         weight = step[t]
         if balanced:
             weight *= 0.5 * (seen[0] + seen[1]) / seen[plane]
-        variance += along[0]
-        for k in range(indptr[t], indptr[t + 1]):
-            if indices[k] + 1 < full:
-                variance += along[indices[k] + 1] * data[k]
         moved, c = move(
             mean[:full], covariance, along, variance, score + mean[0], float(sign[t]), weight
         )

@@ -18,8 +18,8 @@ _RATE = 0.5
 _STEADY, _FIRST_RARE, _FIRST_ROWS = 10.0, 1.0, 100.0
 # Rare rows after which the past counts half in an expert's AUC, and in what the stack has learned.
 _HALF = 200.0
-# The stack learns from ``log(1 / rate)`` less its mean, by this unit; its weights have at most these
-# variances. Its place lies in [_LOWEST, _LOWEST + 1].
+# The stack learns from ``log(1 / rate)`` less its mean, by this unit; its weights have at most
+# these variances. Its place lies in [_LOWEST, _LOWEST + 1].
 _USUAL, _UNIT, STACK_VARIANCE, INTERCEPT_VARIANCE, _LOWEST = 1.0, 3.0, 1.0, 100.0, -0.25
 
 
@@ -93,6 +93,14 @@ def _keep(recent, ordered, kept, score):
 
 
 @njit(cache=True, nogil=True)
+def _keep_all(recent, ordered, kept, scores):
+    """Put the scores of a majority row, one a member, in place of the oldest."""
+    for k in range(scores.shape[0]):
+        if abs(scores[k]) < np.inf:
+            kept[k] = _keep(recent[k], ordered[k], kept[k], scores[k])
+
+
+@njit(cache=True, nogil=True)
 def _pair_measures(own, others):
     """Mean loss ``((1 - (own - other)) / 2)^2`` and AUC of one rare place against many."""
     n = others.shape[0]
@@ -117,7 +125,7 @@ def level(seen, lately):
 
 @njit(cache=True, nogil=True)
 def stacked(places, mean, inputs):
-    """The stack's log odds beyond the level by the members' places; `inputs` are filled, 1 first."""
+    """The stack's log odds beyond the level by the members' places; fills `inputs`, 1 first."""
     inputs[0], total = 1.0, mean[0]
     for k in range(mean.shape[0] - 1):
         inputs[k + 1] = (LARGEST * places[k] - _USUAL) / _UNIT
@@ -228,9 +236,8 @@ def mix(
         for k in range(n_experts):
             last[slot, k] = LARGEST * places[k] + now
             pairs[own, seen[own] % n_pairs, k] = places[k]
-        for k in range(n_members):
-            if own == 0 and abs(scores[k, t]) < np.inf:
-                kept[k] = _keep(recent[k], ordered[k], kept[k], scores[k, t])
+        if own == 0:
+            _keep_all(recent, ordered, kept, scores[:, t])
         seen[own] += 1
         lately[own] += 1.0
         lately[0] *= keeps

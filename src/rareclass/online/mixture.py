@@ -158,10 +158,11 @@ class OnlineMixture(OnlineRanker):
     Notes
     -----
     Time of a row: that of the members, O(members log n_recent) for its places, O(members^2) for the
-    stack, and O(200 members) more where it is rare. A member whose scores are no longer finite has place 0.5 everywhere, and
-    its weight goes. The bound is that of exponential weights on an exp-concave loss [1]_, of which
-    the mean over pairs is one; with a fixed share that of [2]_. It is about ``sum_k w_k u_k`` with
-    the weights of the moment: served scores of older rows were mixed by theirs.
+    stack, and O(200 members) more where it is rare. A member whose scores are no longer finite has
+    place 0.5 everywhere, and its weight goes. The bound is that of exponential weights on an
+    exp-concave loss [1]_, of which the mean over pairs is one; with a fixed share that of [2]_. It
+    is about ``sum_k w_k u_k`` with the weights of the moment: served scores of older rows were
+    mixed by theirs.
 
     References
     ----------
