@@ -56,9 +56,14 @@ def prior(K):
     return np.ones(1) if K == 1 else np.array([1 / (2 * K)] * K + [1 / 2])
 
 
-def aged(S, most):
-    """A covariance of which a 200th of a half-life is forgotten, with variances up to `most`."""
-    wanted = np.minimum(np.diag(S) * 2 ** (1 / 200), most)
+def stack_at_start(K):
+    """Intercept and weights by which the stack is the mean of the members."""
+    return np.array([0.0, *np.full(K, 3 / K)])
+
+
+def aged(S):
+    """A covariance of which a 200th of a half-life is forgotten, with variances of 1 at most."""
+    wanted = np.minimum(np.diag(S) * 2 ** (1 / 200), 1.0)
     grows = np.sqrt(wanted / np.diag(S))
     return S * np.outer(grows, grows)
 
@@ -70,8 +75,7 @@ def mixture(scores, sign, n_recent, n_pairs, share, half_life):
     """
     K = len(scores)
     p_start, recent, kept = prior(K), [[] for _ in range(K)], []
-    w, most = p_start, np.array([100.0, *np.ones(K)])
-    mean, S = np.zeros(1 + K), np.diag(most)
+    w, mean, S = p_start, stack_at_start(K), np.eye(1 + K)
     out, losses, rare, majority = [], [], [], []
     for t, y in enumerate(sign):
         u = np.array([place(recent[k][-n_recent:], scores[k][t]) for k in range(K)])
@@ -95,7 +99,7 @@ def mixture(scores, sign, n_recent, n_pairs, share, half_life):
         if y:
             mean, S = newton_step(mean, S, x, y, 1.0, level)
         if y > 0:
-            S = aged(S, most)
+            S = aged(S)
         if y < 0:
             kept.append(u)
             for k in range(K):

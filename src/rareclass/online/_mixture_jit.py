@@ -18,9 +18,9 @@ _RATE = 0.5
 _STEADY, _FIRST_RARE, _FIRST_ROWS = 10.0, 1.0, 100.0
 # Rare rows after which the past counts half in an expert's AUC, and in what the stack has learned.
 _HALF = 200.0
-# The stack learns from ``log(1 / rate)`` less its mean, by this unit; its weights have at most
-# these variances. Its place lies in [_LOWEST, _LOWEST + 1].
-_USUAL, _UNIT, STACK_VARIANCE, INTERCEPT_VARIANCE, _LOWEST = 1.0, 3.0, 1.0, 100.0, -0.25
+# The stack learns from ``log(1 / rate)`` less its mean, by this unit; its weights have at most this
+# variance. Its place lies in [_LOWEST, _LOWEST + 1].
+_USUAL, UNIT, STACK_VARIANCE, _LOWEST = 1.0, 3.0, 1.0, -0.25
 
 
 @njit(cache=True, nogil=True)
@@ -128,7 +128,7 @@ def stacked(places, mean, inputs):
     """The stack's log odds beyond the level by the members' places; fills `inputs`, 1 first."""
     inputs[0], total = 1.0, mean[0]
     for k in range(mean.shape[0] - 1):
-        inputs[k + 1] = (LARGEST * places[k] - _USUAL) / _UNIT
+        inputs[k + 1] = (LARGEST * places[k] - _USUAL) / UNIT
         total += mean[k + 1] * inputs[k + 1]
     return total
 
@@ -151,12 +151,10 @@ def _learn_stack(inputs, log_odds, mean, covariance, sign, step):
     move(mean, covariance, along, variance, log_odds, sign, step)
     if sign < 0.0:
         return
-    grows = np.empty(n)
+    grows = np.full(n, 2.0 ** (0.5 * step / _HALF))
     for i in range(n):
-        most = INTERCEPT_VARIANCE if i == 0 else STACK_VARIANCE
-        grows[i] = 2.0 ** (0.5 * step / _HALF)
-        if covariance[i, i] * grows[i] * grows[i] > most:
-            grows[i] = math.sqrt(most / covariance[i, i])
+        if covariance[i, i] * grows[i] * grows[i] > STACK_VARIANCE:
+            grows[i] = math.sqrt(STACK_VARIANCE / covariance[i, i])
     for i in range(n):
         for j in range(n):
             covariance[i, j] *= grows[i] * grows[j]
@@ -250,7 +248,7 @@ def counts(weights, mean):
     n_members = mean.shape[0] - 1
     out = weights[:n_members].copy()
     if weights.shape[0] > n_members:
-        out += weights[n_members] / _UNIT * mean[1:]
+        out += weights[n_members] / UNIT * mean[1:]
     return out
 
 

@@ -92,10 +92,11 @@ class OnlineMixture(OnlineRanker):
     list counts by orders of magnitude.
 
     From the places of all K members a logistic regression learns the class, by Newton steps
-    (`OnlineLogistic`) beside the log odds of the rare class lately; what it learned fades with a
-    half-life of 200 rare rows. This **stack** is one more expert: its place is what it adds to
-    those log odds over ``log(1e6)``, cut to [-1/4, 3/4]. It finds out which members say something
-    that others do not, where a weighted mean only finds out who is best.
+    (`OnlineLogistic`) beside the log odds of the rare class lately. It begins as the members' mean,
+    and what it learned fades with a half-life of 200 rare rows. This **stack** is one more expert:
+    its place is what it adds to those log odds over ``log(1e6)``, cut to [-1/4, 3/4]. It finds out
+    which members say something that others do not, where a weighted mean only finds out who is
+    best.
 
     A rare row is set against the last 200 majority rows: expert k, which put it ``d_k = u_k - v_k``
     above one of them, loses the mean of ``((1 - d_k) / 2)^2``. Weights begin as ``p_k``: 1/2 for
@@ -248,9 +249,9 @@ class OnlineMixture(OnlineRanker):
             n_judged=np.zeros(1),
         )
         has_waves = any(name == "fourier" for name, _ in members)
-        variances = np.full(1 + n, _mixture_jit.STACK_VARIANCE)
-        variances[0] = _mixture_jit.INTERCEPT_VARIANCE
-        stack = Stack(np.zeros(1 + n), np.diag(variances))
+        # Before it has learned anything the stack is the mean of the members.
+        mean = np.append(0.0, np.full(n, _mixture_jit.UNIT / n))
+        stack = Stack(mean, _mixture_jit.STACK_VARIANCE * np.eye(1 + n))
         return MixtureState(states, Maps.empty(n_features, has_waves, rng), judged, stack, rng)
 
     def _learn(
