@@ -155,11 +155,11 @@ def _check_parts(learner: "OnlineRanker", kept: dict[str, Any]) -> None:
     """Raise `InputError` where a state was left by a learner of other parts."""
     parts = flatten(learner.state_).keys()
     if kept.keys() != parts:
+        other = sorted({name.partition(".")[0] for name in kept.keys() ^ parts})
         raise InputError(
-            f"The folder was begun by {type(learner).__name__} of another version: other "
-            f"{', '.join(sorted({name.partition('.')[0] for name in kept.keys() ^ parts}))}.",
-            "What they have learned is no use to each other. Begin anew in another folder, or go "
-            "on with the version that began it.",
+            f"The folder was begun by another version of {type(learner).__name__}: "
+            f"{', '.join(other)} differ.",
+            "Begin anew in another folder, or go on with the version that began it.",
         )
 
 
