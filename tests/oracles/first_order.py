@@ -99,7 +99,7 @@ def newton_step(mean, S, x, y, weight, offset=0.0):
         return weight / (1.0 + math.exp(min(margin + variance * m, 700.0)))
 
     low, high = 0.0, slope(0.0)
-    for _ in range(200):
+    for _ in range(100):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if middle > slope(middle) else (middle, high)
     mode = mean + y * high * S @ x
