@@ -37,6 +37,7 @@ ONLINE = {
     "logistic": OnlineLogistic(random_state=0),
     "mixture": OnlineMixture(random_state=0),
     "logistic balanced": OnlineLogistic(class_weight="balanced", random_state=0),
+    "logistic newton": OnlineLogistic(steps="newton", random_state=0),
 }
 
 # Each class, and each way through its code, with scikit-learn's checks in every run.
@@ -81,5 +82,5 @@ MORE_ESTIMATORS = [
     ),
     CalibratedRanker(LogisticRegression(C=0.1), method="venn_abers", cv=3, ensemble=False),
     *(ONLINE[name] for name in ("cbr reservoir", "cbr balanced", "oam gradient")),
-    ONLINE["logistic balanced"],
+    *(ONLINE[name] for name in ("logistic balanced", "logistic newton")),
 ]

@@ -21,7 +21,7 @@ def test_a_made_up_stream_goes_all_ways(tmp_path, capsys, monkeypatch):
     file = tmp_path / "found.json"
     assert stream_mixture.main(["--sets", "shuttle", "--json", str(file)]) == 0
     cells = json.loads(file.read_text())["cells"]
-    assert len(cells) == 1 + 1 + 9 + 1
+    assert len(cells) == 1 + 1 + 7 + 1
     assert all(cell["auc"] > 0.5 and cell["rows_per_s"] > 0 for cell in cells)
     assert stream_mixture.main(["--sets", "shuttle", "--keep-river", "--json", str(file)]) == 0
     again = json.loads(file.read_text())["cells"]

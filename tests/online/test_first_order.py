@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 
 from draws import draws
 from oracles import first_order
@@ -240,6 +241,67 @@ def test_logistic_regression_stays_finite(stream, eta, scale):
     assert np.abs(model.coef_).max() <= eta * len(sign) * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("kind", [np.float64, sparse.csr_array])
+@pytest.mark.parametrize("full", [128, 5])
+def test_newton_steps_are_their_formula(kind, class_weight, full, monkeypatch):
+    monkeypatch.setattr("rareclass.online.logistic._FULL", full)
+    X, sign = mixture()
+    sign[::17] = 0
+    weight = np.random.default_rng(0).choice([0.25, 1.0], len(sign))
+    model = OnlineLogistic(0.5, class_weight, steps="newton").start(12, [-1, 1])
+    of = 0.5, bool(class_weight), full
+    *wanted, intercept = first_order.logistic_newton(X, sign, np.ones(len(sign)), *of)
+    assert_same(follow(model, kind(X), sign), wanted, rtol=1e-7)
+    assert model.intercept_ == pytest.approx(intercept, rel=1e-7)
+    some = sign != 0
+    model.start(12, [-1, 1]).partial_fit(X[some], sign[some], sample_weight=weight[some])
+    _, coef, _ = first_order.logistic_newton(X[some], sign[some], weight[some], *of)
+    np.testing.assert_allclose(model.coef_, coef, rtol=1e-7)
+
+
+@given(streams(), st.sampled_from([1e-3, 1.0, 30.0]), st.sampled_from([None, "balanced"]))
+@draws(60)
+def test_newton_steps_are_their_formula_on_ties_and_repeats(stream, eta, class_weight):
+    X, sign = stream
+    model = OnlineLogistic(eta, class_weight, steps="newton").start(X.shape[1], [-1, 1])
+    balanced = bool(class_weight)
+    *wanted, _ = first_order.logistic_newton(X, sign, np.ones(len(sign)), eta, balanced)
+    assert_same(follow(model, X, sign), wanted, rtol=1e-6)
+
+
+@given(streams(), st.sampled_from([1e-300, 1e6, 1e300]), st.sampled_from([1e-200, 1.0, 1e200]))
+@draws(60)
+def test_newton_steps_stay_finite(stream, eta, scale):
+    X, sign = stream
+    model = OnlineLogistic(eta, steps="newton").start(X.shape[1], [-1, 1])
+    with np.errstate(all="ignore"):
+        follow(model, scale * X, sign)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.state_.covariance).all()
+    assert (model.state_.covariance == model.state_.covariance.T).all()
+
+
+def test_newton_steps_reach_where_all_rows_lead():
+    """Beside the ridge regression of all rows at once, whose rows were taken one by one."""
+    X, sign = mixture(4000)
+    model = OnlineLogistic(1.0, steps="newton").partial_fit(X, sign, classes=[-1, 1])
+    at_once = LogisticRegression(C=1.0, tol=1e-8).fit(X, sign).coef_[0]
+    assert np.linalg.norm(model.coef_ - at_once) < 0.1 * np.linalg.norm(at_once)
+
+
+@pytest.mark.parametrize("full", [128, 5, 3])
+def test_features_that_come_later_are_as_if_zero_before(full, monkeypatch):
+    monkeypatch.setattr("rareclass.online.logistic._FULL", full)
+    X, sign = mixture()
+    X[:200, 4:] = 0.0
+    whole = OnlineLogistic(steps="newton").partial_fit(X, sign, classes=[-1, 1])
+    grown = OnlineLogistic(steps="newton").partial_fit(X[:200, :4], sign[:200], classes=[-1, 1])
+    grown.add_features(X.shape[1] - 4).partial_fit(X[200:], sign[200:])
+    np.testing.assert_array_equal(grown.coef_, whole.coef_)
+    assert grown.reset_steps().state_.covariance[1, 1] == pytest.approx(0.09)
+
+
 def test_the_offset_is_where_a_row_is_as_likely_rare_as_rows_are():
     X, sign = mixture(4000)
     for class_weight, odds in ((None, np.mean(sign > 0) / np.mean(sign < 0)), ("balanced", 1.0)):
@@ -247,3 +309,5 @@ def test_the_offset_is_where_a_row_is_as_likely_rare_as_rows_are():
         assert model.offset_ + model.intercept_ == pytest.approx(np.log(odds))
     with pytest.raises(ValueError, match="class_weight='even' is not None or 'balanced'"):
         OnlineLogistic(class_weight="even").fit(X, sign)
+    with pytest.raises(ValueError, match="steps='long' is not 'adagrad' or 'newton'"):
+        OnlineLogistic(steps="long").fit(X, sign)

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from oracles.first_order import newton_step
+
 LARGEST = math.log(1e6)
 
 
@@ -49,13 +51,31 @@ def pair_loss(own, others):
     return sum(((1 - (own - other)) / 2) ** 2 for other in others) / len(others)
 
 
+def prior(K):
+    """What experts count at the start: the stack a half, if there is one; the members alike."""
+    return np.ones(1) if K == 1 else np.array([1 / (2 * K)] * K + [1 / 2])
+
+
+def stack_at_start(K):
+    """Intercept and weights by which the stack is the mean of the members."""
+    return np.array([0.0, *np.full(K, 3 / K)])
+
+
+def aged(S):
+    """A covariance of which a 200th of a half-life is forgotten, with variances of 1 at most."""
+    wanted = np.minimum(np.diag(S) * 2 ** (1 / 200), 1.0)
+    grows = np.sqrt(wanted / np.diag(S))
+    return S * np.outer(grows, grows)
+
+
 def mixture(scores, sign, n_recent, n_pairs, share, half_life):
     """The mixture's scores, its weights at the end, and every loss, a row a rare row.
 
-    Losses are of the members, and in the last column of the mixture. `scores`: (n_members, n).
+    Losses are of the experts, and in the last column of the mixture. `scores`: (n_members, n).
     """
     K = len(scores)
-    w, recent, kept = np.full(K, 1 / K), [[] for _ in range(K)], []
+    p_start, recent, kept = prior(K), [[] for _ in range(K)], []
+    w, mean, S = p_start, stack_at_start(K), np.eye(1 + K)
     out, losses, rare, majority = [], [], [], []
     for t, y in enumerate(sign):
         u = np.array([place(recent[k][-n_recent:], scores[k][t]) for k in range(K)])
@@ -65,13 +85,21 @@ def mixture(scores, sign, n_recent, n_pairs, share, half_life):
         r = sum(0.5 ** ((now - i) / half_life) for i in rare)
         m = r + sum(0.5 ** ((now - i) / half_life) for i in majority)
         p = (r + 10) / (m + 10 / overall)
-        out.append(LARGEST * w @ u + math.log(p / (1 - p)))
+        level = math.log(p / (1 - p))
+        x = np.append(1.0, (LARGEST * u - 1) / 3)
+        if K > 1:
+            u = np.append(u, np.clip(mean @ x / LARGEST, -0.25, 0.75))
+        out.append(LARGEST * w @ u + level)
         if y > 0 and kept:
             others = kept[-n_pairs:]
-            lost = [pair_loss(u[k], [v[k] for v in others]) for k in range(K)]
+            lost = [pair_loss(u[k], [v[k] for v in others]) for k in range(len(u))]
             losses.append([*lost, pair_loss(w @ u, [w @ v for v in others])])
             w = w * np.exp(-np.array(lost) / 2)
-            w = (1 - share) * w / w.sum() + share / K
+            w = (1 - share) * w / w.sum() + share * p_start
+        if y:
+            mean, S = newton_step(mean, S, x, y, 1.0, level)
+        if y > 0:
+            S = aged(S)
         if y < 0:
             kept.append(u)
             for k in range(K):
@@ -79,7 +107,7 @@ def mixture(scores, sign, n_recent, n_pairs, share, half_life):
                     recent[k].append(scores[k][t])
         if y:
             (rare if y > 0 else majority).append(now)
-    return np.array(out), w, np.array(losses).reshape(-1, K + 1)
+    return np.array(out), w, np.array(losses).reshape(-1, len(w) + 1)
 
 
 def best_sequence(losses, switches):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from rareclass.compiling import njit
+from rareclass.online._logistic_newton_jit import move
 
 # Among fewer recent rows there is no tail to go by; it is the highest 20th of them.
 _LEAST, _TAIL = 20, 20
@@ -12,9 +13,14 @@ _LEAST, _TAIL = 20, 20
 LARGEST = math.log(1e6)
 # (e^2 is exp-concave up to 1/2 for e in [0, 1])
 _RATE = 0.5
-# Rare rows that stand for the share of the whole stream in that of the last rows, what the share
-# begins as, and the rare rows after which the past counts half in a member's AUC.
-_STEADY, _FIRST_RARE, _FIRST_ROWS, _AUC_HALF = 10.0, 1.0, 100.0, 200.0
+# Rare rows that stand for the share of the whole stream in that of the last rows, and what the
+# share begins as.
+_STEADY, _FIRST_RARE, _FIRST_ROWS = 10.0, 1.0, 100.0
+# Rare rows after which the past counts half in an expert's AUC, and in what the stack has learned.
+_HALF = 200.0
+# The stack learns from ``log(1 / rate)`` less its mean, by this unit; its weights have at most this
+# variance. Its place lies in [_LOWEST, _LOWEST + 1].
+_USUAL, UNIT, STACK_VARIANCE, _LOWEST = 1.0, 3.0, 1.0, -0.25
 
 
 @njit(cache=True, nogil=True)
@@ -87,6 +93,14 @@ def _keep(recent, ordered, kept, score):
 
 
 @njit(cache=True, nogil=True)
+def _keep_all(recent, ordered, kept, scores):
+    """Put the scores of a majority row, one a member, in place of the oldest."""
+    for k in range(scores.shape[0]):
+        if abs(scores[k]) < np.inf:
+            kept[k] = _keep(recent[k], ordered[k], kept[k], scores[k])
+
+
+@njit(cache=True, nogil=True)
 def _pair_measures(own, others):
     """Mean loss ``((1 - (own - other)) / 2)^2`` and AUC of one rare place against many."""
     n = others.shape[0]
@@ -110,14 +124,51 @@ def level(seen, lately):
 
 
 @njit(cache=True, nogil=True)
-def _judge(places, pairs, weights, losses, auc, judged, step, fixed_share):
+def stacked(places, mean, inputs):
+    """The stack's log odds beyond the level by the members' places; fills `inputs`, 1 first."""
+    inputs[0], total = 1.0, mean[0]
+    for k in range(mean.shape[0] - 1):
+        inputs[k + 1] = (LARGEST * places[k] - _USUAL) / UNIT
+        total += mean[k + 1] * inputs[k + 1]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _stack_place(log_odds):
+    """A place like the members', a natural logarithm of odds being one of a rate; cut."""
+    return min(max(log_odds / LARGEST, _LOWEST), _LOWEST + 1.0)
+
+
+@njit(cache=True, nogil=True)
+def _learn_stack(inputs, log_odds, mean, covariance, sign, step):
+    """A Newton step of the stack; after a rare row what it knew before counts less."""
+    n = inputs.shape[0]
+    along, variance = np.zeros(n), 0.0
+    for i in range(n):
+        for j in range(n):
+            along[i] += covariance[i, j] * inputs[j]
+        variance += along[i] * inputs[i]
+    move(mean, covariance, along, variance, log_odds, sign, step)
+    if sign < 0.0:
+        return
+    grows = np.full(n, 2.0 ** (0.5 * step / _HALF))
+    for i in range(n):
+        if covariance[i, i] * grows[i] * grows[i] > STACK_VARIANCE:
+            grows[i] = math.sqrt(STACK_VARIANCE / covariance[i, i])
+    for i in range(n):
+        for j in range(n):
+            covariance[i, j] *= grows[i] * grows[j]
+
+
+@njit(cache=True, nogil=True)
+def _judge(places, pairs, weights, prior, losses, auc, judged, step, fixed_share):
     """Losses of a rare row's places against the kept majority rows, and the weights after them."""
-    n_members, n_pairs = weights.shape[0], pairs.shape[0]
+    n_experts, n_pairs = weights.shape[0], pairs.shape[0]
     judged[0] += 1.0
-    slow = max(1.0 / judged[0], 1.0 - 2.0 ** (-1.0 / _AUC_HALF))
+    slow = max(1.0 / judged[0], 1.0 - 2.0 ** (-1.0 / _HALF))
     own, others = 0.0, np.zeros(n_pairs)
-    new, least = np.empty(n_members), np.inf
-    for k in range(n_members):
+    new, least = np.empty(n_experts), np.inf
+    for k in range(n_experts):
         lost, above = _pair_measures(places[k], pairs[:, k])
         new[k], least = lost, min(least, lost)
         losses[k] += step * lost
@@ -126,39 +177,48 @@ def _judge(places, pairs, weights, losses, auc, judged, step, fixed_share):
         for b in range(n_pairs):
             others[b] += weights[k] * pairs[b, k]
     lost, above = _pair_measures(own, others)
-    losses[n_members] += step * lost
-    auc[n_members] += slow * (above - auc[n_members])
+    losses[n_experts] += step * lost
+    auc[n_experts] += slow * (above - auc[n_experts])
     total = 0.0
-    for k in range(n_members):
+    for k in range(n_experts):
         weights[k] *= math.exp(-_RATE * step * (new[k] - least))
         total += weights[k]
-    for k in range(n_members):
-        weights[k] = (1.0 - fixed_share) * weights[k] / total + fixed_share / n_members
+    for k in range(n_experts):
+        weights[k] = (1.0 - fixed_share) * weights[k] / total + fixed_share * prior[k]
 
 
 @njit(cache=True, nogil=True)
 def mix(
-    scores, sign, step, recent, ordered, kept, pairs, last, last_rare, seen, lately, weights,
-    losses, auc, judged, fixed_share, keeps, out,
+    scores, sign, step, recent, ordered, kept, pairs, last, last_rare, seen, lately, weights, prior,
+    losses, auc, judged, mean, covariance, fixed_share, keeps, out,
 ):  # fmt: skip
-    """Go through rows in order: place, mix, judge, keep; all but the first three change in place.
+    """Go through rows in order: place, stack, mix, judge, learn, keep.
+
+    All but the first three, `prior` and the shares change in place. Experts are the members, and
+    behind them the stack where there is one: an entry more in ``weights``.
 
     ``scores``: the members' scores of each row before it, shape (n_members, n_rows). ``recent``,
     ``ordered``, ``kept``: each member's last majority scores, the same sorted, and how many came.
-    ``pairs``: places of the last rows of each class, class 1 rare, shape (2, n_pairs, n_members).
-    ``last``, ``last_rare``: what each member alone had scored the last labelled rows, shape
-    (n_last, n_members), and which were rare.
+    ``pairs``: places of the last rows of each class, class 1 rare, shape (2, n_pairs, n_experts).
+    ``last``, ``last_rare``: what each expert alone had scored the last labelled rows, shape
+    (n_last, n_experts), and which were rare.
     ``seen``, ``lately``: labelled rows of each class in all, and those that have not faded, of
-    which a share of ``keeps`` stays at every row. ``losses``, ``auc``: of the members, the mixture
-    last. ``out``: the mixture's score of each row.
+    which a share of ``keeps`` stays at every row. ``prior``: what weights begin as. ``losses``,
+    ``auc``: of the experts, the mixture last. ``mean``, ``covariance``: of the stack's intercept
+    and weights. ``out``: the mixture's score of each row.
     """
     n_members, n_rows = scores.shape
-    places = np.empty(n_members)
+    n_experts = weights.shape[0]
+    places, inputs, beyond = np.empty(n_experts), np.empty(n_members + 1), 0.0
     n_pairs = pairs.shape[1]
     for t in range(n_rows):
         total, now = 0.0, level(seen, lately)
         for k in range(n_members):
             places[k] = place(ordered[k, : min(kept[k], recent.shape[1])], scores[k, t])
+        if n_experts > n_members:
+            beyond = stacked(places, mean, inputs)
+            places[n_members] = _stack_place(beyond)
+        for k in range(n_experts):
             total += weights[k] * places[k]
         out[t] = LARGEST * total + now
         if sign[t] == 0:
@@ -166,14 +226,16 @@ def mix(
         own = 1 if sign[t] > 0 else 0
         if own == 1 and seen[0] > 0:
             others = pairs[0, : min(seen[0], n_pairs)]
-            _judge(places, others, weights, losses, auc, judged, step[t], fixed_share)
+            _judge(places, others, weights, prior, losses, auc, judged, step[t], fixed_share)
+        if n_experts > n_members:
+            _learn_stack(inputs, beyond + now, mean, covariance, float(sign[t]), step[t])
         slot = (seen[0] + seen[1]) % last_rare.shape[0]
         last_rare[slot] = own
-        for k in range(n_members):
+        for k in range(n_experts):
             last[slot, k] = LARGEST * places[k] + now
             pairs[own, seen[own] % n_pairs, k] = places[k]
-            if own == 0 and abs(scores[k, t]) < np.inf:
-                kept[k] = _keep(recent[k], ordered[k], kept[k], scores[k, t])
+        if own == 0:
+            _keep_all(recent, ordered, kept, scores[:, t])
         seen[own] += 1
         lately[own] += 1.0
         lately[0] *= keeps
@@ -181,9 +243,25 @@ def mix(
 
 
 @njit(cache=True, nogil=True)
-def mixed_places(scores, ordered, kept, weights, out):
-    """Weighted mean place of rows by the members as they are."""
-    for t in range(scores.shape[1]):
+def counts(weights, mean):
+    """What a natural logarithm of each member's rate adds to the score, by itself and the stack."""
+    n_members = mean.shape[0] - 1
+    out = weights[:n_members].copy()
+    if weights.shape[0] > n_members:
+        out += weights[n_members] / UNIT * mean[1:]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def mixed_places(scores, ordered, kept, weights, mean, out):
+    """Weighted mean place of rows by the members and the stack as they are."""
+    n_members, n_rows = scores.shape
+    places, inputs = np.empty(weights.shape[0]), np.empty(n_members + 1)
+    for t in range(n_rows):
         out[t] = 0.0
-        for k in range(scores.shape[0]):
-            out[t] += weights[k] * place(ordered[k, : min(kept[k], ordered.shape[1])], scores[k, t])
+        for k in range(n_members):
+            places[k] = place(ordered[k, : min(kept[k], ordered.shape[1])], scores[k, t])
+        if weights.shape[0] > n_members:
+            places[n_members] = _stack_place(stacked(places, mean, inputs))
+        for k in range(weights.shape[0]):
+            out[t] += weights[k] * places[k]

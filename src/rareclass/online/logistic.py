@@ -1,17 +1,22 @@
-"""Online logistic regression: single rows, steps that shrink a feature at a time."""
+"""Online logistic regression: single rows, by AdaGrad or with a Gaussian over the weights."""
 
 from math import log
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.online._logistic_jit import learn
+from rareclass.online import _logistic_adagrad_jit, _logistic_newton_jit
 from rareclass.online.ranker import OnlineRanker, SparseRows, check_positive
 from rareclass.parameters import check_whole
 
+# Features that have a full covariance: a row costs their square (docs/decisions/0052).
+_FULL = 128
+# The log odds of a rare class are far from 0: they begin with a deviation of 10.
+_INTERCEPT_VARIANCE, _MOST_VARIANCE = 100.0, 1e300
+
 
 class LogisticState(NamedTuple):
-    """What logistic regression knows at a moment of the stream."""
+    """What logistic regression by AdaGrad knows at a moment of the stream."""
 
     coef: np.ndarray  # shape (n_features,): w
     squares: np.ndarray  # shape (n_features,): sums of the squared slopes of the loss, G
@@ -20,26 +25,51 @@ class LogisticState(NamedTuple):
     rng: np.random.Generator  # where the orders of `fit` come from
 
 
+class GaussianState(NamedTuple):
+    """What logistic regression by Newton steps knows at a moment of the stream."""
+
+    mean: np.ndarray  # shape (1 + n_features,): b, then w
+    # shape (1 + n_full, 1 + n_full): of b and the first features, 128 of them at most
+    covariance: np.ndarray
+    alone: np.ndarray  # shape (n_features - n_full,): variances of the others
+    seen: np.ndarray  # shape (2,): weight of the majority rows and of the rare rows so far
+    rng: np.random.Generator  # where the orders of `fit` come from
+
+
 class OnlineLogistic(OnlineRanker):
-    r"""Ranks by logistic regression, learned a row at a time by AdaGrad.
+    r"""Ranks by logistic regression, learned a row at a time.
 
     For a row x of class ``y = +1`` (rare) or ``-1`` the loss is
-    ``c_y log(1 + exp(-y (w.x + b)))``; with its slope g along a weight::
+    ``c_y log(1 + exp(-y (w.x + b)))``. By AdaGrad [1]_, with its slope g along a weight::
 
         G += g^2,    w -= eta g / sqrt(G)
 
     and the same for b. So a feature that is rarely other than 0 takes large steps still when it
-    comes, and the size of the steps falls as that of the mean's error does. The score is ``w.x``:
-    b, which follows the share of rare rows, moves all rows alike.
+    comes, and the size of the steps falls as that of the mean's error does.
+
+    By Newton's method the weights have a Gaussian, ``N(m, S)`` with ``m = 0, S = eta^2 I`` at the
+    start. A row moves m to where Gaussian times likelihood is greatest, and S to the inverse of the
+    curvature there (Laplace's approximation, [2]_); with h the curvature of its loss::
+
+        m <- argmin loss(w) + (w - m)' S^-1 (w - m) / 2,    S <- S - h S x x' S / (1 + h x' S x)
+
+    It knows how features hang together and comes sooner to where all rows so far lead, at
+    O(n_features^2) a row. The score is ``w.x``: b, which follows the share of rare rows, moves all
+    rows alike.
 
     Parameters
     ----------
     eta : float, default=0.3
-        Size of the first step in each weight. From .03 to 1 is worth trying on standardised rows.
+        Size of the first step in each weight; with Newton steps the deviation that the weights are
+        expected to have: less holds them nearer to 0. From .03 to 1 is worth trying on
+        standardised rows.
     class_weight : {"balanced"} or None, default=None
         c_y: 1, or ``T / (2 T_y)`` after T rows of which T_y are of the class. None learns
         probabilities, and is moved most by the rare rows that score low and the majority rows
         that score highest: the top of the list. "balanced" looks at the whole of it.
+    steps : {"adagrad", "newton"}, default="adagrad"
+        "adagrad" for speed, and for streams that change: its steps shrink more slowly. "newton"
+        where features hang together and rows can take some microseconds.
     n_epochs : int, default=1
         Passes of `fit`, each in a new random order.
     random_state : int, RandomState or None
@@ -60,7 +90,7 @@ class OnlineLogistic(OnlineRanker):
     classes_ : ndarray of shape (2,)
     pos_label_ : label
         The rare class.
-    state_ : LogisticState
+    state_ : LogisticState or GaussianState
         Everything that moves; enough to go on from.
     n_features_in_ : int
 
@@ -71,13 +101,16 @@ class OnlineLogistic(OnlineRanker):
 
     Notes
     -----
-    Time O(non-zeros) a row, memory O(n_features). There is no ridge; what one would do was not
-    measured.
+    AdaGrad: time O(non-zeros) a row, memory O(n_features); there is no ridge, and what one would do
+    was not measured. Newton steps: O(d non-zeros + d^2) a row and O(d^2) memory, d the features up
+    to 128; those beyond have a variance each and none with each other, at O(1).
 
     References
     ----------
     .. [1] Duchi, Hazan, Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic
        Optimization", JMLR 2011: the diagonal form.
+    .. [2] Spiegelhalter, Lauritzen, "Sequential Updating of Conditional Probabilities on Directed
+       Graphical Structures", Networks 1990.
 
     Examples
     --------
@@ -95,12 +128,14 @@ class OnlineLogistic(OnlineRanker):
         self,
         eta: float = 0.3,
         class_weight: str | None = None,
+        steps: str = "adagrad",
         n_epochs: int = 1,
         random_state: Any = None,
         pos_label: Any = None,
     ) -> None:
         self.eta = eta
         self.class_weight = class_weight
+        self.steps = steps
         self.n_epochs = n_epochs
         self.random_state = random_state
         self.pos_label = pos_label
@@ -110,40 +145,74 @@ class OnlineLogistic(OnlineRanker):
         check_whole("n_epochs", self.n_epochs)
         if self.class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight={self.class_weight!r} is not None or 'balanced'.")
+        if self.steps not in ("adagrad", "newton"):
+            raise ValueError(f"steps={self.steps!r} is not 'adagrad' or 'newton'.")
 
     @property
     def intercept_(self) -> float:
         """What is added to a score for the log odds of the row."""
-        return float(self.state_.intercept[0])
+        return _intercept(self.state_)
 
-    def _start(self, n_features: int, rng: np.random.Generator) -> LogisticState:
+    def _start(self, n_features: int, rng: np.random.Generator) -> Any:
         zeros = np.zeros(n_features)
-        return LogisticState(zeros, zeros.copy(), np.zeros(2), np.zeros(2), rng)
+        if self.steps == "adagrad":
+            return LogisticState(zeros, zeros.copy(), np.zeros(2), np.zeros(2), rng)
+        variance = np.full(1 + n_features, self._variance())
+        variance[0] = _INTERCEPT_VARIANCE
+        full = 1 + min(n_features, _FULL)
+        covariance = np.diag(variance[:full])
+        return GaussianState(np.append(0.0, zeros), covariance, variance[full:], np.zeros(2), rng)
+
+    def _variance(self) -> float:
+        return min(float(self.eta) * float(self.eta), _MOST_VARIANCE)
 
     def _learn(
-        self, state: LogisticState, rows: SparseRows, sign: np.ndarray, step: np.ndarray
-    ) -> tuple[LogisticState, np.ndarray]:
-        scores = np.empty(len(sign))
-        learn(
-            *rows, sign, step, state.coef, state.squares, state.intercept, state.seen,
-            float(self.eta), self.class_weight == "balanced", scores,
-        )  # fmt: skip
+        self, state: Any, rows: SparseRows, sign: np.ndarray, step: np.ndarray
+    ) -> tuple[Any, np.ndarray]:
+        scores, balanced = np.empty(len(sign)), self.class_weight == "balanced"
+        if self.steps == "adagrad":
+            _logistic_adagrad_jit.learn(
+                *rows, sign, step, state.coef, state.squares, state.intercept, state.seen,
+                float(self.eta), balanced, scores,
+            )  # fmt: skip
+        else:
+            _logistic_newton_jit.learn(
+                *rows, sign, step, state.mean, state.covariance, state.alone, state.seen, balanced,
+                scores,
+            )  # fmt: skip
         return state, scores
 
-    def _coef(self, state: LogisticState) -> np.ndarray:
-        return state.coef
+    def _coef(self, state: Any) -> np.ndarray:
+        coef: np.ndarray = state.coef if isinstance(state, LogisticState) else state.mean[1:]
+        return coef
 
-    def _offset(self, state: LogisticState) -> float:
-        if not state.coef.any():  # all rows are alike: none of them is called rare
+    def _offset(self, state: Any) -> float:
+        if not self._coef(state).any():  # all rows are alike: none of them is called rare
             return 0.0
         majority, rare = state.seen.tolist()
         odds = rare / majority if rare and majority and self.class_weight is None else 1.0
-        return log(odds) - float(state.intercept[0])
+        return log(odds) - _intercept(state)
 
-    def _grown(self, state: LogisticState, n_features: int) -> LogisticState:
-        more = (0, n_features - len(state.coef))
-        return state._replace(coef=np.pad(state.coef, more), squares=np.pad(state.squares, more))
+    def _grown(self, state: Any, n_features: int) -> Any:
+        n_before = len(self._coef(state))
+        more = (0, n_features - n_before)
+        if isinstance(state, LogisticState):
+            coef, squares = np.pad(state.coef, more), np.pad(state.squares, more)
+            return state._replace(coef=coef, squares=squares)
+        begun = self._start(n_features, state.rng)
+        full = len(state.covariance)
+        begun.mean[: 1 + n_before] = state.mean
+        begun.covariance[:full, :full] = state.covariance
+        begun.alone[: len(state.alone)] = state.alone
+        return begun._replace(seen=state.seen)
 
-    def _reopened(self, state: LogisticState) -> LogisticState:
-        intercept = np.array([state.intercept[0], 0.0])
-        return state._replace(squares=np.zeros_like(state.squares), intercept=intercept)
+    def _reopened(self, state: Any) -> Any:
+        begun = self._start(len(self._coef(state)), state.rng)
+        if isinstance(state, LogisticState):
+            intercept = np.array([state.intercept[0], 0.0])
+            return state._replace(squares=begun.squares, intercept=intercept)
+        return state._replace(covariance=begun.covariance, alone=begun.alone)
+
+
+def _intercept(state: Any) -> float:
+    return float(state.intercept[0] if isinstance(state, LogisticState) else state.mean[0])

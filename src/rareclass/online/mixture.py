@@ -27,30 +27,40 @@ from rareclass.parameters import check_number, check_whole
 _PAIRS = 200
 # Rows that the members' average precision and precision at k are of.
 _LAST = 10_000
+# What the stack is called beside the members.
+_STACK_NAME = "logistic regression on all places"
 Member = tuple[str, OnlineRanker]
 
 
 class Judged(NamedTuple):
-    """How the members have done, and what it is known by."""
+    """How the members and the stack have done, the experts together, and what it is known by."""
 
     recent: np.ndarray  # shape (n_members, n_recent): last majority scores of each
     ordered: np.ndarray  # the same, sorted
     kept: np.ndarray  # shape (n_members,): how many came
-    pairs: np.ndarray  # shape (2, 200, n_members): places of the last rows of each class
-    last: np.ndarray  # shape (10_000, n_members): scores of the last labelled rows by each alone
+    pairs: np.ndarray  # shape (2, 200, n_experts): places of the last rows of each class
+    last: np.ndarray  # shape (10_000, n_experts): scores of the last labelled rows by each alone
     last_rare: np.ndarray  # shape (10_000,): 1 where those were rare
     seen: np.ndarray  # shape (2,): labelled rows of each class
     lately: np.ndarray  # shape (2,): those that have not faded yet
-    weights: np.ndarray  # shape (n_members,): what each counts, 1 in all
-    losses: np.ndarray  # shape (n_members + 1,): sums over the rare rows, the mixture's last
-    auc: np.ndarray  # shape (n_members + 1,): of the last rare rows, the mixture's last
+    weights: np.ndarray  # shape (n_experts,): what each counts, 1 in all
+    losses: np.ndarray  # shape (n_experts + 1,): sums over the rare rows, the mixture's last
+    auc: np.ndarray  # shape (n_experts + 1,): of the last rare rows, the mixture's last
     n_judged: np.ndarray  # shape (1,): rare rows that there were majority rows to set against
 
 
-class Standing(NamedTuple):
-    """How a member of a mixture does: its rows scored before they were learned."""
+class Stack(NamedTuple):
+    """Logistic regression on the members' places: a Gaussian over its intercept and weights."""
 
-    name: str  # its map, and the learner with the parameters that are not its class's own
+    mean: np.ndarray  # shape (1 + n_members,); not used where there is one member
+    covariance: np.ndarray  # shape (1 + n_members, 1 + n_members)
+
+
+class Standing(NamedTuple):
+    """How a member of a mixture does, or its stack: rows scored before they were learned."""
+
+    # a member's map, and the learner with the parameters that are not its class's own
+    name: str
     weight: float
     auc: float  # of the last rare rows, which fade with a half-life of 200
     average_precision: float | None  # of the last rows; None while a class is missing
@@ -64,6 +74,7 @@ class MixtureState(NamedTuple):
     members: tuple[Any, ...]  # their states
     maps: Maps
     judged: Judged
+    stack: Stack
     rng: np.random.Generator  # where the orders of `fit` come from
 
 
@@ -78,20 +89,30 @@ class OnlineMixture(OnlineRanker):
 
     where ``rate`` is the share of the member's last majority scores that are higher; above their
     95th percentile that of an exponential tail, which goes on beyond the highest. So the top of the
-    list counts by orders of magnitude. A rare row is set against the last 200 majority rows:
-    member k, which put it ``d_k = u_k - v_k`` above one of them, loses the mean of
-    ``((1 - d_k) / 2)^2``. Weights follow (``share`` is the part that is dealt out anew)::
+    list counts by orders of magnitude.
 
-        w_k <- (1 - share) w_k exp(-loss_k / 2) / total + share / K
+    From the places of all K members a logistic regression learns the class, by Newton steps
+    (`OnlineLogistic`) beside the log odds of the rare class lately. It begins as the members' mean,
+    and what it learned fades with a half-life of 200 rare rows. This **stack** is one more expert:
+    its place is what it adds to those log odds over ``log(1e6)``, cut to [-1/4, 3/4]. It finds out
+    which members say something that others do not, where a weighted mean only finds out who is
+    best.
+
+    A rare row is set against the last 200 majority rows: expert k, which put it ``d_k = u_k - v_k``
+    above one of them, loses the mean of ``((1 - d_k) / 2)^2``. Weights begin as ``p_k``: 1/2 for
+    the stack and 1 / (2 K) for a member. They follow (``share`` is the part that is dealt out
+    anew)::
+
+        w_k <- (1 - share) w_k exp(-loss_k / 2) / total + share p_k
 
     and a row's score is ``log(1e6) sum_k w_k u_k`` plus the log odds of the rare class lately, so
     that scores of different times compare: about the log odds of the row, but no probability.
 
     **What it guarantees**, for any stream at all: over T rare rows the mixture's places lose at
-    most the best member's loss plus ``2 ln K + 2 T ln(1 / (1 - share + share / K))``. And where the
-    stream changes and another member is the best from then on, at most the loss of the best
-    sequence with S changes plus ``2 (S + 1) ln K + 2 S ln(1 / share)`` and
-    ``2 (T - S) ln(1 / (1 - share))``.
+    most the loss of any expert k plus ``2 ln(1 / p_k) + 2 T ln(1 / (1 - share + share p_k))``, so
+    at most 2 ln(2 K) more than the best member where nothing is dealt out. And where the stream
+    changes and another expert is the best from then on, at most the loss of the best sequence with
+    S changes plus ``2 (S + 1) ln(2 K) + 2 S ln(1 / share)`` and ``2 (T - S) ln(1 / (1 - share))``.
 
     Parameters
     ----------
@@ -100,11 +121,12 @@ class OnlineMixture(OnlineRanker):
         features for each, between two of which the value lies by its rank among a thousand rows
         before: lines in them are curves; or "fourier", 256 random waves of all features, in which
         lines are curves of all of them. The learner is one of this package's. None means logistic
-        regression with classes balanced and not on the first three, and not on waves; and CBR with
-        small balanced steps on asinh and on ranks.
+        regression by Newton steps on the features as they are, and by AdaGrad on the other three;
+        with classes balanced on ranks; and CBR with small balanced steps on asinh and on ranks.
+        A single member has no stack.
     share : float, default=0.001
-        Part of the weights that is dealt out alike at every rare row, 0 or above and below 1. More
-        follows changes faster and keeps members that do badly.
+        Part of the weights that is dealt out as at the start at every rare row, 0 or above and
+        below 1. More follows changes faster and keeps experts that do badly.
     n_recent : int, default=1000
         Majority scores of each member that places are by.
     half_life : float, default=1000.0
@@ -119,13 +141,13 @@ class OnlineMixture(OnlineRanker):
 
     Attributes
     ----------
-    weights_ : ndarray of shape (n_members,)
-        What each member counts.
+    weights_ : ndarray of shape (n_members + 1,)
+        What each member counts, and behind them the stack; (1,) for a single member.
     offset_ : float
         Score above which a row is called rare: the threshold with the greatest balanced accuracy
         between the last 200 rows of each class.
     state_ : MixtureState
-        All that moves; ``state_.judged`` has losses and recent AUC of every member.
+        All that moves; ``state_.judged`` has losses and recent AUC of every expert.
     classes_, pos_label_, n_features_in_
         The two labels, the rare one, and the width of a row.
 
@@ -136,11 +158,12 @@ class OnlineMixture(OnlineRanker):
 
     Notes
     -----
-    Time of a row: that of the members, O(members log n_recent) for its places, and O(200 members)
-    more where it is rare. A member whose scores are no longer finite has place 0.5 everywhere, and
-    its weight goes. The bound is that of exponential weights on an exp-concave loss [1]_, of which
-    the mean over pairs is one; with a fixed share that of [2]_. It is about ``sum_k w_k u_k`` with
-    the weights of the moment: served scores of older rows were mixed by theirs.
+    Time of a row: that of the members, O(members log n_recent) for its places, O(members^2) for the
+    stack, and O(200 members) more where it is rare. A member whose scores are no longer finite has
+    place 0.5 everywhere, and its weight goes. The bound is that of exponential weights on an
+    exp-concave loss [1]_, of which the mean over pairs is one; with a fixed share that of [2]_. It
+    is about ``sum_k w_k u_k`` with the weights of the moment: served scores of older rows were
+    mixed by theirs.
 
     References
     ----------
@@ -180,7 +203,7 @@ class OnlineMixture(OnlineRanker):
 
     @property
     def weights_(self) -> np.ndarray:
-        """What each member counts, 1 in all; shape (n_members,)."""
+        """What each member counts, and behind them the stack: 1 in all."""
         weights: np.ndarray = self.state_.judged.weights
         return weights
 
@@ -210,22 +233,26 @@ class OnlineMixture(OnlineRanker):
             learner._start(width(name, n_features), np.random.Generator(np.random.PCG64(seed)))
             for (name, learner), seed in zip(members, seeds, strict=True)
         )
+        prior = _prior(n)
         judged = Judged(
             recent=np.zeros((n, self.n_recent)),
             ordered=np.zeros((n, self.n_recent)),
             kept=np.zeros(n, np.int64),
-            pairs=np.zeros((2, _PAIRS, n)),
-            last=np.zeros((_LAST, n)),
+            pairs=np.zeros((2, _PAIRS, len(prior))),
+            last=np.zeros((_LAST, len(prior))),
             last_rare=np.zeros(_LAST, np.int8),
             seen=np.zeros(2, np.int64),
             lately=np.zeros(2),
-            weights=np.full(n, 1.0 / n),
-            losses=np.zeros(n + 1),
-            auc=np.zeros(n + 1),
+            weights=prior,
+            losses=np.zeros(len(prior) + 1),
+            auc=np.zeros(len(prior) + 1),
             n_judged=np.zeros(1),
         )
         has_waves = any(name == "fourier" for name, _ in members)
-        return MixtureState(states, Maps.empty(n_features, has_waves, rng), judged, rng)
+        # Before it has learned anything the stack is the mean of the members.
+        mean = np.append(0.0, np.full(n, _mixture_jit.UNIT / n))
+        stack = Stack(mean, _mixture_jit.STACK_VARIANCE * np.eye(1 + n))
+        return MixtureState(states, Maps.empty(n_features, has_waves, rng), judged, stack, rng)
 
     def _learn(
         self, state: MixtureState, rows: np.ndarray, sign: np.ndarray, step: np.ndarray
@@ -252,12 +279,12 @@ class OnlineMixture(OnlineRanker):
                 seen_as[way] = state.maps.apply(name, rows, learner._takes)
             moved, scores[k] = learner._learn(state.members[k], seen_as[way], sign, step)
             states.append(moved)
-        judged, mixed = state.judged, np.empty(len(rows))
+        judged, stack, mixed = state.judged, state.stack, np.empty(len(rows))
         _mixture_jit.mix(
             scores, sign, step, judged.recent, judged.ordered, judged.kept, judged.pairs,
             judged.last, judged.last_rare, judged.seen, judged.lately, judged.weights,
-            judged.losses, judged.auc, judged.n_judged, float(self.share),
-            2.0 ** (-1.0 / float(self.half_life)), mixed,
+            _prior(len(members)), judged.losses, judged.auc, judged.n_judged, stack.mean,
+            stack.covariance, float(self.share), 2.0 ** (-1.0 / float(self.half_life)), mixed,
         )  # fmt: skip
         return state._replace(members=tuple(states)), mixed
 
@@ -273,7 +300,9 @@ class OnlineMixture(OnlineRanker):
                 seen = as_csr(seen, width(name, rows.shape[1]))
             scores[k] = learner._scores(state.members[k], seen)
         judged, mixed = state.judged, np.empty(len(rows))
-        _mixture_jit.mixed_places(scores, judged.ordered, judged.kept, judged.weights, mixed)
+        _mixture_jit.mixed_places(
+            scores, judged.ordered, judged.kept, judged.weights, state.stack.mean, mixed
+        )
         return _mixture_jit.LARGEST * mixed + _mixture_jit.level(judged.seen, judged.lately)
 
     def _coef(self, state: MixtureState) -> np.ndarray:
@@ -298,7 +327,8 @@ class OnlineMixture(OnlineRanker):
         return any(learner._steps_shrink for _, learner in self._members())
 
     def _reopened(self, state: MixtureState) -> MixtureState:
-        # The weights stay: dealt out anew they lose more than they gain (docs/decisions/0039).
+        # Weights and stack stay: dealt out anew they lose more than they gain
+        # (docs/decisions/0039, 0052).
         members = tuple(
             learner._reopened(moving)
             for (_, learner), moving in zip(self._members(), state.members, strict=True)
@@ -316,10 +346,10 @@ class OnlineMixture(OnlineRanker):
             raise ValueError("the members are judged by what no stream leaves")
 
     def standing(self, n_rows: int = _LAST, k: int = 100) -> list[Standing]:
-        """How each member does.
+        """How each member does, and behind them the stack.
 
         Average precision and precision at k are of the last `n_rows` labelled rows, each by the
-        score that the member alone would have given it before it was learned; of 10,000 at most,
+        score that the expert alone would have given it before it was learned; of 10,000 at most,
         with k in proportion.
         """
         judged = self.state_.judged
@@ -334,6 +364,7 @@ class OnlineMixture(OnlineRanker):
             of_rows.append((average_precision(rare, scores) if both else None, at_top))
         # A representation that is long has line ends.
         names = [f"{' '.join(repr(each).split())} on {name}" for name, each in self._members()]
+        names += [_STACK_NAME] if len(judged.weights) > len(names) else []
         auc, loss = judged.auc[:-1].tolist(), judged.losses[:-1].tolist()
         columns = names, judged.weights.tolist(), auc, *zip(*of_rows, strict=True), loss
         return list(map(Standing, *columns))
@@ -344,18 +375,20 @@ class OnlineMixture(OnlineRanker):
         """The members' weights by feature and map, as they count in the tail of the list.
 
         There a member's place grows by ``1 / (mean excess)`` a unit of its score, in natural
-        logarithms of the rate, and places add up: so what a feature raises is added over all maps.
+        logarithms of the rate, and places add up, in the stack too: so what a feature raises is
+        added over all maps.
         Before them stand the weights of the waves, of which there are as many for any number of
         features; behind them the values that ranks go by, which are replaced as rows come.
         """
         state, n = self.state_, self.n_features_in_
+        counts = _mixture_jit.counts(state.judged.weights, state.stack.mean)
         weights, of_waves = np.zeros((n, 2 + KNOTS)), np.zeros(len(state.maps.waves.phases))
         for k, (name, learner) in enumerate(self._members()):
             ordered = state.judged.ordered[k, : state.judged.kept[k]]
             excess = _mixture_jit.tail(ordered)[2]
             if excess <= 0.0:
                 continue
-            coef = state.judged.weights[k] / excess * learner._coef(state.members[k])
+            coef = counts[k] / excess * learner._coef(state.members[k])
             if name == "fourier":
                 of_waves += coef
             else:
@@ -385,15 +418,21 @@ class OnlineMixture(OnlineRanker):
         return raised
 
 
+def _prior(n_members: int) -> np.ndarray:
+    """What experts count at the start: a half the stack, if there is one; the members alike."""
+    if n_members == 1:
+        return np.ones(1)
+    return np.append(np.full(n_members, 0.5 / n_members), 0.5)
+
+
 @lru_cache
 def default_members() -> tuple[Member, ...]:
-    """The members of a mixture that names none (docs/decisions/0039)."""
+    """The members of a mixture that names none (docs/decisions/0039, 0052)."""
     balanced: dict[str, Any] = {"class_weight": "balanced"}
     small: dict[str, Any] = {"C": 2.0**-10, "covariance": "diagonal", **balanced}
     return (
-        *((name, OnlineLogistic(eta=0.3)) for name in ("linear", "asinh", "ranks")),
-        ("linear", OnlineLogistic(eta=0.3, **balanced)),
-        ("asinh", OnlineLogistic(eta=0.3, **balanced)),
+        ("linear", OnlineLogistic(eta=1.0, steps="newton")),
+        *((name, OnlineLogistic(eta=0.3)) for name in ("asinh", "ranks")),
         ("ranks", OnlineLogistic(eta=0.1, **balanced)),
         ("asinh", CBR(**small)),
         ("ranks", CBR(**small)),

@@ -72,11 +72,11 @@ def test_a_stream_begins_with_a_mixture_and_goes_on_with_its_own(tmp_path: Path)
             loop.close()
         assert settled("auto", "auto", tmp_path / name) == (name, "report")
         assert report is not None
-        assert len(report.members) == (9 if name == "mixture" else 0)
+        assert len(report.members) == (8 if name == "mixture" else 0)
         logged = read_log(tmp_path / name)["members"].to_pylist()[-1]
         assert logged == [each._asdict() for each in report.members]
     assert sum(each.weight for each in report.members) == pytest.approx(1.0)
-    assert report.members[0].name == "OnlineLogistic() on linear"
+    assert report.members[0].name == "OnlineLogistic(eta=1.0, steps='newton') on linear"
     assert usual_tails("cbr") == "asinh"
     with pytest.raises(InputError, match="mixture has no parameter 'C'") as told:
         parse_parameters("mixture", ["C=1"])

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import InputError
+from rareclass.online import OAM
 from rareclass.tables.batch import Batch
 from rareclass.tables.csv_source import CsvSource
 from rareclass.verbs.stream import loop as loop_module
@@ -325,6 +327,29 @@ def test_other_options_need_another_folder(
     run(options, tmp_path, stop_after=100)
     with pytest.raises(InputError, match=f"{said}.*another folder"):
         run(StreamOptions(**(vars(options) | change)), tmp_path)
+
+
+def test_a_mixture_of_other_members_needs_another_folder(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options, few = options_for(source, "mixture"), (("linear", OAM()), ("asinh", OAM()))
+    with monkeypatch.context() as before:
+        before.setattr("rareclass.online.mixture.default_members", lambda: few)
+        run(options, tmp_path / "run", stop_after=125)
+    with pytest.raises(InputError, match="another version of OnlineMixture: members differ"):
+        run(options, tmp_path / "run")
+
+
+def test_a_folder_from_before_newton_steps_goes_on(source: Path, tmp_path: Path) -> None:
+    before = options_for(source, "logistic")
+    parameters = {k: v for k, v in before.parameters.items() if k != "steps"}
+    run(replace(before, parameters=parameters), tmp_path / "run", stop_after=125)
+    run(before, tmp_path / "run")
+    run(before, tmp_path / "whole")
+    assert_same(outcome(tmp_path / "run"), outcome(tmp_path / "whole"))
+    newton = before.parameters | {"steps": "newton"}
+    with pytest.raises(InputError, match="--param steps=adagrad, but now it is steps=newton"):
+        run(replace(before, parameters=newton), tmp_path / "run")
 
 
 def test_another_parameter_is_named(source: Path, tmp_path: Path) -> None:

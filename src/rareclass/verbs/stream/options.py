@@ -19,6 +19,7 @@ _OPTION = {
 _OF_ALERTS = ("alerts", "alert-budget", "time")
 # What a folder that does not say so was begun with.
 _BEFORE = {"on-drift": "report"}
+_PARAMETERS_BEFORE = {"steps": "adagrad"}
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ class StreamOptions:
                 continue
             was: Any = before[name] if name in before else _BEFORE[name]
             now: Any = given.get(name, _BEFORE.get(name))
+            if name == "parameters":
+                was = {k: v for k, v in _PARAMETERS_BEFORE.items() if k in now} | was
             if was == now:
                 continue
             if name == "parameters":

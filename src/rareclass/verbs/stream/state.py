@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rareclass.encoding.streams import OnlineEncoder
+from rareclass.errors import InputError
 from rareclass.online.state import flatten
 from rareclass.tables.batch import Batch
 from rareclass.tables.raw_cells import read_rare_or_rest
@@ -135,7 +136,8 @@ def alerts_of(options: StreamOptions, saved: dict[str, Any] | None) -> Alerts | 
 def learner_of(saved: dict[str, Any]) -> "OnlineRanker":
     """Return the learner of a checkpoint, ready to score and to go on.
 
-    Raises `ValueError` where its state is not one of such a learner.
+    Raises `ValueError` where its state is not one of such a learner, and `InputError` where it has
+    other parts.
     """
     options, kept = saved["options"], saved["learner"]
     learner = make_learner(options["learner"], options["parameters"])
@@ -144,8 +146,21 @@ def learner_of(saved: dict[str, Any]) -> "OnlineRanker":
         if kept["n_features"] != n_features:
             raise ValueError(f"the learner does not know the {n_features} features of its encoder")
         learner.start(n_features, CLASSES)
+        _check_parts(learner, kept["state"])
         learner.take_up(kept["state"])
     return learner
+
+
+def _check_parts(learner: "OnlineRanker", kept: dict[str, Any]) -> None:
+    """Raise `InputError` where a state was left by a learner of other parts."""
+    parts = flatten(learner.state_).keys()
+    if kept.keys() != parts:
+        other = sorted({name.partition(".")[0] for name in kept.keys() ^ parts})
+        raise InputError(
+            f"The folder was begun by another version of {type(learner).__name__}: "
+            f"{', '.join(other)} differ.",
+            "Begin anew in another folder, or go on with the version that began it.",
+        )
 
 
 def label_names(first: Batch, target: str, positive: str | None) -> dict[str, str]:
