@@ -97,10 +97,11 @@ def test_a_long_cell_is_read(tmp_path: Path, table: pl.DataFrame, rareclass: Run
 def test_what_is_odd_in_a_table_is_noted_once(
     tmp_path: Path, table: pl.DataFrame, rareclass: Run
 ) -> None:
-    """Numbers that are not all numbers, and columns of one name."""
+    """Numbers that are not all numbers, zip codes, and columns of one name."""
     cells = ["n.v." if k % 10 == 4 else str(k / 7) for k in range(table.height)]
+    codes = [f"{k % 7 * 4000:05d}" for k in range(table.height)]
     path = tmp_path / "t.csv"
-    mixed = table.with_columns(late=pl.Series(cells))
+    mixed = table.with_columns(late=pl.Series(cells), zip=pl.Series(codes))
     path.write_text(mixed.write_csv().replace("order,amount,items", "order,amount,amount", 1))
     model = tmp_path / "m.skops"
     done = rareclass("fit", path, "-t", "fraud", *QUICK, "-o", model)
@@ -108,6 +109,7 @@ def test_what_is_odd_in_a_table_is_noted_once(
     assert done.exit_code == 0, said
     note = "Note: column 'late' is taken as categories: 90.0% of its cells are numbers, but not "
     assert said.count(note + "'n.v.' at row 5.") == 1
+    assert said.count("column 'zip' is read as numbers, in which 00000 and 0 are the same.") == 1
     assert said.count("the later ones are called 'amount.1' (column 3).") == 1
     done = rareclass("score", model, path, "-o", tmp_path / "scores.csv")
     said = " ".join(done.output.split())

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
+from rareclass.ensemble import combined as combined_module
 from rareclass.ensemble.combination import mean_of_greedy
-from rareclass.ensemble.combined import combine, cross_fitted_log_rates
+from rareclass.ensemble.combined import Judged, combine, cross_fitted_log_rates
 from rareclass.ensemble.false_positive_rate import FalsePositiveRate
 from rareclass.ensemble.held_out import HeldOut
 from rareclass.metrics import average_precision, average_precision_interval, roc_auc
@@ -63,6 +64,22 @@ def test_by_the_objective_a_member_is_near_the_best_or_not():
     rows = held_out_rows(y)
     assert by_name(combine(members, rows, average_precision, False, 0))["all over"] == 0.0
     assert by_name(combine(members, rows, roc_auc, False, 0))["top"] == 0.0
+
+
+def test_of_many_rows_a_part_that_weights_are_chosen_on_says_what_all_of_them_say(monkeypatch):
+    y = np.arange(50_000) % 500 == 0
+    top = np.where(y, np.random.default_rng(3).normal(2.2, 0.9, len(y)), noisy(y, 0.0, 4))
+    all_over = np.where(y, np.random.default_rng(5).normal(2.6, 0.6, len(y)), noisy(y, 0.0, 6))
+    rows = held_out_rows(y)
+    judged = [Judged(None, None, scores, 0.0) for scores in (top, all_over)]
+    monkeypatch.setattr(combined_module, "_MOST_JUDGED", 4_000)
+    places, part = combined_module._judging_part(judged, rows, 0)
+    assert len(places) == np.count_nonzero(y) + 4_000
+    assert y[places].sum() == y.sum()
+    for scores in (top, all_over, top + all_over):
+        for measure, within in ((average_precision, 0.01), (roc_auc, 0.005)):
+            of_all, of_part = measure(y, scores), part.measure(measure, scores[places], part.tested)
+            assert of_part == pytest.approx(of_all, abs=within)
 
 
 def test_where_nobody_errs_one_setting_of_each_counts_alike():

@@ -16,6 +16,7 @@ NUMBERS = ["core", "amount", "age", "noise"]
 QUICK = {
     "histogram boosting": {"rounds": 25},
     "slow histogram boosting": {"rounds": 25},
+    "deep histogram boosting": {"rounds": 25},
     "extra trees": {"trees": 20},
     "random forest": {"trees": 20},
     "balanced forest": {"trees": 20},

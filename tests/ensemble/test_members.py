@@ -25,6 +25,7 @@ from rareclass.metrics import average_precision
 QUICK = {
     "histogram boosting": {"rounds": 4},
     "slow histogram boosting": {"rounds": 4},
+    "deep histogram boosting": {"rounds": 4},
     "extra trees": {"trees": 4},
     "random forest": {"trees": 4},
     "balanced forest": {"trees": 4},

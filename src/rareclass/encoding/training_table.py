@@ -25,6 +25,7 @@ from rareclass.tables.columns import (
     describe_column,
     facts_of,
     not_learned_from,
+    note_of_codes,
     note_of_numbers,
     type_of_text_column,
 )
@@ -171,13 +172,23 @@ def plan_reading(
     formats: dict[str, str | None] = dict.fromkeys(names)
     for name, profile in profiles.items():
         readings[name], formats[name] = type_of_text_column(name, profile, categories)
-        note = note_of_numbers(name, profile) if readings[name] == "string" else None
-        if note is not None and name not in categories:
-            warn(note, TableWarning, Finding("mostly numbers", {"column": name}))
+        if name not in categories:
+            _tell_of(name, profile, readings[name])
         if profile.n_integers == profile.n_present:
             integers.add(name)
     readings |= dict.fromkeys(categories, "string")
     return ReadingPlan(file, names, target, readings, formats, integers, categories, keep)
+
+
+def _tell_of(name: str, profile: CellProfile, reads_as: Reading) -> None:
+    """Warn of a column that may be meant otherwise than it is read."""
+    tellers = {"string": (note_of_numbers, "mostly numbers"), "number": (note_of_codes, "codes")}
+    if reads_as not in tellers:
+        return
+    told, kind = tellers[reads_as]
+    note = told(name, profile)
+    if note is not None:
+        warn(note, TableWarning, Finding(kind, {"column": name}))
 
 
 def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: int) -> pl.DataFrame:

@@ -40,6 +40,7 @@ class Budget:
 _REFERENCE_SECONDS = {
     "histogram boosting": 1e-6,
     "slow histogram boosting": 1e-6,
+    "deep histogram boosting": 1e-6,
     "kernel on quantiles": 6.0,
     "kernel on logarithms": 6.0,
     "smooth kernel on logarithms": 8.0,
@@ -55,7 +56,7 @@ _REFERENCE_SECONDS = {
 }
 _FOLD_SECONDS = 0.05  # for a fold of a few rows
 # Who is slower than the reference by as much as another is, rather than as all are.
-_LIKE = {"slow histogram boosting": "histogram boosting"}
+_LIKE = dict.fromkeys(("slow histogram boosting", "deep histogram boosting"), "histogram boosting")
 
 
 @dataclass

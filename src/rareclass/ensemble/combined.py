@@ -9,6 +9,7 @@ from rareclass.ensemble.combination import mean_of_greedy
 from rareclass.ensemble.false_positive_rate import FalsePositiveRate
 from rareclass.ensemble.held_out import HeldOut
 from rareclass.ensemble.learned_member import LearnedMember
+from rareclass.ensemble.majority_part import thinned
 from rareclass.ensemble.race import Candidate
 from rareclass.estimators.search import Scoring
 from rareclass.metrics import (
@@ -18,7 +19,7 @@ from rareclass.metrics import (
     roc_auc_interval,
 )
 
-# Majority rows that weights are chosen on, at most.
+# Majority rows that weights are chosen on, at most: as many of the highest as of the others.
 _MOST_JUDGED = 20_000
 # Settings of one member that the combination chooses from.
 _SETTINGS_A_MEMBER = 2
@@ -155,18 +156,17 @@ def _chosen_weights(
     seed: int,
 ) -> np.ndarray:
     """Weights of candidates in order of merit: of the best settings of each member."""
-    places = _judging_rows(held_out, seed)
-    rows = held_out.tested[places]
+    places, part = _judging_part(judged, held_out, seed)
 
     def merit(combined: np.ndarray) -> float:
-        return held_out.measure(objective, combined, rows)
+        return part.measure(objective, combined, part.tested)
 
     def auc(combined: np.ndarray) -> float:
-        return held_out.measure(roc_auc, combined, rows)
+        return part.measure(roc_auc, combined, part.tested)
 
-    chosen, shared = _faultless(judged, places, held_out), 1.0
+    chosen, shared = _faultless(judged, places, part), 1.0
     if not chosen:
-        chosen, shared = _near_the_best(judged, places, held_out, objective), _ALIKE
+        chosen, shared = _near_the_best(judged, places, part, objective), _ALIKE
     scores = np.column_stack([judged[k].rarity[places] for k in chosen])
     of_chosen = np.full(len(chosen), shared / len(chosen))
     if shared < 1.0:
@@ -193,11 +193,10 @@ def _best_settings(judged: Sequence[Judged], most: int) -> list[int]:
     return chosen
 
 
-def _faultless(judged: Sequence[Judged], places: np.ndarray, held_out: HeldOut) -> list[int]:
+def _faultless(judged: Sequence[Judged], places: np.ndarray, part: HeldOut) -> list[int]:
     """Those that held-out rows cannot tell apart, one setting each; none where rows can."""
-    rows = held_out.tested[places]
     aucs, precisions = (
-        np.array([held_out.measure(measure, each.rarity[places], rows) for each in judged])
+        np.array([part.measure(measure, each.rarity[places], part.tested) for each in judged])
         for measure in (roc_auc, average_precision)
     )
     if aucs.max() < _FAULTLESS:
@@ -208,7 +207,7 @@ def _faultless(judged: Sequence[Judged], places: np.ndarray, held_out: HeldOut) 
 
 
 def _near_the_best(
-    judged: Sequence[Judged], places: np.ndarray, held_out: HeldOut, objective: Scoring
+    judged: Sequence[Judged], places: np.ndarray, part: HeldOut, objective: Scoring
 ) -> list[int]:
     """Those that are in the running.
 
@@ -216,19 +215,29 @@ def _near_the_best(
     else in average precision, which looks at the top as other objectives do.
     """
     interval = roc_auc_interval if objective is roc_auc else average_precision_interval
-    rows = held_out.tested[places]
-    y = held_out.is_rare[rows]
-    weight = None if held_out.weight is None else held_out.weight[rows]
+    y, weight = part.is_rare[part.tested], part.tested_weight
     chosen = _best_settings(judged, _SETTINGS_A_MEMBER)
     bounds = [interval(y, judged[k].rarity[places], weight, _LEVEL) for k in chosen]
     best = max(bounds, key=lambda bound: bound.value)
     return [k for k, bound in zip(chosen, bounds, strict=True) if bound.value >= best.low]
 
 
-def _judging_rows(held_out: HeldOut, seed: int) -> np.ndarray:
-    """Positions among the tested rows: the rare ones, and some thousands of the others."""
-    is_rare = held_out.is_rare[held_out.tested]
-    rest = np.flatnonzero(~is_rare)
-    if len(rest) > _MOST_JUDGED:
-        rest = np.random.default_rng(seed).choice(rest, _MOST_JUDGED, replace=False)
-    return np.sort(np.concatenate([np.flatnonzero(is_rare), rest]))
+def _judging_part(
+    judged: Sequence[Judged], held_out: HeldOut, seed: int
+) -> tuple[np.ndarray, HeldOut]:
+    """Positions among the tested rows, and those rows: enough of them to choose weights on.
+
+    All are taken that decide the top of a list: the rare ones, and the others that some candidate
+    places highest. A draw of the rest stands for all of it by its weight.
+    """
+    tested = held_out.tested
+    kept = held_out.is_rare[tested]
+    if len(tested) - np.count_nonzero(kept) <= _MOST_JUDGED:
+        return np.arange(len(tested)), held_out
+    highest = np.max([each.rarity for each in judged], axis=0)
+    highest[kept] = -np.inf
+    kept[np.argpartition(highest, -_MOST_JUDGED // 2)[-_MOST_JUDGED // 2 :]] = True
+    places, weights = thinned(kept, held_out.tested_weight, _MOST_JUDGED // 2, seed)
+    of_row = np.zeros(len(held_out.is_rare))
+    of_row[tested[places]] = weights
+    return places, HeldOut(held_out.is_rare, of_row, tested[places])

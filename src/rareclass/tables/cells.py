@@ -42,6 +42,8 @@ _SHOWN = 60  # characters of a cell in a message
 # 1,234 and 1,234,567.8 and 0,5 and 1.234,5
 _COMMA_NUMBER = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+,\d+|\d{1,3}(\.\d{3})+,\d+)$"
 
+_CODE = r"^0\d+$"
+
 
 @dataclass
 class CellProfile:
@@ -50,7 +52,7 @@ class CellProfile:
     Counted are the cells that are not empty, that read as a number, that read as a whole number,
     and that are numbers to a reader but for the commas in them. The formats are those that have
     fitted every cell so far; the first text is the first cell that is not a number, its row counted
-    from 1.
+    from 1; the first code is the first whole number that begins with a zero, as zip codes do.
     """
 
     n_present: int = 0
@@ -60,6 +62,7 @@ class CellProfile:
     first_text: str = ""
     first_text_row: int = 0
     n_comma_numbers: int = 0
+    first_code: str = ""
     _values: set[str] = field(default_factory=set)
 
     @property
@@ -85,6 +88,9 @@ class CellProfile:
         self.n_numbers += len(present) - n_text
         if not n_text:
             self.n_integers += int(present.str.contains(r"^[+-]?\d+$").sum())
+        if not self.first_code:
+            codes = present.filter(present.str.contains(_CODE))
+            self.first_code = codes[0] if len(codes) else ""
         if not self.has_many_values:
             self._values.update(present.unique().head(2 * MANY_VALUES))
         self._keep_fitting_dates(present)

@@ -250,6 +250,24 @@ Leave such cells empty to have it read as numbers."
     )
 
 
+def note_of_codes(name: str, profile: CellProfile) -> str | None:
+    """Return what to tell of a column that is taken as numbers though some begin with a zero.
+
+    Examples
+    --------
+    >>> note_of_codes("zip", CellProfile(10, 10, 10, first_code="01067"))
+    "column 'zip' is read as numbers, in which 01067 and 1067 are the same. If they are names, as \
+of places or cards, --category zip takes them so."
+    """
+    if not profile.first_code:
+        return None
+    as_number = profile.first_code.lstrip("0") or "0"
+    return (
+        f"column {name!r} is read as numbers, in which {profile.first_code} and {as_number} are "
+        f"the same. If they are names, as of places or cards, --category {name} takes them so."
+    )
+
+
 def describe_column(
     facts: ColumnFacts,
     integers: bool,

@@ -28,6 +28,7 @@ _OF_ESTIMATORS = {
         "members.catboost.CatBoost",
         "members.forests.ExtraTrees",
         "members.forests.RandomForest",
+        "members.histogram_boosting.DeepHistogramBoosting",
         "members.histogram_boosting.HistogramBoosting",
         "members.histogram_boosting.SlowHistogramBoosting",
         "members.kernel_machine.GaussianOnNumbers",

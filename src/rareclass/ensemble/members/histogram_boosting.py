@@ -85,6 +85,21 @@ class SlowHistogramBoosting(HistogramBoosting):
     least_rows: ClassVar[int] = 1000
 
 
+@dataclass(frozen=True)
+class DeepHistogramBoosting(HistogramBoosting):
+    """Few large trees that may ask any feature anywhere: what holds for few rows alone."""
+
+    rounds: int = 200
+    learning_rate: float = 0.1
+    leaves: int = 63
+    l2: float = 1.0
+    features_a_split: float = 1.0
+
+    name: ClassVar[str] = "deep histogram boosting"
+    share: ClassVar[float] = 0.5  # many small trees make more of little time
+    least_rows: ClassVar[int] = 1000
+
+
 @cache
 def _openmp() -> ThreadpoolController:
     """The threads of scikit-learn's boosting, once it is imported: looking for them takes 4 ms."""

@@ -8,6 +8,7 @@ from rareclass.ensemble.members.balanced_forest import BalancedForest
 from rareclass.ensemble.members.catboost import CatBoost
 from rareclass.ensemble.members.forests import ExtraTrees, RandomForest
 from rareclass.ensemble.members.histogram_boosting import (
+    DeepHistogramBoosting,
     HistogramBoosting,
     SlowHistogramBoosting,
 )
@@ -39,6 +40,7 @@ MEMBERS: dict[str, Any] = {
         RandomForest,
         MomentMember,
         SlowHistogramBoosting,
+        DeepHistogramBoosting,
         LightGBM,
         XGBoost,
         CatBoost,
@@ -65,6 +67,7 @@ PORTFOLIOS: dict[str, tuple[str, ...]] = {
             ExtraTrees,
             BalancedForest,
             SlowHistogramBoosting,
+            DeepHistogramBoosting,
             RandomForest,
         )
     ),
