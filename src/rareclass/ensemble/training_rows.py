@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from rareclass.encoding.typed_table import TypedTable, read_table
+from rareclass.ensemble.equal_to_rare import held_out_together
 from rareclass.ensemble.majority_part import thinned
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.rows import LabelledRows, RowSource
@@ -95,11 +96,13 @@ def read_training_rows(
     )
     is_rare = np.zeros(table.n_rows, dtype=bool)
     is_rare[labels.rare] = True
+    is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
+    if is_drawn and weight is not None:
+        fold, *fewer = (held_out_together(table, is_rare, each) for each in (fold, *fewer))
     number = np.arange(table.n_rows) if number is None else number
     weight = row_weights(weight, table.n_rows)
     has_names = hasattr(X, "columns") or hasattr(X, "column_names")
     rows = TrainingRows(table, is_rare, weight, fold, number, has_names=has_names)
-    is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
     rows = rows._replace(fewer_folds=fewer[0] if fewer else None, is_drawn=is_drawn)
     kept = np.sort(np.concatenate([labels.rare, labels.majority]))
     if weight is not None:
