@@ -56,6 +56,7 @@ def interrupted():
 
 def app():
     ctypes.CFUNCTYPE(None)(interrupted)()  # from here no exception comes back
+    HERE
     for _ in range(300):
         time.sleep(0.1)
 
@@ -64,8 +65,9 @@ main()
 """
 
 
-def test_interrupt_in_a_callback_is_not_lost() -> None:
-    command = [sys.executable, "-c", INTERRUPTED_IN_A_CALLBACK]
+@pytest.mark.parametrize("after", ["pass", "raise RuntimeError('nothing was compiled')"])
+def test_interrupt_in_a_callback_is_not_lost(after: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED_IN_A_CALLBACK.replace("HERE", after)]
     found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (found.returncode, found.stdout) == (130, "")
     assert found.stderr == "Error: Stopped; nothing was left half-written.\n"

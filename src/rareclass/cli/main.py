@@ -15,6 +15,8 @@ _EXTRA = {"matplotlib", "pandas", "rich", "skrub", "typer"}
 _NEW_OBJECTS = 10_000
 # Long enough for a callback to be over, too short to be noticed.
 _ONCE_MORE_AFTER = 0.05
+# Set where a Ctrl-C fell into a callback.
+_was_interrupted = threading.Event()
 
 
 def main() -> None:
@@ -36,10 +38,22 @@ def main() -> None:
         )
         sys.exit(2)
     except KeyboardInterrupt:
-        sys.stderr.write("Error: Stopped; nothing was left half-written.\n")
-        sys.exit(130)
+        _stop()
+    except Exception:
+        # What is missed by whoever waited for the callback, as numba for what it was to compile.
+        if not _was_interrupted.is_set():
+            raise
+        _stop()
     finally:
         gc.freeze()  # what the process takes with it needs no search for cycles
+
+
+def _stop() -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # one that comes once more finds nothing to stop
+    sys.stderr.write("Error: Stopped; nothing was left half-written.\n")
+    sys.exit(130)
 
 
 def _interrupt_once_more(unraisable: Any) -> None:
@@ -47,6 +61,7 @@ def _interrupt_once_more(unraisable: Any) -> None:
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
         return
+    _was_interrupted.set()
     again = threading.Timer(_ONCE_MORE_AFTER, _thread.interrupt_main)
     again.daemon = True
     again.start()
