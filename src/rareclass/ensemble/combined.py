@@ -9,7 +9,6 @@ from rareclass.ensemble.combination import mean_of_greedy
 from rareclass.ensemble.false_positive_rate import FalsePositiveRate
 from rareclass.ensemble.held_out import HeldOut
 from rareclass.ensemble.learned_member import LearnedMember
-from rareclass.ensemble.majority_part import thinned
 from rareclass.ensemble.race import Candidate
 from rareclass.estimators.search import Scoring
 from rareclass.metrics import (
@@ -237,7 +236,4 @@ def _judging_part(
     highest = np.max([each.rarity for each in judged], axis=0)
     highest[kept] = -np.inf
     kept[np.argpartition(highest, -_MOST_JUDGED // 2)[-_MOST_JUDGED // 2 :]] = True
-    places, weights = thinned(kept, held_out.tested_weight, _MOST_JUDGED // 2, seed)
-    of_row = np.zeros(len(held_out.is_rare))
-    of_row[tested[places]] = weights
-    return places, HeldOut(held_out.is_rare, of_row, tested[places])
+    return held_out.thinned(kept, _MOST_JUDGED // 2, seed)

@@ -1,6 +1,6 @@
 """The training rows that members and their combination are judged on."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -29,13 +29,20 @@ class HeldOut(NamedTuple):
         """All rows that a fold holds out, or the rare ones and 100,000 of the others."""
         tested = np.flatnonzero(rows.fold >= 0)
         is_rare, weight = rows.is_rare[tested], rows.weight
+        every = cls(rows.is_rare, weight, tested)
         if len(tested) - int(is_rare.sum()) <= MOST_MAJORITY:
-            return cls(rows.is_rare, weight, tested)
-        within = None if weight is None else weight[tested]
-        chosen, judging = thinned(is_rare, within, MOST_MAJORITY, seed)
-        weights = np.zeros(len(rows.fold))
-        weights[tested[chosen]] = judging
-        return cls(rows.is_rare, weights, tested[chosen])
+            return every
+        return every.thinned(is_rare, MOST_MAJORITY, seed)[1]
+
+    def thinned(self, kept: np.ndarray, n_others: int, seed: int) -> tuple[np.ndarray, Self]:
+        """Positions among the tested rows, and these rows: those `kept` and a draw of the others.
+
+        The draw stands for all of the others by its weight.
+        """
+        places, weights = thinned(kept, self.tested_weight, n_others, seed)
+        of_row = np.zeros(len(self.is_rare))
+        of_row[self.tested[places]] = weights
+        return places, self._replace(weight=of_row, tested=self.tested[places])
 
     def measure(self, objective: Scoring, scores: np.ndarray, rows: np.ndarray) -> float:
         """The objective of scores of rows; NaN where they hold one class only."""

@@ -73,8 +73,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     members : str or list, default="auto"
         "auto", "kernel" (this package's own methods), "trees", a member's name as `leaderboard_`
         has it, or a list of these: ``["auto", "catboost"]`` adds one. Of fewer than 1,000 rows,
-        slow boosting and the kernel on logarithms add nothing to others, and are not learned beside
-        them.
+        slow and deep boosting and the kernel on logarithms add nothing to others, and are not
+        learned beside them.
     cv : "auto", int, splitter or iterable of (train, test), default="auto"
         Folds. An integer makes stratified, shuffled folds, fewer when there are fewer rare rows.
         "auto" is 5, or 3 where there is not time for 5 on all rows: each learns from more of them

@@ -24,8 +24,6 @@ class AllBut:
     (4, [2, 4, 5], [1, 2, 4, 5])
     """
 
-    ndim = 1
-
     def __init__(self, n_rows: int, left_out: np.ndarray) -> None:
         self.dtype = row_dtype(n_rows)
         self._n_rows, self._left_out = n_rows, left_out
@@ -33,16 +31,6 @@ class AllBut:
 
     def __len__(self) -> int:
         return self._n_rows - len(self._left_out)
-
-    @property
-    def shape(self) -> tuple[int]:
-        """Of the array."""
-        return (len(self),)
-
-    @property
-    def size(self) -> int:
-        """Of the array."""
-        return len(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
