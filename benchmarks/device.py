@@ -35,7 +35,7 @@ from benchmarks import record, roofline
 from benchmarks.simulated import mixture_centres, rare_mixture
 from rareclass import RankRC
 from rareclass.array_api import namespace, to_numpy
-from rareclass.blas import blas_threads
+from rareclass.machine import blas_threads
 from rareclass.ranking.preparation import coefficients_of
 from rareclass.ranking.solvers.path import solve_path
 from rareclass.rows.devices import ArrayLibrary, Device, find_device

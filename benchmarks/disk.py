@@ -21,7 +21,7 @@ from benchmarks.data_sets import OVERLAP
 from benchmarks.ledger import Run, summaries
 from benchmarks.markdown import table
 from benchmarks.simulated import mixture_centres, rare_mixture
-from rareclass.atomic_file import replacing
+from rareclass.files import replacing
 
 PIECE_ROWS = 100_000
 HELD_OUT_ROWS = 200_000

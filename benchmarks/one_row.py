@@ -23,8 +23,8 @@ import rareclass
 from benchmarks import repeated
 from rareclass import RankRC
 from rareclass.encoding.tables import TableEncoder
+from rareclass.model.model_file import ModelFile, save_model
 from rareclass.tables.columns import Column
-from rareclass.verbs.model_file import ModelFile, save_model
 
 N_LANDMARKS, N_FEATURES, N_ROWS = 1000, 40, 3000
 _BY_LIBRARY = """

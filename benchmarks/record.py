@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.atomic_file import replacing
+from rareclass.files import replacing
 
 RESULTS = Path(__file__).parent / "results"
 _PACKAGES = (

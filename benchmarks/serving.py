@@ -28,7 +28,7 @@ from benchmarks.data_sets import OVERLAP
 from benchmarks.ledger import Run, summaries
 from benchmarks.markdown import table
 from benchmarks.simulated import mixture_centres, rare_mixture
-from rareclass.atomic_file import replacing
+from rareclass.files import replacing
 
 TARGET = "target"
 MODELS = {

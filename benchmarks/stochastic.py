@@ -31,7 +31,7 @@ from benchmarks.markdown import table
 from benchmarks.paper_tables import intrusion
 from benchmarks.paper_tables.protocol import data_folder
 from rareclass import RankRC, StochasticRankRC
-from rareclass.blas import blas_threads
+from rareclass.machine import blas_threads
 from rareclass.ranking.solvers.questions import answer
 
 LAMS = (1.0, 2.0**-8, 2.0**-16)

@@ -23,11 +23,11 @@ from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.online import CBR, OnlineLogistic, OnlineMixture
 from rareclass.online.ranker import OnlineRanker
+from rareclass.stream.best_windows import BestWindows
+from rareclass.stream.column_drift import ColumnDrift
+from rareclass.stream.drift_alarm import DriftAlarm
+from rareclass.stream.window import Window
 from rareclass.tables.batch import Batch
-from rareclass.verbs.stream.best_windows import BestWindows
-from rareclass.verbs.stream.column_drift import ColumnDrift
-from rareclass.verbs.stream.drift_alarm import DriftAlarm
-from rareclass.verbs.stream.window import Window
 
 CHOSEN_ON = (*stream_mixture.CHOSEN_ON, FRAUD)
 FRAUD_ROWS, WINDOW, TOP, HALF_LIFE = 200_000, 10_000, 100, 100_000

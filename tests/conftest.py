@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 
 # Before numpy is imported. Tests run side by side, one process a core: threads of BLAS beside them
 # would spend two thirds of the time waiting for each other.
@@ -18,6 +19,9 @@ from object_store import s3 as s3  # noqa: E402
 from object_store import web as web  # noqa: E402
 
 register()
+# A shell that starts a command in the background has it ignore Ctrl-C, and so do the processes
+# that tests start: tests of interrupts need Python's own handler, which exec resets to the default.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # The interpreter would look for cycles among all that thousands of tests are made of, all the time.
 gc.set_threshold(50_000)
 

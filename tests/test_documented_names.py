@@ -13,8 +13,8 @@ IMPORT = re.compile(r"^\s*(?:>>> )?from (rareclass[\w.]*) import (\([^)]*\)|[^\n
 MENTION = re.compile(r"`(rareclass(?:\.\w+)+)`")
 # Once documented there, and so for good.
 KEPT = [
-    ("rareclass.streams.log", "read_log"),
-    ("rareclass.streams.log", "read_scores"),
+    ("rareclass.stream.log", "read_log"),
+    ("rareclass.stream.log", "read_scores"),
     ("rareclass.online.state", "flatten"),
     ("rareclass.ranking.losses", "PartialAUC"),
     ("rareclass.ranking.losses", "PNormPush"),

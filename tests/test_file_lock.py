@@ -11,16 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from rareclass.atomic_file import replacing
 from rareclass.errors import InputError
-from rareclass.file_lock import being_written
+from rareclass.files import being_written, replacing
 from rareclass.rows.partitions.journal import Journal
-from rareclass.verbs.stream.checkpoint import claimed
+from rareclass.stream.checkpoint import claimed
 
 _HOLD = """
 import sys, time
 from pathlib import Path
-from rareclass.file_lock import being_written, lock_file
+from rareclass.files import being_written, lock_file
 what = Path(sys.argv[1])
 if sys.argv[2] == "folder":
     what.mkdir(exist_ok=True)
@@ -68,7 +67,7 @@ def test_a_file_and_a_journal_that_another_process_writes(tmp_path: Path) -> Non
 
 
 def test_a_folder_of_a_stream_names_the_process(tmp_path: Path) -> None:
-    from rareclass.verbs.stream.checkpoint import LOCK
+    from rareclass.stream.checkpoint import LOCK
 
     folder = tmp_path / "run"
     with other_process(folder, "folder", LOCK) as child:
@@ -97,7 +96,7 @@ def test_many_processes_write_one_file_one_after_the_other(tmp_path: Path) -> No
     """Each tries until it may; nobody's writing falls into another's."""
     script = (
         "import sys, time\nfrom pathlib import Path\n"
-        "from rareclass.errors import InputError\nfrom rareclass.file_lock import being_written\n"
+        "from rareclass.errors import InputError\nfrom rareclass.files import being_written\n"
         "path, done = Path(sys.argv[1]), 0\n"
         "while done < 20:\n"
         "    try:\n"

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from draws import draws
 from rareclass import block_store, remote_path
-from rareclass.block_store import BlockStore
 from rareclass.errors import InputError
-from rareclass.remote_path import RemotePath, path_of
+from rareclass.remote import BlockStore, RemotePath, path_of
 
 CONTENT = np.random.default_rng(0).bytes(100_000)
 

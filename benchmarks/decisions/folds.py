@@ -8,7 +8,7 @@ both learners have equally good columns neither is better but by chance. Tests o
 - pooled: scores on the scale of their fold's false-positive rates, pooled, and
   `rareclass.metrics.paired_difference` of the pooled columns
 - rareclass: the same with its interval stretched for what other training rows would change, as
-  `rareclass.comparison.compare_methods` has it
+  `rareclass.compare.compare_methods` has it
 - raw: as pooled, of the scores as they are
 - folds: the mean of the folds' differences, their variance that of each fold's paired test put
   together, t of n_rare - 5 degrees of freedom
@@ -29,8 +29,8 @@ from scipy import special
 
 from benchmarks import record
 from benchmarks.markdown import table
-from rareclass.comparison.fold_scale import on_scale_of_folds, stretch_for_training
-from rareclass.comparison.told_apart import adjusted_for_the_choice
+from rareclass.compare.fold_scale import on_scale_of_folds, stretch_for_training
+from rareclass.compare.told_apart import adjusted_for_the_choice
 from rareclass.metrics import paired_difference, roc_auc
 from rareclass.metrics.paired_evidence import EVIDENCE, Draws
 from rareclass.metrics.scored_pair import split_pair

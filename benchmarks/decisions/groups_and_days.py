@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.decisions.folds import discriminant
-from rareclass.comparison import compare_scores
-from rareclass.splits import RareGroupKFold, RareTimeSplit
+from rareclass.compare import compare_scores
+from rareclass.folds import RareGroupKFold, RareTimeSplit
 
 N_RARE, OTHERS, N_NOISE, N_FOLDS = 100, 30, 10, 5
 MEASURES = ("roc_auc", "average_precision")

@@ -33,8 +33,8 @@ import numpy as np
 
 from benchmarks.cells import ROOT
 from benchmarks.soak.memory import Memory, pause_of
-from rareclass.verbs.stream.checkpoint import load_newest
-from rareclass.verbs.stream.log import CLOCK_COLUMNS, read_log, read_scores
+from rareclass.stream.checkpoint import load_newest
+from rareclass.stream.log import CLOCK_COLUMNS, read_log, read_scores
 
 _COLUMNS = ("id", "amount", "items", "country", "fraud")
 _FIRST = 1500  # rows that are there from the start: they tell what the columns hold

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rareclass.ensemble import RareClassifier
     from rareclass.hyperball import RACH, RACHCV
+    from rareclass.model.model import load
+    from rareclass.model.skops_trusted import SKOPS_TRUSTED
+    from rareclass.model.to_onnx import to_onnx
     from rareclass.moments import MIBC, MIBCCV
     from rareclass.ranking import (
         OrdinalRankRC,
@@ -23,9 +26,6 @@ if TYPE_CHECKING:
         StochasticRankRC,
         rankrc_path,
     )
-    from rareclass.verbs.model import load
-    from rareclass.verbs.skops_trusted import SKOPS_TRUSTED
-    from rareclass.verbs.to_onnx import to_onnx
 
 __version__ = "0.1.0"
 __all__ = [
@@ -63,9 +63,9 @@ _HOME = {
     **dict.fromkeys(("MIBC", "MIBCCV"), "rareclass.moments"),
     **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
     "RareClassifier": "rareclass.ensemble",
-    "load": "rareclass.verbs.model",
-    "SKOPS_TRUSTED": "rareclass.verbs.skops_trusted",
-    "to_onnx": "rareclass.verbs.to_onnx",
+    "load": "rareclass.model.model",
+    "SKOPS_TRUSTED": "rareclass.model.skops_trusted",
+    "to_onnx": "rareclass.model.to_onnx",
 }
 
 

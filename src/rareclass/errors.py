@@ -2,6 +2,34 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from enum import StrEnum
+
+
+class ErrorKind(StrEnum):
+    """What was wrong, as a word that code can ask for; messages may change, kinds do not."""
+
+    MISSING_FILE = "missing file"  # no such file, folder, table or model
+    EXISTING_FILE = "existing file"  # an output that is there already, or is an input
+    UNWRITABLE = "unwritable"  # no permission, no room, no folder
+    LOCKED = "locked"  # another process writes it
+    DAMAGED_FILE = "damaged file"  # cut short, changed, not what its format says
+    FILE_FORMAT = "file format"  # a kind or version of file that is not read
+    CONNECTION = "connection"  # a server, database, bucket or cluster that does not answer
+    MISSING_COLUMN = "missing column"
+    COLUMN_NAMES = "column names"  # twice the same, empty, or one of ours
+    CELL = "cell"  # a cell, or a whole column, that cannot be read as what it should be
+    LABELS = "labels"  # unknown, missing, of one class, of too many
+    TOO_FEW_ROWS = "too few rows"
+    ROWS = "rows"  # their number, order or identity: not as many, not sorted, twice
+    SHAPE = "shape"  # dimensions or type of an array or a table
+    NOT_FINITE = "not finite"  # NaN or infinite where a number is needed
+    SETTING = "setting"  # the value of a parameter or an option
+    COMBINATION = "combination"  # options or parameters that exclude each other
+    NOT_REACHABLE = "not reachable"  # a constraint that no threshold or setting keeps
+    UNSUPPORTED = "unsupported"  # what this model, method or table cannot do
+    MISSING_PACKAGE = "missing package"
+    MEMORY = "memory"  # needs more than there is
+    REFUSED = "refused"  # not opened or not answered, for safety or by a limit
 
 
 class InputError(ValueError):
@@ -15,44 +43,39 @@ class InputError(ValueError):
         What is wrong, naming the file, column, row and value where they are known.
     remedy : str, optional
         What the user can do about it.
-
-    Examples
-    --------
-    >>> str(InputError("no column 'agee'.", "Did you mean 'age'?"))
-    "no column 'agee'. Did you mean 'age'?"
-    """
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(f"{message} {remedy}".strip())
-        self.message = message
-        self.remedy = remedy
-
-
-class CellError(InputError):
-    """A cell, or a column, that does not fit what a model was trained on.
-
-    Parameters
-    ----------
-    message, remedy : str
-        As for `InputError`.
+    kind : ErrorKind
+        What was wrong, for code that handles errors.
     column : str, optional
-        Whose cell it is; None where only the message tells.
+        Column that it is about.
     row : int, optional
-        Of the cell, from 1; None where it is the whole column.
+        Row that it is about, from 1; None where it is the whole column.
+    value : object, optional
+        The value that cannot be used.
 
     Examples
     --------
-    >>> error = CellError("Column 'age' holds text at row 3.", "Correct it.", "age", 3)
-    >>> error.column, error.row
-    ('age', 3)
+    >>> error = InputError("no column 'agee'.", "Did you mean 'age'?", ErrorKind.MISSING_COLUMN)
+    >>> str(error), error.kind.value
+    ("no column 'agee'. Did you mean 'age'?", 'missing column')
     """
 
     def __init__(
-        self, message: str, remedy: str, column: str | None = None, row: int | None = None
+        self,
+        message: str,
+        remedy: str = "",
+        kind: ErrorKind = ErrorKind.SETTING,
+        *,
+        column: str | None = None,
+        row: int | None = None,
+        value: object = None,
     ) -> None:
-        super().__init__(message, remedy)
+        super().__init__(f"{message} {remedy}".strip())
+        self.message = message
+        self.remedy = remedy
+        self.kind = kind
         self.column = column
         self.row = row
+        self.value = value
 
 
 def counted(number: float, noun: str, many: str = "") -> str:

@@ -3,8 +3,10 @@
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +60,31 @@ def _levels_to_caller() -> int:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
     return level
+
+
+class Status(StrEnum):
+    """What ``status_`` says."""
+
+    CONVERGED = "converged"
+    ROUNDING = "stopped at rounding error"
+    MAX_ITER = "reached max_iter"
+
+
+@contextmanager
+def warnings_as(
+    notes: list[str], say: Callable[[Finding], str | None] | None = None
+) -> Iterator[None]:
+    """Collect warnings as notes, each once, so that none is printed raw.
+
+    `say` puts the findings behind them in words of its own: "" leaves one out, and None the text
+    of the warning as it is.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        finding = finding_of(warning.message)
+        text = None if say is None or finding is None else say(finding)
+        text = str(warning.message) if text is None else text
+        if text and text not in notes:
+            notes.append(text)

@@ -18,7 +18,7 @@ QUICK = ("--members", "logistic regression", "--folds", "2")
 @pytest.fixture(autouse=True)
 def without_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain methods beside a model take longer than most tests; `test_baselines` has them."""
-    monkeypatch.setattr("rareclass.verbs.fit.training.baselines", lambda *rows: [])
+    monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
 
 
 @pytest.fixture(scope="session")

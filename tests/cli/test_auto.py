@@ -14,7 +14,7 @@ import rareclass as package
 from cli.conftest import QUICK, Run, message, purchases
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.members.logistic import LogisticOnQuantiles
-from rareclass.verbs.model_file import load_model
+from rareclass.model.model_file import load_model
 
 # One member of each kind of function.
 KINDS = ("--members", "smooth-kernel-on-numbers,Extra trees,logistic regression", "--folds", "2")

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from cli.conftest import QUICK, Run
-from rareclass.verbs.fit.baselines import JudgedRows, baselines
+from rareclass.fit.baselines import JudgedRows, baselines
 
 
 def test_they_are_scikit_learns_with_their_defaults():
@@ -40,7 +40,7 @@ def test_they_are_scikit_learns_with_their_defaults():
 def test_a_line_each_unless_they_are_not_wanted(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.verbs.fit.training.baselines", baselines)
+    monkeypatch.setattr("rareclass.fit.training.baselines", baselines)
     words = ("fit", train_csv, "-t", "fraud", "-o", train_csv.parent / "m.skops", "--overwrite")
     done = rareclass(*words, "--method", "mibc")
     assert done.exit_code == 0, done.output

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from rareclass.verbs.compare import leaderboard, peers
 
 from cli.conftest import Run, message
 from rareclass.cli import compare as cli_compare
-from rareclass.comparison import compare_methods, compare_scores
+from rareclass.compare import compare_methods, compare_scores
+from rareclass.compare.preparation import NativeCategories, Words
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
-from rareclass.verbs.compare import leaderboard, peers
-from rareclass.verbs.compare.preparation import NativeCategories, Words
 
 FLAGS = ("--target", "fraud", "--scores")
 

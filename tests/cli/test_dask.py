@@ -9,8 +9,8 @@ import pytest
 
 from cli.conftest import Run
 from rareclass.errors import InputError
-from rareclass.verbs import cluster
-from rareclass.verbs.score import Scorer
+from rareclass.fit import cluster
+from rareclass.model.score import Scorer
 
 distributed = pytest.importorskip("distributed", reason='pip install "rareclass[dask]"')
 

@@ -9,9 +9,9 @@ import pytest
 from cli.conftest import Run, message
 from rareclass import load
 from rareclass.errors import InputError
+from rareclass.model import device as verb
+from rareclass.model.device import check_dense
 from rareclass.rows.devices import ArrayLibrary
-from rareclass.verbs import device as verb
-from rareclass.verbs.device import check_dense
 
 FIT = ("--target", "fraud", "--method", "rankrc", "--lam", "2^-4", "--no-refit")
 

@@ -15,9 +15,9 @@ import skops.io
 from cli.conftest import QUICK, Run, message, purchases
 from draws import quick
 from rareclass.errors import InputError
-from rareclass.verbs.demo import FILES, write_payments
-from rareclass.verbs.model_file import load_model, save_model
-from rareclass.verbs.payments import PaymentSettings
+from rareclass.fit.demo import FILES, write_payments
+from rareclass.fit.payments import PaymentSettings
+from rareclass.model.model_file import load_model, save_model
 
 
 def fit(rareclass: Run, path: Path, *more: object) -> str:
@@ -182,7 +182,7 @@ def test_unwritable_output_is_found_before_training(
     def never(*_: object) -> None:
         raise AssertionError("trained")
 
-    monkeypatch.setattr("rareclass.verbs.fit.training_set.read_training_set", never)
+    monkeypatch.setattr("rareclass.fit.training_set.read_training_set", never)
     folder = train_csv.parent
     said = fit(rareclass, train_csv, "--out", folder / "nowhere" / "m.skops")
     assert "does not exist" in said
@@ -280,8 +280,8 @@ def test_fit_says_what_memory_it_needs(train_csv: Path, rareclass: Run) -> None:
 def test_too_many_rare_rows_for_the_memory(
     fitted: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.verbs.fit.memory_plan._LEAST_KERNEL_MEMORY", 1000)
-    monkeypatch.setattr("rareclass.verbs.fit.memory_plan._MOST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.fit.memory_plan._LEAST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.fit.memory_plan._MOST_KERNEL_MEMORY", 1000)
     train = write(tmp_path / "t.csv", purchases())
     said = fit(rareclass, train, "--method", "rankrc", "--lam", 1)
     assert "18 distinct rare rows" in said

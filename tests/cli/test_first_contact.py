@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from cli.conftest import QUICK, Run, message, purchases
-from rareclass.verbs.demo import SCORES_NAME
-from rareclass.verbs.model_file import load_model
+from rareclass.fit.demo import SCORES_NAME
+from rareclass.model.model_file import load_model
 
 
 def test_a_model_is_replaced_only_where_said(train_csv: Path, rareclass: Run) -> None:

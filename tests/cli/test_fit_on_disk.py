@@ -8,14 +8,14 @@ import pytest
 
 from cli.conftest import QUICK, Run, message, purchases
 from rareclass import RareClassifier
+from rareclass.model.model_file import load_model
 from rareclass.scratch_file import Scratch
-from rareclass.verbs.model_file import load_model
 
 
 @pytest.fixture
 def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every table a large one."""
-    monkeypatch.setattr("rareclass.verbs.fit.memory_plan.LARGE_SHARE", 1e12)
+    monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", 1e12)
 
 
 @pytest.mark.usefixtures("on_disk")
@@ -64,8 +64,8 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(
         return fit(self, X, y, sample_weight)
 
     monkeypatch.setattr(RareClassifier, "fit", watched)
-    monkeypatch.setattr("rareclass.verbs.fit.memory_plan.LEAST_SAMPLED", 300)
-    monkeypatch.setattr("rareclass.verbs.fit.memory_plan.MOST_SAMPLED", 300)
+    monkeypatch.setattr("rareclass.fit.memory_plan.LEAST_SAMPLED", 300)
+    monkeypatch.setattr("rareclass.fit.memory_plan.MOST_SAMPLED", 300)
     purchases(1000).write_parquet(tmp_path / "t.parquet")
     model, words = tmp_path / "m.skops", ("--target", "fraud", *QUICK)
     result = rareclass("fit", tmp_path / "t.parquet", *words, "--out", model)

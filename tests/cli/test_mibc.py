@@ -9,7 +9,7 @@ import pytest
 
 from cli.conftest import Run, message, purchases
 from draws import quick
-from rareclass.verbs.model_file import load_model
+from rareclass.model.model_file import load_model
 
 
 @pytest.fixture(scope="session")
@@ -167,7 +167,7 @@ def test_wide_svmlight(tmp_path: Path, rareclass: Run) -> None:
 @pytest.fixture
 def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every table a large one."""
-    monkeypatch.setattr("rareclass.verbs.fit.memory_plan.LARGE_SHARE", 1e12)
+    monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", 1e12)
 
 
 @pytest.mark.usefixtures("on_disk")
@@ -186,7 +186,7 @@ def test_rankrc_suggests_it_when_it_will_take_long(
 ) -> None:
     out = ("--out", tmp_path / "m.skops", "--overwrite")
     words = ("--target", "fraud", "--method", "rankrc", "--lam", "1", *out)
-    monkeypatch.setattr("rareclass.verbs.fit.kernel_methods._QUESTION", 1e7)
+    monkeypatch.setattr("rareclass.fit.kernel_methods._QUESTION", 1e7)
     result = rareclass("fit", mibc / "train.csv", *words)
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
@@ -199,8 +199,8 @@ def test_rankrc_suggests_it_when_it_will_take_long(
 def test_rankrc_suggests_it_when_the_kernel_does_not_fit(
     mibc: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.verbs.fit.memory_plan._LEAST_KERNEL_MEMORY", 1000)
-    monkeypatch.setattr("rareclass.verbs.fit.memory_plan._MOST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.fit.memory_plan._LEAST_KERNEL_MEMORY", 1000)
+    monkeypatch.setattr("rareclass.fit.memory_plan._MOST_KERNEL_MEMORY", 1000)
     said = refused(rareclass, mibc / "train.csv", "--method", "rankrc")
     assert "18 distinct rare rows" in said
     assert "--method mibc" in said

@@ -125,7 +125,7 @@ def test_a_report_and_a_comparison_in_a_bucket(rareclass, s3, table, tmp_path):
 def test_a_store_that_stops_on_the_way(tmp_path, monkeypatch):
     from moto.server import ThreadedMotoServer
 
-    from rareclass import block_store
+    from rareclass import remote as block_store
     from rareclass.errors import InputError
     from rareclass.tables.table_file import open_table
 

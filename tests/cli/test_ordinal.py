@@ -10,10 +10,10 @@ import pytest
 from cli.conftest import Run, message
 from draws import quick
 from rareclass.cli.screen import output, print_confusion
+from rareclass.model.model import load
+from rareclass.model.model_file import load_model
+from rareclass.model.targets.target import Confusion
 from rareclass.progress import track
-from rareclass.verbs.model import load
-from rareclass.verbs.model_file import load_model
-from rareclass.verbs.targets.target import Confusion
 from real_data import real_file
 
 METHOD = ("--method", "ordinal-rankrc")
@@ -147,7 +147,7 @@ def test_a_table_on_disk(
     stays().write_csv(path) if suffix == ".csv" else stays().write_parquet(path)
     models = []
     for share in (4, 1e12):
-        monkeypatch.setattr("rareclass.verbs.fit.memory_plan.LARGE_SHARE", share)
+        monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", share)
         out = tmp_path / f"{share}.skops"
         result = rareclass("fit", path, "-t", "days", *METHOD, "--lam", "0.01", "-o", out)
         assert result.exit_code == 0, result.output

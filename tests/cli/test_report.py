@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from cli.conftest import QUICK, Run, message, purchases
-from rareclass.verbs.model_file import load_model
+from rareclass.model.model_file import load_model
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import pytest
 from cli.conftest import Run, message, purchases
 from cli.test_hunt import FEW, payments
 from cli.test_report import text_of
-from rareclass.comparison import compare_scores
-from rareclass.verbs.stream.log import read_log
+from rareclass.compare import compare_scores
+from rareclass.stream.log import read_log
 
 
 @pytest.fixture(autouse=True)

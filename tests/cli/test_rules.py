@@ -10,8 +10,8 @@ import pytest
 
 from cli.conftest import QUICK, Run
 from rareclass.decide.threshold_rule import ThresholdRule
-from rareclass.verbs.fit.method import EncodedRows, Terms
-from rareclass.verbs.model_file import load_model
+from rareclass.fit.method import EncodedRows, Terms
+from rareclass.model.model_file import load_model
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from cli.conftest import QUICK, Run, message, purchases
 from draws import quick
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.verbs.model import Model, open_model
-from rareclass.verbs.model_file import save_model
+from rareclass.model.model import Model, open_model
+from rareclass.model.model_file import save_model
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_the_nearest_cases_are_rare_rows_of_the_training_file(
     train.write_csv(tmp_path / "train.csv")
     options: tuple[object, ...] = QUICK
     if how == "disk":
-        monkeypatch.setattr("rareclass.verbs.fit.memory_plan.LARGE_SHARE", 1e12)
+        monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", 1e12)
     elif how != "auto":
         options = ("--method", how, "--cost" if how == "mibc" else "--lam", 1, "--holdout", 0)
     fitted = rareclass("fit", tmp_path / "train.csv", "-t", "fraud", "-o", model, *options)
@@ -231,7 +231,7 @@ def test_the_nearest_cases_are_rare_rows_of_the_training_file(
 def test_many_rare_rows_are_thinned(
     tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.verbs.fit.cases.MOST_CASES", 5)
+    monkeypatch.setattr("rareclass.fit.cases.MOST_CASES", 5)
     ROWS.write_csv(tmp_path / "train.csv")
     words = ("fit", tmp_path / "train.csv", "-t", "fraud", "--method", "mibc", "--holdout", 0)
     for name in ("one", "other"):

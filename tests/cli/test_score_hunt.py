@@ -10,8 +10,8 @@ import pytest
 from cli.conftest import Run, message
 from cli.test_hunt import payments
 from rareclass import load
-from rareclass.verbs.hunt import files
-from rareclass.verbs.hunt.list_order import ListOrder
+from rareclass.hunt import files
+from rareclass.hunt.list_order import ListOrder
 
 LABELS = ("--target", "checked", "--rare", "fraud", "--cleared", "ok")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from cli.conftest import Run, message, purchases
-from rareclass.verbs.model_file import load_model
+from rareclass.model.model_file import load_model
 
 
 def test_a_model_file_is_shown_as_it_is(fitted: Path, tmp_path: Path, rareclass: Run) -> None:

@@ -95,12 +95,12 @@ NOT_TO_FIT = [
     "sklearn.feature_selection",
     "sklearn.gaussian_process",
     "sklearn.mixture",
-    "rareclass.comparison",
+    "rareclass.compare",
     "rareclass.hyperball",
     "rareclass.online.cbr",
     "rareclass.report",
-    "rareclass.verbs.hunt",
-    "rareclass.verbs.stream",
+    "rareclass.hunt",
+    "rareclass.stream",
 ]
 NOT_BEFORE_FIT = [
     "dask",
@@ -189,9 +189,9 @@ NOT_TO_SCORE = [
     "hypothesis",
     "rareclass.hyperball",
     "rareclass.online.cbr",
-    "rareclass.verbs.fit.training",
-    "rareclass.verbs.hunt.hunting",
-    "rareclass.verbs.stream.loop",
+    "rareclass.fit.training",
+    "rareclass.hunt.hunting",
+    "rareclass.stream.loop",
     "rareclass.encoding.streams",
     "rareclass.report",
 ]

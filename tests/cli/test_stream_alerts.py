@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from cli.conftest import Run, message, purchases
-from rareclass.verbs.stream.log import read_log
+from rareclass.stream.log import read_log
 
 
 def stream(rareclass: Run, source: Path, folder: Path, *more: object) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 from cli.conftest import Run, message, purchases
 from rareclass.decide.threshold_rule import ThresholdRule
-from rareclass.verbs.model_file import load_model, save_model
+from rareclass.model.model_file import load_model, save_model
 
 
 def test_by_the_rows_held_out_when_it_was_fitted(

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from cli.conftest import QUICK, Run, purchases
-from rareclass.verbs.demo import FILES, REPORT_NAME, TEST_NAME
-from rareclass.verbs.model_file import load_model
-from rareclass.verbs.payments import PaymentSettings
+from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME
+from rareclass.fit.payments import PaymentSettings
+from rareclass.model.model_file import load_model
 
 
 def test_fit_says_what_it_understood_and_saves(fitted: Path, rareclass: Run) -> None:
@@ -297,9 +297,9 @@ def test_many_columns_are_summed_up(tmp_path: Path, rareclass: Run) -> None:
 def test_demo_runs_all_of_it(
     tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.verbs.demo.SECONDS", 1)
+    monkeypatch.setattr("rareclass.fit.demo.SECONDS", 1)
     few = PaymentSettings(n_days=16, payments_a_day=100, n_cards=100, n_shops=20)
-    monkeypatch.setattr("rareclass.verbs.demo.PAYMENTS", few)
+    monkeypatch.setattr("rareclass.fit.demo.PAYMENTS", few)
     folder = tmp_path / "demo"
     result = rareclass("demo", "--out", folder, "--json", tmp_path / "d.json")
     assert result.exit_code == 0, result.output

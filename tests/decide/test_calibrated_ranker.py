@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from rareclass import MIBC, RankRC
 from rareclass.decide import CalibratedRanker, Calibration
 from rareclass.findings import finding_of
-from rareclass.splits import RareStratifiedKFold
+from rareclass.folds import RareStratifiedKFold
 
 X, Y = make_classification(900, n_features=6, weights=[0.93], flip_y=0.05, random_state=0)
 BALANCED = LogisticRegression(class_weight="balanced")

@@ -15,7 +15,7 @@ from rareclass.decide import DecisionClassifier, ReviewBand, ThresholdRule
 from rareclass.decide.decision_classifier import _GROUPED, _REFITTED
 from rareclass.errors import InputError
 from rareclass.findings import finding_of
-from rareclass.splits import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
+from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 
 N = 600
 RANDOM = np.random.default_rng(0)

@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse
 
 from rareclass.encoding.tables import SparseEncoder, TableEncoder
+from rareclass.model.model_file import ModelFile, load_model, needed_metadata, save_model
 from rareclass.ranking import RankRC
 from rareclass.tables.columns import Column
-from rareclass.verbs.model_file import ModelFile, load_model, needed_metadata, save_model
 
 N = 300
 GENERATOR = np.random.default_rng(0)

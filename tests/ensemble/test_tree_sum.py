@@ -12,7 +12,7 @@ from rareclass.ensemble.functions._tree_sum_jit import MOST_MASKED_LEAVES
 from rareclass.ensemble.functions.float32_thresholds import before_rounding, below_float32
 from rareclass.ensemble.functions.from_scikit_learn import from_histogram_boosting
 from rareclass.ensemble.functions.tree_sum import Tree, TreeSum
-from rareclass.soundness import check_parts
+from rareclass.model.soundness import check_parts
 
 N_FEATURES = 3
 

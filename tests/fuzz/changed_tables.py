@@ -13,7 +13,7 @@ import polars as pl
 
 from fuzz import bases, changed_bytes
 from fuzz.commands import command
-from rareclass.verbs.evaluate import evaluate_file
+from rareclass.model.evaluate import evaluate_file
 
 SUFFIXES = ("csv", "jsonl", "parquet", "svmlight")
 
@@ -174,7 +174,7 @@ def _score_auto(folder: Path, rows: Path) -> None:
 
 
 def _evaluate(folder: Path, rows: Path) -> None:
-    from rareclass.verbs.model import open_model
+    from rareclass.model.model import open_model
 
     evaluate_file(open_model(bases.make_model(folder, "auto")), rows)
     command("evaluate", bases.make_model(folder, "rankrc"), rows)

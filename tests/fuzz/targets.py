@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 
 from fuzz import bases, changed_archives, changed_bytes, changed_tables
-from rareclass.verbs.evaluate import evaluate_file
-from rareclass.verbs.model import open_model
-from rareclass.verbs.score import ScoreSettings, score_rows
-from rareclass.verbs.show import describe
+from rareclass.model.evaluate import evaluate_file
+from rareclass.model.model import open_model
+from rareclass.model.score import ScoreSettings, score_rows
+from rareclass.model.show import describe
 
 
 @dataclass(frozen=True)

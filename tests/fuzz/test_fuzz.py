@@ -17,10 +17,10 @@ from fuzz.outcome import Outcome, outcome_of
 from fuzz.targets import all_targets, run_case
 from rareclass.ensemble.functions.tree_sum import Tree, TreeSum
 from rareclass.errors import InputError
+from rareclass.model.archive import DamagedArchiveError, check_archive, seal
+from rareclass.model.model_file import ModelFile, load_model
+from rareclass.model.scored import Seen, scored
 from rareclass.tables.table_file import open_table
-from rareclass.verbs.archive import DamagedArchiveError, check_archive, seal
-from rareclass.verbs.model_file import ModelFile, load_model
-from rareclass.verbs.scored import Seen, scored
 
 
 @pytest.fixture(scope="session")

@@ -17,11 +17,11 @@ from oracles.hyperball import (
     problem_2_value,
     random_problem,
 )
+from rareclass.findings import Status
 from rareclass.hyperball import dual_ascent, second_stage
 from rareclass.hyperball.ball_problem import BallDual, BallProblem, Points, ShiftedRows, best_radius
 from rareclass.hyperball.ball_solver import solve_ball
 from rareclass.hyperball.convex_concave import convex_concave, solve_linearised
-from rareclass.solver_status import Status
 
 SOLVERS = [solve_ball, convex_concave]
 TOL = 1e-6

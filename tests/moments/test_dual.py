@@ -8,9 +8,8 @@ from scipy import sparse
 
 from draws import draws
 from oracles.dual import box_qp_by_faces, box_qp_by_least_squares, dual_value, nearest_in_hull
-from rareclass import box_qp
 from rareclass.errors import InputError
-from rareclass.moments import dual, dual_problem, dual_second_stage
+from rareclass.moments import box_qp, dual, dual_problem, dual_second_stage
 from rareclass.moments.dual import RareRows, dense_rows, solve_dual
 from rareclass.moments.dual_problem import Problem
 from rareclass.moments.interior_point import solve_box_qp, to_face

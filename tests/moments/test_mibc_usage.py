@@ -144,7 +144,7 @@ def test_stopping_short_is_told():
 
 @each_covariance
 def test_moments_that_do_not_fit_are_refused_before_they_are_made(given, monkeypatch):
-    monkeypatch.setattr("rareclass.memory.available_memory", lambda: 100)
+    monkeypatch.setattr("rareclass.machine.available_memory", lambda: 100)
     with pytest.raises(ValueError, match=r"moments of 5 features.*covariance='diagonal'"):
         MIBC(**given).fit(X, Y)
 

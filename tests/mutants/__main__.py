@@ -35,7 +35,14 @@ from mutants.changes import Change, changed, changes_of
 ROOT = Path(__file__).parents[2]
 ROOMS = ("ranking", "online", "moments", "hyperball", "metrics", "decide")
 WHOLE_ROOM = "whole estimators"
-WHOLE = ("tests/golden", "tests/verbs", "tests/estimators", "tests/test_contract.py")
+WHOLE = (
+    "tests/model",
+    "tests/fit",
+    "tests/hunt",
+    "tests/stream",
+    "tests/estimators",
+    "tests/test_contract.py",
+)
 # Imported before a process is forked off; the package itself is imported by each.
 HEAVY = ("numpy", "scipy.optimize", "scipy.stats", "sklearn.utils.estimator_checks", "pandas",
          "numba", "pytest")  # fmt: skip

@@ -16,7 +16,7 @@ from oracles.online_moments import (
     pair_objective,
     projected_covariance,
 )
-from rareclass import memory
+from rareclass import machine as memory
 from rareclass.online import OPAUC, AdaOAM
 from rareclass.online._low_rank_jit import _LEAST_FOLD, _step_length
 from rareclass.online.moments import ClassMoments, equal_error_threshold

@@ -11,6 +11,7 @@ import pytest
 from draws import quick
 from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
+from rareclass.findings import Status
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking import fitting, preparation
@@ -22,7 +23,6 @@ from rareclass.ranking.solvers.path import solve_path, solve_paths
 from rareclass.ranking.solvers.preconditioner import SampledHessian
 from rareclass.ranking.solvers.questions import answer, solve, solve_in_step
 from rareclass.rows import ArrayRows, Budget, as_source
-from rareclass.solver_status import Status
 
 LAMS = [2.0**-4, 2.0**2, 2.0**-10]
 X, Y = rare_mixture(3000, 40)

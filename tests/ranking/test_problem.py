@@ -9,11 +9,11 @@ from scipy import sparse
 from made_tables import rare_mixture
 from oracles.pairs import ranking_loss, ranking_minimum
 from rareclass import RankRC
+from rareclass.findings import Status
 from rareclass.ranking.solvers.newton import minimize
 from rareclass.ranking.solvers.preconditioner import SampledHessian
 from rareclass.ranking.solvers.questions import solve
 from rareclass.rows import ArrayRows, Budget, as_source
-from rareclass.solver_status import Status
 
 LAM, EPS = 0.01, 0.25
 

@@ -11,10 +11,10 @@ from draws import draws
 from made_tables import rare_mixture
 from oracles.pairs import PAIRS, RARE_OUTER, pair_loss, ranking_loss, rows
 from rareclass import RankRC
+from rareclass.findings import Status
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.solvers import path as path_module
 from rareclass.ranking.solvers.path import solve_path
-from rareclass.solver_status import Status
 
 LAM, EPS = 2.0**-8, 0.5
 X, Y = rare_mixture(400, 30)

@@ -6,6 +6,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
+from rareclass.findings import Status
 from rareclass.metrics import roc_auc
 from rareclass.ranking import fitting, preparation
 from rareclass.ranking.preparation import Prepared
@@ -13,7 +14,6 @@ from rareclass.ranking.solvers import path
 from rareclass.ranking.solvers.part import PartDirection
 from rareclass.ranking.solvers.questions import solve
 from rareclass.ranking.solvers.witnesses import Witnesses
-from rareclass.solver_status import Status
 
 X, Y = rare_mixture(20_000, 40, seed=3)
 LAMS = [1.0, 2.0**-6, 2.0**-12]

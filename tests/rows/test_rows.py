@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rareclass.memory import parse_bytes
+from rareclass.machine import parse_bytes
 from rareclass.rows import ArrayRows, as_source
 from rareclass.rows.protocol import Budget, Memo
 

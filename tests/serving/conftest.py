@@ -34,7 +34,7 @@ def fit(folder: Path, *words: object, rows: pl.DataFrame | None = None, name: st
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a kernel machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rareclass.verbs.fit.training.baselines", lambda *rows: [])
+        patch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
         return fit(tmp_path_factory.mktemp("served"), "--method", "rankrc", "--lam", "0.1")
 
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from cli.conftest import QUICK, purchases
 from rareclass.cli.app import app
 from rareclass.errors import InputError
+from rareclass.model.model import load
 from rareclass.serving.live_model import LiveModel, open_served
-from rareclass.verbs.model import load
 from serving.conftest import Serve, fit
 
 ROWS = purchases().with_columns(
@@ -53,7 +53,7 @@ def learned(kind: str, folder: Path) -> Path:
 def test_a_model_of_any_kind(
     kind: str, tmp_path: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.verbs.fit.training.baselines", lambda *rows: [])
+    monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     path = learned(kind, tmp_path)
     client = serve(LiveModel(path))
     told = client.get("/model").json()
@@ -87,7 +87,7 @@ def _drift_is_told(client: TestClient, kind: str) -> None:
 def test_rows_without_named_columns_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.verbs.fit.training.baselines", lambda *rows: [])
+    monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     lines = [f"{k % 10 == 3:d} 1:{k % 7} 2:{k % 10 == 3:d}.{k % 3}" for k in range(200)]
     (tmp_path / "rows.svm").write_text("\n".join(lines) + "\n")
     words = ["fit", tmp_path / "rows.svm", "--method", "rankrc", "--lam", 1, "-o"]

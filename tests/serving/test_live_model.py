@@ -7,8 +7,8 @@ import pytest
 
 from cli.conftest import purchases
 from rareclass.errors import InputError
+from rareclass.model.model_file import load_model, save_model
 from rareclass.serving.live_model import LiveModel, check_can_replace, open_served
-from rareclass.verbs.model_file import load_model, save_model
 from serving.conftest import ROW, Serve, fit
 
 
@@ -71,7 +71,7 @@ def test_it_is_looked_at_at_once_where_asked(serve: Serve, watched: LiveModel) -
 def test_a_model_of_other_columns_or_another_target_does_not_take_over(
     tmp_path: Path, watched: LiveModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.verbs.fit.training.baselines", lambda *rows: [])
+    monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     rows = purchases().drop("order", "items")
     fewer = fit(tmp_path, "--method", "rankrc", "--lam", "1", rows=rows, name="fewer")
     check_can_replace(watched.now.served, open_served(fewer))

@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rareclass.cli.app import app
-from rareclass.verbs.model_file import load_model, save_model
+from rareclass.model.model_file import load_model, save_model
 from serving.conftest import ROW
 
 

@@ -10,11 +10,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from cli.conftest import purchases
+from rareclass.model.model import load
 from rareclass.serving.lane import Asked, Lanes, RowLimits
 from rareclass.serving.live_model import LiveModel
 from rareclass.serving.refused import RefusedError
 from rareclass.serving.request_rows import ARROW
-from rareclass.verbs.model import load
 from serving.conftest import ROW, Serve
 
 NEW = purchases(60, seed=1).drop("order", "fraud")

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rareclass import block_store
+from rareclass import remote as block_store
 from rareclass.errors import InputError
-from rareclass.remote_path import path_of
+from rareclass.remote import path_of
 from rareclass.rows import from_csv, from_parquet, parquet_batches
 from rareclass.tables.sources import open_source
 from rareclass.tables.svmlight_file import SvmlightFile

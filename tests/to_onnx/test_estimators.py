@@ -147,7 +147,7 @@ def test_a_missing_package_is_named(monkeypatch):
     import sys
 
     model = MIBC().fit([[0.0], [1.0], [2.0]], [0, 0, 1])
-    for name in [name for name in sys.modules if name.startswith("rareclass.onnx")]:
+    for name in [name for name in sys.modules if name.startswith("rareclass.model.onnx")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "onnx", None)
     assert refused(model) == (

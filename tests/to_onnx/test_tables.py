@@ -112,7 +112,7 @@ def test_a_model_file_is_exported_with_its_encoder(words, tmp_path, monkeypatch)
 
     from rareclass.cli.app import app
 
-    monkeypatch.setattr("rareclass.verbs.fit.training.baselines", lambda *rows: [])
+    monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
     table, rare = made()
     rows = pl.from_pandas(table)
     rows.with_columns(rare=pl.Series(np.where(rare, "yes", "no"))).write_csv(tmp_path / "t.csv")

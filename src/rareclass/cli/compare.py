@@ -23,9 +23,9 @@ from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError, counted
 
 if TYPE_CHECKING:
+    from rareclass.compare.leaderboard import CompareSettings
+    from rareclass.compare.score_files import ScoreFiles
     from rareclass.tables.table_file import TablePlace
-    from rareclass.verbs.compare.leaderboard import CompareSettings
-    from rareclass.verbs.compare.score_files import ScoreFiles
 
 
 @exit_codes_for_faults
@@ -149,7 +149,7 @@ def compare(
     if scores:
         if target is None:
             raise InputError("--target is missing: which column holds the classes?")
-        from rareclass.verbs.compare.score_files import ScoreFiles
+        from rareclass.compare.score_files import ScoreFiles
 
         columns = tuple(score or ())
         files = ScoreFiles(
@@ -167,8 +167,8 @@ def compare(
         )
         _compare_files(files, seed, json_file)
         return
-    from rareclass.verbs.compare.leaderboard import DEFAULT_SECONDS, CompareSettings
-    from rareclass.verbs.compare.peers import check_methods
+    from rareclass.compare.leaderboard import DEFAULT_SECONDS, CompareSettings
+    from rareclass.compare.peers import check_methods
 
     named = tuple(name.strip() for name in (methods or "").split(",") if name.strip())
     seconds = (
@@ -198,9 +198,9 @@ def _compare_methods(
     out: Path | None,
     json_file: Path | None,
 ) -> None:
+    from rareclass.compare.leaderboard import compare_on, read_compared
     from rareclass.progress import track
     from rareclass.tables.table_file import open_table
-    from rareclass.verbs.compare.leaderboard import compare_on, read_compared
 
     console = output()
     file = open_table(path, separator)
@@ -243,7 +243,7 @@ def _check_options(data: "list[TablePlace]", scores: bool, misplaced: dict[str, 
 
 
 def _compare_files(files: "ScoreFiles", seed: int, json_file: Path | None) -> None:
-    from rareclass.verbs.compare.score_files import compare_score_files
+    from rareclass.compare.score_files import compare_score_files
 
     console = output()
     found = compare_score_files(files, seed, progress="auto")
@@ -258,7 +258,7 @@ def _check_written(
     out: Path | None, json_file: Path | None, data: "list[TablePlace]", overwrite: bool
 ) -> None:
     """Refuse files that cannot be written, before anything is read."""
-    from rareclass.atomic_file import check_not_input, check_writable
+    from rareclass.files import check_not_input, check_writable
 
     if out is not None and out.suffix not in (".csv", ".json"):
         raise InputError(f"--out {out} is neither .csv nor .json.", "Give it one of these endings.")
@@ -274,7 +274,7 @@ def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write dictionaries of the same keys as CSV, at once or not at all."""
     import polars as pl
 
-    from rareclass.atomic_file import replacing
+    from rareclass.files import replacing
 
     with replacing(path) as temporary:
         pl.DataFrame(rows, infer_schema_length=None).write_csv(temporary)

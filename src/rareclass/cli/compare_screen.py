@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from rareclass.comparison import BesideTheBest, Comparison, Standing, Standings
-    from rareclass.verbs.compare.leaderboard import Leaderboard
-    from rareclass.verbs.compare.score_files import ComparedFiles
+    from rareclass.compare import BesideTheBest, Comparison, Standing, Standings
+    from rareclass.compare.leaderboard import Leaderboard
+    from rareclass.compare.score_files import ComparedFiles
 
 _WIDE = 76
 

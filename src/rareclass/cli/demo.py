@@ -18,7 +18,7 @@ from rareclass.cli.screen import file_text, output, print_command, print_notes
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
-    from rareclass.verbs.demo import Outcome, Weeks
+    from rareclass.fit.demo import Outcome, Weeks
 
 
 # Columns from which heads of three columns have two words.
@@ -43,7 +43,7 @@ def demo(
         raise InputError(f"--out {out} is a file.", "Give the name of a folder.")
     check_json(json_file, overwrite, {"--out": out})
     console = output()
-    from rareclass.verbs.demo import (
+    from rareclass.fit.demo import (
         FILES,
         boosted_trees,
         check_not_the_users,
@@ -85,9 +85,8 @@ def demo(
 def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Path:
     """The first two steps, as the command line does them."""
     from rareclass.decide.threshold_rule import ThresholdRule
-    from rareclass.tables.table_file import open_table
-    from rareclass.verbs.decision_rule import DecisionRule
-    from rareclass.verbs.demo import (
+    from rareclass.fit.auto_method import AutoMethod
+    from rareclass.fit.demo import (
         ALERTS_A_DAY,
         MODEL_NAME,
         PAYMENTS,
@@ -95,9 +94,10 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
         SECONDS,
         TARGET,
     )
-    from rareclass.verbs.fit.auto_method import AutoMethod
-    from rareclass.verbs.fit.training_set import FitSettings
-    from rareclass.verbs.model_file import load_model
+    from rareclass.fit.training_set import FitSettings
+    from rareclass.model.decision_rule import DecisionRule
+    from rareclass.model.model_file import load_model
+    from rareclass.tables.table_file import open_table
 
     model, scores, per_day = out / MODEL_NAME, out / SCORES_NAME, PAYMENTS.payments_a_day
     words = (
@@ -114,11 +114,11 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
 
 def _report(console: Console, weeks: "Weeks", out: Path) -> None:
     """The fourth step: the page to look at."""
-    from rareclass.verbs.demo import MODEL_NAME, REPORT_NAME
-    from rareclass.verbs.model_file import load_model
-    from rareclass.verbs.payments import TIME
-    from rareclass.verbs.report.model_report import report_on_model
-    from rareclass.verbs.report.reading import Asked
+    from rareclass.fit.demo import MODEL_NAME, REPORT_NAME
+    from rareclass.fit.payments import TIME
+    from rareclass.model.model_file import load_model
+    from rareclass.report.model_report import report_on_model
+    from rareclass.report.reading import Asked
 
     model, page = out / MODEL_NAME, out / REPORT_NAME
     words = f"--time {TIME} --cost fp=5,fn=amount --out {page}"

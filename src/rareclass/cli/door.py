@@ -11,7 +11,7 @@ import typer
 
 from rareclass.cli.screen import output, print_fault, print_notes
 from rareclass.errors import InputError
-from rareclass.remote_path import RemotePath, path_of
+from rareclass.remote import RemotePath, path_of
 from rareclass.tables import TableWarning
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from rareclass.metrics import Interval
-    from rareclass.verbs.drift import AlertRate, Drift
-    from rareclass.verbs.scored import Seen
+    from rareclass.model.drift import AlertRate, Drift
+    from rareclass.model.scored import Seen
 
 STRICT_OPTION = typer.Option(
     "--strict",

@@ -28,9 +28,9 @@ from rareclass.cli.screen import (
 from rareclass.errors import counted
 
 if TYPE_CHECKING:
+    from rareclass.model.evaluate import EvaluatedFile
+    from rareclass.model.model_file import ModelFile
     from rareclass.tables.table_file import TablePlace
-    from rareclass.verbs.evaluate import EvaluatedFile
-    from rareclass.verbs.model_file import ModelFile
 
 
 @exit_codes_for_faults
@@ -56,7 +56,7 @@ def evaluate(
     query: Annotated[str | None, QUERY_OPTION] = None,
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
-    from rareclass.verbs.model import open_model
+    from rareclass.model.model import open_model
 
     character = parse_separator(separator)
     data = table_at(given, query, "DATA")
@@ -74,7 +74,7 @@ def evaluate_and_report(
     strict: bool = False,
 ) -> "EvaluatedFile":
     """Evaluate a model on a file and print the measures."""
-    from rareclass.verbs.evaluate import evaluate_file
+    from rareclass.model.evaluate import evaluate_file
 
     print_notes(console, content.notices)
     evaluation = evaluate_file(content, data, separator, strict)

@@ -24,7 +24,7 @@ def export(
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
 ) -> None:
     """Write a model as ONNX: scored without Python, double precision, one input a column."""
-    from rareclass.verbs.to_onnx import export_file
+    from rareclass.model.to_onnx import export_file
 
     check_new(out, "--out", overwrite)
     found = export_file(model, out)

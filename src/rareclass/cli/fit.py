@@ -60,15 +60,15 @@ from rareclass.cli.screen import (
     print_threshold,
 )
 from rareclass.errors import InputError, counted
-from rareclass.locations import Location
-from rareclass.remote_path import RemotePath
+from rareclass.files import Location
+from rareclass.remote import RemotePath
 
 if TYPE_CHECKING:
+    from rareclass.fit.training import Trained
+    from rareclass.fit.training_set import FitSettings, TrainingSet
+    from rareclass.model.targets.target import RankingEstimate
     from rareclass.tables.svmlight_file import SvmlightFile
     from rareclass.tables.table_file import TableFile
-    from rareclass.verbs.fit.training import Trained
-    from rareclass.verbs.fit.training_set import FitSettings, TrainingSet
-    from rareclass.verbs.targets.target import RankingEstimate
 
 
 class Copies(StrEnum):
@@ -216,13 +216,12 @@ def fit(
     )
     character = parse_separator(separator)
     train = table_at(given, query, "TRAIN")
-    from rareclass.atomic_file import check_not_input, check_writable
-    from rareclass.file_lock import being_written
+    from rareclass.files import being_written, check_not_input, check_writable
+    from rareclass.fit.cluster import dask_client
+    from rareclass.fit.memory_plan import ENCODED_COPIES, VIEW_COPIES, plan_memory
+    from rareclass.fit.training_set import FitSettings
     from rareclass.scratch_file import scratch_folder
     from rareclass.tables.table_file import open_table
-    from rareclass.verbs.cluster import dask_client
-    from rareclass.verbs.fit.memory_plan import ENCODED_COPIES, VIEW_COPIES, plan_memory
-    from rareclass.verbs.fit.training_set import FitSettings
 
     if dask is not None and learner.reads_types:
         raise InputError(
@@ -276,7 +275,7 @@ def fit(
 
 def _write_report(console: Console, report: Path, out: Path, trained: "Trained") -> None:
     """Write the page; a model without scores of rows held out, or of levels, has none."""
-    from rareclass.verbs.report.model_report import report_on_held_out
+    from rareclass.report.model_report import report_on_held_out
 
     try:
         page, _ = report_on_held_out(trained.content, out)
@@ -293,12 +292,12 @@ def fit_and_save(
     settings: "FitSettings",
 ) -> "Trained":
     """Train on a file, print what is learned on the way, and save the model."""
+    from rareclass.fit.auto_method import method_for
+    from rareclass.fit.training import terms_of
+    from rareclass.fit.training import train as train_model
+    from rareclass.fit.training_set import read_training_set
+    from rareclass.model.model_file import save_model
     from rareclass.progress import track
-    from rareclass.verbs.fit.auto_method import method_for
-    from rareclass.verbs.fit.training import terms_of
-    from rareclass.verbs.fit.training import train as train_model
-    from rareclass.verbs.fit.training_set import read_training_set
-    from rareclass.verbs.model_file import save_model
 
     method = method_for(file, settings.method)
     if method is not settings.method:
@@ -317,7 +316,7 @@ def fit_and_save(
 
 
 def _memory_limit(memory: str | None) -> int:
-    from rareclass.memory import available_memory, parse_bytes
+    from rareclass.machine import available_memory, parse_bytes
 
     if memory is None:
         return available_memory()

@@ -24,8 +24,8 @@ from rareclass.cli.screen import output
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
+    from rareclass.hunt.ball_choice import HuntSettings
     from rareclass.tables.table_file import TablePlace
-    from rareclass.verbs.hunt.ball_choice import HuntSettings
 
 
 class KernelName(StrEnum):
@@ -131,11 +131,10 @@ def hunt(
 
     Writes the rows, surest first, what is typical of them, and a picture.
     """
-    from rareclass.atomic_file import check_not_inside
-    from rareclass.file_lock import being_written
-    from rareclass.verbs.hunt.ball_choice import HuntSettings
-    from rareclass.verbs.hunt.files import check_folder, read_summary
-    from rareclass.verbs.hunt.table import AskedLabels
+    from rareclass.files import being_written, check_not_inside
+    from rareclass.hunt.ball_choice import HuntSettings
+    from rareclass.hunt.files import check_folder, read_summary
+    from rareclass.hunt.table import AskedLabels
 
     character = parse_separator(separator)
     on_this_machine(out, "--out")
@@ -180,12 +179,12 @@ def _hunt_and_report(
     """Hunt in a file, print what is found on the way, and write the folder."""
     from dataclasses import asdict
 
-    from rareclass.memory import available_memory
+    from rareclass.hunt.files import write_hunt
+    from rareclass.hunt.hunting import hunt as hunt_in
+    from rareclass.hunt.table import read_hunt_table
+    from rareclass.hunt.typical import describe_in_units, typical_values
+    from rareclass.machine import available_memory
     from rareclass.progress import track
-    from rareclass.verbs.hunt.files import write_hunt
-    from rareclass.verbs.hunt.hunting import hunt as hunt_in
-    from rareclass.verbs.hunt.table import read_hunt_table
-    from rareclass.verbs.hunt.typical import describe_in_units, typical_values
 
     console = output()
     with track(f"Reading {data.name}"):

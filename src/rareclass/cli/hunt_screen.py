@@ -10,13 +10,13 @@ from rich.text import Text
 
 from rareclass.cli.screen import file_text, print_notes
 from rareclass.errors import counted
-from rareclass.locations import Location
+from rareclass.files import Location
 
 if TYPE_CHECKING:
+    from rareclass.hunt.hunting import Hunt
+    from rareclass.hunt.table import HuntTable
+    from rareclass.hunt.typical import TypicalValue
     from rareclass.hyperball.description import Description
-    from rareclass.verbs.hunt.hunting import Hunt
-    from rareclass.verbs.hunt.table import HuntTable
-    from rareclass.verbs.hunt.typical import TypicalValue
 
 _MOST_FEATURES = 10
 _MOST_LEFT_OUT = 8

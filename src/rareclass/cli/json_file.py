@@ -9,7 +9,7 @@ import typer
 
 from rareclass.cli.door import check_new, file_or_url
 from rareclass.cli.screen import be_quiet, file_text, output
-from rareclass.locations import Location
+from rareclass.files import Location
 
 JSON_OPTION = typer.Option(
     "--json",
@@ -29,7 +29,7 @@ def check_json(path: Path | None, overwrite: bool, inputs: Mapping[str, Location
     if path == _TO_SCREEN:
         be_quiet(True)
         return
-    from rareclass.atomic_file import check_not_input, check_not_inside, check_writable
+    from rareclass.files import check_not_input, check_not_inside, check_writable
 
     check_not_input(path, "--json", inputs)
     for read in inputs.values():
@@ -49,7 +49,7 @@ def give_json(path: Path | None, data: Any) -> None:
 
 def write_json(path: Path, data: Any) -> None:
     """Write numbers as JSON; what is not finite is null."""
-    from rareclass.atomic_file import replacing
+    from rareclass.files import replacing
 
     with replacing(path) as temporary:
         temporary.write_text(as_json(data) + "\n", encoding="utf-8")

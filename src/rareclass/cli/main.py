@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import Any
 
-from rareclass.verbs.skops_io import use_alone
+from rareclass.model.skops_io import use_alone
 
 # What `pip install rareclass` leaves out and the extra `cli` has.
 _EXTRA = {"matplotlib", "pandas", "rich", "skrub", "typer"}

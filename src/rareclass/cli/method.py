@@ -12,7 +12,7 @@ import typer
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
-    from rareclass.verbs.fit.method import Method
+    from rareclass.fit.method import Method
 
 
 class MethodName(StrEnum):
@@ -159,7 +159,7 @@ def method_from(method: MethodName, given: Given) -> "Method":
 
 
 def _auto(given: Given) -> "Method":
-    from rareclass.verbs.fit.auto_method import AutoMethod, check_members, check_objective
+    from rareclass.fit.auto_method import AutoMethod, check_members, check_objective
 
     asked: dict[str, Any] = {}
     if given.time_budget is not None:
@@ -173,23 +173,23 @@ def _auto(given: Given) -> "Method":
 
 
 def _rankrc(given: Given) -> "Method":
-    from rareclass.verbs.device import device_at
-    from rareclass.verbs.fit.kernel_methods import RankRCMethod
+    from rareclass.fit.kernel_methods import RankRCMethod
+    from rareclass.model.device import device_at
 
     lam, device = parse_strength("--lam", given.lam), device_at(given.device)
     return RankRCMethod(lam, device, parse_width(given.width))
 
 
 def _mibc(given: Given) -> "Method":
-    from rareclass.verbs.fit.mibc_method import MIBCMethod
+    from rareclass.fit.mibc_method import MIBCMethod
 
     kept = None if given.covariance is None else given.covariance.value.replace("-", "_")
     return MIBCMethod(parse_strength("--cost", given.cost, may_be_infinite=True), kept)
 
 
 def _ordinal_rankrc(given: Given) -> "Method":
-    from rareclass.verbs.device import device_at
-    from rareclass.verbs.fit.kernel_methods import OrdinalMethod
+    from rareclass.fit.kernel_methods import OrdinalMethod
+    from rareclass.model.device import device_at
 
     lam, device = parse_strength("--lam", given.lam), device_at(given.device)
     return OrdinalMethod(lam, device, parse_levels(given.levels))

@@ -20,12 +20,12 @@ from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.rule import costs_of
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
-from rareclass.locations import Location
+from rareclass.files import Location
 
 if TYPE_CHECKING:
     from rareclass.report.page.document import Report
+    from rareclass.report.reading import Asked
     from rareclass.tables.table_file import TablePlace
-    from rareclass.verbs.report.reading import Asked
 
 _REPORT_OPTION = typer.Option("--out", "-o", help="HTML file to write.", parser=file_or_url)
 
@@ -94,7 +94,7 @@ def report(
     """
     character = parse_separator(separator)
     data = None if given is None else table_at(given, query, "DATA")
-    from rareclass.verbs.report.reading import Asked
+    from rareclass.report.reading import Asked
 
     costs = None if cost is None else costs_of(cost)
     asked = Asked(target, time, groups, costs, rows, character)
@@ -108,7 +108,7 @@ def report(
 
 def check_page(path: Path, option: str, overwrite: bool, inputs: Mapping[str, Location]) -> None:
     """Raise `InputError` where the page cannot be written, or would replace what was read."""
-    from rareclass.atomic_file import check_not_input, check_not_inside, check_writable
+    from rareclass.files import check_not_input, check_not_inside, check_writable
 
     check_not_input(path, option, inputs)
     for read in inputs.values():
@@ -119,7 +119,7 @@ def check_page(path: Path, option: str, overwrite: bool, inputs: Mapping[str, Lo
 
 def write_page(path: Path, page: "Report") -> None:
     """Write the page, and say its verdict and where it is."""
-    from rareclass.atomic_file import replacing
+    from rareclass.files import replacing
     from rareclass.report.page.page import rendered
 
     html = rendered(page)
@@ -142,8 +142,8 @@ class Sources(NamedTuple):
 
 def _made(sources: Sources, asked: "Asked") -> tuple["Report", dict[str, Any]]:
     """The page, by what there is to report on."""
-    from rareclass.verbs.model import HUNT_SUMMARY
-    from rareclass.verbs.stream.checkpoint import is_checkpoint
+    from rareclass.model.model import HUNT_SUMMARY
+    from rareclass.stream.checkpoint import is_checkpoint
 
     model, data, others, truth = sources
     if _is_table(model):
@@ -154,17 +154,17 @@ def _made(sources: Sources, asked: "Asked") -> tuple["Report", dict[str, Any]]:
         if data is None:
             raise InputError("--compare needs rows to compare on.", "Give DATA as well.")
         _refuse(asked, "--compare", ("--time", "--cost", "--rows"))
-        from rareclass.verbs.report.comparison_report import report_on_models
+        from rareclass.report.comparison_report import report_on_models
 
         return report_on_models([model, *others], data, asked)
     if data is None and (model / HUNT_SUMMARY).is_file():
         _refuse(asked, "The report of a hunt", _OPTIONS)
-        from rareclass.verbs.report.hunt_report import report_on_hunt
+        from rareclass.report.hunt_report import report_on_hunt
 
         return report_on_hunt(model)
     if data is None and model.is_dir() and is_checkpoint(model):
         _refuse(asked, "The report of a stream", _OPTIONS)
-        from rareclass.verbs.report.stream_report import report_on_stream
+        from rareclass.report.stream_report import report_on_stream
 
         return report_on_stream(model)
     return _of_model(model, data, asked)
@@ -173,8 +173,8 @@ def _made(sources: Sources, asked: "Asked") -> tuple["Report", dict[str, Any]]:
 def _of_model(
     model: Path, data: "TablePlace | None", asked: "Asked"
 ) -> tuple["Report", dict[str, Any]]:
-    from rareclass.verbs.model import open_model
-    from rareclass.verbs.report.model_report import report_on_held_out, report_on_model
+    from rareclass.model.model import open_model
+    from rareclass.report.model_report import report_on_held_out, report_on_model
 
     content = open_model(model)
     print_notes(output(), content.notices)
@@ -209,8 +209,8 @@ def _is_table(path: Path) -> bool:
 
 
 def _of_scores(sources: Sources, asked: "Asked") -> tuple["Report", dict[str, Any]]:
-    from rareclass.verbs.compare.score_files import ScoreFiles
-    from rareclass.verbs.report.comparison_report import report_on_scores
+    from rareclass.compare.score_files import ScoreFiles
+    from rareclass.report.comparison_report import report_on_scores
 
     if asked.target is None:
         raise InputError(

@@ -8,7 +8,7 @@ import typer
 from rareclass.errors import InputError
 
 if TYPE_CHECKING:
-    from rareclass.verbs.decision_rule import DecisionRule
+    from rareclass.model.decision_rule import DecisionRule
 
 PANEL = "Threshold: one of"
 ALERTS_OPTION = typer.Option(
@@ -84,7 +84,7 @@ def rule_from(given: RuleGiven, time: str | None) -> "DecisionRule | None":
                     "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
                 )
         return None
-    from rareclass.verbs.decision_rule import DecisionRule
+    from rareclass.model.decision_rule import DecisionRule
 
     try:
         rule = DecisionRule(_rule(given, named[0]))

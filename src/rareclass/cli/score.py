@@ -22,13 +22,13 @@ from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import InputError
-from rareclass.remote_path import RemotePath, path_of
+from rareclass.remote import RemotePath, path_of
 
 if TYPE_CHECKING:
+    from rareclass.model.model_file import ModelFile
+    from rareclass.model.score import ScoreSettings, Scoring
     from rareclass.tables.databases.result_table import ResultTable
     from rareclass.tables.table_file import TablePlace
-    from rareclass.verbs.model_file import ModelFile
-    from rareclass.verbs.score import ScoreSettings, Scoring
 
 _CALLS = "Called rare, in place of the model's threshold: one of"
 
@@ -120,11 +120,11 @@ def score(
     the folder of a hunt the score falls down the hunt's list, above 0 in a ball and below outside,
     and sure is the share of cases to be expected among rows of the hunt that are as sure.
     """
-    from rareclass.atomic_file import check_not_input
+    from rareclass.files import check_not_input
+    from rareclass.model.device import device_at, scoring_on
+    from rareclass.model.model import open_model
+    from rareclass.model.score import ScoreSettings, check_score_path
     from rareclass.tables.databases.result_table import ResultTable
-    from rareclass.verbs.device import device_at, scoring_on
-    from rareclass.verbs.model import open_model
-    from rareclass.verbs.score import ScoreSettings, check_score_path
 
     check_one_place(dask, device)
     there = device_at(device)
@@ -160,7 +160,7 @@ def _folder(
     written: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
 ) -> Path:
     """Where workers are to write scores."""
-    from rareclass.verbs.score_on_workers import check_score_folder
+    from rareclass.model.score_on_workers import check_score_folder
 
     if written is None or out_table is not None:
         raise InputError("--dask writes a folder of Parquet files.", "Name it by --out.")
@@ -175,8 +175,8 @@ def _score_on_workers(
     content: "ModelFile", data: "TablePlace", folder: Path, settings: "ScoreSettings", dask: str
 ) -> "Scoring":
     """Score a table on a cluster and print what came out."""
-    from rareclass.verbs.cluster import dask_client
-    from rareclass.verbs.score_on_workers import score_on_workers
+    from rareclass.fit.cluster import dask_client
+    from rareclass.model.score_on_workers import score_on_workers
 
     print_notes(output(), content.notices)
     with dask_client(dask) as client:
@@ -225,8 +225,8 @@ def score_and_report(
     settings: "ScoreSettings | None" = None,
 ) -> "Scoring":
     """Score a file and print what came out."""
+    from rareclass.model.score import ScoreSettings, score_rows
     from rareclass.tables.databases.result_table import ResultTable
-    from rareclass.verbs.score import ScoreSettings, score_rows
 
     print_notes(console, content.notices)
     scoring = score_rows(content, data, out, settings or ScoreSettings())

@@ -13,9 +13,9 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from rareclass.decide.chosen_threshold import ChosenThreshold
+    from rareclass.fit.baselines import Baseline
+    from rareclass.model.targets.target import Confusion, RankingEstimate
     from rareclass.tables.columns import Column
-    from rareclass.verbs.fit.baselines import Baseline
-    from rareclass.verbs.targets.target import Confusion, RankingEstimate
 
 MOST_COLUMNS_SHOWN = 40
 _NARROW, _WIDE = 72, 100
@@ -213,6 +213,6 @@ def _print_counts(
 
 def file_text(path: Path) -> str:
     """Return a path with the size of the file."""
-    from rareclass.memory import size_text
+    from rareclass.machine import size_text
 
     return f"{path} ({size_text(path.stat().st_size)})"

@@ -71,7 +71,7 @@ def serve(
             f"rareclass serve needs {error.name}, which is not installed.",
             'Install it: pip install "rareclass[serve]".',
         ) from error
-    from rareclass.memory import parse_bytes
+    from rareclass.machine import parse_bytes
 
     try:
         n_bytes = parse_bytes(max_body)

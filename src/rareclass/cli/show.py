@@ -30,7 +30,7 @@ def show(
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
 ) -> None:
     """Show what a model file holds: target, columns, training, estimate, members, threshold."""
-    from rareclass.verbs.show import describe
+    from rareclass.model.show import describe
 
     check_json(json_file, overwrite, {"the model": model})
     told = describe(model)
@@ -39,8 +39,8 @@ def show(
 
 
 def print_model(console: Console, told: dict[str, Any]) -> None:
-    """Print what `rareclass.verbs.show.describe` found."""
-    from rareclass.memory import size_text
+    """Print what `rareclass.model.show.describe` found."""
+    from rareclass.machine import size_text
 
     method = f", method {told['method']}" if "method" in told else ""
     console.print(

@@ -19,15 +19,15 @@ from rareclass.cli.door import (
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.screen import file_text, output, print_command
 from rareclass.errors import InputError, counted
-from rareclass.remote_path import RemotePath, path_of
+from rareclass.remote import RemotePath, path_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from rareclass.stream.loop import Report, StreamLoop
+    from rareclass.stream.options import StreamOptions
+    from rareclass.stream.state import StreamState
     from rareclass.tables.databases.address import Query
-    from rareclass.verbs.stream.loop import Report, StreamLoop
-    from rareclass.verbs.stream.options import StreamOptions
-    from rareclass.verbs.stream.state import StreamState
 
 
 class Tails(StrEnum):
@@ -184,9 +184,9 @@ def stream(
     if not 0 < half_life < float("inf"):
         raise InputError(f"--half-life {half_life} is not a number of rows above 0.")
     source = _source(given, query, follow)
-    from rareclass.verbs.stream.alerts import check_alert_options
-    from rareclass.verbs.stream.learners import parse_parameters, settled, usual_tails
-    from rareclass.verbs.stream.options import StreamOptions
+    from rareclass.stream.alerts import check_alert_options
+    from rareclass.stream.learners import parse_parameters, settled, usual_tails
+    from rareclass.stream.options import StreamOptions
 
     chosen, drift = settled(learner.value, on_drift.value, checkpoint)
     options = StreamOptions(
@@ -269,9 +269,9 @@ def _learn(
 ) -> int | None:
     """Run the stream on the screen; returns the signal that stopped it, if any."""
     from rareclass.cli.stream_screen import StreamScreen
-    from rareclass.verbs.stream.checkpoint import claimed
-    from rareclass.verbs.stream.loop import StreamLoop
-    from rareclass.verbs.stream.reading import Interruption
+    from rareclass.stream.checkpoint import claimed
+    from rareclass.stream.loop import StreamLoop
+    from rareclass.stream.reading import Interruption
 
     interruption = Interruption()
     with claimed(folder), interruption.heeded():
@@ -291,7 +291,7 @@ def _learn(
 
 def _as_plain_data(loop: "StreamLoop", folder: Path, stopped_by: int | None) -> dict[str, Any]:
     """The last report with the names of files."""
-    from rareclass.verbs.stream.checkpoint import checkpoints_in
+    from rareclass.stream.checkpoint import checkpoints_in
 
     report = loop.report()
     parts = report._asdict()
@@ -316,7 +316,7 @@ def _print_end(
     rows_at_start: int,
     stopped_by: int | None,
 ) -> None:
-    from rareclass.verbs.stream.checkpoint import checkpoints_in
+    from rareclass.stream.checkpoint import checkpoints_in
 
     if not hasattr(loop, "state"):
         console.print("Stopped before the first rows came; nothing was saved.")

@@ -13,8 +13,8 @@ from rareclass.cli.screen import print_notes
 from rareclass.errors import counted
 
 if TYPE_CHECKING:
-    from rareclass.verbs.stream.loop import Event, Report
-    from rareclass.verbs.stream.options import StreamOptions
+    from rareclass.stream.loop import Event, Report
+    from rareclass.stream.options import StreamOptions
 
 _SHOWN = 10
 _WIDE = 90

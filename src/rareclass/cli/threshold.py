@@ -89,9 +89,9 @@ def threshold(
             "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
             "--threshold.",
         )
-    from rareclass.atomic_file import check_not_input, check_writable
-    from rareclass.verbs.model_file import load_model, save_model
-    from rareclass.verbs.set_threshold import with_rule, with_score
+    from rareclass.files import check_not_input, check_writable
+    from rareclass.model.model_file import load_model, save_model
+    from rareclass.model.set_threshold import with_rule, with_score
 
     if out is not None:
         if data is not None:

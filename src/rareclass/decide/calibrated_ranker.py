@@ -16,10 +16,10 @@ from rareclass.decide.calibration.calibration import METHODS
 from rareclass.decide.rarity_scores import is_ranker, rarity_scores
 from rareclass.errors import InputError
 from rareclass.findings import Finding, warn
+from rareclass.folds import RareGroupKFold
 from rareclass.labels.two_classes import Labels, label_array, read_labels, row_weights, signs
 from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
-from rareclass.splits import RareGroupKFold
 
 
 class _Scorer(NamedTuple):

@@ -19,10 +19,10 @@ from rareclass.decide.rules.alerts import AtMostAlertsADay
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.errors import InputError
 from rareclass.findings import warn
+from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
+from rareclass.folds.times import read_times
 from rareclass.labels.two_classes import Labels, read_labels, row_weights, signs
 from rareclass.metrics.auc import roc_auc
-from rareclass.splits import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
-from rareclass.splits.times import read_times
 
 ALERT, PASS = "alert", "pass"
 RESPONSES = ("score_samples", "decision_function", "predict_proba")

@@ -6,10 +6,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.dask_parts import is_dask
 from rareclass.metrics.cells_of_columns import cells_of
 from rareclass.metrics.rare_cells import RareCells, collapse, greatest_in_bins
 from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_scores
+from rareclass.rows.dask_parts import is_dask
 
 # Sums of fractional weights that are equal on paper differ by rounding.
 _EQUAL = 1e-12

@@ -8,12 +8,12 @@ import numpy as np
 
 from rareclass.errors import InputError, counted
 from rareclass.estimators.folds import Fold, make_folds
+from rareclass.folds.dealing import dealt
+from rareclass.folds.places import places
+from rareclass.folds.stretches import stretches
+from rareclass.folds.times import read_times
 from rareclass.labels.two_classes import Labels
 from rareclass.parameters import is_whole
-from rareclass.splits.dealing import dealt
-from rareclass.splits.places import places
-from rareclass.splits.stretches import stretches
-from rareclass.splits.times import read_times
 
 # Rows that every fold learns from, and none scores.
 ALWAYS_LEARNED = -1

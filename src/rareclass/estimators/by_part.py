@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.dask_parts import is_dask
+from rareclass.rows.dask_parts import is_dask
 from rareclass.rows.spark_columns import is_spark
 
 _METHODS = ("score_samples", "decision_function", "predict", "_predict_proba", "transform")

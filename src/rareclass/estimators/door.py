@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from rareclass.dask_parts import is_dask, is_delayed
 from rareclass.errors import InputError
 from rareclass.estimators.by_part import AnswersByPart
 from rareclass.estimators.notebook_html import ShowsFittedFacts
 from rareclass.rows import LabelledRows, RowSource, as_source, header
+from rareclass.rows.dask_parts import is_dask, is_delayed
 from rareclass.rows.safe_squares import with_safe_squares
 
 Settings = TypeVar("Settings")

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rareclass.findings import Status
 from rareclass.hyperball.ball_problem import BallProblem, Points
 from rareclass.hyperball.ball_solver import BallSolution, one_class_center, solve_ball
 from rareclass.hyperball.convex_concave import convex_concave
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Pool
 from rareclass.hyperball.spaces import Space
-from rareclass.solver_status import Status
 
 # How the ball is found: at once, or as in the paper.
 DIRECT, CONVEX_CONCAVE = "direct", "convex_concave"

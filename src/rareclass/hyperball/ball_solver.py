@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rareclass.findings import Status
 from rareclass.hyperball.ball_problem import (
     BallDual,
     BallProblem,
@@ -14,7 +15,6 @@ from rareclass.hyperball.ball_problem import (
 )
 from rareclass.hyperball.dual_ascent import ascend, feasible, multipliers_of
 from rareclass.hyperball.second_stage import SecondStage, polished_center
-from rareclass.solver_status import Status
 
 # Outer steps without half the gap gone, after which it is left to rounding errors.
 _MOST_IDLE = 5

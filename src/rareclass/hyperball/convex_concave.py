@@ -5,10 +5,10 @@
 
 import numpy as np
 
+from rareclass.findings import Status
 from rareclass.hyperball.ball_problem import BallDual, BallProblem, Place, ShiftedRows
 from rareclass.hyperball.ball_solver import BallSolution
 from rareclass.hyperball.dual_ascent import Ascent, ascend, feasible, multipliers_of
-from rareclass.solver_status import Status
 
 
 class LinearisedDual(BallDual):

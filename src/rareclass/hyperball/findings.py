@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.findings import Finding
+from rareclass.findings import Finding, Status
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.pool import MAJORITY, UNLABELLED, Background, Pool, spread_of
 from rareclass.hyperball.spaces import InputSpace
 from rareclass.labels.two_classes import plain
-from rareclass.solver_status import Status
 
 # A ball that holds so much of everything says nothing.
 _USELESS_SHARE = 0.5

@@ -5,9 +5,9 @@ from scipy import sparse
 from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from rareclass.box_qp import BoxQP, interior_point
 from rareclass.hyperball.ball_problem import BallDual, Optimality, Place, ShiftedRows
 from rareclass.hyperball.dual_ascent import feasible
+from rareclass.moments.box_qp import BoxQP, interior_point
 
 # Nanoseconds: of a product in all factorisations together; of a product with the rows; of a row in
 # a step of the ascent; of such a step, and of an interior point, however small.

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.pivoted_cholesky import pivoted_cholesky
-from rareclass.memory import size_text
+from rareclass.machine import size_text
 from rareclass.parameters import is_whole
 from rareclass.rows.equal_rows import canonical, equal_rows, order_of_values
 

@@ -2,9 +2,9 @@
 
 from numpy.typing import ArrayLike
 
-from rareclass.dask_parts import is_dask
 from rareclass.metrics.rare_cells import RareCells, collapse
 from rareclass.metrics.scored_classes import split_scores
+from rareclass.rows.dask_parts import is_dask
 
 
 def cells_of(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> RareCells:

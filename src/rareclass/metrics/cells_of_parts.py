@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.dask_parts import delayed_parts, is_dask
 from rareclass.metrics.rare_cells import RareCells, greatest_in_bins, search, weigh_distinct
 from rareclass.metrics.scored_classes import (
     FloatArray,
@@ -21,6 +20,7 @@ from rareclass.metrics.scored_classes import (
     label_column,
     same_length,
 )
+from rareclass.rows.dask_parts import delayed_parts, is_dask
 
 # Parts whose counts are added in one task.
 _FAN_IN = 8

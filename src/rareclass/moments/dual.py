@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rareclass.findings import Status
 from rareclass.moments.dual_problem import Order, Point, Problem, RareRows, dense_rows, passes
 from rareclass.moments.dual_second_stage import MovableRows, finish
-from rareclass.solver_status import Status
 
 __all__ = ["DualSolution", "RareRows", "dense_rows", "solve_dual"]
 

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.linalg import eigh, qr
 from scipy.sparse import csr_array
 
-from rareclass.blas import blas_threads
+from rareclass.findings import Status
+from rareclass.machine import blas_threads
 from rareclass.moments.dual_problem import NEAREST, Order, Point, Problem, mean_in_hull, passes
 from rareclass.moments.interior_point import solve_box_qp, to_face
-from rareclass.solver_status import Status
 
 # So many products of a matrix, and so many sparse rows, at once.
 _MOST_PRODUCTS, _MOST_SPARSE = 2e10, 2000

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
-from rareclass.box_qp import BoxQP, interior_point
+from rareclass.moments.box_qp import BoxQP, interior_point
 
 _MOST_STEPS = 60
 # Relative gap at which the bounds that hold are told from those that do not.

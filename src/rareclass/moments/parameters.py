@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rareclass.labels.two_classes import Labels
-from rareclass.memory import check_fits
+from rareclass.machine import check_fits
 from rareclass.moments.covariance import Covariance, make_covariance
 from rareclass.parameters import check_number, check_whole
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.memory import check_fits
+from rareclass.machine import check_fits
 from rareclass.online import _cbr_diagonal_jit, _cbr_full_jit
 from rareclass.online._vectors_jit import LANES, aligned
 from rareclass.online.buffers import (

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.memory import check_fits
+from rareclass.machine import check_fits
 from rareclass.online._low_rank_jit import learn
 from rareclass.online.moments import equal_error_threshold
 from rareclass.online.ranker import SparseRows

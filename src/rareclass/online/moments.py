@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.memory import check_fits
+from rareclass.machine import check_fits
 from rareclass.parameters import check_number
 
 # Steps take fourth powers of a row's values, and floats end at 1e308.

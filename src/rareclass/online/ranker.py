@@ -19,7 +19,7 @@ from rareclass.decide.threshold import threshold_between, threshold_between_few
 from rareclass.estimators.door import FitsRows, finite_scores, read_features
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
-from rareclass.memory import check_fits
+from rareclass.machine import check_fits
 from rareclass.metrics.scored_classes import split_scores
 from rareclass.online.buffers import SparseBuffers
 from rareclass.online.state import unflatten

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rareclass.blas import blas_threads
 from rareclass.estimators.folds import Fold
 from rareclass.kernels.expansion import KernelExpansion
+from rareclass.machine import blas_threads
 from rareclass.ranking.fitting import PENALTIES
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.preparation import (

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rareclass.blas import blas_threads
-from rareclass.findings import warn
+from rareclass.findings import Status, warn
 from rareclass.kernels.expansion import Coordinates, whiten
 from rareclass.kernels.kernels import Matrix
+from rareclass.machine import blas_threads
 from rareclass.progress import track
 from rareclass.ranking.preparation import Prepared, coefficients_of
 from rareclass.ranking.problem import RankingProblem
@@ -19,7 +19,6 @@ from rareclass.ranking.solvers.certificate import duality_gap
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.ranking.solvers.path import Starts, solve_paths
 from rareclass.ranking.solvers.sparse_path import unit_norm
-from rareclass.solver_status import Status
 
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 # Rounding error that stops the solver below this optimality is nobody's concern.

@@ -12,14 +12,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rareclass.array_api import to_numpy
-from rareclass.blas import factorising
 from rareclass.estimators.folds import Fold
 from rareclass.estimators.search import OF_CELLS, Scoring
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, expand, whiten
 from rareclass.kernels.kernels import KERNELS, FeatureScaled, Kernel, kernel_width, make_kernel
 from rareclass.kernels.landmarks import LandmarkRule, Landmarks, distinct_landmarks
 from rareclass.labels.two_classes import HeldRows
-from rareclass.memory import parse_bytes, size_text
+from rareclass.machine import factorising, parse_bytes, size_text
 from rareclass.metrics.rare_cells import RareCells, search, weigh_distinct
 from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.problem import RankingProblem

@@ -19,7 +19,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from rareclass.blas import blas_threads
 from rareclass.estimators.door import settings_of
 from rareclass.estimators.folds import Fold, make_folds
 from rareclass.estimators.search import (
@@ -31,6 +30,7 @@ from rareclass.estimators.search import (
     as_scoring,
 )
 from rareclass.findings import warn
+from rareclass.machine import blas_threads
 from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
 from rareclass.ranking.fitting import (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from rareclass.errors import InputError
-from rareclass.locations import Location
+from rareclass.files import Location
 from rareclass.rows.decoding import Selection
 
 # What float32 holds exactly.

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rareclass.remote_path import path_of
+from rareclass.remote import path_of
 from rareclass.rows.decoding import (
     BatchDecoder,
     Decoder,

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rareclass.dask_parts import delayed_parts
 from rareclass.errors import InputError
+from rareclass.rows.dask_parts import delayed_parts
 from rareclass.rows.decoding import checked_dtype
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.partitions.engine import Engine

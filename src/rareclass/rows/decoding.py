@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from rareclass.errors import InputError, name_hint
-from rareclass.locations import Location
+from rareclass.files import Location
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.scratch import ScratchRows
 from rareclass.tables.folders import check_columns_agree

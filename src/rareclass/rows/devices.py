@@ -11,7 +11,7 @@ import numpy as np
 
 from rareclass.array_api import to_numpy
 from rareclass.errors import InputError
-from rareclass.memory import size_text
+from rareclass.machine import size_text
 
 
 class Arriving(Protocol):

@@ -8,8 +8,8 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from rareclass.dask_parts import is_dask
 from rareclass.errors import InputError
+from rareclass.rows.dask_parts import is_dask
 from rareclass.rows.source import RowSource, as_source, is_table
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.blas import blas_threads
 from rareclass.labels.row_numbers import RowNumbers
+from rareclass.machine import blas_threads
 from rareclass.parameters import is_whole
 from rareclass.rows.devices import Device
 from rareclass.rows.equal_rows import stacked

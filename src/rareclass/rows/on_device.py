@@ -11,7 +11,7 @@ import numpy as np
 from rareclass.array_api import is_elsewhere, n_bytes, to_numpy
 from rareclass.errors import InputError
 from rareclass.labels.row_numbers import RowNumbers
-from rareclass.memory import size_text
+from rareclass.machine import size_text
 from rareclass.rows.devices import Arriving, Device, check_is_dense, told_when_full
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.protocol import Block, Budget, Memo, SentOnce

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rareclass.remote_path import path_of
+from rareclass.remote import path_of
 from rareclass.rows.column_types import check_types, label_type
 from rareclass.rows.decoding import (
     BatchDecoder,

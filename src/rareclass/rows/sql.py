@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from rareclass.errors import InputError
-from rareclass.locations import Location
+from rareclass.files import Location
 from rareclass.rows.column_types import check_types, label_type
 from rareclass.rows.decoding import BatchDecoder, Decoder, checked_dtype, select_columns
 from rareclass.rows.labelled import LabelledRows

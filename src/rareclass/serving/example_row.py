@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from rareclass.model.model_file import ModelFile
 from rareclass.tables.columns import Column
-from rareclass.verbs.model_file import ModelFile
 
 # Words of a column that a form offers.
 MOST_CHOICES = 50

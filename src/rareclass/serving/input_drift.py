@@ -6,13 +6,13 @@ from threading import Lock
 
 import polars as pl
 
+from rareclass.model.drift import AlertRate, alert_rate
+from rareclass.model.model_file import ModelFile
+from rareclass.model.scored import Seen, note_unlike
+from rareclass.model.targets import decision_of
+from rareclass.model.targets.rare_class import RareDecision
+from rareclass.report.columns_now import ColumnsNow
 from rareclass.report.summaries.column_drift import ColumnDrift
-from rareclass.verbs.drift import AlertRate, alert_rate
-from rareclass.verbs.model_file import ModelFile
-from rareclass.verbs.report.columns_now import ColumnsNow
-from rareclass.verbs.scored import Seen, note_unlike
-from rareclass.verbs.targets import decision_of
-from rareclass.verbs.targets.rare_class import RareDecision
 
 # Rows after which a column is looked at anew: enough for the stability index of tenths, and few
 # enough that yesterday's rows do not hide today's.

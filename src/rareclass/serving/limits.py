@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rareclass.errors import counted
-from rareclass.memory import size_text
+from rareclass.machine import size_text
 from rareclass.serving.refused import RefusedError, refused
 
 Scope = MutableMapping[str, Any]

@@ -9,11 +9,11 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from rareclass.errors import InputError
-from rareclass.remote_path import RemotePath, path_of
+from rareclass.model.model import open_model
+from rareclass.remote import RemotePath, path_of
 from rareclass.serving.input_drift import InputDrift
 from rareclass.serving.score_counts import ScoreCounts
 from rareclass.serving.served import Served, ServedModel
-from rareclass.verbs.model import open_model
 
 Signature = tuple[Any, ...]
 

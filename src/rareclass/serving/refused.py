@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
-from rareclass.errors import CellError, InputError
+from rareclass.errors import InputError
 
 # A body that is wrong everywhere is told of in so many places.
 MOST_FAULTS = 20
@@ -20,9 +20,7 @@ class Fault(NamedTuple):
     @classmethod
     def of(cls, error: InputError) -> Self:
         """The fault behind an exception of the library."""
-        if isinstance(error, CellError):
-            return cls(error.row, error.column, error.message, error.remedy)
-        return cls(None, None, error.message, error.remedy)
+        return cls(error.row, error.column, error.message, error.remedy)
 
 
 class RefusedError(Exception):

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import InputError
+from rareclass.model.explained import explainer_of
+from rareclass.model.model_file import ModelFile
+from rareclass.model.score import score_columns
+from rareclass.model.scored import check_scores
+from rareclass.model.targets import decision_of
 from rareclass.serving.example_row import choices_of, example_of
 from rareclass.serving.input_drift import InputDrift
 from rareclass.tables.columns import Column
-from rareclass.verbs.explained import explainer_of
-from rareclass.verbs.model_file import ModelFile
-from rareclass.verbs.score import score_columns
-from rareclass.verbs.scored import check_scores
-from rareclass.verbs.targets import decision_of
 
 # Percentiles of the majority between whose scores new ones are counted.
 _SCORE_PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9)

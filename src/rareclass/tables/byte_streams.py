@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, cast
 
 from rareclass.errors import InputError
-from rareclass.remote_path import RemotePath
+from rareclass.remote import RemotePath
 
 Compression = Literal["gzip", "bz2"] | None
 COMPRESSED_SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".bz2": "bz2"}

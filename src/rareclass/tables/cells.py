@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rareclass.errors import CellError, InputError
+from rareclass.errors import ErrorKind, InputError
 
 # Written in files for "no value" (compared in lower case, spaces taken off).
 EMPTY_MARKS = ("", "?", "na", "n/a", "nan", "null", "none", "#n/a", "-", "<na>")
@@ -158,23 +158,25 @@ def read_numbers(cells: pl.Series, first_row: int) -> pl.Series:
     is_text = numbers.is_null() & cells.is_not_null()
     if is_text.any():
         position = int(is_text.arg_max() or 0)
-        raise CellError(
+        raise InputError(
             f"Column {cells.name!r} holds text at row {first_row + position}: "
             f"{shown(cells[position])}, where the model was trained on numbers.",
             "Correct that cell, or leave it empty if the value is not known.",
-            cells.name,
-            first_row + position,
+            ErrorKind.CELL,
+            column=cells.name,
+            row=first_row + position,
         )
     numbers = numbers.fill_nan(None)
     too_large = (numbers.abs() > LARGEST_NUMBER).fill_null(False)
     if too_large.any():
         position = int(too_large.arg_max() or 0)
-        raise CellError(
+        raise InputError(
             f"Column {cells.name!r} holds {numbers[position]} at row {first_row + position}: "
             "infinite, or too large to compute with.",
             "Correct that cell or leave it empty; --drop leaves the whole column out of a fit.",
-            cells.name,
-            first_row + position,
+            ErrorKind.CELL,
+            column=cells.name,
+            row=first_row + position,
         )
     return numbers
 
@@ -198,12 +200,13 @@ def read_dates(cells: pl.Series, date_format: str | None, first_row: int) -> pl.
     wrong = dates.is_null() & cells.is_not_null()
     if wrong.any():
         position = int(wrong.arg_max() or 0)
-        raise CellError(
+        raise InputError(
             f"Column {cells.name!r} holds {shown(cells[position])} at row {first_row + position}, "
             f"which is not a date written as {date_format}.",
             "Correct that cell, or leave it empty if the date is not known.",
-            cells.name,
-            first_row + position,
+            ErrorKind.CELL,
+            column=cells.name,
+            row=first_row + position,
         )
     return dates
 
@@ -236,11 +239,12 @@ def are_plain(cells: pl.Series | pl.DataFrame) -> bool:
 
 
 def _wrong_type(cells: pl.Series, expected: str) -> InputError:
-    return CellError(
+    return InputError(
         f"Column {cells.name!r} holds cells of type {cells.dtype}, where the model was trained "
         f"on {expected}.",
         "Write the column as it was in the training file.",
-        cells.name,
+        ErrorKind.CELL,
+        column=cells.name,
     )
 
 

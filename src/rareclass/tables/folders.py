@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import cast
 
 from rareclass.errors import InputError
-from rareclass.locations import Location
-from rareclass.remote_path import RemotePath
+from rareclass.files import Location
+from rareclass.remote import RemotePath
 from rareclass.tables.byte_streams import cannot_open, plain_suffix
 
 FORMAT_OF_SUFFIX = {

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rareclass.errors import InputError
-from rareclass.remote_path import RemotePath
+from rareclass.remote import RemotePath
 from rareclass.tables.byte_streams import cannot_open
 from rareclass.tables.dialect import unique_names
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 import numpy as np
 
 from rareclass.errors import InputError
-from rareclass.remote_path import path_of
+from rareclass.remote import path_of
 from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import (
     ByteStream,

@@ -12,8 +12,8 @@ import polars as pl
 import pyarrow as pa
 
 from rareclass.errors import InputError
-from rareclass.locations import Location
-from rareclass.remote_path import RemotePath, path_of
+from rareclass.files import Location
+from rareclass.remote import RemotePath, path_of
 from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
 from rareclass.tables.csv_file import CsvFile
 from rareclass.tables.databases.address import Query

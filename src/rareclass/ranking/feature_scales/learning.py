@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 
 from rareclass.findings import warn
 from rareclass.kernels.kernels import make_kernel
-from rareclass.memory import parse_bytes
+from rareclass.machine import parse_bytes
 from rareclass.progress import Advance, track
 from rareclass.ranking.feature_scales.distinct_rows import distinct_rows
 from rareclass.ranking.feature_scales.kernel_slopes import has_slopes

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.blas import blas_threads
 from rareclass.estimators.folds import Fold
+from rareclass.machine import blas_threads
 from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
 from rareclass.ranking.losses import SmoothedHinge
 from rareclass.ranking.preparation import KernelSettings, Prepared, prepare

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
+from rareclass.findings import Status
 from rareclass.kernels.expansion import expand
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.questions import Solver
-from rareclass.solver_status import Status
 
 Minimize = Callable[[RankingProblem, Evaluation, Solution], Solver[Solution]]
 """Minimises a problem from an evaluation, with what the last solution has built."""

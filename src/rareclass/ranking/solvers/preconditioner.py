@@ -8,8 +8,8 @@ import numpy as np
 from scipy import linalg
 
 from rareclass.array_api import like, namespace, to_numpy
-from rareclass.blas import factorising
 from rareclass.kernels.expansion import expand
+from rareclass.machine import factorising
 from rareclass.ranking.losses.majority_outer import MajorityOuterLoss
 from rareclass.ranking.losses.on_device import pair_curvature, pair_slope, row_curvatures
 from rareclass.ranking.problem import Evaluation, RankingProblem

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import linalg
 
 from rareclass.array_api import is_elsewhere, namespace
+from rareclass.findings import Status
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.ranking.losses.on_device import curvature
 from rareclass.ranking.problem import Evaluation, RankingProblem
@@ -15,7 +16,6 @@ from rareclass.ranking.solvers.certificate import violations
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.ranking.solvers.questions import SentWhole, Solver
 from rareclass.rows import Block, Rows
-from rareclass.solver_status import Status
 
 _ARMIJO = 1e-4
 _MAX_TRIALS = 30

@@ -8,7 +8,7 @@ from scipy import linalg
 from rareclass.kernels.expansion import KernelExpansion, expand, whiten
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.pivoted_cholesky import pivots_of
-from rareclass.memory import size_text
+from rareclass.machine import size_text
 from rareclass.ranking.preparation import landmark_kernel
 from rareclass.rows.devices import Device
 from rareclass.rows.equal_rows import stacked

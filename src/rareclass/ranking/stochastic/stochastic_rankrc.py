@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from rareclass.estimators.door import FitsRows, finite_scores, read_features
 from rareclass.estimators.rank_scorer import RankScorer
-from rareclass.findings import warn
+from rareclass.findings import Status, warn
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
-from rareclass.memory import parse_bytes
+from rareclass.machine import parse_bytes
 from rareclass.progress import track
 from rareclass.ranking.machine import KernelEstimator, KernelModel
 from rareclass.ranking.stochastic.beginning import (
@@ -37,7 +37,6 @@ from rareclass.ranking.stochastic.published import Progress, Published, publish
 from rareclass.ranking.stochastic.weighted_rows import Table, visits
 from rareclass.rows.devices import find_device
 from rareclass.rows.memory import count_threads
-from rareclass.solver_status import Status
 
 # Rows that are read at a time, at least.
 _LEAST_READ = 256

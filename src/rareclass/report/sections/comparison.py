@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rareclass.comparison import Comparison
+from rareclass.compare import Comparison
 from rareclass.report.displays.curve_displays import (
     GainsDisplay,
     PrecisionRecallDisplay,

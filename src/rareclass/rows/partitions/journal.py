@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import InputError
-from rareclass.file_lock import let_go, take_hold
+from rareclass.files import let_go, take_hold
 from rareclass.rows.partitions.wire import digest
 
 _MAGIC = b"rareclass passes 1\n"

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from rareclass.errors import InputError
-from rareclass.memory import available_memory
+from rareclass.machine import available_memory
 from rareclass.scratch_file import scratch_folder
 from rareclass.tables.databases.address import DUCKDB, POSTGRESQL, SQLITE, DatabaseAddress
 

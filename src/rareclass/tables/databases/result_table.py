@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rareclass.atomic_file import check_writable
 from rareclass.errors import InputError
+from rareclass.files import check_writable
 from rareclass.tables.databases.address import DUCKDB, POSTGRESQL, SQLITE, DatabaseAddress
 from rareclass.tables.databases.drivers import check_file, driver_of
 

@@ -1,0 +1,206 @@
+"""Methods beside each other on a training file: one set of folds, and a leaderboard."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rareclass.compare import MethodComparison, MethodRun, Standings, compare_methods
+from rareclass.compare.peers import PEERS, Setting, made, why_not
+from rareclass.errors import InputError, counted
+from rareclass.fit.auto_method import AutoMethod
+from rareclass.fit.kernel_methods import RankRCMethod
+from rareclass.fit.memory_plan import VIEW_COPIES, plan_memory
+from rareclass.fit.method import Method
+from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
+from rareclass.folds.dealing import most_folds
+from rareclass.folds.places import places
+from rareclass.machine import available_memory
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile
+
+DEFAULT_SECONDS = 120.0
+# Methods that keep a time by themselves may be a little late.
+_GRACE = 1.5
+ORDERED_BY = "average_precision"
+_LEAST_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class CompareSettings:
+    """What is compared, and how."""
+
+    target: str | None
+    methods: tuple[str, ...]
+    positive: str | None = None
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    groups: str | None = None
+    time: str | None = None
+    folds: int = 5
+    seconds: float = DEFAULT_SECONDS  # for a method, all folds together
+    seed: int = 0
+    ks: tuple[float, ...] = ()  # beside the number of rare rows
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Methods in order of merit."""
+
+    found: MethodComparison
+    n_rows: int
+    n_rare: int
+    rare_label: str
+
+    @property
+    def ordered_by(self) -> Standings:
+        """Standings by the measure that makes the order."""
+        assert self.found.comparison is not None
+        return self.found.comparison.by(ORDERED_BY)
+
+    @property
+    def runs(self) -> list[MethodRun]:
+        """The best first; those without a place come last."""
+        names = [each.name for each in self.ordered_by.standings]
+        judged = sorted(
+            (run for run in self.found.runs if run.is_judged), key=lambda run: names.index(run.name)
+        )
+        return judged + [run for run in self.found.runs if not run.is_judged]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat dictionary a method, the best first."""
+        assert self.found.comparison is not None
+        rows = []
+        for run in self.runs:
+            row: dict[str, Any] = {"method": run.name, "status": run.status, "why": run.message}
+            for standings in self.found.comparison.measures:
+                row |= _numbers_of(standings, run)
+            rows.append(row | {"seconds": run.seconds, "memory_bytes": run.memory})
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Dictionaries, lists, words and numbers, for JSON."""
+        about = {"n_rows": self.n_rows, "n_rare": self.n_rare, "rare_label": self.rare_label}
+        return {**about, "leaderboard": self.rows(), **self.found.to_dict()}
+
+
+def _numbers_of(standings: Standings, run: MethodRun) -> dict[str, Any]:
+    key = standings.words.replace(" ", "_").lower()
+    names = ("", "_low", "_high", "_less_the_best", "_p", "_told_apart")
+    if not run.is_judged:
+        return dict.fromkeys(f"{key}{name}" for name in names)
+    each = standings.of(run.name)
+    beside = each.beside_the_best
+    of_test = (0.0, None, None)
+    if beside is not None:
+        of_test = (beside.difference, beside.p_adjusted, beside.told_apart)  # type: ignore[assignment]
+    values = (each.value, each.low, each.high, *of_test)
+    return {f"{key}{name}": value for name, value in zip(names, values, strict=True)}
+
+
+def read_compared(file: TableFile | SvmlightFile, settings: CompareSettings) -> TrainingSet:
+    """Read a training file, which must fit into memory; copies are weights.
+
+    Raises `InputError` for whatever is wrong with it, and where there are too few rare rows, or
+    groups of them, for the folds.
+    """
+    if plan_memory(file, available_memory(), VIEW_COPIES).on_disk:
+        raise InputError(
+            f"{file.path} is larger than a quarter of the memory, and not all methods read from "
+            "disk.",
+            "Compare on a part of the rows.",
+        )
+    method: Method = RankRCMethod() if isinstance(file, SvmlightFile) else AutoMethod()
+    data = read_training_set(
+        file,
+        FitSettings(
+            target=settings.target,
+            positive=settings.positive,
+            drop=settings.drop,
+            keep=settings.keep,
+            categories=settings.categories,
+            method=method,
+            groups=settings.groups,
+            time=settings.time,
+        ),
+    )
+    _check_folds(data, settings)
+    return data
+
+
+def _check_folds(data: TrainingSet, settings: CompareSettings) -> None:
+    if settings.groups is not None and settings.time is not None:
+        raise InputError("--groups and --time are both given.", "Folds are made by one of them.")
+    if settings.time is not None:
+        return
+    what, possible = "distinct rows", int(min(data.rare.sum(), (~data.rare).sum()))
+    if settings.groups is not None:
+        what = f"groups by {settings.groups}"
+        group = places(data.beside_of(settings.groups), len(data.y), f"--groups {settings.groups}")
+        possible = min(possible, most_folds(data.rare, group))
+    if possible < settings.folds:
+        raise InputError(
+            f"These {what} make {counted(possible, 'fold')} with rows of both classes at most, "
+            f"not {settings.folds}.",
+            f"Give --folds {possible}." if possible > 1 else "Give more rare rows.",
+        )
+
+
+def compare_on(
+    data: TrainingSet,
+    settings: CompareSettings,
+    progress: bool | str = "auto",
+    isolate: bool = True,
+) -> Leaderboard:
+    """Compare methods on the folds of a training set, each in a process of its own.
+
+    Raises `InputError` where none could be judged, saying why of each.
+    """
+    setting = Setting(
+        tuple(column for column in data.columns if column.is_used),
+        settings.seed,
+        max(settings.seconds / settings.folds, _LEAST_SECONDS),
+        available_memory() // 4,
+        data.zero_based,
+    )
+    methods, absent = {}, {}
+    for name in settings.methods:
+        why = why_not(name)
+        try:
+            if not why:
+                methods[name] = made(name, setting)
+        except InputError as error:
+            why = error.message
+        if why:
+            absent[name] = MethodRun(name, "not tried", why, 0.0, 0, None)
+    if not methods:
+        raise InputError("No method can be tried.", _reasons(list(absent.values())))
+    n_rare = data.target.counts[data.target.rare_class.label]  # type: ignore[attr-defined]
+    found = compare_methods(
+        data.rows,
+        data.y.astype(int),
+        methods,
+        settings.folds,
+        groups=data.beside_of(settings.groups),
+        time=data.times_of(settings.time),
+        sample_weight=data.weight,
+        k=[None, *sorted(settings.ks)],
+        pos_label=1,
+        time_budget={name: _limit(name, settings) for name in methods},
+        isolate=isolate,
+        random_state=settings.seed,
+        progress=progress,
+    )
+    every = {run.name: run for run in found.runs} | absent
+    found = replace(found, runs=tuple(every[name] for name in settings.methods))
+    if found.comparison is None:
+        raise InputError("No method could be judged.", _reasons(list(found.runs)))
+    label = data.target.rare_class.label  # type: ignore[attr-defined]
+    return Leaderboard(found, data.n_rows, n_rare, label)
+
+
+def _limit(name: str, settings: CompareSettings) -> float:
+    return settings.seconds * (_GRACE if PEERS[name].has_budget else 1.0)
+
+
+def _reasons(runs: list[MethodRun]) -> str:
+    return " ".join(run.why_not() for run in runs)

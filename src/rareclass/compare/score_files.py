@@ -1,0 +1,350 @@
+"""Score files of any origin beside each other: read, matched row by row, and compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from rareclass.compare import Comparison, compare_scores
+from rareclass.encoding.target import label_counts, labels_as_text, rare_class_among
+from rareclass.errors import InputError, counted, name_hint
+from rareclass.tables.cells import is_text_type, shown, without_empty_marks
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TablePlace, open_table
+
+# Columns of scores by their usual names, the first that is there.
+_USUAL = ("score", "probability")
+
+
+@dataclass(frozen=True)
+class ScoreFiles:
+    """Which files hold what."""
+
+    paths: tuple[TablePlace, ...]
+    target: str
+    truth: Path | None = None  # file with the labels; None: one of those of scores
+    scores: tuple[str, ...] = ()  # columns; none: the one of a usual name, or the only number
+    id_column: str | None = None  # rows are matched by it; None: by their order
+    groups: str | None = None
+    positive: str | None = None  # label of the rare class; by default the rarer of two
+    ks: tuple[float, ...] = ()  # beside the number of rare rows
+    separator: str | None = None
+    weight: str | None = None  # column with the copies that each row stands for
+    by: str | None = None  # column by whose values rows are also compared apart
+
+
+@dataclass(frozen=True)
+class ComparedFiles:
+    """Score files beside each other."""
+
+    comparison: Comparison
+    rare_label: str
+    columns: dict[str, dict[str, str]]  # of each name: its file and column
+    by: dict[str, Comparison] = field(default_factory=dict)  # of rows of each value alone
+    not_judged: dict[str, str] = field(default_factory=dict)  # values of such rows, and why
+
+    def to_dict(self) -> dict[str, Any]:
+        """Dictionaries, lists, words and numbers, for JSON."""
+        return {
+            "rare_label": self.rare_label,
+            "columns": self.columns,
+            **self.comparison.to_dict(),
+            "by": {value: found.to_dict() for value, found in self.by.items()},
+            "not_judged": self.not_judged,
+        }
+
+
+class _Table(NamedTuple):
+    """A file, with its rows in the order of the first file."""
+
+    path: TablePlace
+    frame: pl.DataFrame
+
+    def has(self, name: str | None) -> bool:
+        """Whether the file has a column of that name."""
+        return name in self.frame.columns
+
+
+def compare_score_files(
+    files: ScoreFiles, seed: int = 0, progress: bool | str = False
+) -> ComparedFiles:
+    """Compare the score columns of files by AUC, average precision and precision at k.
+
+    Raises `InputError` where the files are of different rows, an id occurs twice, a label or score
+    is missing, a probability is not between 0 and 1, a column is all tied, or there is one class.
+    """
+    read = read_score_files(files)
+    if len(read.columns) < 2:
+        raise InputError(
+            "There is one column of scores: nothing to compare it with.",
+            "Give two files of scores, or --score twice.",
+        )
+    comparison = compare_scores(
+        read.y,
+        read.columns,
+        k=[None, *sorted(files.ks)],
+        sample_weight=read.weight,
+        groups=read.groups,
+        random_state=seed,
+        progress=progress,
+    )
+    by, not_judged = _by_value(read, seed)
+    return ComparedFiles(comparison, read.rare_label, read.homes, by, not_judged)
+
+
+def _by_value(read: "ReadScores", seed: int) -> tuple[dict[str, Comparison], dict[str, str]]:
+    """Comparisons of the rows of each value alone, and why those of some are none."""
+    if read.by is None:
+        return {}, {}
+    found, not_judged = {}, {}
+    for value in sorted(set(read.by)):
+        own = read.by == value
+        try:
+            found[value] = compare_scores(
+                read.y[own],
+                {name: column[own] for name, column in read.columns.items()},
+                sample_weight=None if read.weight is None else read.weight[own],
+                groups=None if read.groups is None else read.groups[own],
+                random_state=seed,
+            )
+        except ValueError as error:
+            reason = error.message if isinstance(error, InputError) else str(error)
+            not_judged[value] = reason if read.y[own].any() else "it has no rare rows."
+    return found, not_judged
+
+
+class ReadScores(NamedTuple):
+    """Score columns of the same rows, with their classes."""
+
+    columns: dict[str, np.ndarray]
+    homes: dict[str, dict[str, str]]  # of each column: its file and name there
+    rare_label: str
+    y: np.ndarray
+    groups: np.ndarray | None
+    weight: np.ndarray | None = None
+    by: np.ndarray | None = None  # as text
+
+
+def read_score_files(files: ScoreFiles) -> ReadScores:
+    """Read score files and match their rows; raises `InputError` as `compare_score_files`."""
+    tables = _matched([_read(path, files) for path in files.paths], files)
+    truth = tables[-1] if files.truth is not None else None
+    scored = tables if truth is None else tables[:-1]
+    labels = _labels(scored if truth is None else [truth], files)
+    rare = rare_class_among(label_counts(labels), files.positive)
+    y = (labels == rare.label).to_numpy()
+    columns, homes = {}, {}
+    for table in scored:
+        names = list(files.scores) or [_only_scores(table, files)]
+        for name in names:
+            known = _name(table, name, scored, names)
+            columns[known] = _numbers(table, name)
+            homes[known] = {"file": str(table.path), "column": name}
+    groups = None if files.groups is None else _beside(tables, files.groups).to_numpy()
+    weight, by = None, None
+    if files.weight is not None:
+        weight = _weights(_beside(tables, files.weight, "--weight"), files.weight)
+    if files.by is not None:
+        by = labels_as_text(_beside(tables, files.by, "--by")).to_numpy()
+    return ReadScores(columns, homes, rare.label, y, groups, weight, by)
+
+
+def _weights(cells: pl.Series, name: str) -> np.ndarray:
+    """Weights at or above 0; raises `InputError` naming the row of another."""
+    if is_text_type(cells.dtype):
+        cells = without_empty_marks(cells.cast(pl.String))
+    numbers = cells.cast(pl.Float64, strict=False)
+    is_good = (numbers.is_finite() & (numbers >= 0.0)).fill_null(False)
+    if not is_good.all():
+        row = int((~is_good).arg_max() or 0)
+        raise InputError(
+            f"--weight {name} is {shown(cells[row])} at row {row + 1}.",
+            "Give a number of copies, at or above 0, in every row.",
+        )
+    return numbers.to_numpy()
+
+
+def _read(path: TablePlace, files: ScoreFiles) -> _Table:
+    file = open_table(path, files.separator)
+    if isinstance(file, SvmlightFile):
+        raise InputError(f"{path} is an svmlight file.", "Give scores as a table with a header.")
+    frames = list(file.batches())
+    if not frames or not sum(frame.height for frame in frames):
+        raise InputError(f"{path} has no rows.", "Give a file with rows.")
+    return _Table(path, pl.concat(frames))
+
+
+def _matched(tables: list[_Table], files: ScoreFiles) -> list[_Table]:
+    """The tables, that of the labels last, with their rows in the order of the first."""
+    if files.truth is not None:
+        tables = [*tables, _read(files.truth, files)]
+    first = tables[0]
+    if files.id_column is None:
+        for table in tables[1:]:
+            if table.frame.height != first.frame.height:
+                raise InputError(
+                    f"{table.path} has {counted(table.frame.height, 'row')} and {first.path} "
+                    f"{first.frame.height:,}.",
+                    "Give scores of the same rows, or --id with a column that tells them.",
+                )
+        return tables
+    ids = [_ids(table, files.id_column) for table in tables]
+    matched = [first]
+    for table, own in zip(tables[1:], ids[1:], strict=True):
+        for one, other, lacks in ((ids[0], own, table), (own, ids[0], first)):
+            missing = one.filter(~one.is_in(other.implode()))
+            if len(missing):
+                raise InputError(
+                    f"{lacks.path} has no row with {files.id_column} = {missing[0]}"
+                    + (f", nor {counted(len(missing) - 1, 'other')}." if len(missing) > 1 else "."),
+                    "Give scores of the same rows.",
+                )
+        place = pl.DataFrame({"id": own, "row": np.arange(len(own))})
+        order = pl.DataFrame({"id": ids[0]}).join(place, on="id", how="left", maintain_order="left")
+        matched.append(_Table(table.path, table.frame[order["row"]]))
+    return matched
+
+
+def _ids(table: _Table, name: str) -> pl.Series:
+    """Ids as text, each once."""
+    if not table.has(name):
+        raise InputError(
+            f"--id: {table.path} has no column {name!r}.", name_hint(name, table.frame.columns)
+        )
+    ids = labels_as_text(table.frame[name])
+    if ids.null_count():
+        row = int(ids.is_null().arg_max() or 0) + 1
+        raise InputError(f"{table.path} has no {name} at row {row}.", "Fill it in.")
+    twice = ids.is_duplicated()
+    if twice.any():
+        row = int(twice.arg_max() or 0)
+        again = np.flatnonzero((ids == ids[row]).to_numpy())[1] + 1
+        raise InputError(
+            f"{table.path}: {name} = {ids[row]} occurs twice, at rows {row + 1} and {again}.",
+            "Name a column whose values tell the rows apart, or leave --id out where files are in "
+            "the same order.",
+        )
+    return ids
+
+
+def _labels(tables: Sequence[_Table], files: ScoreFiles) -> pl.Series:
+    """The labels as text; where several files have them, they are the same."""
+    name = files.target
+    holding = [table for table in tables if table.has(name)]
+    if not holding:
+        where = f"{tables[0].path} has no" if len(tables) == 1 else "No file of scores has a"
+        known = sorted({column for table in tables for column in table.frame.columns})
+        raise InputError(
+            f"{where} column {name!r} with the labels (--target).",
+            f"{name_hint(name, known)} Labels in another file are given by --truth FILE."
+            if files.truth is None
+            else name_hint(name, known),
+        )
+    labels = labels_as_text(holding[0].frame[name])
+    if labels.null_count():
+        row = int(labels.is_null().arg_max() or 0) + 1
+        raise InputError(
+            f"{holding[0].path} has no label ({name}) at row {row}"
+            + (f", nor at {labels.null_count() - 1:,} more." if labels.null_count() > 1 else "."),
+            "Leave rows without a label out of all files.",
+        )
+    for table in holding[1:]:
+        differ = (labels != labels_as_text(table.frame[name])).fill_null(True)
+        if differ.any():
+            row = int(differ.arg_max() or 0)
+            other = table.frame[name][row]
+            raise InputError(
+                f"{holding[0].path} and {table.path} have different labels: {labels[row]!r} and "
+                f"{other!r} at row {row + 1} of the first.",
+                "Give files of the same rows in the same order, or --id.",
+            )
+    return labels
+
+
+def _beside(tables: Sequence[_Table], name: str, option: str = "--groups") -> pl.Series:
+    for table in tables:
+        if table.has(name):
+            column = table.frame[name]
+            if column.null_count():
+                row = int(column.is_null().arg_max() or 0) + 1
+                raise InputError(f"{table.path} has no {name} at row {row}.", "Fill it in.")
+            return column
+    known = sorted({column for table in tables for column in table.frame.columns})
+    raise InputError(f"{option}: no file has a column {name!r}.", name_hint(name, known))
+
+
+def _only_scores(table: _Table, files: ScoreFiles) -> str:
+    """The column of scores: of a usual name, or the only one of numbers."""
+    beside = (files.target, files.id_column, files.groups, files.weight, files.by)
+    others = [name for name in table.frame.columns if name not in beside]
+    for usual in _USUAL:
+        if usual in others:
+            return usual
+    numeric = [name for name in others if _is_numeric(table.frame[name])]
+    if len(numeric) == 1:
+        return numeric[0]
+    found = f"numbers in {', '.join(numeric)}" if numeric else "no column of numbers"
+    raise InputError(
+        f"{table.path}: which column holds the scores? It has {found}.",
+        "Name it by --score." if numeric else name_hint("", others),
+    )
+
+
+def _is_numeric(cells: pl.Series) -> bool:
+    if is_text_type(cells.dtype):
+        cells = without_empty_marks(cells.cast(pl.String)).drop_nulls()
+        return bool(len(cells)) and cells.cast(pl.Float64, strict=False).null_count() == 0
+    return cells.dtype.is_numeric()
+
+
+def _numbers(table: _Table, name: str) -> np.ndarray:
+    """A column of scores: numbers in every row, and between 0 and 1 where they are probabilities.
+
+    Raises `InputError` naming file, column, row and value.
+    """
+    if not table.has(name):
+        raise InputError(
+            f"--score: {table.path} has no column {name!r}.", name_hint(name, table.frame.columns)
+        )
+    cells = table.frame[name]
+    if is_text_type(cells.dtype):
+        cells = without_empty_marks(cells.cast(pl.String))
+    if cells.dtype.is_temporal() or cells.dtype.is_nested():
+        raise InputError(f"{table.path}: column {name!r} holds {cells.dtype}, no scores.")
+    numbers = cells.cast(pl.Float64, strict=False)
+    bad = ~numbers.is_finite().fill_null(False)
+    if bad.any():
+        row = int(bad.arg_max() or 0)
+        holds = "is empty" if cells[row] is None else f"is {shown(cells[row])}, which is no number,"
+        raise InputError(
+            f"{table.path}: {name} {holds} at row {row + 1}.", "Every row needs a finite score."
+        )
+    if name.lower().startswith("prob"):
+        outside = (numbers < 0.0) | (numbers > 1.0)
+        if outside.any():
+            row = int(outside.arg_max() or 0)
+            raise InputError(
+                f"{table.path}: {name} is {numbers[row]:g} at row {row + 1}, which is no "
+                "probability: they are between 0 and 1.",
+                "Give it another name if it holds scores of another kind.",
+            )
+    values = numbers.to_numpy()
+    if (values == values[0]).all():
+        raise InputError(
+            f"{table.path}: {name} is {values[0]:g} in every row: that ranks nothing.",
+            "Leave the file out, or name another column by --score.",
+        )
+    return values
+
+
+def _name(table: _Table, column: str, tables: Sequence[_Table], columns: Sequence[str]) -> str:
+    """What a column of scores is called: by its file, its column, or both."""
+    if len(tables) == 1:
+        return column
+    stem = table.path.name.split(".")[0]
+    if [other.path.name.split(".")[0] for other in tables].count(stem) > 1:
+        stem = str(table.path)
+    return stem if len(columns) == 1 else f"{stem}: {column}"

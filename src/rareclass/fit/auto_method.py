@@ -1,0 +1,284 @@
+"""RareClassifier as the command line runs it: its time, its members, and what is said of it."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rareclass.ensemble import RareClassifier
+from rareclass.ensemble.members.member import Member
+from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
+from rareclass.ensemble.objectives import OBJECTIVES, as_objective
+from rareclass.ensemble.training_rows import FOLDS
+from rareclass.errors import InputError, counted, nearest_name
+from rareclass.findings import Finding, warnings_as
+from rareclass.fit.kernel_methods import RankRCMethod
+from rareclass.fit.method import (
+    EncodedRows,
+    Method,
+    TableSize,
+    Terms,
+)
+from rareclass.model.decision_rule import ScoredRows
+from rareclass.model.targets.rare_class import RareTarget, rare_target
+from rareclass.model.targets.target import FoundLabels
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile
+
+DEFAULT_SECONDS = 60.0
+# Fewer seconds than this are not worth a training.
+_LEAST_SECONDS = 1.0
+# Quantiles of the scores of the majority, in steps of 0.1 percent.
+_PERCENTS = np.linspace(0.0, 100.0, 1001)
+_MOST_NAMED = 5
+_BOARD = (
+    "member",
+    "setting",
+    "roc_auc",
+    "average_precision",
+    "average_precision_low",
+    "average_precision_high",
+    "seconds",
+    "weight",
+)
+
+
+@dataclass(frozen=True)
+class AutoMethod:
+    """Kernels, trees and linear models, combined; see `rareclass.fit.method.Method`.
+
+    What is chosen are members: a training after the first learns only those that had weight.
+    """
+
+    name: ClassVar[str] = "auto"
+    parameter: ClassVar[str] = "combination"
+    reads_types: ClassVar[bool] = True
+    numbers: ClassVar[str] = "centred"  # of encoded rows, which it does not learn from
+    may_be_stopped: ClassVar[bool] = True
+    cross_fits: ClassVar[bool] = True
+
+    seconds: float = DEFAULT_SECONDS  # for all trainings together
+    objective: str = "average_precision"
+    members: tuple[str, ...] = ("auto",)
+    compact: bool = False
+    # Of a training before this one: members without weight, as its leaderboard has them, and those
+    # that there was no time for.
+    also_tried: tuple[dict[str, Any], ...] = ()
+    not_tried: tuple[str, ...] = ()
+
+    def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
+        """One label against the rest."""
+        return rare_target(found, positive)
+
+    def outlook(self, size: TableSize, terms: Terms) -> str:
+        """How long it may take, and that it need not."""
+        return f"learning takes up to {self.seconds:g} s. Ctrl-C ends it with the best so far."
+
+    def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> RareClassifier:
+        """Fit within its share of the time."""
+        members = [_within(member, terms.memory) for member in make_members(self.members)]
+        model = RareClassifier(
+            time_budget=max(terms.share * self.seconds, _LEAST_SECONDS),
+            objective=self.objective,
+            members=members,
+            cv="auto" if terms.folds == FOLDS else max(terms.folds, 2),
+            compact=self.compact,
+            random_state=terms.seed,
+            pos_label=1,
+        )
+        with warnings_as(notes, _say):
+            # The file names members, and holds what they learned.
+            return rows.fit(model, **rows.folds).set_params(members=list(self.members))
+
+    def cross_fitted(self, model: RareClassifier, rows: EncodedRows) -> ScoredRows:
+        """Held-out scores; what is left of thinned rows stands for all of them."""
+        held_out = model.held_out_
+        weight = held_out.get("weight")
+        if weight is not None:
+            total = len(rows.y) if rows.weight is None else rows.weight.sum()
+            weight = weight * (total / weight.sum())
+        y = held_out["rare"].astype(np.int16)
+        return ScoredRows(y, held_out["score"], weight, held_out["row"])
+
+    def as_chosen(self, model: RareClassifier) -> "AutoMethod":
+        """The method with the members that have weight."""
+        chosen = tuple(dict.fromkeys(member.name for member in model.members_))
+        others = (row for row in _board(model) if row["member"] not in chosen)
+        return replace(
+            self,
+            members=chosen,
+            also_tried=tuple(_best_of_each(others)),
+            not_tried=tuple(model.without_time_),
+        )
+
+    def of_choice(self) -> dict[str, Any]:
+        """The members that were left out, with what they reached on fewer rows."""
+        return {"also_tried": list(self.also_tried), "not_tried": list(self.not_tried)}
+
+    def facts(self, model: RareClassifier, terms: Terms) -> dict[str, Any]:
+        """Leaderboard, columns that count, threshold and time, and quantiles of held-out scores."""
+        columns = zip(model.columns_, model.feature_importances_, strict=True)
+        return {
+            "objective": self.objective,
+            "time_budget": self.seconds,
+            "leaderboard": _board(model),
+            "without_time": list(model.without_time_),
+            "interrupted": model.interrupted_,
+            "importances": {
+                column["name"]: float(loss)
+                for column, loss in columns
+                if not column["why"] and np.isfinite(loss)
+            },
+            "threshold": float(model.offset_),
+            "majority_quantiles": _majority_quantiles(model),
+        }
+
+    def summary(self, model: RareClassifier, terms: Terms) -> list[str]:
+        """The lines on columns, and on what a score means."""
+        lines = []
+        counting = _columns_that_count(model)
+        if counting:
+            without = int(np.isnan(model.feature_importances_).sum())
+            some = f" ({counted(without, 'column')} had no time to be tried)" if without else ""
+            lines.append(f"Columns that count most{some}: {', '.join(counting)}")
+        lines.append("A score of 3: about 1 row in 1,000 of the rest ranks as high; of 2, 1 in 100")
+        if np.isfinite(model.offset_):
+            lines.append(
+                f"Threshold {model.offset_:.2f}: rows above it are called rare, as about "
+                f"{10.0**-model.offset_:.2%} of the rest are"
+            )
+        return lines
+
+    def lighten(self, model: RareClassifier) -> None:
+        """Drop what the metadata hold as well, and the scores of training rows."""
+        del model.leaderboard_, model.held_out_
+
+
+def method_for(file: TableFile | SvmlightFile, method: Method) -> Method:
+    """Return the method that learns from this file: auto stands for rankrc where rows are sparse.
+
+    Raises `InputError` where auto was told more, which rankrc has no use for.
+    """
+    if not isinstance(file, SvmlightFile) or not isinstance(method, AutoMethod):
+        return method
+    if method != AutoMethod():
+        raise InputError(
+            f"{file.path} is an svmlight file, which --method auto does not learn from: "
+            f"{RankRCMethod.name} does, and has no --time-budget, --objective, --members and "
+            "--compact.",
+            "Leave them out, or give a table with named columns.",
+        )
+    return RankRCMethod()
+
+
+def check_members(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return members by their own names: a hyphen may stand for a space.
+
+    Raises `InputError` where there is no such member, or its package is not installed.
+    """
+    known = [*PORTFOLIOS, *MEMBERS]
+    named = []
+    for name in names:
+        plain = name if name in known else name.replace("-", " ").lower()
+        if plain not in known:
+            near = nearest_name(plain, known)
+            raise InputError(
+                f"--members: there is no member {name!r}.",
+                f"Did you mean {near!r}?" if near else f"There are: {', '.join(known)}.",
+            )
+        named.append(plain)
+    try:
+        make_members(named)
+    except ImportError as error:
+        raise InputError(f"--{error}", "") from error
+    return tuple(named)
+
+
+def check_objective(name: str) -> str:
+    """Return the name of an objective.
+
+    Raises `InputError` where there is none of that name.
+    """
+    try:
+        as_objective(name)
+    except ValueError:
+        known = [*OBJECTIVES, "precision_at=100"]
+        near = nearest_name(name, known)
+        shown = [each.replace("_", "-") for each in known]
+        hint = f"Did you mean {near.replace('_', '-')}? " if near else ""
+        raise InputError(
+            f"--objective: there is none called {name.replace('_', '-')!r}.",
+            f"{hint}There are: {', '.join(shown)}.",
+        ) from None
+    return name
+
+
+def _within(member: Member, memory: int) -> Member:
+    """The member with at most so many bytes for what it may work out again, a kernel."""
+    allowed = getattr(member, "memory", None)
+    return member if allowed is None else replace(member, memory=min(allowed, memory))  # type: ignore[type-var]
+
+
+def _board(model: RareClassifier) -> list[dict[str, Any]]:
+    """The leaderboard as plain data, a dictionary a member and setting."""
+    columns = [model.leaderboard_[name].tolist() for name in _BOARD]
+    return [dict(zip(_BOARD, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _best_of_each(rows: Any) -> list[dict[str, Any]]:
+    """The first of the rows of each member."""
+    best: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        best.setdefault(row["member"], row)
+    return list(best.values())
+
+
+def _columns_that_count(model: RareClassifier) -> list[str]:
+    """Columns that held-out rows are ranked worse without, the worst first, with the loss."""
+    losses = np.nan_to_num(model.feature_importances_)
+    order = np.argsort(-losses, kind="stable")[:_MOST_NAMED]
+    names = [column["name"] for column in model.columns_]
+    return [f"{names[k]} ({losses[k]:.3f})" for k in order if losses[k] >= 0.0005]
+
+
+def _majority_quantiles(model: RareClassifier) -> list[float]:
+    """Scores that 0 to 100 percent of held-out majority rows are below.
+
+    They are what the scores say themselves, between the lowest and the highest.
+    """
+    rates = -model.scale_.log_rates / np.log(10.0)
+    with np.errstate(divide="ignore"):
+        scores = -np.log10(1.0 - _PERCENTS / 100.0)
+    return np.clip(scores, rates[0], rates[-1]).tolist()
+
+
+def _say(finding: Finding) -> str | None:
+    """The findings of the training in the words of the command line."""
+    values = finding.values
+    if finding.kind == "gives the label away":
+        return (
+            f"column {values['column']!r} alone ranks the rows almost without a fault: was it "
+            f"known before the label was? If not, --drop {values['column']}."
+        )
+    if finding.kind == "holds nearby only":
+        columns = ", ".join(values["columns"])
+        return (
+            f"rare rows of one {columns} stand close together in the table, and what these tell of "
+            "rows far away is much less: that was learned. If the rows are in the order of time, "
+            "--time COLUMN makes the estimate allow for it, too."
+        )
+    if finding.kind == "one member":
+        n_others = len(values["left out"])
+        return (
+            "there was time for one member alone, and none for "
+            f"{counted(n_others, 'other')}: allow more with --time-budget."
+        )
+    if finding.kind == "member failed":
+        return f"{values['member']} failed and is left out: {values['error']}"
+    if finding.kind == "interrupted":
+        return f"stopped by Ctrl-C: the model is what was learned by then, {_listed(values)}."
+    return None
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(values["learned"])

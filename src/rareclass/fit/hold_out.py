@@ -1,0 +1,118 @@
+"""Which rows are held out for the estimate: at random, whole groups, or the latest."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.fit.rows_on_disk import RowsOnDisk
+from rareclass.fit.training_set import FitSettings, TrainingSet
+from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
+from rareclass.folds.dealing import most_folds
+from rareclass.folds.places import places
+from rareclass.model.targets.rare_class import RareTarget
+
+# Share of the rows that an estimate is made of, where it needs rows of its own.
+_HOLDOUT = 0.25
+# With fewer rare rows than this a quarter of them says next to nothing.
+FEW_RARE = 20
+NO_ESTIMATE = (
+    "Fewer than two classes have two distinct rows: nothing can be held out, so there is no "
+    "estimate, and intervals from any small test would mean little."
+)
+
+Split = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def cross_fits(data: TrainingSet, settings: FitSettings) -> bool:
+    """Whether the estimate is made of the training rows, each scored as if it were a new one.
+
+    By the method itself, or where rare rows are few by one that learns anew without each part of
+    the rows. Not where time is known: what comes is foretold from what was.
+    """
+    can = settings.method.cross_fits or len(estimation_folds(data, settings)) > 1
+    return can and settings.holdout is None and settings.refit and settings.time is None
+
+
+def estimation_folds(data: TrainingSet, settings: FitSettings) -> list[Split]:
+    """Parts of a table in memory with few rare rows, which are held out in turn; none of others.
+
+    Raises `InputError` where a group has no name.
+    """
+    n_rare = int(data.rare.sum())
+    is_small = n_rare < FEW_RARE and not isinstance(data.rows, RowsOnDisk)
+    if not is_small or not isinstance(data.target, RareTarget):
+        return []
+    if settings.groups is None:
+        n_folds = min(settings.folds, n_rare, len(data.y) - n_rare)
+        if n_folds < 2:
+            return []
+        folds = RareStratifiedKFold(n_folds, random_state=settings.seed, pos_label=True)
+        return list(folds.split(data.y, data.rare))
+    group = places(data.beside_of(settings.groups), len(data.y), f"--groups {settings.groups}")
+    n_folds = min(settings.folds, most_folds(data.rare, group))
+    if n_folds < 2:
+        return []
+    parts = RareGroupKFold(n_folds, random_state=settings.seed, pos_label=True)
+    return list(parts.split(data.y, data.rare, group))
+
+
+def share_held_out(data: TrainingSet, settings: FitSettings) -> float:
+    """The share of the rows that is held out."""
+    if cross_fits(data, settings):
+        return 0.0
+    return _HOLDOUT if settings.holdout is None else settings.holdout
+
+
+def estimated_by(data: TrainingSet, settings: FitSettings) -> str:
+    """What the estimate is made of, in a word."""
+    if cross_fits(data, settings):
+        return "cross-fitting" if settings.groups is None else "cross-fitting by group"
+    if settings.time is not None:
+        return "latest rows"
+    return "held-out rows" if settings.groups is None else "held-out groups"
+
+
+def split(data: TrainingSet, settings: FitSettings, notes: list[str]) -> Split:
+    """Return the rows to train on and the rows held out, of each code in the asked proportion.
+
+    Raises `InputError` where groups or times leave no such rows.
+    """
+    everything = np.arange(len(data.y))
+    if cross_fits(data, settings):
+        return everything, everything[:0]
+    holdout = share_held_out(data, settings)
+    # The codes from the highest: the rare class before the rest.
+    codes = [np.flatnonzero(data.y == code) for code in np.unique(data.y)[::-1]]
+    if holdout == 0:
+        notes.append("No rows were held out: there is no estimate of how good the model is.")
+        return everything, everything[:0]
+    if sum(len(members) > 1 for members in codes) < 2:
+        notes.append(NO_ESTIMATE)
+        return everything, everything[:0]
+    if settings.time is not None:
+        return _latest(data, settings.time, holdout)
+    if settings.groups is not None:
+        return _whole_groups(data, settings.groups, holdout, settings.seed)
+    generator = np.random.default_rng(settings.seed)
+    held_out = np.zeros(len(data.y), dtype=bool)
+    for members in codes:
+        size = min(max(1, round(holdout * len(members))), len(members) - 1)
+        held_out[generator.permutation(members)[:size]] = True
+    return everything[~held_out], everything[held_out]
+
+
+def _latest(data: TrainingSet, name: str, holdout: float) -> Split:
+    """The last of so many stretches of time that hold as many rare rows each."""
+    time = data.times_of(name)
+    assert time is not None
+    n_moments = len(np.unique(time[data.rare]))
+    n_before = max(1, min(round(1.0 / holdout) - 1, n_moments - 1))
+    folds = RareTimeSplit(n_before, pos_label=True).split(data.y, data.rare, time)
+    return list(folds)[-1]
+
+
+def _whole_groups(data: TrainingSet, name: str, holdout: float, seed: int) -> Split:
+    """One of as many parts of the groups as the share asks for."""
+    group = places(data.beside_of(name), len(data.y), f"--groups {name}")
+    n_parts = max(2, min(round(1.0 / holdout), len(np.unique(group[data.rare]))))
+    parts = RareGroupKFold(n_parts, random_state=seed, pos_label=True)
+    return next(iter(parts.split(data.y, data.rare, group)))

@@ -1,0 +1,204 @@
+"""What training knows of a method: a few verbs, the same for all of them."""
+
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.errors import InputError
+from rareclass.estimators.door import FitsRows
+from rareclass.folds.dealing import dealt_with_both, most_folds
+from rareclass.folds.places import places
+from rareclass.folds.stretches import exactly
+from rareclass.model.decision_rule import ScoredRows
+from rareclass.model.targets.target import FoundLabels, Target
+from rareclass.rows import LabelledRows, RowSource
+
+Estimator = TypeVar("Estimator", bound=FitsRows)
+Model = TypeVar("Model", bound=FitsRows)
+
+
+class EncodedRows(NamedTuple):
+    """Rows that a method learns from."""
+
+    X: Any  # array, CSR matrix, or RowSource on disk
+    y: NDArray[np.int16]  # codes of labels, see `Target`
+    weight: NDArray[np.float64] | None  # how many copies each stands for
+    n_codes: int = 2  # codes there are; these rows may lack some
+    groups: NDArray[Any] | None = None  # rows of one group are held out together
+    time: NDArray[Any] | None = None  # rows are held out by stretches of time
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        if isinstance(self.X, RowSource):
+            return self.X.n_rows, self.X.n_features
+        n_rows, n_features = self.X.shape
+        return n_rows, n_features
+
+    def fit(self, estimator: Estimator, **beside: Any) -> Estimator:
+        """Fit an estimator on these rows and their codes; `beside` are more columns for its fit.
+
+        Rows on disk are closed then: they have no other use, and the next training wants the room.
+        """
+        if isinstance(self.X, RowSource):
+            with LabelledRows(self.X, self.y, self.weight) as rows:
+                return estimator.fit_rows(rows)
+        return estimator.fit(self.X, self.y, sample_weight=self.weight, **beside)
+
+    def cv(self, terms: "Terms") -> Any:
+        """Return what an estimator's ``cv`` is: a number of folds, or folds by groups or time.
+
+        Raises `InputError` where groups or times leave no two folds.
+        """
+        if self.groups is None and self.time is None:
+            return terms.folds
+        name, values = ("groups", self.groups) if self.time is None else ("time", self.time)
+        is_rare = self.y != np.argmax(np.bincount(self.y, self.weight))
+        place = places(values, len(self.y), f"--{name}")
+        number = _dealt(terms, is_rare, place) if name == "groups" else _cut(terms, is_rare, place)
+        if number is None:
+            raise InputError(
+                f"--{name}: the rows to learn from cannot be cut into two folds with rows of both "
+                "classes.",
+                f"Leave out --{name}.",
+            )
+        return [
+            (np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in np.unique(number)
+        ]
+
+    @property
+    def folds(self) -> dict[str, NDArray[Any]]:
+        """What rows are held out by, as `fit` calls it."""
+        columns = {"groups": self.groups, "time": self.time}
+        return {name: column for name, column in columns.items() if column is not None}
+
+
+class Terms(NamedTuple):
+    """On what terms a method learns."""
+
+    folds: int  # below 2 there are too few rows for a cross-validation
+    seed: int
+    memory: int  # bytes to use beside the rows
+    share: float = 1.0  # of the time allowed, for methods that are given a time
+    n_rows: int = 0  # distinct ones, to learn from
+
+
+def _dealt(
+    terms: Terms, is_rare: NDArray[np.bool_], group: NDArray[np.intp]
+) -> NDArray[np.int64] | None:
+    """Number of the fold of each row, groups being kept together; None for fewer than two."""
+    n_folds = min(terms.folds, most_folds(is_rare, group))
+    return dealt_with_both(n_folds, terms.seed, is_rare, group) if n_folds > 1 else None
+
+
+def _cut(
+    terms: Terms, is_rare: NDArray[np.bool_], moment: NDArray[np.intp]
+) -> NDArray[np.int64] | None:
+    """The same for stretches of time, as many as have rows of both classes."""
+    for n_folds in range(terms.folds, 1, -1):
+        number = exactly(n_folds, is_rare, moment)
+        if number is not None and len(np.unique(number[~is_rare])) == n_folds:
+            return number
+    return None
+
+
+def how_chosen(given: Any, terms: Terms, on_rows: int | None = None) -> str:
+    """Return where the parameter of a method comes from: the user, the folds, or neither.
+
+    `on_rows` is how many rows were dealt into folds, where these were not all.
+    """
+    if given is not None:
+        return "given"
+    if terms.folds < 2:
+        return "a default: too few rare rows"
+    return "chosen by cross-validation" + (f" on {on_rows:,} rows" if on_rows else "")
+
+
+class TableSize(NamedTuple):
+    """A table by its numbers, before it is encoded."""
+
+    n_rows: int  # distinct ones
+    n_rare: int
+    n_columns: float  # numbers a row has once encoded; stored ones of a sparse row
+    is_sparse: bool
+
+
+class AllEncoded:
+    """What methods of encoded rows have in common that learn until they are done."""
+
+    reads_types: ClassVar[bool] = False
+    numbers: ClassVar[str] = "centred"
+    may_be_stopped: ClassVar[bool] = False
+    cross_fits: ClassVar[bool] = False
+
+    def cross_fitted(self, model: Any, rows: EncodedRows) -> ScoredRows:
+        """Not asked for: rows are held out for the estimate."""
+        raise NotImplementedError
+
+    def of_choice(self) -> dict[str, Any]:
+        """Return nothing: the facts say it all."""
+        return {}
+
+
+class Method(Protocol[Model]):
+    """A way to learn a ranking, with what the user said about its parameters.
+
+    A method that was not told its parameter chooses it by cross-validation. The model that it
+    fits has ``score_samples``, and what its target's `Decision` asks for: ``offset_`` or
+    ``thresholds_``, found on scores of rows held out.
+    """
+
+    name: ClassVar[str]  # what ``--method`` calls it
+    parameter: ClassVar[str]  # what it chooses, in words
+    reads_types: ClassVar[bool]  # learns from typed columns and encodes them itself
+    numbers: ClassVar[str]  # how encoded rows have them, as `TableEncoder` says
+    may_be_stopped: ClassVar[bool]  # Ctrl-C leaves a model of what was learned by then
+    cross_fits: ClassVar[bool]  # scores its training rows as if they were new ones
+
+    def read_target(self, found: FoundLabels, positive: str | None) -> Target:
+        """Return what the labels of a file mean to this method.
+
+        `positive` is the label that the user named as the rare class.
+
+        Raises `InputError` when it cannot learn from these labels, with the remedy.
+        """
+        ...
+
+    def outlook(self, size: TableSize, terms: Terms) -> str:
+        """Return what to tell the user before it starts; nothing when it will be quick."""
+        ...
+
+    def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> Model:
+        """Fit a model; what the user should know of it is added to `notes`.
+
+        Raises `InputError` when it cannot be fitted in the memory allowed, with the remedy.
+        """
+        ...
+
+    def cross_fitted(self, model: Model, rows: EncodedRows) -> "ScoredRows":
+        """Return scores of the rows that it was fitted on, where it cross-fits."""
+        ...
+
+    def as_chosen(self, model: Model) -> "Method[Model]":
+        """Return this method with the parameter that `model` was fitted with."""
+        ...
+
+    def of_choice(self) -> dict[str, Any]:
+        """Return what a model file says of how this parameter was chosen, as plain data."""
+        ...
+
+    def facts(self, model: Model, terms: Terms) -> dict[str, Any]:
+        """Return what a model file says of the model, as plain data.
+
+        `terms` are those of the training that chose the parameter: without folds none was chosen.
+        """
+        ...
+
+    def summary(self, model: Model, terms: Terms) -> list[str]:
+        """Return the lines that ``rareclass fit`` prints of the model; `terms` as in `facts`."""
+        ...
+
+    def lighten(self, model: Model) -> None:
+        """Let go of what no verb needs of a model, in place, before it is saved."""
+        ...

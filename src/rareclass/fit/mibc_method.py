@@ -1,0 +1,155 @@
+"""MIBC as the command line runs it: which covariance, C, memory, and what is said of the model."""
+
+from dataclasses import dataclass, replace
+from math import inf, log10
+from typing import Any, ClassVar
+
+from scipy import sparse
+
+from rareclass.errors import InputError, counted
+from rareclass.findings import Finding, warnings_as
+from rareclass.fit.method import AllEncoded, EncodedRows, TableSize, Terms, how_chosen
+from rareclass.machine import size_text
+from rareclass.model.targets.rare_class import RareTarget, rare_target
+from rareclass.model.targets.target import FoundLabels
+from rareclass.moments import MIBC, MIBCCV
+from rareclass.moments.dual_problem import NotSeparableError
+from rareclass.moments.mibc_cv import PAPER_CS
+
+DEFAULT_COST = 1.0
+# Up to so many columns the whole covariance is kept: factorising it takes a fraction of a second.
+MOST_FULL_COLUMNS = 1000
+# A factor of the covariance costs little more than the diagonal; all others hold it whole.
+_NOT_WHOLE = ("diagonal", "factor")
+# Ridges to choose from, in mean variances, where another one costs little.
+RIDGES: tuple[Any, ...] = ("auto", 0.01, 0.1, 1.0, 10.0)
+_CHEAP = ("full", *_NOT_WHOLE)
+# Copies of a whole covariance beside two for each fold: of all rows, its factor, those at work.
+_COPIES = 4
+
+
+@dataclass(frozen=True)
+class MIBCMethod(AllEncoded):
+    """A linear model on moments of the majority; see `rareclass.fit.method.Method`.
+
+    With no covariance given, all of it is kept for tables of up to 1,000 columns once encoded, and
+    the diagonal of wider ones and of sparse rows.
+    """
+
+    name: ClassVar[str] = "mibc"
+    parameter: ClassVar[str] = "C"
+
+    cost: float | None = None  # C; None: by cross-validation
+    covariance: str | None = None
+    ridge: Any = None  # as in `MIBC`; None: by cross-validation
+
+    def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
+        """Return one label against the rest."""
+        return rare_target(found, positive)
+
+    def outlook(self, size: TableSize, terms: Terms) -> str:
+        """Nothing: it is the method for what takes others long."""
+        return ""
+
+    def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> MIBC:
+        """Fit with cross-validation where there are rows for it."""
+        covariance = self.covariance or _covariance(rows)
+        _check_memory(covariance, rows, terms)
+        try:
+            estimator = self._estimator(covariance, rows, terms, notes)
+            with warnings_as(notes, _say):
+                fitted = rows.fit(estimator)
+        except NotSeparableError as error:
+            raise InputError(error.message, "Use --cost auto, or a number such as 1.") from error
+        return fitted.best_estimator_ if isinstance(fitted, MIBCCV) else fitted
+
+    def _estimator(
+        self, covariance: str, rows: EncodedRows, terms: Terms, notes: list[str]
+    ) -> MIBC | MIBCCV:
+        """A search over folds where there are rows for them."""
+        shared: dict[str, Any] = {
+            "covariance": covariance,
+            "pos_label": 1,
+            "random_state": terms.seed,
+        }
+        if terms.folds < 2:
+            notes.append("Too few rare rows for cross-validation: the threshold may be far off.")
+            if self.cost is None:
+                notes.append(f"For the same reason C was not chosen: {DEFAULT_COST:g} was taken.")
+            ridge = "auto" if self.ridge is None else self.ridge
+            return MIBC(self.cost or DEFAULT_COST, ridge=ridge, **shared)
+        costs = PAPER_CS if self.cost is None else (self.cost,)
+        ridges = (self.ridge,)
+        if self.ridge is None:
+            ridges = RIDGES if covariance in _CHEAP else ("auto",)
+        # Even one C is cross-validated: the threshold needs scores of rows held out.
+        return MIBCCV(costs, ridges, cv=rows.cv(terms), **shared)
+
+    def as_chosen(self, model: MIBC) -> "MIBCMethod":
+        """Return the method with the C and the ridge of `model`."""
+        return replace(self, cost=float(model.C), ridge=model.ridge)
+
+    def facts(self, model: MIBC, terms: Terms) -> dict[str, Any]:
+        """Return C, the covariance, what is guaranteed, and how the solver ended."""
+        has_folds = terms.folds >= 2
+        chose_ridge = self.ridge is None and model.covariance in _CHEAP
+        return {
+            "C": float(model.C),
+            "C_chosen_by_cross_validation": self.cost is None and has_folds,
+            "covariance": model.covariance,
+            "ridge": float(model.ridge_),
+            "ridge_chosen_by_cross_validation": chose_ridge and has_folds,
+            "specificity_bound": float(model.specificity_bound_),
+            "threshold": float(model.offset_),
+            "solver": {
+                "status": model.status_,
+                "iterations": int(model.n_iter_),
+                "duality_gap": float(model.duality_gap_),
+            },
+        }
+
+    def summary(self, model: MIBC, terms: Terms) -> list[str]:
+        """Return the lines on covariance, C, guarantee and solver."""
+        ridge = f", with {model.ridge_:.3g} added to every variance" if model.ridge_ else ""
+        if model.ridge != "auto":
+            ridge += f" ({model.ridge:g} of their mean"
+            ridge += ", chosen by cross-validation)" if self.ridge is None else ")"
+        power = "" if inf == model.C else f" (10^{log10(model.C):.4g})"
+        passes = "pass" if model.n_iter_ == 1 else "passes"
+        return [
+            f"Covariance of the rest: {model.covariance.replace('_', ' ')}, "
+            f"{counted(len(model.coef_), 'column')}{ridge}",
+            f"Cost C = {model.C:.4g}{power}, {how_chosen(self.cost, terms)}",
+            f"Guarantee: at least {model.specificity_bound_:.1%} of the rest is called rest at the "
+            "threshold, if its mean and covariance are these",
+            f"Solver: {model.status_} after {model.n_iter_:,} {passes} of the rare rows, "
+            f"duality gap {model.duality_gap_:.1e}",
+        ]
+
+    def lighten(self, model: MIBC) -> None:
+        """Drop moments and rare rows: only learning more needs them."""
+        model.forget_rows()
+
+
+def _say(finding: Finding) -> str | None:
+    """Leave out a ridge: the summary tells it, and columns one a value depend on each other."""
+    return "" if finding.kind == "ridge added" else None
+
+
+def _covariance(rows: EncodedRows) -> str:
+    is_wide = rows.shape[1] > MOST_FULL_COLUMNS
+    return "diagonal" if is_wide or sparse.issparse(rows.X) else "full"
+
+
+def _check_memory(covariance: str, rows: EncodedRows, terms: Terms) -> None:
+    """Raise `InputError` when the covariances of the folds do not fit."""
+    if covariance in _NOT_WHOLE:
+        return
+    n_columns = rows.shape[1]
+    needed = 8 * n_columns**2 * (2 * terms.folds + _COPIES)
+    if needed > terms.memory:
+        raise InputError(
+            f"--covariance {covariance.replace('_', '-')} of {n_columns:,} encoded columns takes "
+            f"{size_text(needed)} with its folds; {size_text(terms.memory)} are left for it.",
+            "Use --covariance factor or diagonal, or raise --memory.",
+        )

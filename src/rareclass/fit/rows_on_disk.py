@@ -1,0 +1,146 @@
+"""Training rows that stay on disk: told apart, sampled, encoded and scored batch by batch."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.encoding.streamed_table import TypedScratch
+from rareclass.encoding.tables import TableEncoder
+from rareclass.fit.rows_elsewhere import RowsElsewhere
+from rareclass.rows import RowSource
+from rareclass.rows.scratch import ScratchRows
+
+# Two of them: with one of 64 bits, a billion rows would hold a false copy now and then.
+_HASH_SEEDS = (1, 2)
+
+
+@dataclass(frozen=True)
+class RowsOnDisk:
+    """Chosen rows of a table on disk."""
+
+    cells: TypedScratch
+    columns: list[str]  # those used
+    rows: NDArray[np.int64]  # row numbers, never falling
+    most_sampled: int  # rows that an encoder is fitted on
+    scratch: Path | None = None  # folder for the encoded rows
+    elsewhere: RowsElsewhere | None = None  # where they are read again and encoded, if not here
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.rows), len(self.columns)
+
+    def __getitem__(self, chosen: NDArray[np.int64]) -> "RowsOnDisk":
+        """Return some of the rows, by their number among these."""
+        return replace(self, rows=self.rows[chosen])
+
+    def frames(self) -> Iterator[tuple[slice, pl.DataFrame]]:
+        """Yield the rows batch by batch, each with its place among these rows."""
+        return self.cells.frames(self.columns, self.rows)
+
+    def frame(self) -> pl.DataFrame:
+        """Return all the rows in memory."""
+        return pl.concat([frame for _, frame in self.frames()], rechunk=True)
+
+
+def distinct_on_disk(
+    rows: RowsOnDisk, y: NDArray[np.int16]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the first row of each group of copies, and how many each has, None without copies.
+
+    Rows are compared by 128 bits of hash: 16 bytes a row, and as many again while they are
+    sorted.
+    """
+    hashes = np.empty((len(_HASH_SEEDS), len(y)), dtype=np.uint64)
+    for place, frame in rows.frames():
+        marked = frame.with_columns(pl.Series("\0code", y[place]))
+        for k, seed in enumerate(_HASH_SEEDS):
+            hashes[k, place] = marked.hash_rows(seed).to_numpy()
+    order = np.lexsort(hashes)  # equal rows stay in their order
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = False
+    for values in hashes:
+        values[:] = values[order]
+        is_first[1:] |= values[1:] != values[:-1]
+    starts = np.flatnonzero(is_first)
+    if len(starts) == len(order):
+        return np.arange(len(order)), None
+    first, count = order[starts], np.diff(starts, append=len(order))
+    ascending = np.argsort(first)
+    return first[ascending], count[ascending].astype(np.float64)
+
+
+def encode_on_disk(
+    encoder: TableEncoder,
+    rows: RowsOnDisk,
+    y: NDArray[np.int16],
+    rare: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    seed: int,
+) -> RowSource:
+    """Fit an encoder on a sample, and encode all rows into a scratch file, or elsewhere.
+
+    The sample is all rare rows and random others, as many as `rows.most_sampled` allows. Rows of
+    the sample are written as the encoder's fit gives them (means of codes out of fold), so that a
+    sample of everything gives what encoding in memory gives. `weight` counts copies.
+    """
+    sample, share = sample_of(rows, rare, weight, seed)
+    sampled = encoder.fit_transform(rows[sample].frame(), y[sample], share, len(rare))
+    if rows.elsewhere is not None:
+        return rows.elsewhere.encoded(encoder, rows.columns, rows.rows, sample, sampled)
+    encoded = ScratchRows(sampled.shape[1], sampled.dtype, rows.scratch, len(rare))
+    if len(sample) == len(rare):
+        encoded.append(sampled)
+        return encoded.source()
+    for place, frame in rows.frames():
+        X = encoder.transform(frame)
+        first, last = np.searchsorted(sample, [place.start, place.stop])
+        X[sample[first:last] - place.start] = sampled[first:last]
+        encoded.append(X)
+    return encoded.source()
+
+
+def sample_of(
+    rows: RowsOnDisk, rare: NDArray[np.bool_], weight: NDArray[np.float64] | None, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return row numbers of a sample and what each stands for, its copies included.
+
+    All rare rows, or half of the sample, and random others, so many that all rows are stood for;
+    `weight` counts copies. No weights where every row is in and counts once.
+    """
+    sample, stands_for = _sample(rare, rows.most_sampled, seed)
+    share = None if weight is None else weight[sample]
+    if stands_for is None:
+        return sample, share
+    return sample, stands_for if share is None else stands_for * share
+
+
+def scores_of(encoder: Any, model: Any, rows: Any) -> NDArray[np.float64]:
+    """Return the scores of rows in memory, or batch by batch of rows on disk."""
+    if not isinstance(rows, RowsOnDisk):
+        scores: NDArray[np.float64] = model.score_samples(encoder.transform(rows))
+        return scores
+    parts = [model.score_samples(encoder.transform(frame)) for _, frame in rows.frames()]
+    return np.concatenate(parts)
+
+
+def _sample(
+    rare: NDArray[np.bool_], most: int, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return row numbers, increasing, and how many rows each stands for; None when all are in."""
+    if len(rare) <= most:
+        return np.arange(len(rare)), None
+    generator = np.random.default_rng(seed)
+    members = [np.flatnonzero(rare), np.flatnonzero(~rare)]
+    n_rare = min(len(members[0]), most // 2)
+    sizes = [n_rare, min(most - n_rare, len(members[1]))]
+    stands_for = np.zeros(len(rare))
+    for numbers, size in zip(members, sizes, strict=True):
+        stands_for[generator.choice(numbers, size, replace=False)] = len(numbers) / max(1, size)
+    sample = np.flatnonzero(stands_for)
+    return sample, stands_for[sample]

@@ -1,0 +1,346 @@
+"""From training rows to a model, with an estimate of how good it is.
+
+A method that cross-fits is fitted once on all rows: each is scored by functions that did not see
+it. Others are fitted on a part of the rows, judged on the rest, and fitted again on all.
+"""
+
+import platform
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.decide.chosen_threshold import ChosenThreshold
+from rareclass.ensemble.majority_part import thinned
+from rareclass.errors import InputError
+from rareclass.findings import warnings_as
+from rareclass.fit.baselines import Baseline, JudgedRows, baselines
+from rareclass.fit.cases import rare_cases
+from rareclass.fit.hold_out import (
+    NO_ESTIMATE,
+    cross_fits,
+    estimated_by,
+    estimation_folds,
+    share_held_out,
+    split,
+)
+from rareclass.fit.method import EncodedRows, Method, Terms
+from rareclass.fit.one_scale import Moved, between, pooled
+from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
+from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
+from rareclass.model.decision_rule import ScoredRows
+from rareclass.model.model_file import ModelFile
+from rareclass.model.targets import decision_of
+from rareclass.model.targets.rare_class import RareTarget
+from rareclass.model.targets.target import RankingEstimate
+
+# Scores of this many rows say where a new score stands among them.
+PERCENTILE_ROWS = 20_000
+# Majority rows whose held-out scores are kept in the file, for other thresholds.
+MOST_HELD_OUT = 50_000
+# Majority rows that are learned from where few rare rows are held out in turn.
+MOST_LEARNED = 10_000
+_PACKAGES = ("rareclass", "scikit-learn", "skrub", "skops", "numpy", "polars")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The outcome of training."""
+
+    content: ModelFile
+    estimate: RankingEstimate | None  # of its ranking of new rows
+    method: Method  # with the parameter used
+    decided: list[str]  # how often it was right about them, where that says more
+    summary: list[str]  # what the method says of the model
+    notes: list[str] = field(default_factory=list)
+    rule: ChosenThreshold | None = None  # the threshold, where it was to keep something
+    beside_it: list[Baseline] = field(default_factory=list)  # plain methods on the same rows
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return what the model file says of the training, and what was tried beside it."""
+        others = [asdict(each) for each in self.beside_it]
+        return self.content.metadata | {"beside_it": others, "notes": self.notes}
+
+
+def train(data: TrainingSet, settings: FitSettings) -> Trained:
+    """Train on all rows, with an estimate of what the model is worth on new ones."""
+    notes: list[str] = []
+    method = settings.method
+    kept, held_out = split(data, settings, notes)
+    with warnings_as(notes):
+        will_refit = settings.refit and len(held_out) > 0
+        first = _fit(data.take(kept), settings, method, notes, 0.5 if will_refit else 1.0)
+        judged = _scored(data, held_out, first, settings, notes)
+        rule = _set_threshold(first.model, judged, data, settings)
+        beside_it = _baselines(data, kept, held_out, settings) if judged is not None else []
+        chosen = method.as_chosen(first.model) if will_refit else method
+        again = _refit(data, settings, chosen, first, notes) if will_refit else None
+    encoder, model = first if again is None else again
+    to_saved = _to_saved(first, again, judged, data, held_out, method.cross_fits)
+    if rule is not None:
+        rule = replace(rule, threshold=float(to_saved(np.array(rule.threshold))))
+        model.offset_ = rule.threshold
+    trained_on = data.take(kept) if again is None else data
+    chosen_on = terms_of(data.y[kept], settings)
+    metadata = method.facts(model, chosen_on) | chosen.of_choice()
+    estimate, decided = _estimate(first.model, judged, data, notes)
+    metadata |= _metadata(data, settings, estimate, len(trained_on.y) == len(data.y))
+    metadata["rule"] = None if rule is None else rule.to_dict()
+    final = decision_of(model, metadata)
+    if final.quantiles not in metadata:
+        metadata[final.quantiles] = _quantiles(encoder, model, trained_on, settings.seed)
+    summary = method.summary(model, chosen_on) + final.rules()
+    cases = rare_cases(encoder, model, trained_on, settings.seed)
+    method.lighten(model)
+    light = _light(judged, data, settings)
+    if light is not None:
+        light = light._replace(scores=to_saved(light.scores))
+    content = ModelFile(encoder, model, metadata, held_out=light, cases=cases)
+    return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it)
+
+
+def _scored(
+    data: TrainingSet,
+    held_out: NDArray[np.int64],
+    fitted: "_Fitted",
+    settings: FitSettings,
+    notes: list[str],
+) -> ScoredRows | None:
+    """Return scores of rows that count as new, None where there are none of two classes."""
+    if cross_fits(data, settings) and not settings.method.cross_fits:
+        judged = _judged_in_turn(data, fitted, settings)
+    elif cross_fits(data, settings):
+        every = EncodedRows(None, data.y, data.weight, data.target.n_codes)
+        judged = settings.method.cross_fitted(fitted.model, every)
+    else:
+        if not len(held_out):
+            return None
+        tested = data.take(held_out)
+        scores = scores_of(fitted.encoder, fitted.model, tested.rows)
+        judged = ScoredRows(tested.y, scores, tested.weight, held_out)
+    if len(np.unique(judged.y)) < 2:
+        notes.append(NO_ESTIMATE)
+        return None
+    return judged
+
+
+def _judged_in_turn(data: TrainingSet, fitted: "_Fitted", settings: FitSettings) -> ScoredRows:
+    """Scores of all rows by models of the others, which chose their parameters without them.
+
+    As of the model of all rows, `fitted`. Of a large majority they learn from a part.
+    """
+    parts = []
+    for kept, held_out in estimation_folds(data, settings):
+        learned = _with_part_of_majority(data.take(kept), settings.seed)
+        part = _fit(learned, settings, settings.method, [], 1.0)
+        tested = data.take(held_out)
+        scores = scores_of(part.encoder, part.model, tested.rows)
+        whole = scores_of(fitted.encoder, fitted.model, tested.rows)
+        rest = tested.y != 1
+        weight = None if tested.weight is None else tested.weight[rest]
+        move = between(scores[rest], whole[rest], weight)
+        parts.append((ScoredRows(tested.y, scores, tested.weight, held_out), move))
+    return pooled(parts)
+
+
+def _with_part_of_majority(data: TrainingSet, seed: int) -> TrainingSet:
+    if int((~data.rare).sum()) <= MOST_LEARNED:
+        return data
+    chosen, weight = thinned(data.rare, data.weight, MOST_LEARNED, seed)
+    return replace(data.take(chosen), weight=weight)
+
+
+def _to_saved(
+    first: "_Fitted",
+    again: "_Fitted | None",
+    judged: ScoredRows | None,
+    data: TrainingSet,
+    held_out: NDArray[np.int64],
+    is_rate: bool,
+) -> Moved:
+    """What makes scores of the model that was judged those of the one that is saved.
+
+    Scores of a method that cross-fits are false-positive rates, which lie where they lie.
+    """
+    if again is None or judged is None or not isinstance(data.target, RareTarget) or is_rate:
+        return Moved()
+    rest = judged.y != 1
+    majority = data.take(held_out[rest])
+    scores = scores_of(again.encoder, again.model, majority.rows)
+    return between(judged.scores[rest], scores, majority.weight)
+
+
+def _set_threshold(
+    model: Any, judged: ScoredRows | None, data: TrainingSet, settings: FitSettings
+) -> ChosenThreshold | None:
+    """Move the threshold of a model to where the rule that was given has it, if one was.
+
+    Raises `InputError` where there are no rows to judge it on.
+    """
+    if settings.rule is None:
+        return None
+    if judged is None:
+        raise InputError(
+            f"{settings.rule.rule.words} needs rows of both classes that the model did not learn "
+            "from, and none are held out.",
+            "Leave out --holdout 0, or give rows with more of the rare class.",
+        )
+    beside, numbers = None, None
+    if data.beside is not None and judged.places is not None:
+        beside = data.beside[judged.places]
+        numbers = None if data.number is None else data.number[judged.places]
+    chosen = settings.rule.choose(judged, beside, settings.time, numbers)
+    if settings.refit:
+        chosen = chosen.approximately("the saved model learned from these rows as well")
+    model.offset_ = chosen.threshold
+    return chosen
+
+
+def _baselines(
+    data: TrainingSet,
+    kept: NDArray[np.int64],
+    held_out: NDArray[np.int64],
+    settings: FitSettings,
+) -> list[Baseline]:
+    """Return plain methods on the same rows; the members of a combination are some themselves."""
+    is_plain = isinstance(data.target, RareTarget) and not isinstance(data.rows, RowsOnDisk)
+    if not settings.baseline or settings.method.cross_fits or not is_plain:
+        return []
+    splits = [(kept, held_out)] if len(held_out) else estimation_folds(data, settings)
+    return baselines(_for_baselines(data, *split, settings.seed) for split in splits)
+
+
+def _for_baselines(
+    data: TrainingSet, kept: NDArray[np.int64], held_out: NDArray[np.int64], seed: int
+) -> JudgedRows:
+    train, tested = data.take(kept), data.take(held_out)
+    encoder: Any = data.new_encoder(seed)
+    X = _encoded(encoder, train, seed)
+    new = encoder.transform(tested.rows)
+    return JudgedRows(X, train.y, train.weight, new, tested.y, tested.weight)
+
+
+def _estimate(
+    model: Any, judged: ScoredRows | None, data: TrainingSet, notes: list[str]
+) -> tuple[RankingEstimate | None, list[str]]:
+    """Return measures of a ranking, and its decisions in brief."""
+    if judged is None:
+        return None, []
+    decision = decision_of(model, data.target.metadata())
+    rows = (judged.y, judged.scores, judged.weight)
+    estimate = decision.estimate(*rows)
+    notes += data.target.notes_on_held_out(judged.y, estimate)
+    return estimate, decision.confusion(*rows).in_brief
+
+
+def _light(
+    judged: ScoredRows | None, data: TrainingSet, settings: FitSettings
+) -> ScoredRows | None:
+    """All rare rows, and so many of the others as a file has room for, with weights."""
+    if judged is None:
+        return None
+    is_rare = judged.y != data.target.majority
+    n_majority = int((~is_rare).sum())
+    if n_majority <= MOST_HELD_OUT:
+        return judged
+    kept, weight = thinned(is_rare, judged.weight, MOST_HELD_OUT, settings.seed)
+    return ScoredRows(judged.y[kept], judged.scores[kept], weight)
+
+
+class _Fitted(NamedTuple):
+    """An encoder and a model, fitted on the same rows."""
+
+    encoder: Any
+    model: Any
+
+
+def _fit(
+    data: TrainingSet, settings: FitSettings, method: Method, notes: list[str], share: float
+) -> _Fitted:
+    """Return an encoder and a model, fitted on `data` in a share of the time."""
+    encoder = data.new_encoder(settings.seed, method.reads_types, method.numbers)
+    if method.reads_types and isinstance(data.rows, RowsOnDisk):
+        data = in_memory(data, settings.seed)
+    X = _encoded(encoder, data, settings.seed)
+    groups = data.beside_of(settings.groups)
+    time = data.times_of(settings.time) if groups is None else None
+    rows = EncodedRows(X, data.y, data.weight, data.target.n_codes, groups, time)
+    return _Fitted(encoder, method.fit(rows, terms_of(data.y, settings, share), notes))
+
+
+def _refit(
+    data: TrainingSet, settings: FitSettings, chosen: Method, fitted: _Fitted, notes: list[str]
+) -> _Fitted | None:
+    """Train on all rows as chosen; None where Ctrl-C says that there has been enough training."""
+    if getattr(fitted.model, "interrupted_", False):
+        return None
+    if not chosen.may_be_stopped:
+        return _fit(data, settings, chosen, notes, 0.5)
+    try:
+        return _fit(data, settings, chosen, notes, 0.5)
+    except KeyboardInterrupt:
+        notes.append("stopped by Ctrl-C before the training on all rows had learned anything.")
+        return None
+
+
+def terms_of(y: NDArray[np.int16], settings: FitSettings, share: float = 1.0) -> Terms:
+    """Return the terms on which a method learns from rows with these codes.
+
+    Every fold holds rows of two codes at least: a ranking of one cannot be measured.
+    """
+    folds = min(settings.folds, int(np.sort(np.bincount(y, minlength=2))[-2]))
+    return Terms(folds, settings.seed, settings.kernel_memory, share, len(y))
+
+
+def _encoded(encoder: Any, data: TrainingSet, seed: int) -> Any:
+    """Fit the encoder and return the encoded rows: an array, a matrix, or rows on disk."""
+    if isinstance(data.rows, RowsOnDisk):
+        return encode_on_disk(encoder, data.rows, data.y, data.rare, data.weight, seed)
+    return encoder.fit_transform(data.rows, data.y, data.weight)
+
+
+def _quantiles(encoder: Any, model: Any, data: TrainingSet, seed: int) -> list[float]:
+    """Return the 0th to 100th percentile of training scores, in steps of 0.1."""
+    rows = np.flatnonzero(data.target.compared_with(data.y))
+    copies = None if data.weight is None else data.weight[rows]
+    if len(rows) > PERCENTILE_ROWS:
+        generator = np.random.default_rng(seed)
+        share = None if copies is None else copies / copies.sum()
+        drawn = generator.choice(rows, PERCENTILE_ROWS, replace=share is not None, p=share)
+        rows, copies = np.sort(drawn), None
+    scores = scores_of(encoder, model, data.take(rows).rows)
+    if copies is not None:
+        scores = np.repeat(scores, copies.astype(np.int64))
+    return [float(value) for value in np.quantile(scores, np.linspace(0, 1, 1001))]
+
+
+def _metadata(
+    data: TrainingSet,
+    settings: FitSettings,
+    estimate: RankingEstimate | None,
+    on_all_rows: bool,
+) -> dict[str, Any]:
+    return data.target.metadata() | {
+        "method": settings.method.name,
+        "format": "table" if data.columns else "svmlight",
+        "target": data.target.column,
+        "label_counts": data.target.counts,
+        "n_rows": data.n_rows,
+        "n_copies_collapsed": data.n_copies,
+        "n_rows_without_target": data.n_unlabelled,
+        "columns": [asdict(column) for column in data.columns],
+        "copies_count": data.weight is not None or not data.n_copies,
+        "holdout": share_held_out(data, settings),
+        "groups": settings.groups,
+        "time": settings.time,
+        "seed": settings.seed,
+        "trained_on_all_rows": on_all_rows or estimate is None,
+        "estimated_by": None if estimate is None else estimated_by(data, settings),
+        "held_out": None if estimate is None else estimate.as_plain_data(),
+        "versions": {package: version(package) for package in _PACKAGES}
+        | {"python": platform.python_version()},
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }

@@ -1,0 +1,367 @@
+"""The rows to learn from: read, labels understood, copies collapsed; in memory or on disk."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rareclass.encoding.streamed_table import stream_training_table
+from rareclass.encoding.tables import SparseEncoder, TableEncoder, encoded_width
+from rareclass.encoding.target import label_counts, labels_as_text
+from rareclass.encoding.training_table import TrainingTable, read_training_table
+from rareclass.encoding.typed_columns import TypedColumns, treated_by_model
+from rareclass.errors import InputError, name_hint
+from rareclass.fit.auto_method import AutoMethod
+from rareclass.fit.method import Method, TableSize
+from rareclass.fit.rows_elsewhere import RowsElsewhere
+from rareclass.fit.rows_on_disk import RowsOnDisk, distinct_on_disk, sample_of
+from rareclass.model.beside import times_of
+from rareclass.model.decision_rule import DecisionRule
+from rareclass.model.targets.rare_class import RareTarget
+from rareclass.model.targets.target import FoundLabels, Target
+from rareclass.rows.equal_rows import equal_rows
+from rareclass.tables.columns import Column, mean_of_target_named
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile
+
+# From here on two neighbouring whole numbers are one float.
+_LEAST_UNSURE = 2.0**53
+
+Rows: TypeAlias = pl.DataFrame | sparse.csr_matrix | RowsOnDisk
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How to train."""
+
+    target: str | None = None  # not needed for svmlight
+    positive: str | None = None  # label of the rare class; by default the rarer of two
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # even if they look like identifiers
+    categories: tuple[str, ...] = ()  # whatever they hold
+    method: Method = field(default_factory=AutoMethod)
+    weigh_copies: bool = True  # a row that stands for copies counts as many, or once
+    holdout: float | None = None  # share of the rows kept for the estimate; None: as suits best
+    folds: int = 5
+    seed: int = 0  # of the split, the folds and the encoders
+    refit: bool = True  # the saved model learns from the rows held out for the estimate as well
+    kernel_memory: int = 2 << 30  # bytes beside the encoded rows
+    on_disk: bool = False  # the rows stay there and are read in pieces
+    most_sampled: int = 500_000  # rows that the encoder is then fitted on
+    scratch: Path | None = None  # folder for them; None: $TMPDIR, else /var/tmp
+    groups: str | None = None  # column whose rows of one value are held out together
+    time: str | None = None  # column that says when a row was: later ones are held out
+    baseline: bool = False  # whether plain methods are tried on the held-out rows
+    client: Any = None  # of the Dask cluster on whose workers the rows are learned from
+    rule: DecisionRule | None = None  # what the threshold keeps; None: the best balanced accuracy
+
+    @property
+    def beside(self) -> dict[str, str | None]:
+        """Columns that are needed besides what is learned from, and why one is not learned from."""
+        found: dict[str, str | None] = {}
+        if self.rule is not None:
+            found |= dict.fromkeys(self.rule.columns)
+        if self.time is not None:
+            found[self.time] = None
+        if self.groups is not None:
+            kept = self.groups in self.keep
+            found[self.groups] = None if kept else "groups rows, and is not learned from"
+        return found
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Rows ready for training."""
+
+    rows: Rows
+    y: NDArray[np.int16]
+    weight: NDArray[np.float64] | None  # copies of each row, where there were and they count
+    target: Target
+    columns: list[Column]  # empty for svmlight
+    n_unlabelled: int = 0  # left out for want of a target
+    n_copies: int = 0  # of other rows: in ``weight``, or dropped
+    zero_based: bool = True  # whether an svmlight file numbers its first feature 0
+    beside: pl.DataFrame | None = None  # columns that rows are held out by, or judged with
+    number: NDArray[np.int64] | None = None  # of each row in the file, from 1 on
+
+    def beside_of(self, name: str | None) -> NDArray[Any] | None:
+        """Return a column of `beside`, None for no name."""
+        if name is None or self.beside is None:
+            return None
+        return self.beside[name].to_numpy()
+
+    def times_of(self, name: str | None) -> NDArray[Any] | None:
+        """Return when each row was by a column of `beside`, None for no name.
+
+        Raises `InputError` at a cell that is no time.
+        """
+        if name is None or self.beside is None:
+            return None
+        assert self.number is not None
+        return times_of(self.beside[name], self.number, "--time")
+
+    @property
+    def rare(self) -> NDArray[np.bool_]:
+        """Which rows are not of the majority."""
+        return self.y != self.target.majority
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with a target, copies included."""
+        return sum(self.target.counts.values())
+
+    @property
+    def size(self) -> TableSize:
+        """The numbers that say how long a method will take."""
+        n_rows, is_sparse = len(self.y), sparse.issparse(self.rows)
+        n_columns: float = sum(map(encoded_width, self.columns))
+        if is_sparse:
+            n_columns = self.rows.nnz / max(1, n_rows)  # type: ignore[union-attr]
+        return TableSize(n_rows, int(self.rare.sum()), n_columns, is_sparse)
+
+    def new_encoder(
+        self, seed: int, reads_types: bool = False, numbers: str = "centred"
+    ) -> TableEncoder | SparseEncoder | TypedColumns:
+        """Return an encoder for these rows, not fitted yet; one that hands types on if asked.
+
+        `numbers` is how it brings numbers to one scale, as `TableEncoder` has it.
+        """
+        if sparse.issparse(self.rows):
+            return SparseEncoder(self.zero_based)
+        used = [column for column in self.columns if column.is_used]
+        if reads_types:
+            return TypedColumns(used)
+        return TableEncoder(used, seed, numbers)
+
+    def take(self, chosen: NDArray[np.int64]) -> "TrainingSet":
+        """Return the chosen rows."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return replace(
+            self,
+            rows=self.rows[chosen],
+            y=self.y[chosen],
+            weight=weight,
+            beside=None if self.beside is None else self.beside[chosen],
+            number=None if self.number is None else self.number[chosen],
+            n_unlabelled=0,
+            n_copies=0,
+        )
+
+
+def in_memory(data: TrainingSet, seed: int) -> TrainingSet:
+    """Return rows on disk as a table in memory: a sample, weighted to stand for all of them."""
+    assert isinstance(data.rows, RowsOnDisk)
+    sample, weight = sample_of(data.rows, data.rare, data.weight, seed)
+    chosen = data.take(sample)
+    return replace(chosen, rows=data.rows[sample].frame(), weight=weight)
+
+
+def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> TrainingSet:
+    """Read a file for training, understand its labels, and collapse copies.
+
+    Raises `InputError` for whatever is wrong with the file or the settings.
+    """
+    if isinstance(file, SvmlightFile):
+        return _read_sparse_set(file, settings)
+    if settings.target is None:
+        raise InputError(
+            "--target is missing: which column holds the classes?", name_hint("", file.columns)
+        )
+    check_beside(file, settings)
+    if settings.on_disk:
+        return _read_on_disk(file, settings.target, settings)
+    table = _read_table(file, settings.target, settings)
+    target = _target(file, settings.target, label_counts(table.labels), settings)
+    y = _codes(table.labels, target)
+    distinct, copies = _distinct_rows(table.frame.with_columns(table.beside), y)
+    beside = pl.DataFrame(table.beside) if table.beside else None
+    return TrainingSet(
+        table.frame if copies is None else table.frame[distinct],
+        y[distinct],
+        copies if settings.weigh_copies else None,
+        target,
+        _treated(target, table.columns, settings.method),
+        table.n_unlabelled,
+        len(y) - len(distinct),
+        beside=beside if beside is None or copies is None else beside[distinct],
+        number=table.number.cast(pl.Int64).to_numpy()[distinct],
+    )
+
+
+def _read_table(file: TableFile, target: str, settings: FitSettings) -> TrainingTable:
+    """Read a table; groups that are named by numbers too long for a float are read as text."""
+
+    def read(categories: tuple[str, ...]) -> TrainingTable:
+        return read_training_table(
+            file, target, settings.drop, categories, settings.keep, settings.beside
+        )
+
+    table, groups = read(settings.categories), settings.groups
+    if groups is None or groups in settings.keep:
+        return table
+    names = next(cells for cells in table.beside if cells.name == groups)
+    if names.dtype.is_float() and (names.abs() >= _LEAST_UNSURE).any():
+        return read((*settings.categories, groups))
+    return table
+
+
+def check_beside(file: TableFile, settings: FitSettings) -> None:
+    """Raise `InputError` where a column beside the features is none of the file, or not usable."""
+    given = [("--groups", settings.groups), ("--time", settings.time)]
+    if settings.rule is not None:
+        given += [("--cost", name) for name in settings.rule.columns]
+    options = [(option, name) for option, name in given if name is not None]
+    for option, name in options:
+        if name not in file.columns:
+            raise InputError(
+                f"{option}: there is no column {name!r}.", name_hint(name, file.columns)
+            )
+        if name == settings.target or name in settings.drop:
+            other = "--target" if name == settings.target else "--drop"
+            raise InputError(
+                f"Column {name!r} is both {option} and {other}.", f"Name another for {option}."
+            )
+    if options and settings.on_disk:
+        raise InputError(
+            f"{options[0][0]} needs the table in memory, and it is larger than a quarter of what "
+            "may be used.",
+            "Give a part of the rows, or more with --memory.",
+        )
+
+
+def _target(
+    file: TableFile | SvmlightFile, column: str, counts: dict[str, int], settings: FitSettings
+) -> Target:
+    """Return what the labels mean to the method."""
+    found = FoundLabels(column, counts, lambda label: _first_row(file, column, label))
+    target = settings.method.read_target(found, settings.positive)
+    if settings.rule is not None and not isinstance(target, RareTarget):
+        raise InputError(
+            f"{settings.rule.rule.words} is about a rare class, and --method "
+            f"{settings.method.name} learns levels.",
+            "Leave it out, or give --method auto and --positive LEVEL.",
+        )
+    return target
+
+
+def _first_row(file: TableFile | SvmlightFile, column: str, label: str) -> int:
+    """Return the first row of a file that has a label, counted from 1."""
+    first = 1
+    if isinstance(file, SvmlightFile):
+        parts = (pl.Series("label", batch.labels) for batch in file.batches(zero_based=True))
+    else:
+        parts = (batch[column] for batch in file.batches([column]))
+    for cells in parts:
+        found = (labels_as_text(cells) == label).arg_max()
+        if found is not None and labels_as_text(cells)[found] == label:
+            return first + found
+        first += len(cells)
+    raise ValueError(f"no row has the label {label!r}")
+
+
+def _codes(labels: pl.Series, target: Target) -> NDArray[np.int16]:
+    codes: NDArray[np.int16] = labels.replace_strict(
+        target.code_of, return_dtype=pl.Int16
+    ).to_numpy()
+    return codes
+
+
+def _treated(target: Target, columns: list[Column], method: Method) -> list[Column]:
+    """Return columns whose treatment says what this method makes of them, and the target's mean."""
+    if method.reads_types:
+        return [treated_by_model(column) for column in columns]
+    return [mean_of_target_named(column, target.share) for column in columns]
+
+
+def _read_on_disk(file: TableFile, target: str, settings: FitSettings) -> TrainingSet:
+    """Read a table of which one batch at a time is in memory."""
+    table = stream_training_table(
+        file, target, settings.drop, settings.categories, settings.keep, settings.scratch
+    )
+    meaning = _target(file, target, table.counts, settings)
+    labelled = np.flatnonzero(table.codes >= 0)
+    code_of = np.array([meaning.code_of[label] for label in table.labels], dtype=np.int16)
+    y = code_of[table.codes[labelled]]
+    used = [column.name for column in table.columns if column.is_used]
+    elsewhere = None
+    if settings.client is not None:
+        elsewhere = RowsElsewhere(settings.client, file, table.plan)
+    rows = RowsOnDisk(
+        table.cells, used, labelled, settings.most_sampled, settings.scratch, elsewhere
+    )
+    distinct, copies = distinct_on_disk(rows, y)
+    return TrainingSet(
+        rows if copies is None else rows[distinct],
+        y[distinct],
+        copies if settings.weigh_copies else None,
+        meaning,
+        _treated(meaning, table.columns, settings.method),
+        len(table.codes) - len(labelled),
+        len(y) - len(distinct),
+        number=labelled[distinct] + 1,
+    )
+
+
+def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
+    named = {"--drop": settings.drop, "--keep": settings.keep, "--category": settings.categories}
+    beside = {"--groups": settings.groups, "--time": settings.time}
+    named |= {option: (name,) for option, name in beside.items() if name is not None}
+    if settings.rule is not None and settings.rule.columns:
+        named["--cost"] = tuple(settings.rule.columns)
+    for option, given in named.items():
+        if given:
+            raise InputError(f"{option} {given[0]}: an svmlight file has no named columns.")
+    batch, zero_based = file.read()
+    if not len(batch.labels):
+        raise InputError(f"{file.path} has no rows.", "Give a file with rows.")
+    labels = labels_as_text(pl.Series("label", batch.labels))
+    target = _target(file, "label", label_counts(labels), settings)
+    y = _codes(labels, target)
+    distinct, copies = _distinct_sparse_rows(batch.X, y)
+    return TrainingSet(
+        batch.X if copies is None else batch.X[distinct],
+        y[distinct],
+        copies if settings.weigh_copies else None,
+        target,
+        [],
+        n_copies=len(y) - len(distinct),
+        zero_based=zero_based,
+    )
+
+
+def _distinct_rows(
+    rows: pl.DataFrame, y: NDArray[np.int16]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the first row of each group of copies, and how many each has, None without copies.
+
+    Copies are equal in every column and in code: a copy of a training row that is held out, or
+    in another fold, would flatter the model.
+    """
+    mark, position, count = "\0code", "\0row", "\0count"
+    marked = rows.with_columns(pl.Series(mark, y))
+    groups = (
+        marked.with_row_index(position)
+        .group_by(marked.columns, maintain_order=True)
+        .agg(pl.col(position).first(), pl.len().alias(count))
+    )
+    distinct = groups[position].cast(pl.Int64).to_numpy()
+    if len(distinct) == len(y):
+        return distinct, None
+    return distinct, groups[count].cast(pl.Float64).to_numpy()
+
+
+def _distinct_sparse_rows(
+    X: sparse.csr_matrix, y: NDArray[np.int16]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the same for sparse rows, which are brought into one way of writing them."""
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    of_code = equal_rows(X)[1] * 2**16 + y  # codes are whole numbers of 16 bits
+    _, first, count = np.unique(of_code, return_index=True, return_counts=True)
+    in_order = np.argsort(first)
+    distinct = first[in_order]
+    return distinct, None if len(distinct) == len(y) else count[in_order].astype(np.float64)

@@ -1,0 +1,296 @@
+"""What a hunt leaves behind: a folder that is there whole or not at all."""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from rareclass.errors import InputError
+from rareclass.files import being_written, flush_to_disk
+from rareclass.hunt.ball_choice import HuntSettings
+from rareclass.hunt.hunting import Hunt
+from rareclass.hunt.model import BALLS, write_balls
+from rareclass.hunt.table import HuntTable
+from rareclass.hunt.typical import (
+    TypicalValue,
+    describe_in_units,
+    text_of,
+    typical_values,
+)
+from rareclass.tables.table_file import TableFile, batch_rows_for
+
+if TYPE_CHECKING:
+    from rareclass.hyperball.description import Description
+
+SUMMARY = "hunt.json"
+DESCRIPTION, DESCRIPTION_TABLE = "description.txt", "description.csv"
+_FIGURES = (
+    "center", "inside_low", "inside_high", "outside_low", "outside_high", "overlap",
+    "share_inside", "share_outside",
+)  # fmt: skip
+_OWN_COLUMNS = ("row", "ball", "found", "sure", "depth", "distance")
+_DPI = 150
+
+
+def check_folder(out: Path, overwrite: bool) -> None:
+    """Raise `InputError` now when the folder could not be written later.
+
+    The files of an earlier hunt may be replaced where `overwrite` says so; those of anything else
+    never.
+    """
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out} is a file.", "Give the name of a folder.")
+    if out.is_dir():
+        names = sorted(path.name for path in out.iterdir())
+        if names and SUMMARY not in names:
+            raise InputError(
+                f"--out {out} holds files of something else, {names[0]!r} for one.",
+                "Give a new folder, or an empty one.",
+            )
+        if names and not overwrite:
+            raise InputError(
+                f"--out {out} holds an earlier hunt.",
+                "Give another folder, or --overwrite to replace it.",
+            )
+        strange = [name for name in names if not _is_ours(name)]
+        if strange:
+            raise InputError(
+                f"--out {out} holds more than an earlier hunt, {strange[0]!r} for one.",
+                "Move it elsewhere, or give another folder.",
+            )
+    ancestor = next(path for path in out.resolve().parents if path.exists())
+    if not ancestor.is_dir() or not os.access(ancestor, os.W_OK):
+        raise InputError(
+            f"Cannot make the folder {out}: {ancestor} "
+            f"{'may not be written to' if ancestor.is_dir() else 'is not a folder'}.",
+            "Choose another with --out.",
+        )
+
+
+def write_hunt(
+    out: Path, table: HuntTable, hunt: Hunt, settings: HuntSettings, options: dict[str, Any]
+) -> list[Path]:
+    """Write the rows found, the description, a picture of every ball and a summary.
+
+    The folder is made, or replaced as a whole. `options` are what the user asked for, for the
+    summary. Returns the files, in the order in which one would look at them. Raises `InputError`
+    when the folder cannot be written, or the disk is full.
+    """
+    with _replacing_folder(out) as folder:
+        names = [_write_rows(folder, table, hunt)]
+        description, values = describe_in_units(hunt), typical_values(table, hunt)
+        (folder / DESCRIPTION).write_text(text_of(description, values), encoding="utf-8")
+        _description_frame(description, values, hunt).write_csv(folder / DESCRIPTION_TABLE)
+        names += [DESCRIPTION, DESCRIPTION_TABLE, *_draw(folder, hunt), BALLS]
+        write_balls(folder / BALLS, table, hunt, options.get("target", ""))
+        summary = _summary(table, hunt, settings, options, names)
+        (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        names.append(SUMMARY)
+        for name in names:
+            flush_to_disk(folder / name)
+    return [out / name for name in names]
+
+
+def read_summary(out: Path) -> dict[str, Any]:
+    """What the summary of a hunt's folder says."""
+    summary: dict[str, Any] = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
+    return summary
+
+
+def _description_frame(
+    description: "Description", values: Sequence[TypicalValue], hunt: Hunt
+) -> pl.DataFrame:
+    """Numbers with their ranges, and categories with the shares of their typical value."""
+    numbers = [
+        {"ball": hunt.balls[row["ball"]].name}
+        | {name: value for name, value in row.items() if name not in ("ball", "label")}
+        for row in description.table
+    ]
+    shares = [
+        {
+            "ball": hunt.balls[one.ball].name,
+            "feature": one.column,
+            "value": one.value,
+            "share_inside": one.inside,
+            "share_outside": one.outside,
+        }
+        for one in values
+    ]
+    words = [(name, pl.String()) for name in ("ball", "feature", "value")]
+    figures = [(name, pl.Float64()) for name in _FIGURES]
+    return pl.DataFrame([*numbers, *shares], schema=[*words, *figures])
+
+
+def _write_rows(folder: Path, table: HuntTable, hunt: Hunt) -> str:
+    """Write the ranked rows with all cells that they have in the file, in its format."""
+    rows = _rows_of(table.file, hunt.ranking.rows)
+    ranking = hunt.ranking
+    names = own_names(table.file.columns)
+    balls = [ball.name for ball in hunt.balls]
+    own = pl.DataFrame(
+        [
+            pl.Series(names["row"], ranking.rows + 1, dtype=pl.Int64),
+            pl.Series(names["ball"], [balls[k] for k in ranking.ball], dtype=pl.String),
+            pl.Series(names["found"], ranking.found, dtype=pl.Boolean),
+            pl.Series(names["sure"], ranking.sure, dtype=pl.Float64).fill_nan(None),
+            pl.Series(names["depth"], ranking.relative_depth, dtype=pl.Float64),
+            pl.Series(names["distance"], ranking.distance, dtype=pl.Float64),
+        ]
+    )
+    frame = pl.concat([own, rows], how="horizontal")
+    if table.file.format_name == "Parquet":
+        frame.write_parquet(folder / "found.parquet")
+        return "found.parquet"
+    # Cells of text that hold nothing are written as such, without quotes.
+    frame = frame.with_columns(pl.col(pl.String).replace("", None))
+    frame.with_columns(pl.col(names["found"]).cast(pl.Int8)).write_csv(folder / "found.csv")
+    return "found.csv"
+
+
+def own_names(columns: list[str]) -> dict[str, str]:
+    """What the columns that a hunt adds are called, so that none hides one of the table.
+
+    Examples
+    --------
+    >>> own_names(["row", "amount"])["row"], own_names(["amount"])["row"]
+    ('hunt_row', 'row')
+    """
+    names = {}
+    for name in _OWN_COLUMNS:
+        free = name
+        while free in columns:
+            free = f"hunt_{free}"
+        names[name] = free
+    return names
+
+
+def _rows_of(file: TableFile, wanted: Any) -> pl.DataFrame:
+    """Read some rows of a file again, in the order asked for."""
+    in_order = np.sort(wanted)
+    parts: list[pl.DataFrame] = []
+    first = 0
+    for batch in file.batches(None, batch_rows_for(len(file.columns))):
+        low, high = np.searchsorted(in_order, [first, first + batch.height])
+        # An empty part keeps the columns and their types when nothing was found.
+        if high > low or not parts:
+            parts.append(batch[in_order[low:high] - first])
+        first += batch.height
+    return pl.concat(parts)[np.argsort(np.argsort(wanted, kind="stable"), kind="stable")]
+
+
+def _draw(folder: Path, hunt: Hunt) -> list[str]:
+    """Draw every ball."""
+    from rareclass.report import draw_ball
+
+    names = picture_names([ball.name for ball in hunt.balls])
+    for number, name in enumerate(names):
+        picture = hunt.model.picture(number)._replace(
+            distances=hunt.distances[:, number], title=f"Ball of {hunt.balls[number].name}"
+        )
+        with warnings.catch_warnings():
+            # Names may be in letters that the font lacks.
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+            draw_ball(picture).savefig(folder / name, dpi=_DPI)
+    return names
+
+
+def picture_names(balls: list[str]) -> list[str]:
+    """Names of the pictures: letters of the ball's name that every disk can hold.
+
+    Examples
+    --------
+    >>> picture_names(["fraud"]), picture_names(["a/b", "a b"])
+    (['ball.png'], ['ball-a_b.png', 'ball-a_b-2.png'])
+    """
+    if len(balls) == 1:
+        return ["ball.png"]
+    names: list[str] = []
+    for ball in balls:
+        stem = name = "ball-" + (re.sub(r"[^\w.-]+", "_", ball).strip("_") or "unnamed")[:60]
+        number = 2
+        while f"{name}.png".lower() in [taken.lower() for taken in names]:
+            name, number = f"{stem}-{number}", number + 1
+        names.append(f"{name}.png")
+    return names
+
+
+def _summary(
+    table: HuntTable,
+    hunt: Hunt,
+    settings: HuntSettings,
+    options: dict[str, Any],
+    names: list[str],
+) -> dict[str, Any]:
+    """What was asked, what was read, what was chosen and what came of it."""
+    labels = table.labels
+    return {
+        "options": options,
+        "settings": asdict(settings),
+        "counts": {
+            "rows": len(labels.y),
+            "rare": labels.n_rare,
+            "cleared": labels.n_cleared,
+            "ignored": labels.n_ignored,
+            "unlabelled": labels.n_unlabelled,
+            "found": hunt.n_found,
+            "written": len(hunt.ranking.rows),
+        },
+        "chosen": hunt.chosen,
+        "expected": [{"first": k, "share": share} for k, share in hunt.expected.items()],
+        "held_out": None if hunt.estimate is None else asdict(hunt.estimate),
+        "balls": [asdict(ball) for ball in hunt.balls],
+        "columns": [asdict(column) for column in table.columns],
+        "messages": hunt.notes,
+        "files": names,
+        "version": version("rareclass"),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _is_ours(name: str) -> bool:
+    own = {"found.csv", "found.parquet", DESCRIPTION, DESCRIPTION_TABLE, SUMMARY, BALLS, "ball.png"}
+    return name in own or (name.startswith("ball-") and name.endswith(".png"))
+
+
+@contextmanager
+def _replacing_folder(out: Path) -> Iterator[Path]:
+    """Yield a new folder beside `out` that takes its place when the block ends normally."""
+    with being_written(out):
+        yield from _new_folder_for(out)
+
+
+def _new_folder_for(out: Path) -> Iterator[Path]:
+    target = out.resolve()
+    mark = secrets.token_hex(4)
+    aside = target.with_name(f".{target.name}-{mark}")
+    former = target.with_name(f".{target.name}-{mark}-former")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside.mkdir()
+        yield aside
+        if target.exists():
+            os.replace(target, former)
+        os.replace(aside, target)
+    except OSError as error:
+        raise InputError(
+            f"Cannot write the folder {out}: {error.strerror or error}.",
+            "Choose a folder that you may write to, on a disk with room.",
+        ) from error
+    finally:
+        if former.exists() and not target.exists():
+            with suppress(OSError):
+                os.replace(former, target)
+        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(former, ignore_errors=True)

@@ -1,0 +1,182 @@
+"""The balls of a hunt as a model: new rows are scored by the order of its list."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rareclass.encoding.hunt import HuntEncoder
+from rareclass.errors import InputError
+from rareclass.files import replacing
+from rareclass.hunt.hunting import Hunt
+from rareclass.hunt.list_order import ListOrder
+from rareclass.hunt.table import HuntTable
+from rareclass.hyperball.spaces import InputSpace, KernelSpace
+from rareclass.kernels.kernels import make_kernel
+from rareclass.model.archive import seal
+from rareclass.model.metadata_text import as_text
+from rareclass.model.model_file import ModelFile
+from rareclass.model.soundness import finite_vector
+
+BALLS = "balls.skops"
+_FORMAT = 1
+# Of a ball that is its centre: every other row is far outside.
+_LEAST_SQUARED_RADIUS = 1e-200
+_BY_DEPTH = (
+    "the folder is of a hunt by an earlier version, which kept no more than its balls: rows are "
+    "scored by how deep they lie, and not in the order of the hunt's list. Hunt again for that"
+)
+
+
+class PlainBall(NamedTuple):
+    """A ball by the numbers that a distance takes."""
+
+    name: str
+    squared_radius: float
+    # (n_coordinates,), or with a kernel the weights of the landmarks
+    center: NDArray[np.float64]
+    landmarks: NDArray[np.float64] | None = None  # (n_landmarks, n_coordinates)
+    kernel: str | None = None
+    width: float = 1.0
+    squared_norm: float = 0.0  # of the centre in the space of the kernel
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where the parts of a ball are not of one size."""
+        center = finite_vector(self.center, "center")
+        if self.landmarks is not None and self.landmarks.shape[0] != len(center):
+            raise ValueError("center does not have a weight for each landmark")
+        if not np.isfinite([self.squared_radius, self.width, self.squared_norm]).all():
+            raise ValueError("a ball has no finite radius")
+
+    def squared_distances(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Of every row to the centre: ``|x - c|^2``, or ``k(x, x) - 2 b . k(Z, x) + |c|^2``."""
+        X = np.asarray(X, dtype=np.float64)
+        if self.kernel is None or self.landmarks is None:
+            apart = X - self.center
+            return np.einsum("ij,ij->i", apart, apart)
+        kernel = make_kernel(self.kernel, self.width)
+        inner = kernel.block(X, self.landmarks) @ self.center
+        return np.maximum(kernel.diag(X) - 2.0 * inner + self.squared_norm, 0.0)
+
+
+class HuntBalls:
+    """The balls of a hunt: as a model that scores rows.
+
+    Where an earlier version kept no `order` of the list, the score is the relative depth. In both
+    ``offset_`` is the greatest number below 0: rows on the sphere belong to a ball.
+    """
+
+    offset_ = float(np.nextafter(0.0, -1.0))
+
+    def __init__(self, balls: list[PlainBall], order: ListOrder | None) -> None:
+        self.balls, self.order = balls, order
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where balls and list are not of one hunt."""
+        if self.order is None:
+            return
+        if len(self.order.key.deep) != len(self.balls):
+            raise ValueError("there are not counts for each ball")
+        width = self.order.key.known.shape[1]
+        places = [one.center if one.landmarks is None else one.landmarks for one in self.balls]
+        if any(place.shape[-1] != width for place in places):
+            raise ValueError("balls and labelled rows are not in one space")
+
+    def score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Scores that fall down the list of the hunt (`ListOrder`), above 0 in a ball.
+
+        Without an order: ``1 - distance^2 / R^2`` in the ball in which a row lies deepest, 1 at the
+        centre, 0 on the sphere, below 0 outside.
+        """
+        squared = np.column_stack([ball.squared_distances(X) for ball in self.balls])
+        radius = np.array([ball.squared_radius for ball in self.balls])
+        deepest = (radius - squared).argmax(axis=1)
+        distance = squared[np.arange(len(squared)), deepest]
+        if self.order is None:
+            return 1.0 - distance / np.maximum(radius[deepest], _LEAST_SQUARED_RADIUS)
+        return self.order.scores(X, deepest, radius[deepest] - distance)
+
+    def sure(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """As `ListOrder.sure`; None without an order."""
+        return None if self.order is None else self.order.sure(scores)
+
+
+def plain_balls(hunt: Hunt) -> list[PlainBall]:
+    """The fitted balls without the rows that they were fitted to."""
+    plain = []
+    for fitted, found in zip(hunt.model.balls_, hunt.balls, strict=True):
+        space, center = fitted.space, np.asarray(fitted.center, dtype=np.float64)
+        if isinstance(space, KernelSpace):
+            ball = PlainBall(
+                found.name,
+                fitted.squared_radius,
+                space.coefficients(center),
+                np.asarray(space.landmarks, dtype=np.float64),
+                str(hunt.model.kernel),
+                float(hunt.model.width_ or 1.0),
+                float(center @ center),
+            )
+        else:
+            assert isinstance(space, InputSpace)
+            ball = PlainBall(found.name, fitted.squared_radius, space.input_center(center))
+        plain.append(ball)
+    return plain
+
+
+def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
+    """Write what scores new rows: encoder, balls, the order of the list, quantiles of scores."""
+    from rareclass.model.skops_io import dump
+
+    parts = {
+        "rareclass_hunt": _FORMAT,
+        "encoder": hunt.encoder.encoder_,
+        "factors": hunt.encoder.factors_,
+        "columns": list(hunt.encoder.columns),
+        "balls": [ball._asdict() for ball in plain_balls(hunt)],
+        "order": hunt.order.thinned().as_data(),
+        "metadata": as_text(
+            {
+                "format": "table",
+                "target": target,
+                "target_kind": "rare class",
+                "method": "hunt",
+                "rare_label": " or ".join(table.labels.rare),
+                "rest_label": "others",
+                "columns": [{"name": column.name} for column in table.columns],
+                "majority_quantiles": hunt.order.quantiles(1001).tolist(),
+            }
+        ),
+    }
+    with replacing(path) as temporary:
+        dump(parts, temporary)
+        seal(temporary)
+
+
+def load_balls(folder: Path) -> ModelFile:
+    """Open the balls of a hunt's folder as a model; nothing in the file is executed.
+
+    What an earlier version made scores by depth, with a notice.
+
+    Raises `InputError` where the folder has none, as that of an earlier version, or it is damaged.
+    """
+    from rareclass.model.model_file import check_content, damaged, in_brief, read_parts
+
+    path = folder / BALLS
+    if not path.is_file():
+        raise InputError(
+            f"{folder} is of a hunt by an earlier version, which kept no ball to score with.",
+            "Hunt again.",
+        )
+    parts, notices = read_parts(path, "rareclass_hunt", _FORMAT, {"encoder", "factors", "balls"})
+    try:
+        encoder = HuntEncoder.loaded(parts["columns"], parts["encoder"], parts["factors"])
+        kept = parts.get("order")
+        order = None if kept is None else ListOrder.of_data(kept)
+        balls = HuntBalls([PlainBall(**ball) for ball in parts["balls"]], order)
+        notices = notices if order else (*notices, _BY_DEPTH)
+        content = ModelFile(encoder, balls, parts["metadata"], notices, file=path)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise damaged(path, in_brief(error)) from error
+    check_content(path, content)
+    return content

@@ -1,0 +1,220 @@
+"""A table to hunt in: every row is kept, and its label says rare, cleared or nothing yet."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.encoding.target import is_rare
+from rareclass.encoding.training_table import plan_reading
+from rareclass.errors import InputError, name_hint
+from rareclass.fit.memory_plan import ENCODED_COPIES, plan_memory
+from rareclass.machine import size_text
+from rareclass.tables.columns import Column, facts_of
+from rareclass.tables.svmlight_file import SvmlightFile
+from rareclass.tables.table_file import TableFile, TablePlace, open_table
+
+# What a row without a label is called among the labels.
+UNLABELLED = ""
+# A column with more values than this that were given no meaning holds hardly labels.
+_MANY_VALUES = 20
+
+
+@dataclass(frozen=True)
+class AskedLabels:
+    """The values of the label column, as the user gave them."""
+
+    rare: tuple[str, ...]  # rare categories: a ball each
+    cleared: tuple[str, ...] = ()  # rows known to be none of these
+    ignored: tuple[str, ...] = ()  # values that say nothing: such rows are taken as unlabelled
+
+
+@dataclass(frozen=True)
+class HuntLabels:
+    """What is known of every row."""
+
+    # (n_rows,): the rare value, the first of the cleared ones for all of them, "" for unlabelled
+    # rows
+    y: NDArray[np.str_]
+    rare: tuple[str, ...]  # the rare values as they are written in the file
+    n_rare: dict[str, int]  # rows of every rare value
+    n_cleared: int
+    n_ignored: int
+    n_unlabelled: int  # rows without a label, those to ignore among them
+
+    @property
+    def unlabelled(self) -> NDArray[np.int64]:
+        """Positions of the rows without a label."""
+        return np.flatnonzero(self.y == UNLABELLED)
+
+
+@dataclass(frozen=True)
+class HuntTable:
+    """A file read for a hunt."""
+
+    file: TableFile  # where the rows are, for those that are written out again
+    frame: pl.DataFrame  # the columns to compare rows by: float64, datetime or string
+    columns: list[Column]  # every column that was looked at, the unused ones too
+    labels: HuntLabels
+
+
+def read_hunt_table(
+    path: TablePlace,
+    target: str,
+    asked: AskedLabels,
+    drop: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    separator: str | None = None,
+    memory: int | None = None,
+) -> HuntTable:
+    """Read a table with a label column, `target`, that may be mostly empty.
+
+    Columns are left out (`drop`), taken as categories, or kept although they look like identifiers.
+    `memory` is the most bytes that may be taken; a larger table is refused. Raises `InputError` for
+    whatever is wrong with the file, its columns or its labels.
+    """
+    file = open_table(path, separator)
+    if isinstance(file, SvmlightFile):
+        raise InputError(
+            f"{path} is an svmlight file, which has no unlabelled rows.",
+            "Give CSV, JSON lines or Parquet; rareclass.hyperball.RACH takes sparse rows.",
+        )
+    plan = plan_reading(file, target, drop, categories, keep)
+    if memory is not None:
+        _check_memory(file, memory)
+    batches = list(plan.typed_batches())
+    labels = sort_labels(pl.concat([named for _, named in batches]), target, asked)
+    frame = pl.concat([typed for typed, _ in batches], rechunk=True)
+    del batches
+    columns = plan.describe(facts_of(cells) for cells in frame)
+    used = [column.name for column in columns if column.is_used]
+    return HuntTable(file, frame.select(used), columns, labels)
+
+
+def sort_labels(labels: pl.Series, target: str, asked: AskedLabels) -> HuntLabels:
+    """Tell rare, cleared and unlabelled rows apart; 1, 1.0 and "1" are one value.
+
+    `labels` are text, null where there is none. Raises `InputError` when a value stands for two
+    things or for none of them, when no row has one that was asked for, or when no row is left to
+    hunt in.
+
+    >>> found = sort_labels(
+    ...     pl.Series(["1", None, "0", None]), "case", AskedLabels(("1.0",), ("0",))
+    ... )
+    >>> found.y.tolist(), found.n_unlabelled
+    (['1', '', '0', ''], 2)
+    """
+    counts = labels.drop_nulls().value_counts(sort=True)
+    known = dict(zip(counts[labels.name], counts["count"], strict=True))
+    if not known:
+        raise InputError(
+            f"Column {target!r} is empty in all {len(labels):,} rows.",
+            "A hunt needs at least one confirmed row: write its value there.",
+        )
+    roles = _roles(target, asked, known)
+    _check_neither(labels, target, known, roles)
+    n_ignored = sum(known[value] for value in roles.ignored)
+    n_unlabelled = labels.null_count() + n_ignored
+    if not n_unlabelled:
+        raise InputError(
+            f"Column {target!r} is filled in all {len(labels):,} rows: none is left to hunt in.",
+            "Leave the cells empty whose answer is not known; to learn from rows that are all "
+            "labelled there is rareclass fit.",
+        )
+    cleared = roles.cleared[0] if roles.cleared else None
+    meaning = (
+        {value: value for value in roles.rare}
+        | dict.fromkeys(roles.cleared, cleared)
+        | dict.fromkeys(roles.ignored, UNLABELLED)
+    )
+    y = labels.fill_null(UNLABELLED).replace(meaning).to_numpy().astype(np.str_)
+    return HuntLabels(
+        y,
+        roles.rare,
+        {value: known[value] for value in roles.rare},
+        sum(known[value] for value in roles.cleared),
+        n_ignored,
+        n_unlabelled,
+    )
+
+
+def _roles(target: str, asked: AskedLabels, known: dict[str, int]) -> AskedLabels:
+    """The values asked for, as they are written in the file."""
+    values = pl.Series(list(known))
+    taken: dict[str, str] = {}
+
+    def written(option: str, wanted: tuple[str, ...], must_occur: bool) -> tuple[str, ...]:
+        found: list[str] = []
+        for value in wanted:
+            # A value that stands there exactly is itself; else 1.0 is 1, and True is true.
+            same = values.filter(pl.Series(is_rare(values, value.strip())))
+            if must_occur and same.is_empty():
+                raise _absent(option, value, target, known)
+            for label in same:
+                if taken.setdefault(label, option) != option:
+                    raise InputError(
+                        f"{label!r} is both {taken[label]} and {option}.",
+                        "Give each value of the column to one of them.",
+                    )
+                found.append(label)
+        return tuple(dict.fromkeys(found))
+
+    return AskedLabels(
+        written("--rare", asked.rare, True),
+        written("--cleared", asked.cleared, True),
+        # A list of values to ignore may be longer than this file needs.
+        written("--ignore", asked.ignored, False),
+    )
+
+
+def _absent(option: str, value: str, target: str, known: dict[str, int]) -> InputError:
+    hint = name_hint(value, known, "Its values are")
+    return InputError(f"{option}: no row has {value!r} in column {target!r}.", hint)
+
+
+def _check_neither(
+    labels: pl.Series, target: str, known: dict[str, int], roles: AskedLabels
+) -> None:
+    """Refuse values that were given no meaning: a guess could turn cases into cleared rows."""
+    spoken_for = {*roles.rare, *roles.cleared, *roles.ignored}
+    others = [value for value in known if value not in spoken_for]
+    if not others:
+        return
+    value = others[0]
+    first_row = 1 + int((labels == value).fill_null(False).arg_max() or 0)
+    more = ""
+    if len(others) > 1:
+        more = f" (and {len(others) - 1} more such value{'s' if len(others) > 2 else ''})"
+    rows = "1 row" if known[value] == 1 else f"{known[value]:,} rows"
+    quoted = shlex.quote(value)
+    remedy = (
+        f"Add --cleared {quoted} or --rare {quoted}; --ignore {quoted} takes such rows as "
+        "unlabelled."
+    )
+    if len(others) > _MANY_VALUES:
+        remedy = f"Is {target!r} the label column? --target names it. If it is: {remedy}"
+    raise InputError(
+        f"Column {target!r} holds {value!r} in {rows}, first in row {first_row}: neither rare nor "
+        f"cleared{more}.",
+        remedy,
+    )
+
+
+def _check_memory(file: TableFile, limit: int) -> None:
+    """Refuse a table that will not fit, before it is read."""
+    plan = plan_memory(file, limit)
+    if not plan.on_disk:
+        return
+    needed = ENCODED_COPIES * 4 * plan.n_encoded_columns * plan.n_rows
+    if needed > limit:
+        raise InputError(
+            f"A hunt in {file.path} needs about {size_text(needed)} of memory (about "
+            f"{plan.n_rows:,} rows, {plan.n_encoded_columns} columns once encoded); "
+            f"{size_text(limit)} may be used.",
+            "Leave columns out with --drop, or hunt in a part of the unlabelled rows. From Python, "
+            "RACH.fit_rows takes numbers of any length from disk.",
+        )

@@ -1,0 +1,127 @@
+"""The machine: free memory, sizes in bytes, and threads of BLAS."""
+
+import os
+import re
+from contextlib import AbstractContextManager
+from functools import cache
+from pathlib import Path
+
+from threadpoolctl import ThreadpoolController
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_CGROUP_2 = Path("/sys/fs/cgroup")
+_CGROUP_1 = Path("/sys/fs/cgroup/memory")
+
+
+def parse_bytes(memory: int | float | str) -> int:
+    """Bytes from a number or a text such as ``"2GiB"``, ``"256 MB"``.
+
+    Raises `ValueError` when the text is not a number with one of the units B, kB, MB, GB, TB, KiB,
+    MiB, GiB, TiB.
+
+    >>> parse_bytes("2GiB")
+    2147483648
+    """
+    if isinstance(memory, str):
+        match = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([a-z]*)\s*", memory, re.IGNORECASE)
+        if match is None or match[2].upper() not in _UNITS:
+            raise ValueError(f"memory={memory!r} is not a size; write '2GiB', '512MB' or bytes.")
+        memory = float(match[1]) * _UNITS[match[2].upper()]
+    if not memory > 0:
+        raise ValueError(f"memory={memory!r} must be above zero; the default is '2GiB'.")
+    return int(memory)
+
+
+def size_text(n_bytes: float) -> str:
+    """A number of bytes in words.
+
+    >>> size_text(3 * 2**30)
+    '3.0 GiB'
+    >>> size_text(1500)
+    '1.5 KiB'
+    """
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if n_bytes < 1024:
+            return f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1024
+    return f"{n_bytes:.1f} TiB"
+
+
+def check_fits(needed: int, what: str, remedy: str) -> None:
+    """Raise `ValueError` when `what`, a plural, needs more bytes than half of what is free."""
+    free = available_memory()
+    if needed > free // 2:
+        raise ValueError(f"{what} take {size_text(needed)}; {size_text(free)} are free. {remedy}")
+
+
+def available_memory() -> int:
+    """Return the bytes that this process may still take.
+
+    The least of what the machine has free and what the container's limit leaves.
+    """
+    limits = [_free_on_machine()]
+    for folder, limit, used in (
+        (_CGROUP_2, "memory.max", "memory.current"),
+        (_CGROUP_1, "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        most, taken = _number_in(folder / limit), _number_in(folder / used)
+        if most is not None:
+            # The page cache counts as used although it is given up on demand.
+            cache = _page_cache(folder / "memory.stat")
+            limits.append(most - max(0, (taken or 0) - cache))
+    return max(0, min(limits))
+
+
+def _free_on_machine() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        # Not Linux: all of the memory is the best that is known.
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 1 << 62
+
+
+def _number_in(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _page_cache(path: Path) -> int:
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        return 0
+    fields = dict(line.split(maxsplit=1) for line in lines if " " in line)
+    return int(fields.get("inactive_file", fields.get("total_inactive_file", "0")))
+
+
+# A matrix of fewer rows is factorised as fast by one thread as by several.
+_MANY_ROWS = 1024
+
+
+def blas_threads(n_threads: int | None) -> AbstractContextManager:
+    """At most so many threads in a call of BLAS, while this is open; None leaves it as it is."""
+    return _libraries().limit(limits=n_threads, user_api="blas")
+
+
+def factorising(n_rows: int, n_threads: int) -> AbstractContextManager:
+    """The threads for work on a square matrix of so many rows: several where it is large.
+
+    Threads that BLAS starts go on spinning after its calls, in the way of a pool that works on
+    blocks of rows: this is to be open for the matrix alone.
+    """
+    return blas_threads(n_threads if n_rows >= _MANY_ROWS else 1)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The BLAS libraries of this process, found once: looking takes 4 ms, like a small fit."""
+    return ThreadpoolController()

@@ -1,0 +1,143 @@
+"""Why rows are called rare: the columns that raise their scores, and the nearest rare cases."""
+
+from copy import copy
+from typing import Any
+
+import polars as pl
+from scipy import sparse
+
+from rareclass.encoding.typed_columns import TypedColumns
+from rareclass.errors import InputError
+from rareclass.model.calls import Explain
+from rareclass.model.model_file import ModelFile
+from rareclass.model.targets import decision_of
+from rareclass.model.targets.rare_class import RareDecision
+
+# Explained at a time: what bounds the memory for landmarks and replaced columns.
+_ROWS = 1000
+
+
+def explainer_of(content: ModelFile, k: int) -> Explain:
+    """Return what makes three columns for each of k reasons, and two for each of k cases.
+
+    ``reason_1`` is the name of the column that raises a row's score most, ``value_1`` its cell as
+    text, ``effect_1`` by how much (`rareclass.explain.explain`), and so on; empty where fewer
+    columns raise it. Effects are against a typical cell for `RareClassifier`, and against the mean
+    of the training rows for models of encoded rows.
+
+    Where the model file keeps rare rows, ``case_1`` is the number in the training file of the one
+    nearest to a row, and ``distance_1`` how far it is (`rareclass.explain.nearest_cases`).
+
+    Raises `InputError` for a k below 1, and for models of levels and of svmlight rows.
+    """
+    if k < 1:
+        raise InputError(f"--explain {k} is no number of columns.", "Give 1 or more.")
+    if not isinstance(decision_of(content.model, content.metadata), RareDecision):
+        raise InputError(
+            "--explain is for models of a rare class, and this one is of levels.", "Leave it out."
+        )
+    if content.metadata.get("method") == "hunt":
+        raise InputError(
+            "--explain: a row of a ball is near its centre in all columns, and far in none.",
+            "description.txt of the hunt says what is typical of the ball.",
+        )
+    if content.metadata["format"] == "svmlight":
+        raise InputError(
+            "--explain: rows of an svmlight file have no named columns.",
+            "rareclass.explain.explain explains them, from Python.",
+        )
+
+    def explain_rows(rows: pl.DataFrame) -> pl.DataFrame:
+        parts = [_reasons(content, part, k) for part in rows.iter_slices(_ROWS)]
+        return pl.concat(parts) if parts else _reasons(content, rows, k)
+
+    return explain_rows
+
+
+def told_names(content: ModelFile, k: int) -> list[str]:
+    """The names of the columns of k reasons and, where the file keeps rare rows, of k cases."""
+    what_of_each = [["reason", "value", "effect"]]
+    if content.cases is not None:
+        what_of_each.append(["case", "distance"])
+    return [f"{what}_{place + 1}" for each in what_of_each for place in range(k) for what in each]
+
+
+def note_on_cases(content: ModelFile) -> list[str]:
+    """What to say where a file keeps no rare rows."""
+    if content.cases is not None:
+        return []
+    return [
+        "this model keeps no rare rows, so that no cases stand beside the reasons: rareclass fit "
+        "makes models of tables that do."
+    ]
+
+
+def _reasons(content: ModelFile, rows: pl.DataFrame, k: int) -> pl.DataFrame:
+    """The reasons of typed rows and the cases near them, as columns of a file."""
+    from rareclass.explain import explain  # every kind of model
+
+    if not rows.height:
+        return _empty(content, k)
+    X, groups = _encoded(content, rows)
+    told = explain(content.model, X, groups=groups)
+    names, effects, strongest = told.columns, told.contributions, told.strongest(k)
+    columns: list[tuple[list[Any], Any]] = []
+    for place in range(k):
+        chosen = strongest[:, place]
+        found = [(row, names[j]) if j >= 0 else None for row, j in enumerate(chosen)]
+        cells = [None if each is None else _text(rows[each[1]][each[0]]) for each in found]
+        raised = [float(effects[row, j]) if j >= 0 else None for row, j in enumerate(chosen)]
+        reasons = [None if each is None else each[1] for each in found]
+        columns += [(reasons, pl.String), (cells, pl.String), (raised, pl.Float64)]
+    columns += _cases(content, X, k)
+    named = zip(told_names(content, k), columns, strict=True)
+    return pl.DataFrame([pl.Series(name, values, dtype) for name, (values, dtype) in named])
+
+
+def _cases(content: ModelFile, X: Any, k: int) -> list[tuple[list[Any], Any]]:
+    """Numbers and distances of the nearest cases: two columns for each of k."""
+    if content.cases is None:
+        return []
+    from rareclass.explain.near_cases import case_features, nearest_of
+
+    model = content.model
+    number, features = content.cases.number, content.cases.features
+    if features is None:
+        is_case = number > 0
+        number, features = number[is_case], case_features(model, model.landmarks_[is_case])
+    found = nearest_of(model, case_features(model, X), features, k)
+    columns: list[tuple[list[Any], Any]] = []
+    for chosen, apart in zip(found.places.T, found.distances.T, strict=True):
+        pairs = list(zip(chosen, apart, strict=True))
+        columns += [
+            ([int(number[j]) if j >= 0 else None for j in chosen], pl.Int64),
+            ([float(value) if j >= 0 else None for j, value in pairs], pl.Float64),
+        ]
+    return columns
+
+
+def _empty(content: ModelFile, k: int) -> pl.DataFrame:
+    """The columns of no row."""
+    types: dict[str, Any] = {"reason": pl.String, "value": pl.String, "case": pl.Int64}
+    names = told_names(content, k)
+    return pl.DataFrame(schema={name: types.get(name.split("_")[0], pl.Float64) for name in names})
+
+
+def _encoded(content: ModelFile, rows: pl.DataFrame) -> tuple[Any, list[str] | None]:
+    """Rows as the model takes them, and the column that each feature is of."""
+    encoder = copy(content.encoder)  # that of a stream counts the rows it has seen
+    X = encoder.transform(rows)
+    if isinstance(encoder, TypedColumns):  # the model knows its columns
+        return X, None
+    return X.toarray() if sparse.issparse(X) else X, encoder.feature_columns
+
+
+def _text(cell: Any) -> str | None:
+    """A cell as it would be read in a table.
+
+    >>> _text(73.25), _text(3.0), _text("DE"), _text(None)
+    ('73.25', '3', 'DE', None)
+    """
+    if cell is None:
+        return None
+    return f"{cell:.10g}" if isinstance(cell, float) else str(cell)

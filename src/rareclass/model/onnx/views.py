@@ -1,0 +1,200 @@
+"""What `TableStatistics` and the views make of a row of numbers and words.
+
+Of a word, or a whole number that is a code, nothing counts but which one it is: its level. What
+a view makes of each level, and of each pair of levels, is worked out by the view itself, once, and
+looked up here.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rareclass.encoding.known_words import KnownWords
+from rareclass.encoding.sparse_view import SparseView
+from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
+from rareclass.encoding.views import DenseView
+from rareclass.errors import InputError
+from rareclass.model.onnx.encoder import bounded
+from rareclass.model.onnx.graph import Tensor
+from rareclass.model.onnx.knots import counts_below
+from rareclass.model.onnx.table_inputs import TableInputs, looked_up, refuse_column
+
+# Pairs of levels of two columns that are worked out, at most: eight bytes a pair and feature.
+MOST_PAIRS = 1_000_000
+
+
+class EncodedRow:
+    """Numbers and levels of the rows of a graph, by what a table's statistics know.
+
+    Raises `InputError` for columns of dates and texts, naming them.
+    """
+
+    def __init__(self, inputs: TableInputs, statistics: TableStatistics) -> None:
+        self.known, self.graph = statistics, inputs.graph
+        for name, kind in statistics.columns_:
+            if kind in ("date", "text"):
+                raise refuse_column(name, kind)
+        columns = [inputs.number(statistics.columns_[k][0]) for k in statistics.number_sources_]
+        self.numbers = self.graph.side_by_side(columns) if columns else None
+        self.levels = [self._level(inputs, k) for k in range(len(statistics.known_))]
+
+    def lookup(self, category: int, of_rows: Callable[[EncodedTable], np.ndarray]) -> Tensor:
+        """What a function of encoded rows is at each level of a category: (n_rows, n_features)."""
+        rows = _rows_of_levels(self.known, {category: np.arange(self._n_levels(category))})
+        return looked_up(self.levels[category], of_rows(rows))
+
+    def lookup_pair(
+        self, first: int, second: int, of_rows: Callable[[EncodedTable], np.ndarray]
+    ) -> Tensor:
+        """The same for each pair of levels of two categories."""
+        sizes = self._n_levels(first), self._n_levels(second)
+        if sizes[0] * sizes[1] > MOST_PAIRS:
+            names = [self.known.category_names_[k] for k in (first, second)]
+            raise InputError(
+                f"Columns {names[0]!r} and {names[1]!r} count as a pair and have "
+                f"{sizes[0]:,} x {sizes[1]:,} values: more than the {MOST_PAIRS:,} that are kept.",
+                'Learn without one of them, or without the member "logistic regression on '
+                'indicators".',
+            )
+        one, other = np.divmod(np.arange(sizes[0] * sizes[1]), sizes[1])
+        table = of_rows(_rows_of_levels(self.known, {first: one, second: other}))
+        return looked_up(self.levels[first] * np.int64(sizes[1]) + self.levels[second], table)
+
+    def _n_levels(self, category: int) -> int:
+        return int(self.known.known_[category].n_levels)
+
+    def _level(self, inputs: TableInputs, category: int) -> Tensor:
+        known = self.known.known_[category]
+        name = self.known.category_names_[category]
+        if not isinstance(known, KnownWords):
+            return _level_of_number(inputs.number(name), known)
+        words = [known.name(level) for level in range(known.n_known)]
+        level = inputs.places_of_words(name, words)
+        stand_in = self.known.stand_ins_[category]
+        if stand_in is None:
+            return level
+        unknown = np.append(self.known.level_weights_[category] <= 0, True)
+        kept = np.where(unknown, stand_in, np.arange(known.n_levels))
+        return self.graph.constant(kept.astype(np.int64)).take(level)
+
+
+def dense_rows(row: EncodedRow, view: DenseView) -> Tensor:
+    """The rows of a dense view, of shape (n_rows, n_features)."""
+    is_raw = view.numbers == "raw"
+    parts = []
+    if row.numbers is not None:
+        parts.append(_raw_numbers(row) if is_raw else _bounded_numbers(row, view))
+    n_numbers = _n_number_features(row.known, is_raw)
+    order = list(range(n_numbers))
+    places = np.arange(n_numbers, len(view.source_column_))
+    sources, seconds = view.source_column_[places], view.second_column_[places]
+    for k, source in enumerate(row.known.category_sources_):
+        own = places[(sources == source) & (seconds < 0)]
+        if len(own):
+            parts.append(row.lookup(k, lambda rows, own=own: view.transform(rows)[:, own]))  # type: ignore[misc]
+            order += own.tolist()
+    for i, j in row.known.pairs_:
+        pair = [row.known.category_sources_[k] for k in (i, j)]
+        own = places[(sources == pair[0]) & (seconds == pair[1])]
+        if len(own):
+            parts.append(row.lookup_pair(i, j, lambda rows, own=own: view.transform(rows)[:, own]))  # type: ignore[misc]
+            order += own.tolist()
+    return row.graph.side_by_side(parts).columns(np.argsort(order))
+
+
+def linear_in_indicators(row: EncodedRow, view: SparseView, weights: np.ndarray) -> Tensor:
+    """w . x of the rows of a view of indicators, of shape (n_rows,): they are never formed."""
+    at = np.append(weights, 0.0)  # -1 stands for no column
+    n_categories = len(row.levels)
+    total = [
+        row.lookup(k, lambda rows, k=k: at[view.columns_[k]][rows.levels[k]][:, None])  # type: ignore[misc]
+        for k in range(n_categories)
+    ]
+    if row.numbers is not None:
+        bins = counts_below(row.graph, row.numbers, view.edges_, or_equal=True)
+        ends = np.array([len(edges) + 1 for edges in view.edges_])
+        bins = row.graph.op("Where", row.numbers.is_nan(), ends, bins)
+        tables = [at[each] for each in view.columns_[n_categories:][: len(ends)]]
+        starts = np.cumsum([0] + [len(each) for each in tables])[:-1]
+        values = row.graph.constant(np.concatenate(tables)).take(bins + starts)
+        total.append(values)
+    for columns, (i, j) in zip(
+        view.columns_[n_categories + len(view.edges_) :], view.paired_, strict=True
+    ):
+        own = np.unique(columns[columns >= 0])
+        total.append(row.lookup_pair(i, j, _weighted(view, own, weights)))
+    return row.graph.op("ReduceSum", row.graph.side_by_side(total), np.array([1]), keepdims=0)
+
+
+def _weighted(
+    view: SparseView, own: np.ndarray, weights: np.ndarray
+) -> Callable[[EncodedTable], np.ndarray]:
+    """The part of w . x that some columns make up, as a matrix of one column."""
+    return lambda rows: (view.transform(rows)[:, own] @ weights[own])[:, None]
+
+
+def _rows_of_levels(known: TableStatistics, levels: dict[int, np.ndarray]) -> EncodedTable:
+    """Rows that have these levels of some categories, and nothing else of note."""
+    n_rows = len(next(iter(levels.values())))
+    every = [
+        levels.get(k, np.zeros(n_rows, np.int64)).astype(np.int32) for k in range(len(known.known_))
+    ]
+    of_levels = list(zip(known.statistics_, every, strict=True))
+    log_odds = _columns([each.transform(of) for each, of in of_levels], n_rows)
+    pairs = [
+        each.transform((every[i], every[j]), (log_odds[:, i], log_odds[:, j]))
+        for each, (i, j) in zip(known.pair_statistics_, known.pairs_, strict=True)
+    ]
+    return EncodedTable(
+        n_rows,
+        np.zeros((n_rows, len(known.number_names_)), order="F"),
+        np.zeros((n_rows, 0)),
+        every,
+        log_odds,
+        _columns([each.log_counts(of) for each, of in of_levels], n_rows),
+        _columns(pairs, n_rows),
+        np.zeros((n_rows, 0)),
+    )
+
+
+def _columns(columns: Sequence[np.ndarray], n_rows: int) -> np.ndarray:
+    return np.array(columns, np.float64).reshape(len(columns), n_rows).T
+
+
+def _level_of_number(X: Tensor, known: Any) -> Tensor:
+    """The level of a number that may be a code: as `KnownCodes.levels`."""
+    if not known.n_known:
+        return (1.0 - X.is_nan().to(np.float64)).to(np.int64)
+    at = known.values_
+    found = counts_below(X.graph, X, [at])
+    last = np.int64(known.n_known - 1)
+    found = X.graph.op("Min", found, last)
+    unseen = X.graph.constant((known.n_known + 1 + known.bins_).astype(np.int64)).take(found)
+    is_known = X.graph.constant(at).take(found).equals(X)
+    level = found.where(is_known, unseen)
+    return X.graph.op("Where", X.is_nan(), np.int64(known.n_known), level)
+
+
+def _n_number_features(known: TableStatistics, is_raw: bool) -> int:
+    if is_raw:
+        return len(known.number_names_)
+    return int(known.is_ordered_.sum()) + int(np.count_nonzero(known.missing_share_ > 0))
+
+
+def _raw_numbers(row: EncodedRow) -> Tensor:
+    assert row.numbers is not None
+    return row.numbers.clip(row.known.low_, row.known.high_)
+
+
+def _bounded_numbers(row: EncodedRow, view: DenseView) -> Tensor:
+    """Bounded numbers, the typical one where missing, and markers: as the view makes them."""
+    assert row.numbers is not None
+    numbers = bounded(row.numbers, view.bounded_)
+    missing = row.numbers.is_nan()
+    filled = row.graph.op("Where", missing, view.bounded_.typical_, numbers)
+    parts = [filled.columns(np.flatnonzero(row.known.is_ordered_))]
+    marked, share, deviation = view.markers()
+    if len(marked):
+        parts.append((missing.columns(marked).to(np.float64) - share) / deviation)
+    return row.graph.side_by_side(parts)

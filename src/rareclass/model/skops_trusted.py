@@ -1,0 +1,135 @@
+"""Types in files that skops makes of learned estimators: what `skops.io.load` is to trust."""
+
+from rareclass.model.model_file import TRUSTED_TYPES
+
+# By the module that they stand in. A type is named here only after a look at what building one
+# does: it sets attributes, and calls nothing that a file names.
+_OF_ESTIMATORS = {
+    "decide": (
+        "calibrated_ranker.CalibratedRanker",
+        "calibrated_ranker._Scorer",
+        "calibration.logistic.LogisticMap",
+        "calibration.venn_abers.VennAbersMap",
+        "chosen_threshold.ChosenThreshold",
+        "decision_classifier.DecisionClassifier",
+        "review_band.ChosenBand",
+        "review_band.ReviewBand",
+        "rules.aims.GreatestFBeta",
+        "rules.aims.LeastCost",
+        "rules.alerts.AtMostAlerts",
+        "rules.alerts.AtMostAlertsADay",
+        "rules.precision.AtLeastPrecision",
+        "rules.rates.AtLeastRecall",
+        "rules.rates.AtMostFalsePositiveRate",
+        "threshold_rule.ThresholdRule",
+    ),
+    "ensemble": (
+        "members.balanced_forest.BalancedForest",
+        "members.catboost.CatBoost",
+        "members.forests.ExtraTrees",
+        "members.forests.RandomForest",
+        "members.histogram_boosting.DeepHistogramBoosting",
+        "members.histogram_boosting.HistogramBoosting",
+        "members.histogram_boosting.SlowHistogramBoosting",
+        "members.kernel_machine.GaussianOnNumbers",
+        "members.kernel_machine.GaussianOnTails",
+        "members.kernel_machine.LaplaceOnQuantiles",
+        "members.kernel_machine.LaplaceOnTails",
+        "members.lightgbm.LightGBM",
+        "members.logistic.LogisticOnIndicators",
+        "members.logistic.LogisticOnQuantiles",
+        "members.mibc.MomentMember",
+        "members.xgboost.XGBoost",
+    ),
+    "findings": ("Finding",),
+    "hyperball": (
+        "ball.Ball",
+        "pool.Background",
+        "rach.RACH",
+        "rach_cv.RACHCV",
+        "spaces.InputSpace",
+        "spaces.KernelSpace",
+    ),
+    "kernels": (
+        "expansion.KernelExpansion",
+        "kernels.FeatureScaled",
+        "kernels.Gaussian",
+        "kernels.Laplace",
+        "kernels.Linear",
+        "kernels.Polynomial",
+    ),
+    "metrics": ("interval.Interval",),
+    "moments": ("mibc_cv.MIBCCV", "moments.Moments"),
+    "online": (
+        "adaoam.AdaOAM",
+        "adaoam.AdaptiveState",
+        "buffers.DenseBuffers",
+        "buffers.SparseBuffers",
+        "cbr.CBR",
+        "cbr.DiagonalState",
+        "cbr.FullState",
+        "feature_maps.Maps",
+        "feature_maps.Ranks",
+        "fourier_features.FourierFeatures",
+        "logistic.GaussianState",
+        "logistic.LogisticState",
+        "logistic.OnlineLogistic",
+        "low_rank.LowRankMoments",
+        "low_rank.LowRankState",
+        "low_rank.SplitWeights",
+        "mixture.Judged",
+        "mixture.MixtureState",
+        "mixture.OnlineMixture",
+        "mixture.Stack",
+        "moments.ClassMoments",
+        "oam.OAM",
+        "oam.OAMState",
+        "opauc.MomentState",
+        "opauc.OPAUC",
+        "uniexp.UniExp",
+        "uniexp.UniExpState",
+    ),
+    "ranking": (
+        "losses.partial_auc.PartialAUC",
+        "ordinal_rankrc_cv.OrdinalRankRCCV",
+        "rankrc.RankSVM",
+        "rankrc_cv.RankRCCV",
+        "stochastic.feeding.Reservoir",
+        "stochastic.feeding.State",
+        "stochastic.landmark_space.LandmarkSpace",
+        "stochastic.learner.Learned",
+        "stochastic.mini_batch.HeldRare",
+        "stochastic.published.Progress",
+        "stochastic.published.Published",
+        "stochastic.running_model.RunningModel",
+        "stochastic.stochastic_rankrc.StochasticRankRC",
+        "stochastic.weighted_rows.WeightedRows",
+    ),
+    "splits": (
+        "rare_group_k_fold.RareGroupKFold",
+        "rare_stratified_k_fold.RareStratifiedKFold",
+        "rare_time_split.RareTimeSplit",
+    ),
+}
+
+SKOPS_TRUSTED: tuple[str, ...] = tuple(
+    sorted(
+        {
+            *TRUSTED_TYPES,
+            # scikit-learn's own, which skops does not trust by itself
+            "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+            *(
+                f"rareclass.{room}.{name}"
+                for room, names in _OF_ESTIMATORS.items()
+                for name in names
+            ),
+        }
+    )
+)
+"""Names of all types in files of this package's estimators that skops does not trust by itself.
+
+For ``skops.io.load(file, trusted=rareclass.SKOPS_TRUSTED)``, for MLflow, and whatever else saves
+estimators with skops. Files of ``rareclass fit`` open so, too, though `rareclass.load` says more of
+what is wrong with one, and reads those of earlier versions. Building any of these sets attributes;
+functions and kernels of your own are not on the list.
+"""

@@ -1,0 +1,203 @@
+"""The tables that a stream leaves: its log of measures, and the scores of rows without a label.
+
+Each is a folder of Parquet parts. The name of a part says after how many records of the stream it
+was written, so that a restart can take away what its checkpoint does not know of yet.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from rareclass.errors import InputError
+from rareclass.files import replacing
+from rareclass.stream.checkpoint import sync_folder
+
+LOG_SCHEMA = pa.schema(
+    {
+        "rows": pa.int64(),
+        "labelled": pa.int64(),
+        "rare": pa.int64(),
+        "unlabelled": pa.int64(),
+        "held": pa.int64(),
+        "dropped": pa.int64(),
+        "rejected": pa.int64(),
+        "features": pa.int64(),
+        "auc": pa.float64(),
+        "average_precision": pa.float64(),
+        "precision_at_k": pa.float64(),
+        "moved": pa.list_(
+            pa.struct(
+                {"column": pa.string(), "stability_index": pa.float64(), "outside": pa.float64()}
+            )
+        ),
+        "falls": pa.list_(
+            pa.struct(
+                {
+                    "measure": pa.string(),
+                    "value": pa.float64(),
+                    "best": pa.float64(),
+                    "best_rows": pa.int64(),
+                    "low": pa.float64(),
+                    "high": pa.float64(),
+                }
+            )
+        ),
+        "members": pa.list_(
+            pa.struct(
+                {
+                    "name": pa.string(),
+                    "weight": pa.float64(),
+                    "auc": pa.float64(),
+                    "average_precision": pa.float64(),
+                    "precision_at_k": pa.float64(),
+                    "loss": pa.float64(),
+                }
+            )
+        ),
+        "resets": pa.int64(),
+        "last_reset": pa.int64(),
+        # The clock's: these two differ from run to run, the others never.
+        "rows_per_second": pa.float64(),
+        "time": pa.timestamp("ms", tz="UTC"),
+    }
+)
+SCORES_SCHEMA = pa.schema(
+    {
+        "row": pa.int64(),
+        "id": pa.string(),
+        "score": pa.float64(),
+        "file": pa.dictionary(pa.int32(), pa.string()),
+        "line": pa.int64(),
+    }
+)
+CLOCK_COLUMNS = ("rows_per_second", "time")
+_NAME = re.compile(r"part-(\d{15})\.parquet")
+
+
+class Parts:
+    """A table that grows by parts on disk.
+
+    Rows added are in memory until `write`.
+    """
+
+    def __init__(self, folder: Path, schema: pa.Schema) -> None:
+        self.folder, self.schema = folder, schema
+        self._waiting: list[pa.RecordBatch] = []
+
+    @property
+    def n_waiting(self) -> int:
+        """Rows that are not on disk yet."""
+        return sum(batch.num_rows for batch in self._waiting)
+
+    def add(self, columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> None:
+        """Add rows, given as one sequence a column."""
+        cells = [pa.array(columns[field.name], field.type) for field in self.schema]
+        batch = pa.RecordBatch.from_arrays(cells, schema=self.schema)
+        if batch.num_rows:
+            self._waiting.append(batch)
+
+    def write(self, rows: int) -> None:
+        """Write what was added, if anything, as the part named `rows`; it is on disk on return."""
+        if not self._waiting:
+            return
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise InputError(f"Cannot make the folder {self.folder}: {error.strerror}.") from error
+        with replacing(self.folder / f"part-{rows:015d}.parquet") as temporary:
+            table = pa.Table.from_batches(self._waiting, self.schema).unify_dictionaries()
+            pq.write_table(table, temporary)
+        sync_folder(self.folder)
+        self._waiting.clear()
+
+    def forget_after(self, rows: int) -> None:
+        """Remove parts written after `rows` records, and what a killed write left."""
+        if not self.folder.is_dir():
+            return
+        for path in self.folder.iterdir():
+            match = _NAME.fullmatch(path.name)
+            is_left_over = path.name.startswith(".part-") and path.suffix == ".parquet"
+            if is_left_over or (match and int(match[1]) > rows):
+                path.unlink()
+
+    def read(self) -> pa.Table:
+        """Return all parts on disk as one table, in the order of the stream."""
+        names = [path for path in self.folder.glob("part-*.parquet") if _NAME.fullmatch(path.name)]
+        tables = [pq.read_table(path, schema=self.schema) for path in sorted(names)]
+        return pa.concat_tables(tables) if tables else self.schema.empty_table()
+
+
+def log_parts(folder: Path) -> Parts:
+    """Return the log of a stream's folder, one row a report."""
+    return Parts(folder / "log", LOG_SCHEMA)
+
+
+def score_parts(folder: Path) -> Parts:
+    """Return the scores of the rows that came without a label."""
+    return Parts(folder / "scores", SCORES_SCHEMA)
+
+
+def read_log(folder: str | Path) -> pa.Table:
+    """Return the log of a stream as one table, one row a report.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder given as ``--checkpoint``.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``rows`` (records so far), ``labelled``, ``rare``, ``unlabelled``, ``held``, ``dropped``,
+        ``rejected``, ``features``; ``auc``, ``average_precision`` and ``precision_at_k`` of the
+        window (null while not defined); ``moved``, the columns whose recent cells are unlike the
+        past: a list of ``column``, ``stability_index`` and the share ``outside``; ``falls``, the
+        measures that are lower than in the best window by more than chance explains: a list of
+        ``measure``, ``value``, ``best``, ``best_rows`` and the bounds ``low`` and ``high`` of the
+        fall (both null in reports of earlier versions); ``members`` of a mixture, a list of
+        ``name``, ``weight``, ``auc`` of the last rare rows, ``average_precision`` and
+        ``precision_at_k`` of the window (of its last 10,000 rows) and ``loss`` so far;
+        ``resets``, how often drift has made steps long again (``--on-drift reset``), and
+        ``last_reset``, the records when it last did; ``rows_per_second`` since the report before,
+        and ``time``.
+
+    Raises
+    ------
+    InputError
+        When there is no such folder.
+    """
+    return _existing(folder, log_parts).read()
+
+
+def read_scores(folder: str | Path) -> pa.Table:
+    """Return the scores that rows without a label got when they came, as one table.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder given as ``--checkpoint``.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``row`` (number in the stream, from 1), ``id`` (null without ``--id``), ``score`` (higher:
+        rarer), ``file`` and ``line``.
+
+    Raises
+    ------
+    InputError
+        When there is no such folder.
+    """
+    return _existing(folder, score_parts).read()
+
+
+def _existing(folder: str | Path, parts: Any) -> Parts:
+    if not Path(folder).is_dir():
+        raise InputError(f"There is no folder {folder}.", "rareclass stream makes one.")
+    found: Parts = parts(Path(folder))
+    return found

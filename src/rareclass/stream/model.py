@@ -1,0 +1,133 @@
+"""A checkpoint as a model: scores and evaluates files as one made by ``rareclass fit`` does."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rareclass.encoding.streams import Feature, OnlineEncoder
+from rareclass.errors import ErrorKind, InputError
+from rareclass.model.model_file import ModelFile, check_content
+from rareclass.stream.checkpoint import load_checkpoint, load_newest, sound_state
+from rareclass.stream.state import learner_of
+from rareclass.stream.window import Window
+from rareclass.tables.batch import Batch
+from rareclass.tables.columns import Column
+
+_TREATMENT = {"number": "standardised", "category": "one column a value"}
+
+
+class StreamEncoder:
+    """The encoder of a stream for rows of a file, which it does not learn from.
+
+    All columns are read as text, and parsed as the stream parses them.
+    """
+
+    def __init__(self, encoder: OnlineEncoder) -> None:
+        self._encoder = encoder
+        self._features = [Feature(*each) for each in encoder.to_state()["features"]]
+        self.columns = [
+            Column(name, kind, _TREATMENT[kind], "string")  # type: ignore[arg-type]
+            for name, kind in encoder.schema.features.items()
+        ]
+        self._n_rows = 0
+
+    @property
+    def feature_columns(self) -> list[str]:
+        """The column of the stream that each number of a row is of."""
+        return [feature.column for feature in self._features]
+
+    @property
+    def known_words(self) -> dict[str, list[str]]:
+        """The values of each category column that have a number of their own, as they came."""
+        known: dict[str, list[str]] = {}
+        for feature in self._features:
+            if feature.role == "value":
+                known.setdefault(feature.column, []).append(feature.value)
+        return known
+
+    def count_unseen(self, frame: pl.DataFrame) -> Counter[str]:
+        """Return how many cells of each category column hold a value not met in the stream."""
+        known = self.known_words
+        counts: Counter[str] = Counter()
+        for name, kind in self._encoder.schema.features.items():
+            if kind == "category" and name not in self._full_columns():
+                cells = frame[name].drop_nulls()
+                counts[name] = len(cells) - int(cells.is_in(known.get(name, [])).sum())
+        return +counts
+
+    def transform(self, frame: pl.DataFrame) -> NDArray[np.float64]:
+        """Return the next rows of a file as the learner takes them.
+
+        Raises `InputError` at a cell that does not fit, naming column and row.
+        """
+        columns = {cells.name: np.array(cells.to_list(), object) for cells in frame.iter_columns()}
+        lines = self._n_rows + 1 + np.arange(frame.height)
+        raw = Batch(columns, lines, "", [], frame.height, {})
+        batch, rejected = self._encoder.schema.check(raw)
+        if rejected:
+            first = rejected[0]
+            raise InputError(
+                f"Row {first.line}: {first.reason}.",
+                "Correct that cell or leave it empty.",
+                ErrorKind.CELL,
+                row=first.line,
+            )
+        self._n_rows += frame.height
+        return self._encoder.encode(batch, learn=False).X
+
+    def _full_columns(self) -> set[str]:
+        """Columns whose later values share one feature: which of them came is not known."""
+        return {f.column for f in self._features if f.role == "other"}
+
+
+def load_stream_model(path: Path) -> ModelFile:
+    """Read a checkpoint, or the newest of a folder, as a model.
+
+    The rows of the window stand for the training rows: percentiles are among its majority.
+
+    Raises `InputError` when it is missing, damaged, or has not learned from a row yet.
+    """
+    notices: Sequence[str] = ()
+    if path.is_dir():
+        loaded = load_newest(path)
+        assert loaded is not None, "is_checkpoint() said so"
+        saved, path = loaded.state, loaded.path
+        if loaded.damaged:
+            newest = ", ".join(damaged.name for damaged in loaded.damaged)
+            notices = (f"{newest} is damaged: {path.name} was taken",)
+    elif path.is_file():
+        saved = load_checkpoint(path)
+    else:
+        raise InputError(f"The model file {path} does not exist.", "rareclass stream makes one.")
+    with sound_state(path):
+        if saved["learner"]["n_features"] is None:
+            raise InputError(
+                f"{path} has not learned from a row yet.", "Let rareclass stream go on for a while."
+            )
+        encoder = OnlineEncoder.from_state(saved["encoder"])
+        metadata, learner = _metadata(saved, encoder), learner_of(saved)
+        content = ModelFile(StreamEncoder(encoder), learner, metadata, tuple(notices), file=path)
+    check_content(path, content)
+    return content
+
+
+def _metadata(saved: dict[str, Any], encoder: OnlineEncoder) -> dict[str, Any]:
+    scores, rare = Window.from_state(saved["window"]).rows()
+    majority = scores[~rare]
+    quantiles = np.quantile(majority, np.linspace(0, 1, 1001)) if len(majority) else np.zeros(1001)
+    schema = encoder.schema
+    others = [name for name in (schema.id_column, *schema.dropped) if name is not None]
+    names = [*schema.kinds, *others]
+    return {
+        "format": "stream",
+        "target": schema.target,
+        "rare_label": saved["labels"]["rare"],
+        "rest_label": saved["labels"]["rest"],
+        "majority_quantiles": quantiles.tolist(),
+        "columns": [{"name": name} for name in names],
+    }

@@ -1,1 +1,0 @@
-"""What streams leave behind, for Python: see `rareclass.streams.log`."""

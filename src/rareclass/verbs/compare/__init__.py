@@ -1,1 +1,0 @@
-"""``rareclass compare``: score files, or methods on the same folds."""

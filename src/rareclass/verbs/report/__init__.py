@@ -1,1 +1,0 @@
-"""``rareclass report``: one HTML page on a model, a comparison, a stream or a hunt."""

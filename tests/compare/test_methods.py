@@ -1,0 +1,205 @@
+"""Methods on the same folds: failures are lines, Ctrl-C leaves what is done."""
+
+import json
+import os
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from rareclass import RankRC
+from rareclass.compare import child, compare_methods, compare_scores, own_process
+from rareclass.compare.fitting import fit_on, take_rows
+from rareclass.errors import InputError
+
+QUICK = {"measures": ["roc_auc"], "progress": False}
+
+
+def rows(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 10 == 0
+    return rng.normal(size=(n, 3)) + 1.5 * y[:, None], np.where(y, "bad", "fine")
+
+
+class Wrong(BaseEstimator):
+    def fit(self, X, y):
+        raise RuntimeError("no\n good")
+
+
+class Impatient(BaseEstimator):
+    def fit(self, X, y):
+        raise KeyboardInterrupt
+
+
+def test_out_of_fold_scores_are_compared():
+    X, y = rows()
+    lda, bayes = LinearDiscriminantAnalysis(), GaussianNB()
+    found = compare_methods(X, y, {"lda": lda, "bayes": bayes, "wrong": Wrong()}, **QUICK)
+    order = np.argsort(found.rows, kind="stable")
+    assert (found.rows[order] == np.arange(120)).all()
+    for number in range(5):
+        test = found.rows[found.fold == number]
+        train = np.setdiff1d(np.arange(120), test)
+        expected = -LinearDiscriminantAnalysis().fit(X[train], y[train]).decision_function(X[test])
+        assert found.scores["lda"][found.fold == number] == pytest.approx(expected)
+    again = compare_scores(
+        y[found.rows] == "bad", found.scores, ["roc_auc"], folds=found.fold, n_train=96
+    )
+    assert found.comparison == again
+    assert [run.status for run in found.runs] == ["ok", "ok", "failed"]
+    assert found.says()[-1] == "wrong: failed, RuntimeError: no good."
+    assert found.n_unfinished == 1
+    assert json.loads(json.dumps(found.to_dict()))["methods"][2]["name"] == "wrong"
+
+
+def test_a_test_of_methods_asks_for_more_than_one_of_their_models():
+    X, y = rows()
+    found = compare_methods(X, y, {"a": GaussianNB(), "b": KNeighborsClassifier()}, **QUICK)
+    of_models = compare_scores(y[found.rows] == "bad", found.scores, ["roc_auc"], folds=found.fold)
+    methods, models = (
+        each.by("AUC").standings[1].beside_the_best for each in (found.comparison, of_models)
+    )
+    assert methods.difference == models.difference
+    assert methods.low - methods.difference == pytest.approx(1.5 * (models.low - models.difference))
+    assert methods.p_value > models.p_value
+
+
+def test_groups_times_and_rows_tested_twice():
+    X, y = rows()
+    by_group = compare_methods(X, y, {"a": GaussianNB()}, 3, groups=np.arange(120) // 4, **QUICK)
+    assert (by_group.folds, by_group.comparison.n_groups) == ("3 folds by group", 30)
+    fold = np.empty(120, int)
+    fold[by_group.rows] = by_group.fold
+    assert (fold.reshape(30, 4) == fold.reshape(30, 4)[:, :1]).all()
+    by_time = compare_methods(X, y, {"a": GaussianNB()}, 3, time=np.arange(120.0), **QUICK)
+    assert by_time.says()[0].endswith("by the models of 3 folds in the order of time")
+    assert len(by_time.rows) < 120
+    assert by_time.comparison.n_groups is None  # a row a day
+    days = np.arange(120.0) // 4 + np.tile([0.0, 0.2, 0.3, 0.9], 30)
+    by_day = compare_methods(X, y, {"a": GaussianNB()}, 3, time=days, **QUICK)
+    assert by_day.comparison.n_groups == len(np.unique(np.floor(days[by_day.rows])))
+    dates = np.datetime64("2026-01-01") + (days * 86400).astype("m8[s]")
+    of_dates = compare_methods(X, y, {"a": GaussianNB()}, 3, time=dates, **QUICK)
+    assert of_dates.comparison.n_groups == by_day.comparison.n_groups
+    halves = StratifiedKFold(2).split(X, y)
+    twice = compare_methods(X, y, {"a": GaussianNB()}, [*halves] * 2, **QUICK)
+    assert twice.comparison.n_groups == 120
+
+
+def test_weights_are_copies_for_methods_that_take_none():
+    X, y = rows()
+    weight = 1.0 + np.arange(120) % 3
+    model = fit_on(KNeighborsClassifier(3), X, y == "bad", weight)
+    twice = np.repeat(np.arange(120), weight.astype(int))
+    expected = KNeighborsClassifier(3).fit(X[twice], y[twice] == "bad")
+    assert (model.predict_proba(X) == expected.predict_proba(X)).all()
+    with pytest.raises(InputError, match="takes no sample_weight"):
+        fit_on(KNeighborsClassifier(3), X, y, weight / 2)
+    found = compare_methods(X, y, {"a": RankRC(lam=0.1)}, sample_weight=weight, **QUICK)
+    assert found.comparison.n_rows == weight.sum()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, pl.DataFrame, list])
+def test_rows_of_any_kind(kind):
+    X = np.arange(12.0).reshape(6, 2)
+    taken = take_rows(kind(X), np.array([4, 1]))
+    if sparse.issparse(taken):
+        taken = taken.toarray()
+    assert (np.asarray(taken) == X[[4, 1]]).all()
+
+
+def test_ctrl_c_leaves_what_is_done():
+    X, y = rows()
+    methods = {"a": GaussianNB(), "b": Impatient(), "c": GaussianNB()}
+    found = compare_methods(X, y, methods, **QUICK)
+    assert [run.status for run in found.runs] == ["ok", "interrupted", "interrupted"]
+    assert found.comparison.by("AUC").best.name == "a"
+    with pytest.raises(KeyboardInterrupt):
+        compare_methods(X, y, {"b": Impatient()}, **QUICK)
+
+
+def test_a_method_that_is_too_slow_is_stopped():
+    X, y = rows()
+    found = compare_methods(X, y, {"a": GaussianNB()}, time_budget=1e-9, **QUICK)
+    assert (found.runs[0].status, found.runs[0].n_folds) == ("stopped", 1)
+    assert found.comparison is None
+    assert found.says() == ["a: stopped after 1e-09 s."]
+
+
+class Inline:
+    """Stands for a process: runs its work at once."""
+
+    returncode = 0
+
+    def __init__(self, command, **how):
+        assert how["start_new_session"]
+        child.main(command[-4:])
+
+    def wait(self, seconds=None):
+        return 0
+
+    def poll(self):
+        return 0
+
+
+def test_what_a_process_says(monkeypatch):
+    monkeypatch.setattr(own_process.subprocess, "Popen", Inline)
+    monkeypatch.setattr(child, "_end_with_parent", lambda: None)
+    X, y = rows()
+    methods = {"bayes": GaussianNB(), "wrong": Wrong()}
+    apart = compare_methods(X, y, methods, isolate=True, **QUICK)
+    here = compare_methods(X, y, methods, **QUICK)
+    assert (apart.scores["bayes"] == here.scores["bayes"]).all()
+    assert apart.runs[0].memory is None or apart.runs[0].memory >= 0
+    assert here.runs[0].memory is None
+    assert apart.runs[1].why_not() == "wrong: failed, RuntimeError: no good."
+    with pytest.raises(InputError, match=r"isolate=False"):
+        own_process.OwnProcesses(lambda: None)
+
+
+class Slow(BaseEstimator):
+    def fit(self, X, y):
+        time.sleep(60)
+
+
+class Crash(BaseEstimator):
+    def fit(self, X, y):
+        os._exit(3)
+
+
+@pytest.mark.thorough
+def test_in_processes_of_their_own():
+    X, y = rows()
+    methods = {"bayes": GaussianNB(), "slow": Slow(), "crash": Crash()}
+    limits = {"slow": 0.5}
+    found = compare_methods(X, y, methods, isolate=True, time_budget=limits, **QUICK)
+    assert [run.status for run in found.runs] == ["ok", "stopped", "failed"]
+    assert found.runs[1].why_not() == "slow: stopped after 0.5 s."
+    assert "ended with code 3" in found.runs[2].message
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"methods": {}}, "methods= is empty"),
+        ({"cv": "5"}, "is not a number of folds"),
+        ({"cv": [(np.arange(60), np.arange(61, 70))]}, "fold 1 has no rare row in its test part"),
+        ({"cv": 20}, "12 rare rows cannot be in the test part of each of 20 folds"),
+        ({"y": np.arange(120) % 3}, "y holds 3 labels"),
+        ({"groups": np.arange(120), "time": np.arange(120)}, "groups and time are both given"),
+        ({"time_budget": 0}, "time_budget=0"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(change, message):
+    X, y = rows()
+    asked = {"X": X, "y": y, "methods": {"a": LogisticRegression()}, **change}
+    with pytest.raises(ValueError, match=message):
+        compare_methods(**asked, **QUICK)

@@ -1,0 +1,231 @@
+"""MIBC in training: covariances, memory, model files; and how long RankRC says it takes."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+from verbs.test_on_disk import messy
+
+from rareclass.encoding.tables import encoded_width
+from rareclass.errors import InputError
+from rareclass.fit.kernel_methods import RankRCMethod, kernel_seconds
+from rareclass.fit.method import EncodedRows, TableSize, Terms
+from rareclass.fit.mibc_method import RIDGES, MIBCMethod
+from rareclass.fit.training import Trained, train
+from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
+from rareclass.model.model_file import load_model, save_model
+from rareclass.tables.table_file import open_table
+
+TERMS = Terms(folds=3, seed=0, memory=1 << 30)
+
+
+def read(path: Path, settings: FitSettings) -> TrainingSet:
+    return read_training_set(open_table(path), settings)
+
+
+def trained(path: Path, **method: Any) -> Trained:
+    settings = FitSettings(target="y", method=MIBCMethod(**method), folds=3)
+    return train(read(path, settings), settings)
+
+
+def rows(n_rows: int = 300, n_columns: int = 6, is_sparse: bool = False) -> EncodedRows:
+    rng = np.random.default_rng(0)
+    rare = np.arange(n_rows) % 10 == 0
+    X = rng.normal(size=(n_rows, n_columns)) + 1.0 * rare[:, None]
+    return EncodedRows(sparse.csr_matrix(X) if is_sparse else X, rare, None)
+
+
+@pytest.mark.parametrize(
+    "covariance", ["full", "diagonal", "factor", "shrunk", "sparse_inverse", None]
+)
+@pytest.mark.thorough
+def test_every_covariance_learns_and_is_saved(tmp_path: Path, covariance: str | None) -> None:
+    # Letter groups of texts depend on each other, which the lasso cannot work with.
+    settings = FitSettings(
+        target="y", method=MIBCMethod(0.01, covariance), folds=3, drop=("note", "when")
+    )
+    data = read(messy(tmp_path / "t.parquet"), settings)
+    outcome = train(data, settings)
+    assert outcome.estimate is not None
+    assert outcome.estimate.measures[0].value > 0.7
+    save_model(tmp_path / "m.skops", outcome.content)
+    loaded = load_model(tmp_path / "m.skops")
+    assert loaded.metadata == outcome.content.metadata
+    assert loaded.metadata["method"] == "mibc"
+    assert loaded.metadata["covariance"] == (covariance or "full")
+    assert loaded.metadata["C"] == 0.01
+    assert not loaded.metadata["C_chosen_by_cross_validation"]
+    frames = data.rows
+    expected = outcome.content.model.score_samples(outcome.content.encoder.transform(frames))
+    scores = loaded.model.score_samples(loaded.encoder.transform(frames))
+    np.testing.assert_array_equal(scores, expected)
+    assert loaded.model.offset_ == outcome.content.model.offset_ == loaded.metadata["threshold"]
+
+
+def test_the_threshold_is_of_held_out_scores_and_so_is_the_guarantee(tmp_path: Path) -> None:
+    outcome = trained(messy(tmp_path / "t.parquet"), cost=0.1)
+    model = outcome.content.model
+    solved = model._solved
+    assert model.offset_ != pytest.approx(solved.mean_score + 1.0, abs=1e-6)
+    kappa = (model.offset_ - solved.mean_score) / solved.spread
+    bound = outcome.content.metadata["specificity_bound"]
+    assert bound == pytest.approx(max(kappa, 0.0) ** 2 / (1 + max(kappa, 0.0) ** 2))
+    assert any(f"at least {bound:.1%} of the rest" in line for line in outcome.summary)
+
+
+def test_a_model_file_holds_no_rows(tmp_path: Path) -> None:
+    model = trained(messy(tmp_path / "t.parquet"), cost=0.1).content.model
+    assert not hasattr(model, "moments_")
+    assert not hasattr(model, "rare_rows_")
+
+
+@pytest.mark.parametrize("method", [MIBCMethod(0.1), MIBCMethod(), MIBCMethod(0.1, "factor")])
+@pytest.mark.thorough
+def test_rows_on_disk_give_the_same_model(tmp_path: Path, method: MIBCMethod) -> None:
+    settings = FitSettings(target="y", method=method, folds=3)
+    path = messy(tmp_path / "t.parquet")
+    one = train(read(path, settings), settings)
+    disk = replace(settings, on_disk=True)
+    other = train(read(path, disk), disk)
+    assert other.method == one.method
+    np.testing.assert_allclose(other.content.model.coef_, one.content.model.coef_, rtol=1e-6)
+    assert other.content.model.offset_ == pytest.approx(one.content.model.offset_, rel=1e-6)
+    assert other.notes == one.notes
+
+
+def test_c_is_chosen_once_and_kept_for_all_rows(tmp_path: Path) -> None:
+    outcome = trained(messy(tmp_path / "t.parquet"))
+    chosen = outcome.method
+    assert isinstance(chosen, MIBCMethod)
+    assert chosen.cost in 10.0 ** np.arange(-4, 6)
+    assert chosen.cost == outcome.content.model.C
+    assert outcome.content.metadata["C_chosen_by_cross_validation"]
+    assert "chosen by cross-validation" in " ".join(outcome.summary)
+
+
+def test_which_covariance_is_kept() -> None:
+    def kept(rows: EncodedRows, **method: Any) -> str:
+        return str(MIBCMethod(1.0, **method).fit(rows, TERMS, []).covariance)
+
+    assert kept(rows()) == "full"
+    assert kept(rows(n_columns=1001)) == "diagonal"
+    assert kept(rows(is_sparse=True)) == "diagonal"
+    assert kept(rows(is_sparse=True), covariance="factor") == "factor"
+
+
+def test_a_covariance_too_large_for_the_memory_is_refused() -> None:
+    small = TERMS._replace(memory=8 * 6**2 * 10 - 1)
+    with pytest.raises(InputError, match=r"--covariance full of 6 encoded columns takes 2\.8 KiB"):
+        MIBCMethod(1.0).fit(rows(), small, [])
+    MIBCMethod(1.0, "diagonal").fit(rows(), small, [])
+    MIBCMethod(1.0).fit(rows(), small._replace(memory=small.memory + 1), [])
+
+
+def test_a_ridge_is_told_and_not_warned_of() -> None:
+    twice = rows()
+    notes: list[str] = []
+    method = MIBCMethod(1.0, ridge="auto")
+    model = method.fit(EncodedRows(np.hstack([twice.X, twice.X]), twice.y, None), TERMS, notes)
+    assert model.ridge_ > 0
+    assert f"full, 12 columns, with {model.ridge_:.3g} added" in method.summary(model, TERMS)[0]
+    model = method.fit(twice, TERMS, notes)
+    assert model.ridge_ == 0
+    assert method.summary(model, TERMS)[0].endswith("full, 6 columns")
+    assert notes == []
+    chosen = MIBCMethod(1.0)
+    model = chosen.fit(twice, TERMS, notes)
+    assert model.ridge in RIDGES
+    assert chosen.as_chosen(model).ridge == model.ridge
+    if model.ridge != "auto":
+        assert "of their mean, chosen by cross-validation)" in chosen.summary(model, TERMS)[0]
+
+
+def test_no_rare_row_on_the_wrong_side() -> None:
+    apart = rows()
+    apart.X[apart.y] += 6.0
+    method = MIBCMethod(np.inf)
+    model = method.fit(apart, TERMS, [])
+    scores = apart.X @ model.coef_ - apart.X[~apart.y].mean(axis=0) @ model.coef_
+    assert scores[apart.y].min() == pytest.approx(1.0, abs=1e-4)
+    assert "Cost C = inf, given" in method.summary(model, TERMS)
+
+
+def test_too_few_rare_rows_for_folds() -> None:
+    notes: list[str] = []
+    for cost in (None, 0.5):
+        model = MIBCMethod(cost).fit(rows(), TERMS._replace(folds=1), notes)
+        assert (cost or 1.0) == model.C
+    assert sum("threshold may be far off" in note for note in notes) == 2
+    assert sum("C was not chosen: 1 was taken" in note for note in notes) == 1
+
+
+@pytest.mark.parametrize("method", [MIBCMethod(), RankRCMethod()])
+def test_what_no_folds_chose_is_not_said_to_be_chosen(tmp_path: Path, method: Any) -> None:
+    settings = FitSettings(target="y", method=method, holdout=0.25)
+    data = read(messy(tmp_path / "t.parquet"), settings)
+    rare, others = np.flatnonzero(data.rare), np.flatnonzero(~data.rare)[:300]
+    for n_rare in (1, 2):  # of two, one is held out: one is left to choose with
+        outcome = train(data.take(np.sort(np.append(others, rare[:n_rare]))), settings)
+        assert "a default: too few rare rows" in " ".join(outcome.summary)
+        assert "chosen by cross-validation" not in " ".join(outcome.summary)
+        assert not outcome.content.metadata[f"{method.parameter}_chosen_by_cross_validation"]
+
+
+def test_copies_are_weights(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rare = np.arange(200) < 20
+    X = rng.normal(size=(200, 3)) + rare[:, None]
+    weight = rng.integers(1, 4, 200).astype(float)
+    method, terms = MIBCMethod(0.1), TERMS._replace(folds=1)
+    weighed = method.fit(EncodedRows(X, rare, weight), terms, [])
+    repeat = np.repeat(np.arange(200), weight.astype(int))
+    copied = method.fit(EncodedRows(X[repeat], rare[repeat], None), terms, [])
+    np.testing.assert_allclose(weighed.coef_, copied.coef_, rtol=1e-4)
+
+
+# -- how long RankRC takes ---------------------------------------------------------------------
+
+
+def test_rankrc_says_when_it_will_take_long() -> None:
+    quick = TableSize(n_rows=500_000, n_rare=2_000, n_columns=40, is_sparse=False)
+    terms = Terms(folds=5, seed=0, memory=2 << 30)
+    assert RankRCMethod().outlook(quick, terms) == ""
+    said = RankRCMethod().outlook(quick._replace(n_rows=100_000_000), terms)
+    assert "RankRC is likely to take about " in said
+    assert "100,000,000 rows" in said
+    assert "--method mibc" in said
+    assert MIBCMethod().outlook(quick._replace(n_rows=10**10), terms) == ""
+
+
+def test_more_of_anything_takes_longer() -> None:
+    size = TableSize(n_rows=10_000_000, n_rare=1000, n_columns=40, is_sparse=False)
+
+    def seconds(size: TableSize = size, n_landmarks: int = 1000, memory: int = 1 << 30) -> float:
+        return kernel_seconds(size, n_landmarks, n_solutions=85, memory=memory)
+
+    base = seconds()
+    assert seconds(size._replace(n_rows=20_000_000)) == pytest.approx(2 * base, rel=0.1)
+    assert seconds(n_landmarks=500) == pytest.approx(base / 2, rel=0.1)
+    assert seconds(size._replace(n_columns=4000)) > 3 * base
+    assert seconds(size._replace(is_sparse=True)) > base
+    assert seconds(memory=1 << 40) < base
+
+
+def test_the_estimate_is_right_where_it_was_measured() -> None:
+    # docs/performance.md: RankRCCV with 3 folds and 16 lams, 1,000,000 x 40, in 1 GiB, 78 s.
+    size = TableSize(n_rows=1_000_000, n_rare=1000, n_columns=40, is_sparse=False)
+    assert 78 / 2 < kernel_seconds(size, 1000, 49, 1 << 30) < 78 * 2
+
+
+def test_the_width_of_a_table_is_about_that_of_its_encoding(tmp_path: Path) -> None:
+    settings = FitSettings(target="y", folds=3)
+    data = read(messy(tmp_path / "t.parquet"), settings)
+    assert isinstance(data.rows, pl.DataFrame)
+    encoded = data.new_encoder(0).fit_transform(data.rows, data.rare)
+    assert sum(map(encoded_width, data.columns)) == pytest.approx(encoded.shape[1], abs=3)
+    assert data.size.n_columns == sum(map(encoded_width, data.columns))
+    assert (data.size.n_rows, data.size.n_rare) == (len(data.rare), data.rare.sum())

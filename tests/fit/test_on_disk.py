@@ -1,0 +1,255 @@
+"""Tables that stay on disk give the model that tables in memory give."""
+
+import datetime as dt
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rareclass.errors import InputError
+from rareclass.fit import memory_plan as fit_memory
+from rareclass.fit.kernel_methods import RankRCMethod
+from rareclass.fit.memory_plan import plan_memory
+from rareclass.fit.rows_on_disk import RowsOnDisk, _sample, encode_on_disk
+from rareclass.fit.training import train
+from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
+from rareclass.rows import RowSource
+from rareclass.tables.table_file import open_table
+
+SETTINGS = FitSettings(target="y", method=RankRCMethod(0.01), folds=2)
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches that the little tables of these tests do not fit in."""
+    monkeypatch.setattr("rareclass.encoding.streamed_table.batch_rows_for", lambda n_columns: 130)
+
+
+def messy(path: Path, n_rows: int = 700) -> Path:
+    """Write every kind of column, empty cells, copies and rows without a label."""
+    rng = np.random.default_rng(0)
+    rare = rng.random(n_rows) < 0.1
+    day = dt.datetime(2024, 1, 1)
+    table = pl.DataFrame(
+        {
+            "amount": rng.normal(0, 1, n_rows) + 1.5 * rare,
+            "small": pl.Series(rng.normal(size=n_rows), dtype=pl.Float32),
+            "count": rng.integers(0, 5, n_rows),
+            "key": np.arange(n_rows) * 3,
+            "when": [day + dt.timedelta(minutes=int(m)) for m in rng.integers(0, 9**6, n_rows)],
+            "city": rng.choice(["a", "b", "c", "none"], n_rows),
+            "shop": [f"s{k}" for k in rng.integers(0, 80, n_rows)],
+            "note": [f"the {k} lamps of {k * 7 % 13} rooms" for k in range(n_rows)],
+            "always": 1.0,
+            "y": np.where(rare, "bad", "good"),
+        }
+    ).with_columns(
+        amount=pl.when(pl.int_range(n_rows) % 50 == 7).then(None).otherwise(pl.col("amount")),
+        y=pl.when(pl.int_range(n_rows) % 90 == 1).then(None).otherwise(pl.col("y")),
+        key=pl.int_range(n_rows) * 3,
+    )
+    table = pl.concat([table, table[100:130].with_columns(key=pl.int_range(30) + 9**5)])
+    if path.suffix == ".csv":
+        table.write_csv(path)
+    else:
+        table.write_parquet(path, row_group_size=200)
+    return path
+
+
+def both(path: Path, settings: FitSettings = SETTINGS) -> tuple[TrainingSet, TrainingSet]:
+    disk = replace(settings, on_disk=True)
+    return (
+        read_training_set(open_table(path), settings),  # in memory
+        read_training_set(open_table(path), disk),
+    )
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_the_rows_are_the_same(tmp_path: Path, suffix: str) -> None:
+    memory, disk = both(messy(tmp_path / f"t{suffix}"))
+    assert isinstance(disk.rows, RowsOnDisk)
+    assert disk.columns == memory.columns
+    assert {column.kind for column in disk.columns} >= {"number", "text", "date", "id-like"}
+    assert disk.target == memory.target
+    assert (disk.n_copies, disk.n_unlabelled) == (memory.n_copies, memory.n_unlabelled)
+    assert disk.n_copies > 20
+    np.testing.assert_array_equal(disk.rare, memory.rare)
+    assert disk.weight is not None
+    assert memory.weight is not None
+    np.testing.assert_array_equal(disk.weight, memory.weight)
+    assert disk.rows.frame().equals(memory.rows)  # type: ignore[arg-type]
+    chosen = np.array([3, 3, 8, 400, 601])
+    assert disk.rows[chosen].frame().equals(memory.rows[chosen])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        SETTINGS,
+        replace(SETTINGS, holdout=0.0, weigh_copies=False),
+        replace(SETTINGS, method=RankRCMethod()),
+    ],
+)
+@pytest.mark.thorough
+def test_the_model_is_the_same(tmp_path: Path, settings: FitSettings) -> None:
+    memory, disk = both(messy(tmp_path / "t.parquet"), settings)
+    one, other = train(memory, settings), train(disk, replace(settings, on_disk=True))
+    assert other.method == one.method
+    assert other.summary == one.summary
+    assert other.notes == one.notes
+    np.testing.assert_allclose(other.content.model.coef_, one.content.model.coef_, rtol=1e-7)
+    assert other.content.model.offset_ == pytest.approx(one.content.model.offset_, rel=1e-7)
+    forget = {"date", "majority_quantiles", "held_out", "threshold"}
+    for name, value in one.content.metadata.items():
+        if name not in forget:
+            assert other.content.metadata[name] == value, name
+    np.testing.assert_allclose(
+        other.content.metadata["majority_quantiles"],
+        one.content.metadata["majority_quantiles"],
+        rtol=1e-7,
+        atol=1e-9,
+    )
+    if one.estimate is not None:
+        assert other.estimate is not None
+        measured = [(m.name, m.value, m.low, m.high) for m in other.estimate.measures]
+        for (name, *numbers), m in zip(measured, one.estimate.measures, strict=True):
+            assert name == m.name
+            assert numbers == pytest.approx([m.value, m.low, m.high], rel=1e-7)
+
+
+def test_encoded_rows_are_closed_after_their_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded: list[RowSource] = []
+
+    def watched(*given: Any) -> RowSource:
+        encoded.append(encode_on_disk(*given))
+        return encoded[-1]
+
+    monkeypatch.setattr("rareclass.fit.training.encode_on_disk", watched)
+    settings = replace(SETTINGS, on_disk=True)
+    train(read_training_set(open_table(messy(tmp_path / "t.parquet")), settings), settings)
+    assert len(encoded) == 2
+    for rows in encoded:
+        with pytest.raises(InputError, match="were closed"):
+            rows.take(slice(0, 1))
+
+
+@pytest.mark.thorough
+def test_a_sample_for_the_encoder_is_nearly_as_good(tmp_path: Path) -> None:
+    path = messy(tmp_path / "t.parquet", 3000)
+    # Letter groups of a text column need more rows than that.
+    whole_settings = replace(SETTINGS, drop=("note",))
+    memory, _ = both(path, whole_settings)
+    settings = replace(whole_settings, on_disk=True, most_sampled=900)
+    disk = read_training_set(open_table(path), settings)
+    one, other = train(memory, whole_settings), train(disk, settings)
+    assert one.estimate is not None
+    assert other.estimate is not None
+    assert one.estimate.measures[0].value > 0.75
+    assert other.estimate.measures[0].value > one.estimate.measures[0].value - 0.01
+    # Standardised as the whole is, although rare rows are more frequent in the sample.
+    scaler, whole = other.content.encoder.scaler_, one.content.encoder.scaler_
+    centre, expected = other.content.encoder.centre_[0], one.content.encoder.centre_[0]
+    assert centre + scaler.mean_[0] == pytest.approx(expected + whole.mean_[0], abs=0.1)
+
+
+def test_the_sample_holds_the_rare_rows_and_stands_for_all() -> None:
+    rare = np.arange(10_000) % 100 == 0
+    sample, stands_for = _sample(rare, 500, 0)
+    assert stands_for is not None
+    assert (np.diff(sample) > 0).all()
+    assert rare[sample].sum() == 100
+    assert (stands_for[rare[sample]] == 1).all()
+    assert stands_for.sum() == pytest.approx(10_000)
+    sample, stands_for = _sample(rare, 100, 0)
+    assert rare[sample].sum() == 50
+    assert _sample(rare, 10_000, 0)[1] is None
+
+
+def test_rows_of_the_sample_are_written_as_the_fit_gave_them(tmp_path: Path) -> None:
+    class Fake:
+        """Negative in a fit, positive after it."""
+
+        def fit_transform(self, frame, rare, weight, n_rows):  # type: ignore[no-untyped-def]
+            self.seen = (rare, weight, n_rows)
+            return -np.array(frame.to_numpy())
+
+        def transform(self, frame):  # type: ignore[no-untyped-def]
+            return np.array(frame.to_numpy())
+
+    n = 1000
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"x": np.arange(n) + 0.5, "y": np.arange(n) % 50 == 0}).write_parquet(path)
+    data = read_training_set(open_table(path), replace(SETTINGS, on_disk=True, most_sampled=120))
+    assert isinstance(data.rows, RowsOnDisk)
+    encoder, copies = Fake(), np.arange(n) % 3 + 1.0
+    X = encode_on_disk(encoder, data.rows, data.y, data.rare, copies, 0).take(slice(None))[:, 0]  # type: ignore[arg-type]
+    np.testing.assert_array_equal(abs(X), np.arange(n) + 0.5)
+    sample, stands_for = _sample(data.rare, 120, 0)
+    np.testing.assert_array_equal(np.flatnonzero(X < 0), sample)
+    rare, weight, n_rows = encoder.seen
+    assert n_rows == n
+    assert stands_for is not None
+    np.testing.assert_array_equal(rare, data.rare[sample])
+    np.testing.assert_array_equal(weight, stands_for * copies[sample])
+
+
+def test_zeros_of_both_signs_are_copies(tmp_path: Path) -> None:
+    pl.DataFrame({"a": [0.0, -0.0, 1.5, None, None], "y": ["u", "u", "v", "u", "u"]}).write_parquet(
+        tmp_path / "t.parquet"
+    )
+    memory, disk = both(tmp_path / "t.parquet")
+    assert memory.weight is not None
+    assert disk.weight is not None
+    assert disk.weight.tolist() == memory.weight.tolist() == [2, 1, 2]
+
+
+def test_the_same_faults_are_found(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, on_disk=True)
+    path = tmp_path / "t.parquet"
+
+    def said(table: pl.DataFrame) -> str:
+        table.write_parquet(path)
+        with pytest.raises(InputError) as caught:
+            read_training_set(open_table(path), settings)
+        return str(caught.value)
+
+    x = pl.Series("x", np.arange(500) + 0.5)
+    labels = pl.Series("y", np.arange(500) % 9 == 0)
+    assert "one class only" in said(pl.DataFrame([x, pl.Series("y", ["u"] * 500)]))
+    assert "No row has a target" in said(pl.DataFrame([x, pl.Series("y", [None] * 500)]))
+    assert "No column" in said(pl.DataFrame([pl.Series("x", [1.0] * 500), labels]))
+    with_infinity = x.scatter(333, np.inf)
+    assert "row 334" in said(pl.DataFrame([with_infinity, labels]))
+
+
+def test_a_target_of_numbers_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.encoding.streamed_table.MOST_LABELS", 100)
+    pl.DataFrame({"x": np.arange(500) * 0.5, "y": np.arange(500)}).write_parquet(tmp_path / "t.pq")
+    with pytest.raises(InputError, match="more than 100 different values"):
+        read_training_set(open_table(tmp_path / "t.pq"), replace(SETTINGS, on_disk=True))
+
+
+def test_large_tables_stay_on_disk_by_themselves(tmp_path: Path) -> None:
+    pl.DataFrame({"x": np.zeros(2_000_000), "y": np.zeros(2_000_000)}).write_parquet(
+        tmp_path / "t.parquet", compression="uncompressed"
+    )
+    file = open_table(tmp_path / "t.parquet")
+    # 32 MB once decoded.
+    assert not plan_memory(file, 4 << 30).on_disk
+    assert not plan_memory(file, 1 << 29).on_disk
+    small = tmp_path / "s.parquet"
+    pl.DataFrame({f"x{k}": np.zeros(200_000) for k in range(40)}).write_parquet(small)
+    plan = plan_memory(open_table(small), 240 << 20)
+    assert plan.on_disk
+    assert plan.needed < 240 << 20
+    assert fit_memory.LEAST_SAMPLED <= plan.most_sampled < 200_000
+    assert plan.kernel_memory >= 64 << 20
+    with pytest.raises(InputError, match="needs about"):
+        plan_memory(open_table(small), 80 << 20)

@@ -1,0 +1,355 @@
+"""Training on ordered levels: the same wherever the rows live, and measured by levels."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from draws import quick
+from rareclass.encoding.tables import TableEncoder
+from rareclass.errors import InputError
+from rareclass.fit.kernel_methods import OrdinalMethod
+from rareclass.fit.method import EncodedRows, TableSize, Terms
+from rareclass.fit.rows_on_disk import RowsOnDisk
+from rareclass.fit.training import Trained, terms_of, train
+from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
+from rareclass.metrics import mauc, roc_auc
+from rareclass.model.evaluate import evaluate_file
+from rareclass.model.model_file import load_model, save_model
+from rareclass.model.score import score_file
+from rareclass.model.targets import decision_of
+from rareclass.model.targets.levels import LevelDecision, LevelTarget
+from rareclass.ranking import OrdinalRankRC
+from rareclass.tables.columns import Column
+from rareclass.tables.table_file import open_table
+from real_data import real_file
+
+WORDS = ("low", "medium", "high")
+SETTINGS = FitSettings(target="grade", method=OrdinalMethod(0.01, levels=WORDS), folds=2)
+TERMS = Terms(folds=2, seed=0, memory=1 << 30)
+
+
+def grades(path: Path, n_rows: int = 400) -> Path:
+    """Write rows of which most are of the middle level, with copies and empty grades."""
+    rng = np.random.default_rng(0)
+    code = np.searchsorted([0.1, 0.85], rng.random(n_rows))
+    table = pl.DataFrame(
+        {
+            "a": (rng.normal(size=n_rows) + code).round(4),
+            "b": rng.normal(size=n_rows).round(4) - 0.5 * code,
+            "shop": [f"s{k}" for k in rng.integers(0, 50, n_rows)],
+            "grade": np.array(WORDS)[code],
+        }
+    ).with_columns(
+        grade=pl.when(pl.int_range(n_rows) % 40 == 1).then(None).otherwise(pl.col("grade"))
+    )
+    table = pl.concat([table, table[50:80]])
+    if path.suffix == ".csv":
+        table.write_csv(path)
+    else:
+        table.write_parquet(path, row_group_size=100)
+    return path
+
+
+def read(path: Path, settings: FitSettings = SETTINGS) -> TrainingSet:
+    return read_training_set(open_table(path), settings)
+
+
+@pytest.fixture(scope="module")
+def grades_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return grades(tmp_path_factory.mktemp("grades") / "t.parquet")
+
+
+@pytest.fixture(scope="module")
+def trained(grades_file: Path) -> Trained:
+    return train(read(grades_file), SETTINGS)
+
+
+def test_the_target_is_read_in_order(grades_file: Path) -> None:
+    data = read(grades_file)
+    assert isinstance(data.target, LevelTarget)
+    assert data.target.levels == WORDS
+    labels = pl.read_parquet(grades_file)["grade"].drop_nulls()
+    assert data.n_rows == len(labels)
+    assert data.target.level_counts.tolist() == [(labels == word).sum() for word in WORDS]
+    assert data.target.majority == 1
+    np.testing.assert_array_equal(data.rare, data.y != 1)
+    assert data.size.n_rare == (data.y != 1).sum()
+    assert data.n_copies > 20
+    shop = next(column for column in data.columns if column.name == "shop")
+    assert shop.treatment == "mean level of each value, out of fold"
+
+
+@pytest.mark.parametrize("suffix", quick(1, [".parquet", ".csv"]))
+def test_rows_on_disk_give_the_same_model(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.encoding.streamed_table.batch_rows_for", lambda n_columns: 130)
+    path, disk = grades(tmp_path / f"t{suffix}"), replace(SETTINGS, on_disk=True)
+    memory_set, disk_set = read(path), read(path, disk)
+    assert isinstance(disk_set.rows, RowsOnDisk)
+    assert disk_set.target == memory_set.target
+    np.testing.assert_array_equal(disk_set.y, memory_set.y)
+    one, other = train(memory_set, SETTINGS), train(disk_set, disk)
+    assert other.summary == one.summary
+    assert other.notes == one.notes
+    models = [outcome.content.model for outcome in (one, other)]
+    np.testing.assert_allclose(models[1].coef_, models[0].coef_, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(models[1].thresholds_, models[0].thresholds_, rtol=1e-7)
+
+
+def test_what_is_held_out_is_measured_by_levels(grades_file: Path, trained: Trained) -> None:
+    assert trained.estimate is not None
+    names = [measure.name for measure in trained.estimate.measures]
+    assert names == ["MAUC", "AUC above low", "AUC above medium"]
+    assert all(m.low <= m.value <= m.high for m in trained.estimate.measures)
+    assert trained.estimate.measures[0].value > 0.75
+    assert trained.estimate.n_rare is None
+    assert len(trained.decided) == 2
+    assert "Called the right level: " in trained.decided[0]
+    held = trained.content.metadata["held_out"]
+    assert set(held["measures"]) == set(names)
+    assert "n_rare" not in held
+
+
+def test_a_saved_model_is_the_same_and_says_what_it_is(tmp_path: Path, trained: Trained) -> None:
+    save_model(tmp_path / "m.skops", trained.content)
+    loaded = load_model(tmp_path / "m.skops")
+    assert loaded.metadata == trained.content.metadata
+    facts = loaded.metadata
+    assert (facts["method"], facts["target_kind"]) == ("ordinal-rankrc", "levels")
+    assert facts["levels"] == list(WORDS)
+    assert facts["majority_level"] == "medium"
+    assert facts["thresholds"] == loaded.model.thresholds_.tolist()
+    assert isinstance(loaded.model, OrdinalRankRC)
+    assert not hasattr(loaded.model, "whitener_")
+    assert isinstance(decision_of(loaded.model, facts), LevelDecision)
+
+
+def test_a_model_without_its_levels_is_damaged(tmp_path: Path, trained: Trained) -> None:
+    metadata = {k: v for k, v in trained.content.metadata.items() if k != "levels"}
+    save_model(tmp_path / "m.skops", replace(trained.content, metadata=metadata))
+    with pytest.raises(InputError, match="metadata lack levels"):
+        load_model(tmp_path / "m.skops")
+
+
+def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(
+    tmp_path: Path, grades_file: Path, trained: Trained
+) -> None:
+    scoring = score_file(trained.content, grades_file, tmp_path / "s.parquet", "shop")
+    scores = pl.read_parquet(tmp_path / "s.parquet")
+    chances = [name for name in scores.columns if name.startswith("probability_")]
+    assert scores.columns == ["shop", "score", *chances, "level", "percentile"]
+    model = trained.content.model
+    values = scores["score"].to_numpy()
+    low, high = model.thresholds_
+    expected = np.where(values <= low, "low", np.where(values <= high, "medium", "high"))
+    assert scores["level"].to_list() == expected.tolist()
+    for word in WORDS:
+        assert f"{word} ({(expected == word).sum()})" in scoring.sentence
+    share = (values[:, None] > values).mean(axis=1) * 100
+    np.testing.assert_allclose(scores["percentile"], share, atol=1.5)
+    pl.read_parquet(grades_file).with_columns(level="shop").write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="a column of the scores has that name"):
+        score_file(trained.content, tmp_path / "t.parquet", tmp_path / "x.csv", "level")
+
+
+def test_evaluation_is_that_of_the_metrics(grades_file: Path, trained: Trained) -> None:
+    evaluation = evaluate_file(trained.content, grades_file)
+    table = pl.read_parquet(grades_file)
+    labelled = table.filter(pl.col("grade").is_not_null())
+    encoder, model = trained.content.encoder, trained.content.model
+    scores = model.score_samples(encoder.transform(labelled))
+    code = np.array([WORDS.index(word) for word in labelled["grade"]])
+    values = {measure.name: measure.value for measure in evaluation.estimate.measures}
+    assert values["MAUC"] == pytest.approx(mauc(code, scores))
+    assert values["AUC above low"] == pytest.approx(roc_auc(code > 0, scores))
+    assert values["AUC above medium"] == pytest.approx(roc_auc(code > 1, scores))
+    assert evaluation.n_unlabelled == table["grade"].null_count() > 0
+    called = model.predict(encoder.transform(labelled))
+    plain = evaluation.as_plain_data()
+    for is_code in range(3):
+        for called_code in range(3):
+            count = ((code == is_code) & (called == called_code)).sum()
+            assert plain["confusion"]["is_by_called"][is_code][called_code] == count
+    assert plain["right"] == pytest.approx((called == code).mean())
+    assert plain["within_one_level"] == pytest.approx((abs(called - code) <= 1).mean())
+    assert plain["mean_distance"] == pytest.approx(abs(called - code).mean())
+    by_level = [abs(called - code)[code == k].mean() for k in range(3)]
+    assert plain["mean_distance_levels_alike"] == pytest.approx(np.mean(by_level))
+
+
+def test_weights_count_as_copies_in_every_measure(trained: Trained) -> None:
+    rng = np.random.default_rng(0)
+    decision = decision_of(trained.content.model, trained.content.metadata)
+    y, scores = rng.integers(0, 3, 60), rng.normal(size=60)
+    weight = rng.integers(1, 4, 60).astype(float)
+    copies = np.repeat(np.arange(60), weight.astype(int))
+    one = decision.confusion(y, scores, weight)
+    assert one.numbers == decision.confusion(y[copies], scores[copies]).numbers
+    assert one.lines == decision.confusion(y[copies], scores[copies]).lines
+    weighed = decision.estimate(y, scores, weight).as_plain_data()
+    copied = decision.estimate(y[copies], scores[copies]).as_plain_data()
+    assert weighed["n_rows"] == copied["n_rows"] == weight.sum()
+    for name, measure in weighed["measures"].items():
+        assert measure["value"] == pytest.approx(copied["measures"][name]["value"])
+
+
+def decided_by(thresholds: list[float], levels: tuple[str, ...] = WORDS) -> LevelDecision:
+    class Model:
+        thresholds_ = np.array(thresholds)
+
+    return LevelDecision(Model(), {"levels": list(levels)})
+
+
+def test_a_score_at_a_threshold_is_of_the_level_below() -> None:
+    decision = decided_by([0.0, 1.0])
+    assert decision.decide(np.array([-1.0, 0.0, 0.5, 1.0, 1.5])).tolist() == [0, 0, 1, 1, 2]
+    assert decision.rules() == ["Levels by score: low up to 0, medium up to 1, high above"]
+
+
+def test_levels_that_are_never_called_are_named() -> None:
+    lines = decided_by([-np.inf, 0.5]).rules()
+    assert lines[0] == "Levels by score: medium up to 0.5, high above"
+    assert "Never called" in lines[1]
+    assert lines[1].endswith("low")
+    assert decided_by([0.5, 0.5]).rules()[1].endswith("medium")
+    assert decided_by([-np.inf, np.inf]).rules()[0] == "Levels by score: medium"
+
+
+def test_labels_of_a_new_file() -> None:
+    decision = decided_by([0.0, 1.0])
+    labels = pl.Series(["HIGH", None, "low", "medium"])
+    assert decision.codes(labels, "new.csv").tolist() == [2, -1, 0, 1]
+    with pytest.raises(InputError, match=r"new.csv: the target value 'hig' at row 3"):
+        decision.codes(pl.Series(["low", None, "hig"]), "new.csv")
+    with pytest.raises(InputError, match="holds only 'low'"):
+        decision.codes(pl.Series(["low", "low"]), "new.csv")
+    with pytest.raises(InputError, match="holds nothing"):
+        decision.codes(pl.Series([None, None], dtype=pl.String), "new.csv")
+    assert decided_by([0.0], ("1", "2.5")).codes(pl.Series(["2.50", "1"]), "x").tolist() == [1, 0]
+
+
+def test_lam_is_chosen_on_mauc_once_and_kept(grades_file: Path, monkeypatch: Any) -> None:
+    lams = (4.0, 0.01, 1e-6)
+    monkeypatch.setattr("rareclass.fit.kernel_methods.PAPER_LAMS", lams)
+    settings = replace(SETTINGS, method=OrdinalMethod(levels=WORDS))
+    outcome = train(read(grades_file), settings)
+    model, facts = outcome.content.model, outcome.content.metadata
+    assert model.lam in lams
+    assert outcome.method == OrdinalMethod(model.lam, levels=WORDS)
+    assert facts["lam_chosen_by_cross_validation"]
+    assert "chosen by cross-validation" in " ".join(outcome.summary)
+
+
+def test_a_level_of_one_row_stays_in_training(tmp_path: Path) -> None:
+    table = pl.DataFrame({"x": np.arange(120) % 37 + 0.5, "grade": np.arange(120) % 37 // 13})
+    table = table.with_columns(grade=pl.when(pl.int_range(120) == 7).then(9).otherwise("grade"))
+    table.write_csv(tmp_path / "t.csv")
+    settings = replace(SETTINGS, method=OrdinalMethod(0.01), weigh_copies=False)
+    outcome = train(read(tmp_path / "t.csv", settings), settings)
+    assert outcome.content.metadata["levels"] == ["0", "1", "2", "9"]
+    assert any("No row was held out of level 9" in note for note in outcome.notes)
+    assert len(outcome.content.model.thresholds_) == 3
+
+
+def test_too_few_rows_for_folds(tmp_path: Path) -> None:
+    table = pl.DataFrame({"x": np.arange(30) + 0.25, "grade": [0] * 28 + [1, 2]})
+    table.write_csv(tmp_path / "t.csv")
+    settings = replace(SETTINGS, method=OrdinalMethod(), target="grade")
+    outcome = train(read(tmp_path / "t.csv", settings), settings)
+    assert outcome.estimate is None
+    said = " ".join(outcome.notes)
+    assert "nothing can be held out" in said
+    assert "Too few rows for cross-validation" in said
+    assert "lam was not chosen" in said
+    assert not outcome.content.metadata["lam_chosen_by_cross_validation"]
+
+
+def test_folds_have_rows_of_two_levels() -> None:
+    assert terms_of(np.array([0] * 9 + [1] * 3 + [2], np.int16), FitSettings()).folds == 3
+    assert terms_of(np.array([0] * 9 + [2], np.int16), FitSettings()).folds == 1
+
+
+def rows_of_levels() -> EncodedRows:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [100, 15, 5]).astype(np.int16)
+    return EncodedRows(rng.normal(size=(120, 2)) + y[:, None], y, None, n_codes=4)
+
+
+def test_too_little_memory_is_refused() -> None:
+    with pytest.raises(InputError, match="20 distinct rows outside the majority level") as caught:
+        OrdinalMethod(0.1).fit(rows_of_levels(), TERMS._replace(memory=1 << 16), [])
+    assert "mibc" not in str(caught.value)
+
+
+def test_a_level_that_rows_lack_has_thresholds() -> None:
+    model = OrdinalMethod(0.1).fit(rows_of_levels(), TERMS, [])
+    assert len(model.thresholds_) == 3
+    assert (model.thresholds_[:-1] <= model.thresholds_[1:]).all()
+
+
+def test_a_rare_class_cannot_be_named(grades_file: Path) -> None:
+    with pytest.raises(InputError, match="--positive high names a rare class"):
+        read(grades_file, replace(SETTINGS, positive="high"))
+
+
+def test_it_says_when_it_will_take_long() -> None:
+    size = TableSize(n_rows=500_000, n_rare=2_000, n_columns=40, is_sparse=False)
+    terms = Terms(folds=5, seed=0, memory=2 << 30)
+    assert OrdinalMethod().outlook(size, terms) == ""
+    said = OrdinalMethod().outlook(size._replace(n_rows=100_000_000), terms)
+    assert "OrdinalRankRC is likely to take about " in said
+    assert "mibc" not in said
+
+
+def test_categories_become_the_mean_level() -> None:
+    n = 600
+    rng = np.random.default_rng(0)
+    shop = rng.integers(0, 50, n)
+    y = np.minimum(shop // 12, 3)
+    frame = pl.DataFrame({"shop": [f"s{k}" for k in shop]})
+    column = Column("shop", "high-cardinality category", "", "string", n_distinct=50)
+    X = TableEncoder([column]).fit_transform(frame, y)
+    assert np.corrcoef(X[:, 0], y)[0, 1] > 0.95
+    assert isinstance(TableEncoder([column])._folds(y), StratifiedKFold)
+    # A level of one row does not keep the others from being stratified.
+    assert TableEncoder([column])._folds(np.append(y, 9)).n_splits == 5
+    assert isinstance(TableEncoder([column])._folds(np.array([0, 0, 0, 2])), KFold)
+    TableEncoder([column]).fit_transform(frame, np.where(np.arange(n) == 5, 9, y))
+
+
+def test_the_row_of_a_wrong_label_is_that_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x,grade\n" + "1.5,low\n2.5,\n" * 20 + "0.5,hihg\n3.5,high\n")
+    for on_disk in (False, True):
+        with pytest.raises(InputError, match="'hihg' at row 41"):
+            read(path, replace(SETTINGS, on_disk=on_disk))
+    sparse = tmp_path / "t.svmlight"
+    sparse.write_text("1 1:2\n" * 3 + "2 1:1\n7 2:1\n")
+    settings = replace(SETTINGS, target=None, method=OrdinalMethod(0.1, levels=("1", "2")))
+    with pytest.raises(InputError, match="'7' at row 5"):
+        read(sparse, settings)
+
+
+def test_wine(tmp_path: Path) -> None:
+    table = pl.read_parquet(real_file("wine_quality.parquet")).drop("target")
+    table = table.sample(1500, shuffle=True, seed=0)
+    table[:900].write_parquet(tmp_path / "train.parquet")
+    table[900:].write_csv(tmp_path / "new.csv")
+    settings = replace(SETTINGS, target="quality", method=OrdinalMethod(2.0**-10))
+    outcome = train(read(tmp_path / "train.parquet", settings), settings)
+    assert isinstance(outcome.content.metadata["levels"], list)
+    assert outcome.content.metadata["levels"] == sorted(outcome.content.metadata["levels"])
+    assert outcome.content.metadata["majority_level"] == "6"
+    assert outcome.estimate is not None
+    # Scores of rows held out are those of rows never seen.
+    fresh = evaluate_file(outcome.content, tmp_path / "new.csv").estimate.measures[0]
+    held = outcome.estimate.measures[0]
+    assert fresh.value > 0.74
+    assert held.low < fresh.high
+    assert fresh.low < held.high

@@ -1,0 +1,242 @@
+"""Training: copies, and what is refused beforehand."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rareclass.errors import InputError
+from rareclass.fit.kernel_methods import RankRCMethod
+from rareclass.fit.method import EncodedRows, Terms
+from rareclass.fit.mibc_method import MIBCMethod
+from rareclass.fit.training import train
+from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
+from rareclass.moments import MIBC
+from rareclass.tables.table_file import open_table
+
+
+def noise(path: Path, n_copies: int) -> Path:
+    """Write 1,000 rows of noise; each of the 20 rare ones stands there `n_copies` times."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(1000, 4)).round(6)
+    rare = np.arange(1000) < 20
+    rows = np.repeat(np.arange(1000), np.where(rare, n_copies, 1))
+    if path.suffix == ".svmlight":
+        # Copies with an explicit zero more are copies.
+        lines = [
+            f"{int(rare[row])} " + " ".join(f"{j}:{v}" for j, v in enumerate(X[row]))
+            + (" 7:0" if k % 2 else "") + "\n"
+            for k, row in enumerate(rows)
+        ]  # fmt: skip
+        path.write_text("".join(lines) + "0 7:1\n")
+    else:
+        table = pl.DataFrame(X[rows], schema=list("abcd"))
+        table.with_columns(y=pl.Series(rare[rows].astype(int))).write_csv(path)
+    return path
+
+
+def read(path: Path, **settings: object) -> TrainingSet:
+    target = None if path.suffix == ".svmlight" else "y"
+    return read_training_set(open_table(path), FitSettings(target=target, **settings))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".svmlight"])
+def test_copied_rare_rows_do_not_flatter_the_estimate(tmp_path: Path, suffix: str) -> None:
+    data = read(noise(tmp_path / f"t{suffix}", 3))
+    # Fewer than a tenth of the rows.
+    assert data.n_copies == 40
+    assert data.rare.sum() == 20
+    assert data.target.n_rare == 60
+    assert data.weight is not None
+    np.testing.assert_array_equal(data.weight, np.where(data.rare, 3, 1))
+    trained = train(data, FitSettings(target="y", method=RankRCMethod(0.01)))
+    assert trained.estimate is not None
+    assert trained.estimate.measures[0].value < 0.8
+    assert any("15 rare rows held out are copies of 5 distinct" in note for note in trained.notes)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".svmlight"])
+def test_without_copies_nothing_is_weighed(tmp_path: Path, suffix: str) -> None:
+    data = read(noise(tmp_path / f"t{suffix}", 1))
+    assert (data.n_copies, data.weight) == (0, None)
+    dropped = read(noise(tmp_path / f"t{suffix}", 3), weigh_copies=False)
+    assert (dropped.n_copies, dropped.weight, dropped.rare.sum()) == (40, None, 20)
+
+
+def test_rows_of_both_classes_stay_two(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "1.5,0\n" * 3 + "1.5,1\n" * 2 + "2.5,0\n")
+    data = read(path)
+    assert data.rare.tolist() == [False, True, False]
+    assert data.weight is not None
+    assert data.weight.tolist() == [3, 2, 1]
+
+
+def test_labels_are_told_apart_by_case(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "".join(f"{k}.5,{'aAb'[k % 3]}\n" for k in range(30)))
+    data = read(path, positive="a")
+    assert data.rare.sum() == data.target.n_rare == 10
+
+
+def test_parquet_categories_keep_the_label_none(tmp_path: Path) -> None:
+    labels = pl.Series("y", ["none", "x", "x"] * 10, dtype=pl.Categorical)
+    pl.DataFrame({"x": np.arange(30) + 0.5, "y": labels}).write_parquet(tmp_path / "t.parquet")
+    data = read(tmp_path / "t.parquet")
+    assert (data.target.rare_class.label, data.target.n_rare, data.n_unlabelled) == ("none", 10, 0)
+
+
+def test_too_little_kernel_memory_is_refused(tmp_path: Path) -> None:
+    data = read(noise(tmp_path / "t.csv", 1))
+    with pytest.raises(InputError, match="Raise --memory"):
+        train(data, FitSettings(target="y", method=RankRCMethod(), kernel_memory=1 << 20))
+
+
+def test_a_mistake_of_the_program_is_not_called_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("a bug")
+
+    data = read(noise(tmp_path / "t.csv", 1))
+    monkeypatch.setattr("rareclass.fit.kernel_methods.RankRCCV.fit", fail)
+    with pytest.raises(ValueError, match="a bug"):
+        train(data, FitSettings(target="y", method=RankRCMethod()))
+
+
+def few(path: Path, n_rare: int, n_rest: int = 120) -> Path:
+    """Write rows of which few are rare, two of a customer."""
+    generator = np.random.default_rng(1)
+    rare = np.arange(n_rare + n_rest) % ((n_rare + n_rest) // n_rare) == 1
+    rare &= np.cumsum(rare) <= n_rare
+    X = (generator.normal(size=(len(rare), 3)) + rare[:, None]).round(6)
+    table = pl.DataFrame(X, schema=list("abc"))
+    customer = np.where(rare, np.cumsum(rare) // 2, 100 + np.arange(len(rare)) // 2)
+    table.with_columns(y=pl.Series(rare.astype(int)), customer=pl.Series(customer)).write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize("groups", [None, "customer"])
+def test_few_rare_rows_are_held_out_in_turn(
+    tmp_path: Path, groups: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    fit = MIBCMethod.fit
+
+    def watched(method: MIBCMethod, rows: EncodedRows, terms: Terms, notes: list[str]) -> MIBC:
+        seen.append(rows)
+        return fit(method, rows, terms, notes)
+
+    monkeypatch.setattr(MIBCMethod, "fit", watched)
+    monkeypatch.setattr("rareclass.fit.training.MOST_LEARNED", 60)
+    settings = FitSettings(
+        target="y",
+        drop=("customer",) if groups is None else (),
+        method=MIBCMethod(1.0),
+        groups=groups,
+    )
+    data = read_training_set(open_table(few(tmp_path / "t.csv", 6)), settings)
+    trained = train(data, settings)
+    metadata, held_out = trained.content.metadata, trained.content.held_out
+    how = "cross-fitting" if groups is None else "cross-fitting by group"
+    assert metadata["estimated_by"] == how
+    assert trained.estimate is not None
+    assert trained.estimate.n_rare == 6
+    assert held_out is not None
+    assert held_out.y.tolist() == data.y.tolist()
+    whole, *parts = seen
+    assert len(whole.y) == len(data.y)
+    assert len(parts) == (5 if groups is None else 4)
+    for part in parts:
+        assert (part.y == 0).sum() == 60
+        assert 0 < (part.y == 1).sum() < 6
+        assert part.weight.sum() == pytest.approx(len(data.y) * (1 - 1 / len(parts)), abs=8)
+    # Where the saved model has them.
+    X = trained.content.encoder.transform(data.rows)
+    scores = trained.content.model.score_samples(X)[data.y == 0]
+    rest = held_out.scores[data.y == 0]
+    assert rest.mean() == pytest.approx(scores.mean(), abs=1e-9)
+    assert rest.std() == pytest.approx(scores.std(), rel=0.1)
+    assert trained.content.metadata["trained_on_all_rows"]
+
+
+def test_held_out_rows_are_as_asked_for_and_where_rare_rows_are_many(tmp_path: Path) -> None:
+    method = MIBCMethod(1.0)
+    settings = FitSettings(target="y", drop=("customer",), method=method)
+    data = read_training_set(open_table(few(tmp_path / "t.csv", 6)), settings)
+    by = train(data, FitSettings(target="y", method=method, holdout=0.5)).content.metadata
+    assert (by["estimated_by"], by["holdout"]) == ("held-out rows", 0.5)
+    data = read_training_set(open_table(few(tmp_path / "t.csv", 20)), settings)
+    by = train(data, settings).content.metadata
+    assert (by["estimated_by"], by["holdout"]) == ("held-out rows", 0.25)
+
+
+@pytest.fixture
+def few_rows_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "SEARCH_ROWS": 400, "SEARCH_WIDTHS": (0.7, 1.4), "SEARCH_LAMS": (0.1, 0.001),
+    }.items():  # fmt: skip
+        monkeypatch.setattr(f"rareclass.fit.kernel_methods.{name}", value)
+
+
+def test_of_many_rows_a_part_chooses_width_and_lam(tmp_path: Path, few_rows_choose: None) -> None:
+    data = read(noise(tmp_path / "t.csv", 1))
+    trained = train(data, FitSettings(target="y", method=RankRCMethod()))
+    found, model = trained.content.metadata, trained.content.model
+    assert found["lam_chosen_by_cross_validation"]
+    assert found["width_chosen_by_cross_validation"]
+    assert found["chosen_on_rows"] == 400
+    assert found["lam"] == model.lam in (0.1, 0.001)
+    # Trained again on all rows with both, as the first training found them.
+    assert found["width"] == model.width != 1.0
+    chosen = trained.method
+    assert isinstance(chosen, RankRCMethod)
+    assert (chosen.lam, chosen.width, chosen.on_part) == (model.lam, model.width, True)
+    lam, width = trained.summary[1:3]
+    assert lam.endswith("chosen by cross-validation on 400 rows")
+    assert width == f"Kernel width {model.width:.4g}, chosen by cross-validation on 400 rows"
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (RankRCMethod(0.01), "the mean distance of rows"),
+        (RankRCMethod(width="mean"), "the mean distance of rows"),
+        (RankRCMethod(0.01, width=2.5), "given"),
+    ],
+)
+def test_what_is_given_is_not_chosen(
+    tmp_path: Path, few_rows_choose: None, method: RankRCMethod, said: str
+) -> None:
+    trained = train(read(noise(tmp_path / "t.csv", 1)), FitSettings(target="y", method=method))
+    found = trained.content.metadata
+    assert not found["width_chosen_by_cross_validation"]
+    assert found["chosen_on_rows"] is None
+    assert found["lam_chosen_by_cross_validation"] == (method.lam is None)
+    assert trained.content.model.width == (method.width or "mean")
+    assert trained.summary[2] == f"Kernel width {found['width']:.4g}, {said}"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_groups_named_by_long_numbers_are_told_apart(tmp_path: Path, suffix: str) -> None:
+    path, k = tmp_path / f"t.{suffix}", np.arange(90)
+    table = pl.DataFrame({"x": k % 7, "who": 2**60 + k // 3, "y": (k % 5 == 0).astype(int)})
+    getattr(table, f"write_{suffix}")(path)
+    data = read_training_set(open_table(path, None), FitSettings("y", groups="who"))
+    who = data.beside_of("who")
+    assert who is not None
+    assert sorted(set(who)) == sorted(map(str, set(table["who"])))
+    assert [column.name for column in data.columns if column.is_used] == ["x"]
+
+
+def test_rows_of_a_group_stay_together_where_a_part_chooses(few_rows_choose: None) -> None:
+    rng = np.random.default_rng(0)
+    y = (np.arange(900) % 15 == 0).astype(np.int16)
+    X = rng.normal(size=(900, 2)) + 2 * y[:, None]
+    rows = EncodedRows(X, y, None, groups=np.arange(900) // 30)
+    model = RankRCMethod().fit(rows, Terms(3, 0, 1 << 30, n_rows=900), [])
+    assert model.width != "mean"
+    assert model.lam in (0.1, 0.001)
+    alone = RankRCMethod(width=2.5).fit(rows, Terms(1, 0, 1 << 30, n_rows=900), [])
+    assert alone.width == 2.5

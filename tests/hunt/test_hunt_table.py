@@ -1,0 +1,203 @@
+"""Reading a table whose label column is mostly empty."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rareclass.encoding.hunt import HuntEncoder
+from rareclass.errors import InputError
+from rareclass.hunt.table import AskedLabels, HuntTable, read_hunt_table, sort_labels
+
+YES_NO = AskedLabels(("yes",), ("no",))
+
+
+def cases(n_rows: int = 60) -> pl.DataFrame:
+    generator = np.random.default_rng(0)
+    label = ["yes", "no", "", "", ""] * (n_rows // 5)
+    return pl.DataFrame(
+        {
+            "order": [f"o-{k * 7919 % 99991}" for k in range(n_rows)],
+            "amount": generator.normal(50, 10, n_rows).round(2),
+            "country": generator.choice(["DE", "FR", "IT"], n_rows).tolist(),
+            "always": ["x"] * n_rows,
+            "case": label,
+        }
+    )
+
+
+def labels_of(values: list[object]) -> pl.Series:
+    return pl.Series("case", [None if value is None else str(value) for value in values])
+
+
+def refusal(labels: list[object], asked: AskedLabels) -> str:
+    with pytest.raises(InputError) as caught:
+        sort_labels(labels_of(labels), "case", asked)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_every_row_is_kept_and_columns_are_chosen_as_fit_does(tmp_path: Path, suffix: str) -> None:
+    table, path = cases(), tmp_path / f"t{suffix}"
+    if suffix == ".parquet":
+        table.write_parquet(path)
+    elif suffix == ".csv.gz":
+        path.write_bytes(gzip.compress(table.write_csv().encode()))
+    else:
+        table.write_csv(path)
+    read = read_hunt_table(path, "case", YES_NO)
+    assert read.frame.columns == ["amount", "country"]
+    assert read.frame.height == 60
+    assert read.labels.y.tolist() == table["case"].to_list()
+    assert read.labels.n_rare == {"yes": 12}
+    assert (read.labels.n_cleared, read.labels.n_unlabelled) == (12, 36)
+    kinds = {column.name: column.kind for column in read.columns}
+    assert kinds["order"] == "id-like"
+    assert kinds["always"] == "constant"
+    assert "case" not in kinds
+
+
+@pytest.mark.parametrize("written", ["1", "1.0", "01", " 1 "])
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64, pl.String])
+def test_values_are_compared_as_the_column_holds_them(
+    tmp_path: Path, written: str, dtype: type[pl.DataType]
+) -> None:
+    table = cases().with_columns(case=pl.Series([1, 0, None, None, None] * 12).cast(dtype))
+    table.write_parquet(tmp_path / "t.parquet")
+    asked = AskedLabels((written,), ("0",))
+    read = read_hunt_table(tmp_path / "t.parquet", "case", asked)
+    assert read.labels.n_rare == {"1": 12}
+    assert read.labels.n_cleared == 12
+
+
+def test_truth_values(tmp_path: Path) -> None:
+    table = cases().with_columns(case=pl.Series([True, False, None, None, None] * 12))
+    table.write_parquet(tmp_path / "t.parquet")
+    read = read_hunt_table(tmp_path / "t.parquet", "case", AskedLabels(("True",), ("FALSE",)))
+    assert (read.labels.n_rare, read.labels.n_cleared) == ({"true": 12}, 12)
+
+
+def test_several_values_of_each_kind() -> None:
+    found = sort_labels(
+        labels_of(["a", "b", "ok", "fine", "later", None, "a"]),
+        "case",
+        AskedLabels(("a", "b"), ("ok", "fine"), ("later", "never")),
+    )
+    assert found.y.tolist() == ["a", "b", "ok", "ok", "", "", "a"]
+    assert found.n_rare == {"a": 2, "b": 1}
+    assert (found.n_cleared, found.n_ignored, found.n_unlabelled) == (2, 1, 2)
+    assert found.unlabelled.tolist() == [4, 5]
+
+
+def test_value_without_a_meaning_is_refused_with_its_rows_and_the_remedy() -> None:
+    said = refusal(["yes", None, "may be", "no", "may be", "?"], YES_NO)
+    assert "'may be' in 2 rows, first in row 3: neither rare nor cleared" in said
+    assert "(and 1 more such value)" in said
+    assert "--cleared 'may be' or --rare 'may be'" in said
+    assert "--ignore 'may be'" in said
+
+
+def test_column_of_many_values_is_doubted_to_be_the_label_column() -> None:
+    said = refusal(["yes", None, *range(40)], AskedLabels(("yes",)))
+    assert "Is 'case' the label column?" in said
+
+
+def test_other_refusals_name_the_value_and_the_remedy() -> None:
+    assert "--rare: no row has 'yess'" in (said := refusal(["yes", None], AskedLabels(("yess",))))
+    assert "Did you mean 'yes'?" in said
+    assert "--cleared: no row has 'nein'" in refusal(
+        ["yes", "no", None], AskedLabels(("yes",), ("no", "nein"))
+    )
+    assert "'1' is both --rare and --cleared" in refusal([1, None], AskedLabels(("1",), ("1.0",)))
+    assert "is empty in all 2 rows" in refusal([None, None], YES_NO)
+    assert "is filled in all 2 rows" in (said := refusal(["yes", "no"], YES_NO))
+    assert "rareclass fit" in said
+
+
+def test_values_that_differ_in_case_alone_are_kept_apart_when_both_are_asked_for() -> None:
+    found = sort_labels(labels_of(["a", "A", None]), "case", AskedLabels(("a",), ("A",)))
+    assert found.y.tolist() == ["a", "A", ""]
+
+
+def test_table_larger_than_memory_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    table = pl.DataFrame(np.random.default_rng(0).normal(size=(120_000, 30)))
+    table = table.with_columns(case=pl.Series([1.0, 0.0] + [None] * 119_998))
+    table.write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"needs about .* of memory .*120,000 rows.*--drop"):
+        read_hunt_table(
+            tmp_path / "t.parquet", "case", AskedLabels(("1",), ("0",)), memory=40 << 20
+        )
+
+
+def encoded(tmp_path: Path, table: pl.DataFrame) -> tuple[HuntEncoder, np.ndarray, HuntTable]:
+    table.write_parquet(tmp_path / "t.parquet")
+    read = read_hunt_table(tmp_path / "t.parquet", "case", YES_NO)
+    encoder = HuntEncoder([column for column in read.columns if column.is_used])
+    return encoder, encoder.fit_transform(read.frame), read
+
+
+def messy(n_rows: int = 400) -> pl.DataFrame:
+    generator = np.random.default_rng(1)
+    day = np.datetime64("2020-01-01") + generator.integers(0, 900, n_rows)
+    return pl.DataFrame(
+        {
+            "amount": generator.lognormal(3, 1, n_rows),
+            "gaps": [None if k % 5 == 0 else float(v) for k, v in enumerate(range(n_rows))][::-1],
+            "flag": generator.integers(0, 2, n_rows),
+            "seldom": (generator.random(n_rows) < 0.02),
+            "few": generator.choice(list("abcdefgh"), n_rows).tolist(),
+            "shop": [f"shop {k}" for k in generator.integers(0, 90, n_rows)],
+            "day": day,
+            "case": (["yes", "no"] + [""] * 38) * (n_rows // 40),
+        }
+    )
+
+
+def test_every_column_counts_about_as_much_as_one_number(tmp_path: Path) -> None:
+    encoder, X, read = encoded(tmp_path, messy())
+    used = [column.name for column in read.columns if column.is_used]
+    assert "seldom" in used
+    assert "shop" in used
+    share = dict.fromkeys(used, 0.0)
+    for feature, variance in zip(encoder.coordinates_, X.var(axis=0), strict=True):
+        share[feature.column] += variance
+    for name in ("amount", "shop", "day"):
+        assert share[name] == pytest.approx(1.0, abs=1e-5), name
+    assert share["gaps"] == pytest.approx(1.0 + 0.2 * 0.8, abs=1e-6)
+    assert share["few"] == pytest.approx(1.0 - 1 / 8, abs=0.02)
+
+
+@pytest.mark.parametrize("column", ["flag", "seldom", "few"])
+def test_two_values_of_a_category_are_as_far_apart_as_two_numbers(
+    tmp_path: Path, column: str
+) -> None:
+    encoder, X, read = encoded(tmp_path, messy())
+    own = [k for k, feature in enumerate(encoder.coordinates_) if feature.column == column]
+    cells = read.frame[column].cast(pl.String).to_numpy()
+    differ = cells[:, None] != cells[None, :]
+    apart = ((X[:, None, own] - X[None, :, own]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(apart, 2.0 * differ, atol=1e-5)
+
+
+def test_points_are_turned_back_into_the_units_of_the_table(tmp_path: Path) -> None:
+    table = messy()
+    encoder, X, _ = encoded(tmp_path, table)
+    back = {
+        feature.name: X[:, k] * feature.unit + feature.zero
+        for k, feature in enumerate(encoder.coordinates_)
+    }
+    np.testing.assert_allclose(back["amount"], table["amount"], rtol=1e-6)
+    np.testing.assert_allclose(back["flag"], table["flag"], atol=1e-6)
+    np.testing.assert_allclose(back["few_c"], table["few"] == "c", atol=1e-6)
+    np.testing.assert_allclose(back["gaps is empty"], table["gaps"].is_null(), atol=1e-6)
+    days = (table["day"].to_numpy() - np.datetime64("1970-01-01")).astype(float)
+    np.testing.assert_allclose(back["day (year)"], 1970 + days / 365.2425, rtol=1e-6)
+
+
+def test_labels_do_not_reach_the_points(tmp_path: Path) -> None:
+    table = messy()
+    _, first, _ = encoded(tmp_path, table)
+    _, second, _ = encoded(tmp_path, table.with_columns(case=table["case"].reverse()))
+    np.testing.assert_array_equal(first, second)

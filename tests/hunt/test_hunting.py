@@ -1,0 +1,460 @@
+"""What a hunt finds, in which order, and what it leaves on disk."""
+
+import json
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from draws import quick
+from rareclass.errors import InputError
+from rareclass.findings import Finding, warn, warnings_as
+from rareclass.hunt import files as hunt_files
+from rareclass.hunt.ball_choice import HuntSettings, can_hold_out, in_options, note_of
+from rareclass.hunt.files import check_folder, write_hunt
+from rareclass.hunt.hunting import Hunt, hunt
+from rareclass.hunt.table import AskedLabels, HuntTable, read_hunt_table
+from rareclass.hunt.typical import describe_in_units, typical_values
+from rareclass.hyperball.findings import sentence
+
+ASKED = AskedLabels(("bad",), ("good",))
+QUICK = HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3)
+RARE_ROWS = range(0, 600, 15)
+
+
+def ships(n_labelled: int = 8) -> pl.DataFrame:
+    """600 rows of which every 15th is rare: heavy, slow, and mostly under flag XX."""
+    generator = np.random.default_rng(0)
+    rare = np.isin(np.arange(600), RARE_ROWS)
+    label = np.full(600, "", dtype=object)
+    label[np.flatnonzero(rare)[:n_labelled]] = "bad"
+    label[np.flatnonzero(~rare)[:30]] = "good"
+    return pl.DataFrame(
+        {
+            "ship": [f"s-{k * 7919 % 99991}" for k in range(600)],
+            "tonnes": np.where(
+                rare, generator.normal(900, 15, 600), generator.normal(400, 90, 600)
+            ),
+            "knots": np.where(rare, generator.normal(4, 0.3, 600), generator.normal(12, 2, 600)),
+            "flag": np.where(rare, "XX", generator.choice(["PA", "LR", "NO"], 600)),
+            "status": label.tolist(),
+        }
+    )
+
+
+def read(folder: Path, table: pl.DataFrame, asked: AskedLabels = ASKED) -> HuntTable:
+    table.write_parquet(folder / "ships.parquet")
+    return read_hunt_table(folder / "ships.parquet", "status", asked)
+
+
+@pytest.fixture(scope="module")
+def hunted(tmp_path_factory: pytest.TempPathFactory) -> tuple[HuntTable, Hunt]:
+    table = read(tmp_path_factory.mktemp("hunted"), ships())
+    return table, hunt(table, QUICK)
+
+
+def test_finds_the_rest_of_the_category_and_nothing_labelled(
+    hunted: tuple[HuntTable, Hunt],
+) -> None:
+    table, outcome = hunted
+    found = set(outcome.ranking.rows.tolist())
+    rest = set(RARE_ROWS) - set(np.flatnonzero(table.labels.y == "bad").tolist())
+    assert len(found & rest) >= 0.5 * len(rest)
+    assert len(found & rest) >= 0.9 * len(found)
+    assert not found - set(table.labels.unlabelled.tolist())
+    assert outcome.n_found == len(found)
+
+
+def test_rows_are_ranked_by_how_sure_they_are_and_depth_is_what_it_says(
+    hunted: tuple[HuntTable, Hunt],
+) -> None:
+    table, outcome = hunted
+    ranking, (ball,) = outcome.ranking, outcome.model.balls_
+    assert (np.diff(ranking.sure) <= 0).all()
+    assert 0 < ranking.sure[-1] < ranking.sure[0] <= 1
+    X = outcome.encoder.fit_transform(table.frame)
+    found, cases, cleared = (
+        X[ranking.rows],
+        X[table.labels.y == "bad"],
+        X[table.labels.y == "good"],
+    )
+    apart = np.linalg.norm(found - outcome.model.center_, axis=1)
+    np.testing.assert_allclose(ranking.distance, apart, rtol=1e-9)
+    np.testing.assert_allclose(
+        ranking.relative_depth, 1 - apart**2 / ball.squared_radius, rtol=1e-9
+    )
+    assert ranking.relative_depth.min() >= 0
+    near, other = (
+        np.linalg.norm(found[:, None] - rows, axis=2).min(axis=1) for rows in (cases, cleared)
+    )
+    # Whoever lies deeper and is nearer to a case, and farther from what is none, comes first.
+    before = (apart[:, None] <= apart) & (near[:, None] < near) & (other[:, None] > other)
+    assert before.sum() > 50
+    assert (np.subtract.outer(np.arange(len(found)), np.arange(len(found)))[before] < 0).all()
+
+
+def test_found_is_what_the_model_predicts_for_rows_that_shaped_it_or_not(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    status = ["bad"] * 6 + ["good"] * 20 + [""] * 774
+    cells = {name: generator.uniform(-1, 1, 800) for name in "abc"}
+    for name in "abc":
+        cells[name][:6] *= 0.4
+    table = read(tmp_path, pl.DataFrame(cells | {"status": status}))
+    outcome = hunt(table, HuntSettings(kernel="none", c1=0.01, c2=5e-4, n_balls=1))
+    X = outcome.encoder.fit_transform(table.frame)[26:]
+    called = outcome.model.balls_[0].depth(X) >= 0
+    assert 50 < called.sum() < 500
+    assert sorted(outcome.ranking.rows) == (26 + np.flatnonzero(called)).tolist()
+
+
+def test_top_writes_the_nearest_rows_whether_inside_or_not(hunted: tuple[HuntTable, Hunt]) -> None:
+    table, outcome = hunted
+    more = hunt(table, HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3, top=200))
+    assert len(more.ranking.rows) == 200
+    assert more.n_found == outcome.n_found == more.ranking.found.sum()
+    assert more.ranking.rows[: outcome.n_found].tolist() == outcome.ranking.rows.tolist()
+    assert (more.ranking.relative_depth[outcome.n_found :] < 0).all()
+    few = hunt(table, HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3, top=5))
+    assert few.ranking.rows.tolist() == outcome.ranking.rows[:5].tolist()
+
+
+def test_estimate_stands_on_the_labelled_rows(hunted: tuple[HuntTable, Hunt]) -> None:
+    _, outcome = hunted
+    estimate = outcome.estimate
+    assert estimate is not None
+    assert 0 <= estimate.low <= estimate.f1 <= estimate.high <= 1
+    assert (estimate.n_rare, estimate.n_cleared) == (8, 30)
+    assert (outcome.chosen["C1"], outcome.chosen["C2"]) == (1.0, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("n_rare", "cleared", "said"),
+    [(1, ("good",), "only 1 row is known to be bad"), (4, (), "no row is known to be cleared")],
+)
+def test_too_few_labels_make_a_modest_ball_and_say_so(
+    tmp_path: Path, n_rare: int, cleared: tuple[str, ...], said: str
+) -> None:
+    table = ships(n_rare)
+    if not cleared:
+        table = table.with_columns(status=pl.col("status").replace("good", ""))
+    read_table = read(tmp_path, table, AskedLabels(("bad",), cleared))
+    assert not can_hold_out(read_table.labels)
+    outcome = hunt(read_table, HuntSettings(top=36))
+    assert outcome.estimate is None
+    assert any(said in note for note in outcome.notes)
+    assert outcome.n_found < 60
+    assert np.isin(outcome.ranking.rows, RARE_ROWS).mean() > 0.7
+
+
+@pytest.mark.parametrize("n_labelled", [1, 4])
+def test_hundred_nearest_are_written_where_the_reach_is_not_known(
+    tmp_path: Path, n_labelled: int
+) -> None:
+    labelled = AskedLabels(
+        ("bad",), ("good",) if n_labelled == 1 else (), ("good",) * (n_labelled > 1)
+    )
+    outcome = hunt(read(tmp_path, ships(n_labelled), labelled), HuntSettings())
+    assert len(outcome.ranking.rows) == 100
+    assert np.isnan(outcome.ranking.sure).all()
+    assert not outcome.expected
+    assert outcome.n_found < 100
+    assert any("the 100 nearest rows are written" in note for note in outcome.notes)
+    assert np.isin(outcome.ranking.rows[:20], RARE_ROWS).mean() > 0.7
+    assert not any("too cheap" in note for note in outcome.notes)
+
+
+def test_several_values_get_a_ball_each(tmp_path: Path) -> None:
+    table = ships()
+    status = table["status"].to_list()
+    status[31:60:4] = ["ugly"] * 8
+    table = table.with_columns(
+        status=pl.Series(status),
+        knots=pl.when(pl.int_range(600) % 4 == 3).then(60.0).otherwise(pl.col("knots")),
+    )
+    asked = AskedLabels(("bad", "ugly"), ("good",))
+    outcome = hunt(
+        read(tmp_path, table, asked), HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3)
+    )
+    assert {ball.name for ball in outcome.balls} == {"bad", "ugly"}
+    for number, ball in enumerate(outcome.balls):
+        mine = outcome.ranking.rows[outcome.ranking.ball == number]
+        assert len(mine) == ball.n_found > 10
+        wanted = np.isin(mine, RARE_ROWS) if ball.name == "bad" else mine % 4 == 3
+        assert wanted.mean() > 0.7
+
+
+def test_cases_in_two_far_groups_get_two_balls(tmp_path: Path) -> None:
+    """Half of the heavy, slow ships are light and fast instead; all others are in between."""
+    table = ships(12).with_columns(
+        *(
+            pl.when(pl.int_range(600) % 30 == 0).then(swapped).otherwise(pl.col(name)).alias(name)
+            for name, swapped in (("tonnes", pl.lit(5.0)), ("knots", pl.lit(30.0)))
+        ),
+        flag=pl.lit("PA"),
+    )
+    settings = HuntSettings(kernel="none", c1=0.3, folds=3)
+    outcome = hunt(read(tmp_path, table), settings)
+    assert [ball.name for ball in outcome.balls] == ["bad (1)", "bad (2)"]
+    assert outcome.chosen["n_balls"] == 2
+    assert np.isin(outcome.ranking.rows, RARE_ROWS).mean() > 0.9
+    groups = [outcome.ranking.rows[outcome.ranking.ball == k] % 30 == 0 for k in (0, 1)]
+    assert sorted(float(group.mean()) for group in groups) == [0.0, 1.0]
+    one = hunt(read(tmp_path, table), replace(settings, n_balls=1))
+    assert np.isin(one.ranking.rows, RARE_ROWS).mean() < 0.7
+
+
+def test_description_speaks_the_language_of_the_table(hunted: tuple[HuntTable, Hunt]) -> None:
+    table, outcome = hunted
+    by_name = {row["feature"]: row for row in describe_in_units(outcome).table}
+    assert set(by_name) == {"tonnes", "knots"}
+    assert 850 < by_name["tonnes"]["inside_low"] < by_name["tonnes"]["inside_high"] < 950
+    assert by_name["knots"]["inside_high"] < 6 < by_name["knots"]["outside_low"]
+    assert by_name["tonnes"]["center"] == pytest.approx(900, abs=40)
+    (value,) = typical_values(table, outcome)
+    assert (value.column, value.value) == ("flag", "XX")
+    assert value.inside > 0.95
+    assert value.outside < 0.05
+
+
+@pytest.mark.parametrize("suffix", quick(1, ["parquet", "csv"]))
+def test_files_hold_the_rows_as_they_are_in_the_table(tmp_path: Path, suffix: str) -> None:
+    source = ships().rename({"tonnes": "depth"})
+    path = tmp_path / f"ships.{suffix}"
+    source.write_csv(path) if suffix == "csv" else source.write_parquet(path)
+    table = read_hunt_table(path, "status", ASKED)
+    outcome = hunt(table, QUICK)
+    files = write_hunt(tmp_path / "found", table, outcome, QUICK, {"data": str(path)})
+    assert sorted(file.name for file in files) == sorted(
+        file.name for file in (tmp_path / "found").iterdir()
+    )
+    read_back = pl.read_csv if suffix == "csv" else pl.read_parquet
+    found = read_back(tmp_path / "found" / f"found.{suffix}")
+    assert found.columns == [
+        *("row", "ball", "found", "sure", "hunt_depth", "distance"),
+        *source.columns,
+    ]
+    assert found["row"].to_list() == (outcome.ranking.rows + 1).tolist()
+    assert found["ship"].to_list() == source["ship"][outcome.ranking.rows].to_list()
+    summary = json.loads((tmp_path / "found" / "hunt.json").read_text())
+    assert summary["counts"]["rows"] == 600
+    assert summary["counts"]["rare"] == {"bad": 8}
+    assert summary["counts"]["found"] == outcome.n_found
+    assert [one["first"] for one in summary["expected"]] == [10, len(found)]
+    assert [one["share"] for one in summary["expected"]] == found["sure"][[9, -1]].to_list()
+    assert summary["held_out"]["f1"] == outcome.estimate.f1  # type: ignore[union-attr]
+    assert set(summary["files"]) | {"hunt.json"} == {file.name for file in files}
+    assert "tonnes" not in (text := (tmp_path / "found" / "description.txt").read_text())
+    assert "flag = XX" in text
+    assert (tmp_path / "found" / "ball.png").read_bytes().startswith(b"\x89PNG")
+    table_of_it = pl.read_csv(tmp_path / "found" / "description.csv")
+    assert set(table_of_it["feature"]) == {"depth", "knots", "flag"}
+
+
+def test_same_seed_same_hunt(tmp_path: Path, hunted: tuple[HuntTable, Hunt]) -> None:
+    table, first = hunted
+    second = hunt(table, QUICK)
+    np.testing.assert_array_equal(first.ranking.rows, second.ranking.rows)
+    np.testing.assert_array_equal(first.ranking.relative_depth, second.ranking.relative_depth)
+
+
+def test_nothing_is_left_when_writing_fails(
+    tmp_path: Path, hunted: tuple[HuntTable, Hunt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, outcome = hunted
+    out = tmp_path / "found"
+    write_hunt(out, table, outcome, QUICK, {})
+    before = (out / "hunt.json").read_text()
+
+    def full_disk(*_: object) -> list[str]:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(hunt_files, "_draw", full_disk)
+    for target in (out, tmp_path / "new" / "found"):
+        with pytest.raises(InputError, match="No space left on device"):
+            write_hunt(target, table, outcome, QUICK, {})
+    assert (out / "hunt.json").read_text() == before
+    assert {path.name for path in tmp_path.iterdir()} <= {"found", "new"}
+    monkeypatch.setattr(hunt_files, "_draw", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        write_hunt(out, table, outcome, QUICK, {})
+    assert (out / "hunt.json").read_text() == before
+
+
+def test_folder_is_replaced_as_a_whole(tmp_path: Path, hunted: tuple[HuntTable, Hunt]) -> None:
+    table, outcome = hunted
+    out = tmp_path / "found"
+    write_hunt(out, table, outcome, QUICK, {})
+    (out / "ball-old.png").write_bytes(b"")
+    check_folder(out, overwrite=True)
+    write_hunt(out, table, outcome, QUICK, {})
+    assert not (out / "ball-old.png").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["found"]
+
+
+def refused(out: Path, overwrite: bool = False) -> str:
+    with pytest.raises(InputError) as caught:
+        check_folder(out, overwrite)
+    return str(caught.value)
+
+
+def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
+    check_folder(tmp_path / "new", False)
+    check_folder(tmp_path / "a" / "b", False)
+    (tmp_path / "empty").mkdir()
+    check_folder(tmp_path / "empty", False)
+    (tmp_path / "thesis.tex").write_text("years of work")
+    assert "is a file" in refused(tmp_path / "thesis.tex")
+    assert "is not a folder" in refused(tmp_path / "thesis.tex" / "found")
+    for overwrite in (False, True):
+        assert "'empty' for one" in refused(tmp_path, overwrite)
+    earlier = tmp_path / "earlier"
+    earlier.mkdir()
+    (earlier / "hunt.json").write_text("{}")
+    assert "--overwrite" in refused(earlier)
+    check_folder(earlier, True)
+    (earlier / "notes.txt").write_text("mine")
+    assert "'notes.txt' for one" in refused(earlier, True)
+
+
+def names_clash(kind: str) -> pl.DataFrame:
+    """Ships with a column that is called as a coordinate of another column is."""
+    table, generator = ships(), np.random.default_rng(1)
+    number = pl.Series(generator.normal(size=600))
+    if kind == "value":
+        return table.with_columns(number.alias("flag_XX"))
+    if kind == "gaps":
+        empty = generator.random(600) < 0.2
+        knots = pl.when(pl.Series(empty)).then(None).otherwise(pl.col("knots"))
+        return table.with_columns(number.alias("knots is empty"), knots=knots)
+    days = pl.Series(generator.integers(0, 4000, 600)).cast(pl.Date)
+    return table.with_columns(days.alias("built"), number.alias("built (year)"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    quick(1, [("value", "flag_XX"), ("gaps", "knots is empty"), ("date", "built (year)")]),
+)
+def test_coordinates_called_as_a_column_is_are_told_apart(
+    tmp_path: Path, kind: str, name: str
+) -> None:
+    table = read(tmp_path, names_clash(kind))
+    outcome = hunt(table, QUICK)
+    names = [feature.name for feature in outcome.encoder.coordinates_]
+    assert len(set(names)) == len(names)
+    owner = {feature.name: feature.column for feature in outcome.encoder.coordinates_}
+    assert owner[name] == name
+    assert owner[f"{name} (2)"] != name
+    by_name = {row["feature"]: row for row in describe_in_units(outcome).table}
+    outside = np.quantile(table.frame[name].to_numpy(), [0.05, 0.95])
+    assert by_name[name]["outside_low"] == pytest.approx(outside[0], abs=0.2)
+    assert by_name[name]["outside_high"] == pytest.approx(outside[1], abs=0.2)
+    files = write_hunt(tmp_path / "found", table, outcome, QUICK, {})
+    assert all(file.exists() for file in files)
+
+
+def test_name_that_is_taken_twice_gets_the_next_number(tmp_path: Path) -> None:
+    clash = names_clash("gaps")
+    clash = clash.with_columns(
+        pl.col("knots is empty").sqrt().fill_nan(0.5).alias("knots is empty (2)")
+    )
+    outcome = hunt(read(tmp_path, clash), QUICK)
+    owner = {feature.name: feature.column for feature in outcome.encoder.coordinates_}
+    assert owner["knots is empty (2)"] == "knots is empty (2)"
+    assert owner["knots is empty (3)"] == "knots"
+
+
+FAR = Finding(
+    "useless radius",
+    {"label": "C1=2", "radius": 9.0, "spread": 3.0, "share": 0.7},
+    {"n_balls": "auto", "kernel": "gaussian", "C1": "larger", "C2": "smaller"},
+)
+SHARE = Finding(
+    "share not reached",
+    {"label": "bad", "n_wanted": 90, "share": 0.3, "n_kept": 40},
+    {"rare_share": None, "radius": "solved", "max_kept": "larger", "filter": "larger"},
+)
+DEAR = Finding("all inside", {"label": "bad", "n_unlabelled": 9, "C2": 1e-4}, {"C2": 1.5e-05})
+CHEAP = Finding("none inside", {"label": "bad", "n_unlabelled": 9, "C2": 1.0}, {"C2": 12.0})
+FILTERED = Finding("all filtered", {"label": "bad", "n_unlabelled": 9}, {"filter": "larger"})
+ASIDE = Finding(
+    "rows left aside",
+    {"label": "bad", "n_rows": 5_500, "which": "majority", "max_kept": 5_000},
+    {"max_kept": "larger"},
+)
+SHORT = Finding(
+    "stopped short",
+    {"label": "bad", "status": "reached max_iter", "gap": 0.01, "n_outer": 3, "n_inner": 40},
+    {"max_outer": "larger", "max_inner": "larger", "tol": "larger"},
+)
+
+
+@pytest.mark.parametrize(
+    ("finding", "in_library", "in_hunt"),
+    [
+        (FAR, "the ball of 'C1=2' is uselessly large: its radius is 9, the spread of the other "
+         "rows 3, and it holds 70% of them. Rare rows in several far groups do that: "
+         "n_balls='auto' gives each group a ball. Otherwise kernel='gaussian' allows other "
+         "shapes, and a larger C1 or a smaller C2 makes a smaller ball.",
+         "the ball of 'C1=2' is uselessly large: its radius is 9, the spread of the other rows 3, "
+         "and it holds 70% of them. Rare rows in several far groups do that: --balls auto gives "
+         "each group a ball. Otherwise --kernel gaussian allows other shapes, and a larger --c1 "
+         "or a smaller --c2 makes a smaller ball."),
+        (DEAR, "C2=0.0001 makes each of them too dear to leave out. C2=1.5e-05 would leave out "
+         "about half.",
+         "--c2 0.0001 makes each of them too dear to leave out. --c2 1.5e-05 would leave out "
+         "about half."),
+        (CHEAP, "C2=1 makes them too cheap to reach for. C2=12 would take in about half.",
+         "--c2 1 makes them too cheap to reach for. --c2 12 would take in about half."),
+        (FILTERED, "Pass a larger filter= (3.0 is the paper's), or filter=False.",
+         "Pass a larger --filter (3.0 is the paper's), or --filter no."),
+        (SHARE, "Pass the rare_share= that you expect (that of the labelled rows is too large "
+         "where cases were sought), or radius='solved', a larger max_kept= or a larger filter=.",
+         "Pass the --share that you expect (that of the labelled rows is too large where cases "
+         "were sought), or no --share or a larger --filter."),
+        (ASIDE, "5,500 majority rows have labels, of which the nearest 5,000 shape it. A larger "
+         "max_kept= takes in more; predict judges all.",
+         "5,500 majority rows have labels, of which the nearest 5,000 shape it. All rows are "
+         "judged."),
+        (SHORT, "(relative gap 1.0e-02). Raise max_outer=, max_inner= or tol=; standardised "
+         "features help.",
+         "(relative gap 1.0e-02). Take the ball as an approximation."),
+        (Finding("no majority", {"label": "bad"}),
+         "and C1 does nothing. Labels of a few cleared rows would show where it must end.",
+         "and --c1 does nothing. Labels of a few cleared rows would show where it must end."),
+        (Finding("single row", {"label": "bad"}), "'bad' has a single labelled row, which",
+         "'bad' has a single labelled row, which"),
+    ],
+)  # fmt: skip
+def test_each_reader_is_told_in_words_of_its_own(
+    finding: Finding, in_library: str, in_hunt: str
+) -> None:
+    assert in_library in sentence(finding)
+    assert in_hunt in sentence(finding, in_options)
+
+
+def test_a_hunt_says_what_findings_are_about_in_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [FAR, SHARE, ASIDE]
+    monkeypatch.setattr("rareclass.hyperball.rach.ball_findings", lambda *_: list(found))
+    table = read(tmp_path, ships(1), AskedLabels(("bad",), (), ("good",)))
+    notes = hunt(table, HuntSettings()).notes
+    assert notes[:3] == [sentence(finding, in_options) for finding in found]
+
+
+def test_warnings_without_a_finding_or_of_another_kind_keep_their_text() -> None:
+    notes: list[str] = []
+    with warnings_as(notes, note_of):
+        warnings.warn("the disk is slow: C2=1", UserWarning, stacklevel=1)
+        warn("folds are few", UserWarning, Finding("few folds"))
+        warn("never seen", UserWarning, ASIDE)
+    assert notes == ["the disk is slow: C2=1", "folds are few", sentence(ASIDE, in_options)]
+
+
+def test_width_makes_the_ball_gaussian() -> None:
+    assert HuntSettings(width=2.0).kernels == ("gaussian",)
+    assert HuntSettings().kernels == (None, "gaussian")
+    assert HuntSettings(kernel="none").kernels == (None,)

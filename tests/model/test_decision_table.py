@@ -1,0 +1,55 @@
+"""The table of decisions and the quality of probabilities, beside counts and scikit-learn."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import brier_score_loss, log_loss
+
+from draws import draws
+from rareclass.metrics import recall_at_k, recall_at_k_interval
+from rareclass.model.decision_table import decision_table
+from rareclass.model.probability_quality import probability_quality
+
+
+@draws(40)
+@given(st.integers(0, 10_000), st.integers(3, 60), st.integers(1, 20))
+def test_rows_are_counted_as_one_by_one(seed: int, n_rest: int, n_rare: int) -> None:
+    rng = np.random.default_rng(seed)
+    rare = np.repeat([False, True], [n_rest, n_rare])
+    scores = rng.integers(0, 9, len(rare)) + 2.0 * rare
+    threshold, *tops = decision_table(rare, scores, 5.0)
+    pairs = list(zip(rare, scores > 5.0, strict=True))
+    hits, false = pairs.count((True, True)), pairs.count((False, True))
+    assert threshold.alerts == hits + false
+    exact = stats.binomtest(hits, n_rare).proportion_ci(0.95, "exact")
+    np.testing.assert_allclose(threshold.recall, (hits / n_rare, *exact), atol=1e-9)
+    exact = stats.binomtest(false, n_rest).proportion_ci(0.95, "exact")
+    np.testing.assert_allclose(threshold.false_positive_rate, (false / n_rest, *exact), atol=1e-9)
+    if hits + false:
+        exact = stats.binomtest(hits, hits + false).proportion_ci(0.95, "exact")
+        expected = (hits / (hits + false), *exact)
+        np.testing.assert_allclose(threshold.precision, expected, atol=1e-9)
+    else:
+        assert threshold.as_plain_data()["precision"]["value"] is None
+    assert [row.alerts for row in tops] == sorted({10, 100, n_rare} & set(range(len(rare))))
+    for row in tops:
+        recall = recall_at_k_interval(rare, scores, row.alerts)
+        np.testing.assert_allclose(row.recall, recall, rtol=1e-9)
+        found = n_rare * recall_at_k(rare, scores, row.alerts)
+        np.testing.assert_allclose(row.precision.value, found / row.alerts, rtol=1e-9)
+        wrong = (row.alerts - found) / n_rest
+        np.testing.assert_allclose(row.false_positive_rate.value, wrong, atol=1e-9)
+        assert row.false_positive_rate.low <= wrong + 1e-12
+        assert row.false_positive_rate.high >= wrong - 1e-12
+
+
+def test_losses_are_those_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    rare, p = rng.random(500) < 0.1, rng.uniform(0.01, 0.6, 500)
+    quality = probability_quality(rare, p)
+    share = np.full(500, rare.mean())
+    found = (quality.log_loss, quality.log_loss_of_share, quality.brier, quality.brier_of_share)
+    expected = [loss(rare, each) for loss in (log_loss, brier_score_loss) for each in (p, share)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert (quality.mean, quality.share) == (p.mean(), rare.mean())

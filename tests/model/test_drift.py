@@ -1,0 +1,123 @@
+"""How unlike training rows are, beside counts made one by one."""
+
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.tables import TableEncoder
+from rareclass.encoding.typed_table import read_table
+from rareclass.errors import InputError
+from rareclass.metrics import Interval
+from rareclass.model.decision_rule import ScoredRows
+from rareclass.model.drift import AlertRate, Drift, alert_rate, drift_of, refuse_drift
+from rareclass.model.scored import Seen
+from rareclass.tables.columns import Column
+
+
+def held_out(n_alerts: int, n_rows: int, copies: int = 1) -> ScoredRows:
+    scores = (np.arange(n_rows) < n_alerts).astype(float)
+    weight = None if copies == 1 else np.full(n_rows, float(copies))
+    return ScoredRows(np.zeros(n_rows, np.int16), scores, weight)
+
+
+def test_alert_rate_has_exact_intervals() -> None:
+    rate = alert_rate(held_out(20, 1000), 0.5, 8, 100)
+    assert rate is not None
+    exact = stats.binomtest(8, 100).proportion_ci(0.95, "exact")
+    np.testing.assert_allclose(rate.found, (0.08, exact.low, exact.high), rtol=1e-9)
+    exact = stats.binomtest(20, 1000).proportion_ci(0.95, "exact")
+    np.testing.assert_allclose(rate.expected, (0.02, exact.low, exact.high), rtol=1e-9)
+    assert rate.differs
+    assert rate.is_far
+    assert alert_rate(None, 0.5, 8, 100) is None
+
+
+def test_equal_weights_tell_no_more_than_none() -> None:
+    plain, weighted = (alert_rate(held_out(20, 1000, k), 0.5, 2, 100) for k in (1, 7))
+    assert plain is not None
+    assert weighted is not None
+    np.testing.assert_allclose(weighted.expected, plain.expected, rtol=1e-12)
+    assert not weighted.differs
+
+
+def test_a_rate_that_differs_by_little_is_not_far() -> None:
+    rate = alert_rate(held_out(2000, 100_000), 0.5, 3000, 100_000)
+    assert rate is not None
+    assert rate.differs
+    assert not rate.is_far
+
+
+def seen_with(outside: int, unseen: int) -> Seen:
+    seen = Seen(n_rows=200, n_columns=4)
+    seen.outside.update({"a": outside})
+    seen.unseen_values.update({"b": unseen})
+    return seen
+
+
+def test_the_worst_column_comes_first_and_shares_are_of_rows() -> None:
+    drift = drift_of(seen_with(10, 30), None)
+    assert [each[:3] for each in drift.columns] == [("b", 30, 0.15), ("a", 10, 0.05)]
+    assert drift.share == 40 / 800
+    codes = seen_with(10, 0)  # a code that training did not have and out of range as a number
+    codes.unseen_values.update({"a": 25})
+    assert drift_of(codes, None).columns[0].n_cells == 25
+    assert drift_of(Seen(n_rows=5, n_columns=2), None).columns == []
+
+
+def test_strict_refuses_above_a_tenth_of_a_column_only() -> None:
+    refuse_drift(drift_of(seen_with(20, 20), None), "new.csv")
+    with pytest.raises(InputError, match=r"10.5% of the cells of column 'b'"):
+        refuse_drift(drift_of(seen_with(20, 21), None), "new.csv")
+
+
+def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse() -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in rng.integers(0, 700, 1600)]
+    train, new = pl.DataFrame({"word": words[:800]}), words[800:]
+    statistics = TableStatistics()
+    rare, fold = np.arange(800) % 8 == 1, np.arange(800) % 3
+    statistics.fit_encode(
+        read_table(train.with_columns(pl.col("word").cast(pl.Categorical))), rare, None, fold
+    )
+    counts = Counter(words[:800])
+    expected = statistics.expected_unseen()["word"]
+    assert expected == sum(counts[word] == 1 for word in words[:800]) / 800
+    unseen = sum(word not in counts for word in new)
+    assert abs(expected - unseen / 800) < 0.05
+    seen = Seen(n_rows=800, n_columns=1, expected={"word": expected})
+    seen.unseen_values.update({"word": unseen})
+    assert unseen / 800 > 0.1
+    refuse_drift(drift_of(seen, None), "new.csv")
+    seen.unseen_values.update({"word": 200})
+    with pytest.raises(InputError, match=r"of training, where .* were to be expected"):
+        refuse_drift(drift_of(seen, None), "new.csv")
+
+
+def test_strict_refuses_a_rate_far_from_the_one_held_out() -> None:
+    far = AlertRate(Interval(0.08, 0.05, 0.12), Interval(0.02, 0.01, 0.03))
+    with pytest.raises(InputError, match=r"8\.000% of the rows are above .* 2\.000%"):
+        refuse_drift(Drift([], 0.0, far), "new.csv")
+    near = AlertRate(Interval(0.08, 0.05, 0.12), Interval(0.02, 0.01, 0.06))
+    refuse_drift(Drift([], 0.0, near), "new.csv")
+
+
+def test_numbers_beyond_those_of_training_are_counted_by_column() -> None:
+    rng = np.random.default_rng(0)
+    names = ("a", "b")
+    columns = [Column(name, "number", "standardised", "number") for name in names]
+    train = pl.DataFrame({name: 1e6 + 50 * rng.normal(size=90) for name in names})
+    encoder = TableEncoder(columns)
+    encoder.fit_transform(train, np.arange(90) % 9 == 0)
+    assert encoder.count_outside(train) == {}
+    new = pl.DataFrame({name: 1e6 + 100 * rng.normal(size=300) for name in names})
+    new = new.with_columns(a=pl.when(pl.int_range(300) == 3).then(None).otherwise("a"))
+    expected = {}
+    for name in names:
+        low, high = train[name].min(), train[name].max()
+        expected[name] = sum(x is not None and not low <= x <= high for x in new[name])
+    assert encoder.count_outside(new) == expected
+    assert min(expected.values()) > 0

@@ -1,0 +1,134 @@
+"""Ordered targets: which labels are levels, in which order, and what is refused."""
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rareclass.errors import InputError
+from rareclass.model.targets.levels import (
+    MOST_LEVELS,
+    LevelTarget,
+    as_numbers,
+    codes_among,
+    level_target,
+)
+from rareclass.model.targets.target import FoundLabels, RankingEstimate
+
+
+def found(labels: list[str]) -> FoundLabels:
+    """The labels of a file whose rows have these."""
+    row_of: Callable[[str], int] = lambda label: labels.index(label) + 1  # noqa: E731
+    table = pl.Series(labels).value_counts(sort=True)
+    return FoundLabels("grade", dict(table.iter_rows()), row_of)
+
+
+def read(*labels: str, levels: tuple[str, ...] | None = None) -> LevelTarget:
+    return level_target(found(list(labels)), levels)
+
+
+def refused(*labels: str, levels: tuple[str, ...] | None = None) -> str:
+    with pytest.raises(InputError) as caught:
+        read(*labels, levels=levels)
+    return str(caught.value)
+
+
+def test_numbers_are_ordered_by_size_and_not_as_text() -> None:
+    target = read("10", "9", "-1", "2.5", "9")
+    assert target.levels == ("-1", "2.5", "9", "10")
+    assert target.code_of == {"-1": 0, "2.5": 1, "9": 2, "10": 3}
+    assert target.level_counts.tolist() == [1, 1, 2, 1]
+    assert target.majority == 2
+    assert target.n_codes == 4
+
+
+def test_a_number_written_in_two_ways_is_one_level() -> None:
+    target = read("1", "01", "1e0", "2")
+    assert target.levels == ("1", "2")
+    assert target.level_counts.tolist() == [3, 1]
+    assert target.notes() == [
+        "labels written otherwise were taken as the level: '01' as 1, '1e0' as 1."
+    ]
+
+
+def test_levels_given_have_their_order_and_may_be_empty() -> None:
+    target = read("low", "high", "High", "low", levels=("low", "medium", "high"))
+    assert target.code_of == {"low": 0, "high": 2, "High": 2}
+    assert target.level_counts.tolist() == [2, 0, 2]
+    assert target.majority == 0
+    assert "no row is of level medium." in target.notes()
+    said = target.description()
+    assert said[0] == "Levels of grade, lowest first: low (2), medium (0), high (2)"
+    assert said[1] == "Majority level: low, 2 rows (50.00%)"
+    assert read("1", "2", "3", levels=("3", "2", "1")).code_of == {"3": 0, "2": 1, "1": 2}
+
+
+def test_exact_spelling_goes_before_the_same_value() -> None:
+    assert codes_among(["a", "A"], ["A", "a"]) == {"a": 1, "A": 0}
+    # Either of two could be meant.
+    assert codes_among(["á", "1.0"], ["1", "01"]) == {}
+
+
+def test_text_without_an_order_is_refused() -> None:
+    said = refused("low", "high", "low")
+    assert "'low' at row 1" in said
+    assert "has no order of its own" in said
+    assert "--levels; they are low, high" in said
+    said = refused("3", "4", "1,5", "4")
+    assert "numbers and text, '1,5' at row 3" in said
+    assert "1_0" in refused("1", "2", "1_0")
+
+
+def test_a_label_that_is_no_level_is_named_with_its_row() -> None:
+    said = refused("low", "hihg", "?", "high", levels=("low", "high"))
+    assert "'hihg' at row 2" in said
+    assert "--levels low,high (" in said
+    assert "'high'" in said
+    assert "leave such cells empty" in said
+
+
+def test_one_level_is_not_enough() -> None:
+    assert "one level only: '6' in all 2 rows" in refused("6", "6.0")
+    assert "one level only: 'low'" in refused("low", "low", levels=("low", "high"))
+    with pytest.raises(InputError, match="No row has a target value"):
+        level_target(FoundLabels("grade", {}, lambda label: 1))
+
+
+def test_a_measurement_is_no_level_and_cuts_are_suggested() -> None:
+    labels = [str(k / 4) for k in range(MOST_LEVELS + 1)]
+    said = refused(*labels)
+    assert "101 different numbers" in said
+    assert "12.5, 18.75, 22.5 (its median" in said
+    assert read(*labels[1:]).n_codes == MOST_LEVELS
+
+
+def test_infinite_numbers_are_refused() -> None:
+    assert "holds inf at row 2" in refused("1", "inf", "2")
+
+
+def test_few_held_out_rows_of_a_level_are_told() -> None:
+    target = read(*"1112223334")
+    notes = target.notes_on_held_out(np.array([0] * 9 + [1], np.int16), RankingEstimate([], 10.0))
+    assert "held out of level 2 (1)" in notes[0]
+    assert "No row was held out of levels 3, 4" in notes[1]
+    assert len(notes) == 2
+    notes = target.notes_on_held_out(
+        np.repeat(np.arange(4, dtype=np.int16), 9), RankingEstimate([], 40.0)
+    )
+    assert "The 40 rows held out are copies of 36 distinct ones" in notes[0]
+
+
+def test_levels_are_written_as_numbers_where_they_are() -> None:
+    assert as_numbers(["1", "2.0"]) == [1, 2]
+    assert as_numbers(["1", "2.5"]) == [1.0, 2.5]
+    assert as_numbers(["1", "two"]) is None
+
+
+def test_numbers_in_an_order_that_is_not_their_size_are_noted() -> None:
+    assert read("3", "4", "5", levels=("5", "3", "4")).notes() == [
+        "the levels are numbers that --levels puts in another order than their size: 5, 3, 4, the "
+        "last ranked first."
+    ]
+    for levels in (("3", "4", "5"), ("5", "4", "3")):
+        assert read("3", "4", "5", levels=levels).notes() == []

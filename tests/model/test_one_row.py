@@ -1,0 +1,86 @@
+"""One row is scored without what only many rows are worth: counts, as time is for benchmarks."""
+
+import sys
+
+import joblib
+import numpy as np
+import polars as pl
+import pytest
+
+from rareclass import RankRC
+from rareclass.encoding.tables import TableEncoder
+from rareclass.model import scored
+from rareclass.model.model import Model
+from rareclass.model.model_file import ModelFile
+from rareclass.rows import as_source
+from rareclass.rows.memory import ArrayRows, count_threads
+from rareclass.tables.columns import Column
+
+# Calls of Python functions while a row is scored: about 230 of an array, 1,900 of a table of 40
+# columns.
+MOST_CALLS_OF_AN_ARRAY, MOST_CALLS_OF_A_TABLE = 350, 3000
+N_COLUMNS = 40
+
+
+@pytest.fixture(scope="module")
+def table():
+    random = np.random.default_rng(0)
+    return pl.DataFrame({f"c{k}": random.normal(size=80) for k in range(N_COLUMNS)})
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    """A model file's content of numbers alone."""
+    y = np.arange(table.height) % 8 == 0
+    columns = [Column(name, "number", "standardised", "number") for name in table.columns]
+    encoder = TableEncoder(columns)
+    machine = RankRC(lam=1.0).fit(encoder.fit_transform(table, y), y)
+    metadata = {"format": "table", "target": "rare", "columns": [], "label": "rare"}
+    metadata |= {"rare_label": "1", "rest_label": "0", "threshold": 0.0}
+    return Model(ModelFile(encoder, machine, metadata))
+
+
+def calls_of(work):
+    """How many Python functions a piece of work calls, after it has been done once."""
+    work()
+    count = 0
+
+    def count_calls(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count_calls)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_a_row_of_an_array_takes_few_calls(model, table):
+    machine, row = model._content.model, table.head(1).to_numpy()
+    assert calls_of(lambda: machine.score_samples(row)) <= MOST_CALLS_OF_AN_ARRAY
+
+
+def test_a_row_of_a_table_takes_few_calls(model, table):
+    row = table.head(1)
+    assert calls_of(lambda: model.score_samples(row)) <= MOST_CALLS_OF_A_TABLE
+
+
+def test_cores_are_not_counted_and_cells_not_looked_at(model, table, monkeypatch):
+    def refused(*_args):
+        raise AssertionError("this takes longer than the row itself")
+
+    monkeypatch.setattr(joblib, "cpu_count", refused)
+    monkeypatch.setattr(scored, "note_unlike", refused)
+    expected = model._content.model.score_samples(model._content.encoder.transform(table))
+    assert model.score_samples(table.head(1)) == pytest.approx(expected[:1], rel=1e-12)
+
+
+def test_threads_that_cannot_be_are_refused_where_none_are_needed():
+    for n_jobs in (0, 1.5):
+        with pytest.raises(ValueError, match="whole number of threads"):
+            count_threads(n_jobs)
+        with pytest.raises(ValueError, match="whole number of threads"):
+            ArrayRows(as_source(np.zeros((2, 1))), n_jobs=n_jobs)

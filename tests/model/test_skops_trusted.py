@@ -1,0 +1,148 @@
+"""skops loads every estimator with the types of `SKOPS_TRUSTED`, and these execute nothing."""
+
+import inspect
+import warnings
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skops.io
+from packaging.version import Version
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from skops.io.exceptions import UntrustedTypesFoundException
+
+from rareclass import SKOPS_TRUSTED, RankRC, RareClassifier
+from rareclass.decide import CalibratedRanker, DecisionClassifier, ThresholdRule
+from rareclass.ensemble.members.registry import MEMBERS
+from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
+from rareclass.kernels.kernels import KERNELS, make_kernel
+from rareclass.ranking.losses import PartialAUC
+from registered import ESTIMATORS, MORE_ESTIMATORS
+from to_onnx.test_tables import made
+
+RULES = [
+    ThresholdRule.min_precision(0.5),
+    ThresholdRule.min_recall(0.5),
+    ThresholdRule.max_fpr(0.1),
+    ThresholdRule.max_alerts(10, rows=1000),
+    ThresholdRule.max_alerts(10),
+    ThresholdRule.least_cost(1.0, 10.0),
+    ThresholdRule.f_beta(),
+]
+# What may be given to an estimator: as parameters, they are in its file.
+GIVEN = [
+    *(kind() for kind in MEMBERS.values()),
+    *(make_kernel(name, 2.0) for name in KERNELS),
+    *RULES,
+    PartialAUC(),
+    RareStratifiedKFold(2),
+    RareGroupKFold(2),
+    RareTimeSplit(2),
+]
+
+
+@cache
+def rows():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 3))
+    return X, (X[:, 0] + random.normal(size=80) > 1.3).astype(int)
+
+
+def loaded(model, others=()):
+    content = skops.io.dumps(model)
+    assert set(skops.io.get_untrusted_types(data=content)) <= {*SKOPS_TRUSTED, *others}
+    return skops.io.loads(content, trusted=[*SKOPS_TRUSTED, *others])
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [*ESTIMATORS, *(pytest.param(each, marks=pytest.mark.thorough) for each in MORE_ESTIMATORS)],
+    ids=lambda each: repr(each)[:60],
+)
+def test_every_estimator_loads_and_scores_the_same(estimator):
+    X, y = rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(estimator).fit(X, y)
+    again = loaded(model)
+    for name in ("score_samples", "predict", "predict_proba", "transform"):
+        if hasattr(model, name):
+            np.testing.assert_array_equal(getattr(again, name)(X), getattr(model, name)(X), name)
+
+
+def test_a_classifier_of_words_dates_and_texts_loads():
+    table, rare = made(120)
+    random = np.random.default_rng(0)
+    hours = random.integers(0, 9999, 120)
+    table["when"] = np.datetime64("2024-01-01T00") + hours.astype("timedelta64[h]")
+    words = random.choice(["a", "quick", "brown", "fox", "jumps", "over", "dogs"], (120, 5))
+    table["text"] = [" ".join(each) for each in words]
+    members = ["logistic regression", "logistic regression on indicators", "extra trees"]
+    model = RareClassifier(members=members, cv=2, n_jobs=1).fit(table, rare)
+    np.testing.assert_array_equal(loaded(model).score_samples(table), model.score_samples(table))
+
+
+def test_what_is_given_as_a_parameter_loads():
+    for each in GIVEN:
+        assert type(loaded(each)) is type(each)
+
+
+def test_models_of_others_inside_ours_load():
+    X, y = rows()
+    trees = HistGradientBoostingClassifier(max_iter=2)
+    # What a skops of before did not trust of the trees alone.
+    others = skops.io.get_untrusted_types(data=skops.io.dumps(clone(trees).fit(X, y)))
+    inner = CalibratedRanker(trees, cv=2).fit(X, y)
+    np.testing.assert_array_equal(loaded(inner, others).predict_proba(X), inner.predict_proba(X))
+    model = DecisionClassifier(trees, RULES[-1], cv=2).fit(X, y)
+    np.testing.assert_array_equal(loaded(model, others).predict(X), model.predict(X))
+
+
+def test_a_function_of_ones_own_is_not_trusted():
+    X, y = rows()
+    model = RankRC(kernel=own_kernel).fit(X, y)
+    content = skops.io.dumps(model)
+    with pytest.raises(UntrustedTypesFoundException, match="own_kernel"):
+        skops.io.loads(content, trusted=SKOPS_TRUSTED)
+
+
+def own_kernel(X, Z):
+    return X @ Z.T
+
+
+def test_types_on_the_list_are_there_and_execute_nothing():
+    kept = {"skrub._dataframe._common", "skrub.selectors._selectors", "skrub._table_vectorizer"}
+    for name in SKOPS_TRUSTED:
+        module, _, kind = name.rpartition(".")
+        if Version(version("skrub")) < Version("0.11") and not find_spec(module):
+            continue  # with the oldest releases
+        found = getattr(import_module(module), kind)
+        if not inspect.isclass(found):
+            assert module in kept, name  # predicates on a column's type
+            continue
+        root = module.split(".")[0]
+        assert root in {"numpy", "polars", "rareclass", "scipy", "sklearn", "skrub"}, name
+        own = {"__reduce__", "__reduce_ex__", "__setstate__"} & {*vars(found)}
+        known = "numpy.dtype", "rareclass.ensemble.learned_member.LearnedMember"
+        assert not own or root != "rareclass" or name in known, (name, own)
+
+
+def test_a_file_of_the_command_line_opens_with_skops(tmp_path: Path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from rareclass.cli.app import app
+
+    monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
+    table, rare = made(120)
+    table.assign(rare=rare.astype(int)).to_csv(tmp_path / "t.csv", index=False)
+    words = ["fit", tmp_path / "t.csv", "-t", "rare", "-o", tmp_path / "m.skops"]
+    quick = ["--members", "logistic regression", "--folds", "2", "--holdout", "0"]
+    done = CliRunner().invoke(app, [*map(str, words), *quick])
+    assert done.exit_code == 0, done.output
+    parts = skops.io.load(tmp_path / "m.skops", trusted=SKOPS_TRUSTED)
+    assert isinstance(parts["model"], RareClassifier)

@@ -1,0 +1,58 @@
+"""Which rows a report keeps of the batches that go by, and what it counts of their columns."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rareclass.report import reading
+from rareclass.report.columns_now import ColumnsNow
+
+
+@pytest.mark.parametrize("most_rare", [5_000, 20])
+def test_the_rows_kept_are_the_highest_and_the_rare_ones(monkeypatch, most_rare: int) -> None:
+    monkeypatch.setattr(reading, "MOST_TOP", 7)
+    monkeypatch.setattr(reading, "MOST_RARE", most_rare)
+    generator = np.random.default_rng(0)
+    n = 500
+    labels = generator.choice(["yes", "no", ""], n, p=[0.1, 0.8, 0.1])
+    scores = np.round(generator.normal(size=n) + (labels == "yes"), 1)
+    frame = pl.DataFrame({"place": np.arange(n)})
+    texts = pl.Series(labels).replace("", None)
+    keeper = reading._Keeper(SimpleNamespace(metadata={"rare_label": "yes"}))
+    for first in range(0, n, 90):
+        part = slice(first, first + 90)
+        keeper.add(frame[part], scores[part], texts[part])
+    labelled = np.flatnonzero(labels != "")
+    y = labels[labelled] == "yes"
+    kept, places = keeper.found(y, scores[labelled], labelled)
+    assert kept is not None
+    assert places is not None
+    # Each row stands where it says.
+    np.testing.assert_array_equal(kept["place"].to_numpy(), labelled[places])
+    top = np.argsort(-scores[labelled], kind="stable")[:7]
+    assert set(top) <= set(places)
+    rare = np.flatnonzero(y)
+    if most_rare > len(rare):
+        assert set(places) == set(top) | set(rare)
+    else:
+        lowest = rare[np.argsort(scores[labelled][rare], kind="stable")][: most_rare // 2]
+        assert set(lowest) <= set(places)
+        assert len(places) <= most_rare + 7
+
+
+def test_empty_cells_and_copies_are_counted() -> None:
+    columns = [SimpleNamespace(name=name, kind="number", treatment="") for name in ("a", "b")]
+    content = SimpleNamespace(
+        metadata={"columns": [{"name": "a", "n_missing": 1, "n_distinct": 3}], "n_rows": 4},
+        model=SimpleNamespace(),
+        encoder=SimpleNamespace(columns=columns),
+    )
+    now = ColumnsNow(content)
+    now.add(pl.DataFrame({"a": [1.0, None, 1.0], "b": [2.0, float("nan"), 2.0]}))
+    now.add(pl.DataFrame({"a": [1.0], "b": [2.0]}))
+    assert now.n_copies == 2
+    first, second = now.found({"b": 0.5}, {"a": 0.25})
+    assert (first.missing_before, first.missing_now, first.importance) == (0.25, 0.25, 0.25)
+    assert (second.missing_before, second.missing_now, second.outside) == (None, 0.25, 0.5)

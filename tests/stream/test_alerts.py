@@ -1,0 +1,155 @@
+"""Alerts of a stream: who they are, why, and that a restart neither loses nor repeats one."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from verbs.stream.messy_stream import assert_same, messy_records, outcome, write_csv
+
+from rareclass.online import OAM
+from rareclass.stream import loop as loop_module
+from rareclass.stream import reading
+from rareclass.stream.alert_budget import AlertBudget
+from rareclass.stream.checkpoint import checkpoints_in, claimed, load_checkpoint
+from rareclass.stream.learners import parse_parameters
+from rareclass.stream.loop import StreamLoop
+from rareclass.stream.options import StreamOptions
+from rareclass.stream.reading import Interruption
+from rareclass.stream.reasons import LOOK_EVERY, reasons_of
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(900, n_sure=250))
+
+
+@pytest.fixture(autouse=True)
+def few_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
+
+
+def options_for(source: Path, alerts: Path | None, **more: Any) -> StreamOptions:
+    given: dict[str, Any] = {
+        "id_column": "id", "window": 200, "top": 20, "hold": 20, "every": 300, "report_every": 300,
+        "parameters": parse_parameters("oam", []), "alert_budget": AlertBudget(5, 100),
+        "alerts": None if alerts is None else str(alerts), "learner": "oam",
+    }  # fmt: skip
+    return StreamOptions(str(source), "fraud", **(given | more))
+
+
+def run(
+    options: StreamOptions, folder: Path, leave_after: int | None = None, saves: bool = False
+) -> None:
+    """Run a stream to its end, or for some events: then Ctrl-C, which `saves`, or nothing more."""
+    interruption = Interruption()
+    with claimed(folder):
+        loop = StreamLoop(options, folder, interruption)
+        try:
+            for number, _ in enumerate(loop.run()):
+                if number == leave_after and saves:
+                    interruption.signal = 2
+                elif number == leave_after:
+                    break
+        finally:
+            loop.close()
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "left_after"), [("jsonl", (9, 6, 21)), ("csv", (14,))], ids=["jsonl", "csv"]
+)
+def test_a_restart_neither_loses_nor_repeats_an_alert(
+    source: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    left_after: tuple[int, ...],
+) -> None:
+    whole, left = tmp_path / f"whole.{suffix}", tmp_path / f"left.{suffix}"
+    run(options_for(source, whole), tmp_path / "whole")
+    monkeypatch.setattr(reading, "MOST_ROWS", 37)
+    for leave_after in left_after:
+        run(options_for(source, left), tmp_path / "left", leave_after, saves=leave_after % 2 == 0)
+    run(options_for(source, left), tmp_path / "left")
+    assert left.read_text() == whole.read_text()
+    assert len(whole.read_text().splitlines()) > 20
+    states = [outcome(tmp_path / name)["state"] for name in ("whole", "left")]
+    for state in states:
+        del state["options"]["alerts"]
+    assert_same(states[1], states[0])
+
+
+def test_alerts_are_the_rows_above_the_threshold(source: Path, tmp_path: Path) -> None:
+    path = tmp_path / "alerts.jsonl"
+    run(options_for(source, path), tmp_path / "run")
+    alerts = read(path)
+    with source.open(newline="") as file:
+        records = list(csv.DictReader(file))
+    for alert in alerts:
+        record = records[alert["row"] - 1]
+        assert alert["id"] == record["id"]
+        assert alert["line"] == alert["row"] + 1
+        assert alert["score"] > alert["threshold"]
+        assert 1 <= alert["place"] <= alert["recent"] + 1
+        amounts = [each["value"] for each in alert["reasons"] if each["column"] == "amount"]
+        assert amounts in ([], [float(record["amount"] or "nan")])
+        raises = [each["raises"] for each in alert["reasons"]]
+        assert raises == sorted(raises, reverse=True)
+        assert all(each > 0 for each in raises)
+    numbers = [alert["row"] for alert in alerts]
+    assert numbers == sorted(set(numbers))
+    assert min(numbers) > 100
+    # Every period of 100 rows that were scored has 5 at most; a period has 100 records or more.
+    per_period = np.bincount(np.array(numbers) // 100)
+    assert per_period.max() <= 10
+
+
+def test_reasons_are_weight_times_distance_from_the_usual() -> None:
+    vector, usual = np.array([2.0, 1.0, 0.0, 1.0]), np.array([0.0, 0.25, 0.75, 0.0])
+    weights = np.array([0.5, 4.0, -4.0, -1.0])
+    columns = ["amount", "land", "land", "code"]
+    cells = {"amount": 9.0, "land": "DE", "code": "x"}
+    raises = OAM().start(4, [0, 1]).raises(vector, usual, weights)
+    found = reasons_of(raises, columns, cells)
+    assert [tuple(each) for each in found] == [("land", "DE", 6.0), ("amount", 9.0, 1.0)]
+    assert reasons_of(raises, columns, cells, most=1) == found[:1]
+    assert LOOK_EVERY == 1_000  # documented
+
+
+def test_alerts_of_a_mixture_do_not_depend_on_batches_or_restarts(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rareclass.online.feature_maps.ROWS", 60)
+    more = {
+        "learner": "mixture", "parameters": parse_parameters("mixture", []), "tails": "linear",
+    }  # fmt: skip
+    whole, left = tmp_path / "whole.jsonl", tmp_path / "left.jsonl"
+    run(options_for(source, whole, **more), tmp_path / "whole")
+    monkeypatch.setattr(reading, "MOST_ROWS", 37)
+    for leave_after in (9, 14, None):
+        run(options_for(source, left, **more), tmp_path / "left", leave_after)
+    assert read(left) == read(whole)
+    ends = [outcome(tmp_path / name)["state"]["learner"] for name in ("left", "whole")]
+    assert_same(*ends)
+    assert sum(bool(alert["reasons"]) for alert in read(whole)) > 5
+
+
+def test_alerts_begin_later_on_a_stream_of_before(source: Path, tmp_path: Path) -> None:
+    short = tmp_path / "rows.csv"
+    lines = source.read_text().splitlines(keepends=True)
+    short.write_text("".join(lines[:400]))
+    run(options_for(short, None), tmp_path / "run")
+    short.write_text("".join(lines))
+    path = tmp_path / "alerts.csv"
+    run(options_for(short, path), tmp_path / "run", leave_after=2)
+    run(options_for(short, path), tmp_path / "run")
+    rows = [int(line.split(",")[0]) for line in path.read_text().splitlines()[1:]]
+    assert rows
+    assert min(rows) > 399
+    assert load_checkpoint(checkpoints_in(tmp_path / "run")[0])["alerts"]["count"] == len(rows)

@@ -1,0 +1,517 @@
+"""The loop against one that takes one row at a time, and what stops it and starts it again."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from verbs.stream.messy_stream import COLUMNS, assert_same, messy_records, outcome, write_csv
+
+from rareclass.encoding.schema import Schema
+from rareclass.encoding.streams import OnlineEncoder
+from rareclass.errors import InputError
+from rareclass.online import OAM
+from rareclass.stream import loop as loop_module
+from rareclass.stream import reading
+from rareclass.stream.checkpoint import LOCK, checkpoints_in, claimed, load_newest, rows_of
+from rareclass.stream.learners import LEARNERS, make_learner, parse_parameters
+from rareclass.stream.log import read_log
+from rareclass.stream.loop import Event, StreamLoop
+from rareclass.stream.options import StreamOptions
+from rareclass.stream.reading import Interruption
+from rareclass.stream.window import Window
+from rareclass.tables.batch import Batch
+from rareclass.tables.csv_source import CsvSource
+
+
+def options_for(source: Path, learner: str = "oam", **more: Any) -> StreamOptions:
+    given: dict[str, Any] = {
+        "id_column": "id", "window": 200, "top": 20, "hold": 20, "every": 125, "report_every": 50,
+        "parameters": parse_parameters(learner, []),
+    }  # fmt: skip
+    return StreamOptions(str(source), "fraud", learner=learner, **(given | more))
+
+
+def run(options: StreamOptions, folder: Path, stop_after: int | None = None) -> list[Event]:
+    """Run a stream to its end, or until a signal after some rows."""
+    interruption, events = Interruption(), []
+    with claimed(folder):
+        loop = StreamLoop(options, folder, interruption)
+        try:
+            for event in loop.run():
+                events.append(event)
+                if stop_after is not None and event.kind == "batch" and event.rows >= stop_after:
+                    interruption.signal = 2
+        finally:
+            loop.close()
+    return events
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(700, n_sure=250))
+
+
+@pytest.fixture(autouse=True)
+def few_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
+
+
+class OneRowAtATime:
+    """The loop as it is meant, in plain steps; no batches, no files."""
+
+    def __init__(self, schema: Schema, options: StreamOptions) -> None:
+        self.schema, self.options = schema, options
+        self.encoder = OnlineEncoder(schema)
+        self.learner = make_learner(options.learner, options.parameters)
+        self.window = Window(options.window, options.top)
+        self.held: dict[str, tuple[np.ndarray, float]] = {}
+        self.dropped = self.rare = 0
+        self.scores: list[tuple[int, str, float]] = []
+        self.rejected: list[int] = []
+
+    def take(self, number: int, cells: list[str]) -> None:
+        if len(cells) != len(COLUMNS):
+            self.rejected.append(number + 1)
+            return
+        columns = {
+            name: np.array([cell], object) for name, cell in zip(COLUMNS, cells, strict=True)
+        }
+        batch = Batch(columns, np.array([number + 1]), "", [], 1, {})
+        name, label = cells[0], {"0": 0.0, "1": 1.0}.get(cells[4])
+        if label is not None and name in self.held:
+            vector, score = self.held.pop(name)
+            row = np.zeros((1, self.learner.n_features_in_))
+            row[0, : len(vector)] = vector
+            self.learner.test_then_train(row, [label])
+            self.window.add([score], [label == 1.0])
+            self.rare += label == 1.0
+            return
+        good, bad = self.schema.check(batch)
+        is_twice = label is None and name in self.held
+        is_late = label is not None and cells[1:4] == ["", "", ""]
+        if bad or is_twice or is_late:
+            self.rejected.append(number + 1)
+            return
+        X = self.encoder.encode(good).X
+        if not hasattr(self.learner, "state_"):
+            self.learner.start(X.shape[1], (0, 1))
+        elif X.shape[1] > self.learner.n_features_in_:
+            self.learner.add_features(X.shape[1] - self.learner.n_features_in_)
+        (score,) = self.learner.test_then_train(X, [np.nan if label is None else label])
+        if label is not None:
+            self.window.add([score], [label == 1.0])
+            self.rare += label == 1.0
+            return
+        self.scores.append((number, name, score))
+        if len(self.held) == self.options.hold:
+            del self.held[next(iter(self.held))]
+            self.dropped += 1
+        self.held[name] = (X[0], score)
+
+
+@pytest.mark.parametrize("learner", ["cbr", "oam"])
+def test_the_loop_does_what_one_row_at_a_time_does(
+    source: Path, tmp_path: Path, learner: str
+) -> None:
+    options = options_for(source, learner)
+    run(options, tmp_path)
+    found = outcome(tmp_path)
+    schema = Schema.from_state(found["state"]["encoder"]["schema"])
+    plain = OneRowAtATime(schema, options)
+    with source.open(newline="") as file:
+        records = list(csv.reader(file))[1:]
+    for number, cells in enumerate(records, 1):
+        plain.take(number, cells)
+    state = found["state"]
+    assert state["counters"]["rows"] == len(records)
+    assert state["counters"]["rare"] == plain.rare
+    assert state["held"]["n_dropped"] == plain.dropped > 0
+    assert state["held"]["ids"] == list(plain.held)
+    assert_same(state["encoder"], plain.encoder.to_state())
+    assert_same(state["window"], plain.window.to_state())
+    assert_same(state["learner"]["n_features"], plain.learner.n_features_in_)
+    assert_same(state["held"]["scores"], np.array([score for _, score in plain.held.values()]))
+    values = np.concatenate([vector for vector, _ in plain.held.values()])
+    assert_same(state["held"]["values"], values)
+    scored = found["scores"]
+    assert list(zip(scored["row"], scored["id"], scored["score"], strict=True)) == plain.scores
+    rejected = [json.loads(line) for line in found["rejected"].splitlines()]
+    assert [row["line"] for row in rejected] == plain.rejected
+    coef = load_learner(tmp_path).coef_
+    assert_same(coef, plain.learner.coef_)
+    assert np.abs(coef).max() > 0.0
+
+
+def load_learner(folder: Path) -> Any:
+    from rareclass.stream.model import load_stream_model
+
+    return load_stream_model(folder).model
+
+
+# Three that keep what they saw in different ways; all others in the thorough run.
+BUFFERS = {"cbr", "oam", "mixture"}
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        pytest.param(name, marks=() if name in BUFFERS else pytest.mark.thorough)
+        for name in sorted(LEARNERS)
+    ],
+)
+def test_nothing_depends_on_where_batches_end(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learner: str
+) -> None:
+    options = options_for(source, learner)
+    run(options, tmp_path / "large")
+    monkeypatch.setattr(reading, "MOST_ROWS", 17)
+    run(options, tmp_path / "small")
+    assert_same(outcome(tmp_path / "small"), outcome(tmp_path / "large"))
+
+
+def test_stopped_and_started_again_many_times(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = options_for(source, every=250)
+    run(options, tmp_path / "whole")
+    monkeypatch.setattr(reading, "MOST_ROWS", 37)
+    for stop_after in (1, 30, 240, 400, 650):
+        events = run(options, tmp_path / "stopped", stop_after)
+        assert events[-1].kind == "saved"
+        assert rows_of(checkpoints_in(tmp_path / "stopped")[0]) == events[-1].rows >= stop_after
+    events = run(options, tmp_path / "stopped")
+    assert events[0].kind == "went on"
+    assert_same(outcome(tmp_path / "stopped"), outcome(tmp_path / "whole"))
+
+
+@pytest.mark.parametrize(
+    "n_events",
+    [
+        pytest.param(n, marks=() if n in (2, 7) else pytest.mark.thorough)
+        for n in (1, 2, 3, 7, 12, 20)
+    ],
+)
+def test_left_in_the_lurch_and_started_again(source: Path, tmp_path: Path, n_events: int) -> None:
+    options = options_for(source)
+    run(options, tmp_path / "whole")
+    for more in (0, 2):
+        with claimed(tmp_path / "left"):
+            loop = StreamLoop(options, tmp_path / "left", Interruption())
+            list(zip(range(n_events + more), loop.run(), strict=False))  # nothing is saved now
+            loop.close()
+    run(options, tmp_path / "left")
+    assert_same(outcome(tmp_path / "left"), outcome(tmp_path / "whole"))
+
+
+def test_a_damaged_checkpoint_costs_nothing_but_time(source: Path, tmp_path: Path) -> None:
+    options = options_for(source)
+    run(options, tmp_path / "whole")
+    run(options, tmp_path / "damaged", stop_after=450)
+    newest = checkpoints_in(tmp_path / "damaged")[0]
+    newest.write_bytes(newest.read_bytes()[:-100])
+    events = run(options, tmp_path / "damaged")
+    assert any("was damaged" in event.text for event in events)
+    assert_same(outcome(tmp_path / "damaged"), outcome(tmp_path / "whole"))
+
+
+def test_checkpoints_are_cut_at_multiples(source: Path, tmp_path: Path) -> None:
+    events = run(options_for(source, every=300, report_every=200), tmp_path)
+    n_rows = events[-1].rows
+    saved = [event.rows for event in events if event.kind == "saved"]
+    assert saved == [0, *range(300, n_rows + 1, 300), n_rows]
+    reports = [event.rows for event in events if event.kind == "report"]
+    assert reports == [*range(200, n_rows + 1, 200), n_rows]
+    assert read_log(tmp_path)["rows"].to_pylist() == reports
+
+
+@pytest.mark.parametrize("n_rows", [250, 260])
+def test_reports_before_the_last_checkpoint_stay_in_the_log(
+    source: Path, tmp_path: Path, n_rows: int
+) -> None:
+    """The end of the source may be where a checkpoint was due and no report."""
+    short = tmp_path / "short.csv"
+    short.write_text("".join(source.read_text().splitlines(keepends=True)[: n_rows + 1]))
+    options = options_for(short, every=125, report_every=60)
+    expected = [60, 120, 180, 240, n_rows]
+    events = run(options, tmp_path / "whole")
+    assert read_log(tmp_path / "whole")["rows"].to_pylist() == expected
+    # Left after any event, the last report included, and started again.
+    for n_events in range(len(events) - 4, len(events) + 1):
+        with claimed(tmp_path / f"left-{n_events}"):
+            loop = StreamLoop(options, tmp_path / f"left-{n_events}", Interruption())
+            list(zip(range(n_events), loop.run(), strict=False))
+            loop.close()
+        run(options, tmp_path / f"left-{n_events}")
+        assert_same(outcome(tmp_path / f"left-{n_events}"), outcome(tmp_path / "whole"))
+
+
+def test_killed_between_the_last_report_and_its_checkpoint(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = tmp_path / "short.csv"
+    short.write_text("".join(source.read_text().splitlines(keepends=True)[:251]))
+    options = options_for(short, every=125, report_every=60)
+    run(options, tmp_path / "whole")
+    honest, n_saved = loop_module.save_checkpoint, []
+
+    def killed(*given: Any) -> None:
+        n_saved.append(1)
+        if len(n_saved) == 4:
+            raise RuntimeError
+        honest(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop_module, "save_checkpoint", killed)
+        with pytest.raises(RuntimeError):
+            run(options, tmp_path / "killed")
+    run(options, tmp_path / "killed")
+    assert_same(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
+
+
+def test_only_so_many_bad_rows_are_looked_at_for_good_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_MOST_BAD", 3)
+    source = tmp_path / "bad.csv"
+    source.write_text(",".join(COLUMNS) + "\n" + "1,2\n" * 5000)
+    n_taken, judge = [], CsvSource._judge
+    monkeypatch.setattr(CsvSource, "_judge", lambda *given: n_taken.append(1) or judge(*given))
+    with pytest.raises(InputError, match=r"no row could be read.*2 cells where the header has 5"):
+        run(options_for(source), tmp_path / "run")
+    assert len(n_taken) < 1000
+
+
+def test_at_its_end_nothing_is_done(source: Path, tmp_path: Path) -> None:
+    options = options_for(source)
+    run(options, tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    events = run(options, tmp_path)
+    assert [event.kind for event in events] == ["went on"]
+    after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    after[tmp_path / LOCK] = before[tmp_path / LOCK]  # names the process that has the folder
+    assert after == before
+
+
+def test_rows_that_are_added_later_are_learned_next_time(source: Path, tmp_path: Path) -> None:
+    lines = source.read_text().splitlines(keepends=True)
+    growing = tmp_path / "growing.csv"
+    growing.write_text("".join(lines[:400]))
+    run(options_for(growing), tmp_path / "grown")
+    with growing.open("a") as file:
+        file.writelines(lines[400:])
+    run(options_for(growing), tmp_path / "grown")
+    run(options_for(growing), tmp_path / "whole")
+    found, expected = outcome(tmp_path / "grown"), outcome(tmp_path / "whole")
+    assert_same(found["state"], expected["state"])
+    assert_same(found["scores"], expected["scores"])
+    assert found["rejected"] == expected["rejected"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"target": "items"}, "--target fraud, but now it is items"),
+        ({"learner": "uniexp"}, "--learner oam, but now it is uniexp"),
+        ({"hold": 7}, "--hold 20, but now it is 7"),
+        ({"drop": ("items",)}, "--drop not given, but now it is items"),
+    ],
+)
+def test_other_options_need_another_folder(
+    source: Path, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    options = options_for(source)
+    run(options, tmp_path, stop_after=100)
+    with pytest.raises(InputError, match=f"{said}.*another folder"):
+        run(StreamOptions(**(vars(options) | change)), tmp_path)
+
+
+def test_a_mixture_of_other_members_needs_another_folder(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options, few = options_for(source, "mixture"), (("linear", OAM()), ("asinh", OAM()))
+    with monkeypatch.context() as before:
+        before.setattr("rareclass.online.mixture.default_members", lambda: few)
+        run(options, tmp_path / "run", stop_after=125)
+    with pytest.raises(InputError, match="another version of OnlineMixture: members differ"):
+        run(options, tmp_path / "run")
+
+
+def test_a_folder_from_before_newton_steps_goes_on(source: Path, tmp_path: Path) -> None:
+    before = options_for(source, "logistic")
+    parameters = {k: v for k, v in before.parameters.items() if k != "steps"}
+    run(replace(before, parameters=parameters), tmp_path / "run", stop_after=125)
+    run(before, tmp_path / "run")
+    run(before, tmp_path / "whole")
+    assert_same(outcome(tmp_path / "run"), outcome(tmp_path / "whole"))
+    newton = before.parameters | {"steps": "newton"}
+    with pytest.raises(InputError, match="--param steps=adagrad, but now it is steps=newton"):
+        run(replace(before, parameters=newton), tmp_path / "run")
+
+
+def test_another_parameter_is_named(source: Path, tmp_path: Path) -> None:
+    run(options_for(source), tmp_path, stop_after=100)
+    other = options_for(source, parameters=parse_parameters("oam", ["C=0.5"]))
+    with pytest.raises(InputError, match=r"--param C=.*, but now it is C=0\.5"):
+        run(other, tmp_path)
+
+
+def test_too_many_bad_rows_stop_it_after_a_checkpoint(source: Path, tmp_path: Path) -> None:
+    run(options_for(source), tmp_path / "whole")
+    strict = options_for(source, max_rejected=3)
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"--max-rejected allows 3. The last: .*line \d+: "):
+            run(strict, tmp_path / "strict")
+    assert len((tmp_path / "strict" / "rejected.jsonl").read_text().splitlines()) > 3
+    run(options_for(source), tmp_path / "strict")
+    assert_same(outcome(tmp_path / "strict"), outcome(tmp_path / "whole"))
+
+
+def test_a_label_takes_the_row_as_it_was_when_it_came(tmp_path: Path) -> None:
+    rows = [[f"x{k}", str(k % 7), "1", "DE", str(int(k % 7 > 4))] for k in range(60)]
+    late = [["a", "6", "1", "DE", ""], *rows[:30], ["a", "0", "9", "FR", "1"], *rows[30:]]
+    at_once = [*rows[:30], ["a", "6", "1", "DE", "1"], *rows[30:]]
+    folders = []
+    for name, records in (("late", late), ("at_once", at_once)):
+        path = write_csv(tmp_path / f"{name}.csv", records)
+        run(options_for(path, parameters=parse_parameters("oam", [])), tmp_path / name)
+        folders.append(outcome(tmp_path / name))
+    found, expected = folders
+    assert found["state"]["counters"]["labelled"] == 61
+    assert found["scores"]["id"] == ["a"]
+    assert found["scores"]["score"] == [0.0]  # nothing had been learned yet
+    window, other = found["state"]["window"], expected["state"]["window"]
+    assert window["scores"][30] == 0.0
+    assert other["scores"][30] != 0.0
+    names = [feature[2] for feature in found["state"]["encoder"]["features"]]
+    assert "FR" not in names
+
+
+def test_a_held_row_is_as_wide_as_when_it_came(tmp_path: Path) -> None:
+    rows = [[f"x{k}", str(k), "1", "DE", str(k % 2)] for k in range(10)]
+    rows += [["a", "6", "1", "DE", ""], ["x", "6", "1", "FR", "0"], ["b", "6", "", "FR", ""]]
+    run(options_for(write_csv(tmp_path / "rows.csv", rows)), tmp_path / "run")
+    state = outcome(tmp_path / "run")["state"]
+    assert state["held"]["widths"].tolist() == [3, 5]
+    assert state["learner"]["n_features"] == 5
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_json_lines_whose_first_rows_have_no_label_yet(tmp_path: Path, is_folder: bool) -> None:
+    rows = [{"id": f"r{k}", "amount": k % 7} for k in range(50)]
+    late = [{"id": f"r{k}", "fraud": int(k % 7 > 4)} for k in range(50)]
+    source = tmp_path / "in" / "rows.jsonl"
+    source.parent.mkdir()
+    pairs = zip(rows, late, strict=True)
+    source.write_text("".join(json.dumps(row) + "\n" for pair in pairs for row in pair))
+    options = options_for(source.parent if is_folder else source)
+    run(options, tmp_path / "whole")
+    found = outcome(tmp_path / "whole")
+    assert found["state"]["counters"]["labelled"] == 50
+    assert found["rejected"] == ""
+    with claimed(tmp_path / "left"):  # with the schema saved, and nothing learned
+        loop = StreamLoop(options, tmp_path / "left", Interruption())
+        assert [event.kind for _, event in zip(range(2), loop.run(), strict=False)][-1] == "saved"
+        loop.close()
+    run(options, tmp_path / "left")
+    assert_same(outcome(tmp_path / "left"), found)
+
+
+def test_rows_without_label_and_id_are_scored_only(source: Path, tmp_path: Path) -> None:
+    options = options_for(source, id_column=None, drop=("id",))
+    run(options, tmp_path)
+    found = outcome(tmp_path)
+    counters = found["state"]["counters"]
+    assert counters["unlabelled"] == len(found["scores"]["row"]) > 0
+    assert found["scores"]["id"] == [None] * counters["unlabelled"]
+    assert found["state"]["held"]["ids"] == []
+
+
+@pytest.mark.thorough
+def test_followed_until_a_signal_with_a_checkpoint_when_nothing_comes(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_module, "PATIENCE", 0.2)
+    lines = source.read_text().splitlines(keepends=True)
+    growing = tmp_path / "growing.csv"
+    growing.write_text("".join(lines[:350]))
+    interruption, folder, kinds = Interruption(), tmp_path / "followed", []
+    with claimed(folder):
+        loop = StreamLoop(options_for(growing, follow=True), folder, interruption)
+        for event in loop.run():
+            kinds.append((event.kind, event.rows))
+            if event == Event("saved", 349):
+                with growing.open("a") as file:
+                    file.writelines(lines[350:])
+            if event.kind == "waiting" and event.rows == len(lines) - 1:
+                interruption.signal = 15
+        loop.close()
+    assert ("saved", 349) in kinds
+    assert kinds[-1] == ("saved", len(lines) - 1)
+
+
+def test_a_source_that_breaks_off_is_learned_up_to_there(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = options_for(source)
+    run(options, tmp_path / "whole")
+    honest, n_reads = reading.BoundedReader.read, []
+
+    def breaks_off(self: reading.BoundedReader) -> Any:
+        n_reads.append(1)
+        if len(n_reads) == 8:
+            raise InputError("rows.csv is cut short.")
+        return honest(self)
+
+    monkeypatch.setattr(reading.BoundedReader, "read", breaks_off)
+    with pytest.raises(InputError, match="cut short"):
+        run(options, tmp_path / "broken")
+    rows = rows_of(checkpoints_in(tmp_path / "broken")[0])
+    assert rows % options.every != 0
+    events = run(options, tmp_path / "broken")
+    assert events[0] == Event("went on", rows)
+    assert_same(outcome(tmp_path / "broken"), outcome(tmp_path / "whole"))
+
+
+def test_a_second_signal_saves_nothing_half_learned(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = options_for(source)
+    run(options, tmp_path / "whole")
+    honest, calls = loop_module.learn, []
+
+    def impatient(state: Any, arrivals: Any) -> Any:
+        scores = honest(state, arrivals)
+        calls.append(len(scores))
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return scores
+
+    monkeypatch.setattr(loop_module, "learn", impatient)
+    with pytest.raises(KeyboardInterrupt):
+        run(options, tmp_path / "stopped")
+    run(options, tmp_path / "stopped")
+    assert_same(outcome(tmp_path / "stopped"), outcome(tmp_path / "whole"))
+
+
+def test_scores_that_are_not_finite_end_the_stream(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = options_for(source)
+    model = type(make_learner("oam", options.parameters))
+    honest = model.test_then_train
+
+    def runs_off(self: Any, X: Any, y: Any) -> Any:
+        scores = honest(self, X, y)
+        scores[-1] = np.inf if self.state_.buffers.seen.sum() > 300 else scores[-1]
+        return scores
+
+    monkeypatch.setattr(model, "test_then_train", runs_off)
+    with pytest.raises(InputError, match="no longer finite at row"):
+        run(options, tmp_path)
+    loaded = load_newest(tmp_path)
+    assert loaded is not None
+    assert np.isfinite(loaded.state["window"]["scores"]).all()

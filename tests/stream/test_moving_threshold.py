@@ -1,0 +1,167 @@
+"""Alerts within a budget: against a plain loop, and never more than the budget whatever comes."""
+
+import datetime as dt
+import json
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from draws import draws
+from rareclass.errors import InputError
+from rareclass.stream import moving_threshold
+from rareclass.stream.alert_budget import AlertBudget
+from rareclass.stream.days import days_of_cells
+from rareclass.stream.moving_threshold import NO_DAY, MovingThreshold
+
+
+def plain(
+    budget: AlertBudget, scores: list[float], days: list[int] | None
+) -> list[tuple[bool, float]]:
+    """What the class says it does, a row at a time, with every score kept."""
+    recent: list[float] = []
+    later: list[float] = []
+    rows: Counter[int] = Counter()
+    alerts: Counter[int] = Counter()
+    decided, day = [], NO_DAY
+    for number, score in enumerate(scores):
+        if days is None:
+            assert budget.rows is not None
+            period, size, least = number // budget.rows, float(budget.rows), 1.0
+        else:
+            day = period = day if days[number] == NO_DAY else days[number]
+            before = [rows[each] for each in sorted(rows) if each < day][-7:]
+            before = [rows[day - 7]] if day - 7 in rows else before
+            size = max(sum(before) / len(before) if before else 10_000.0, budget.number)
+            least = size / 10
+        is_alert, threshold = False, np.nan
+        if recent and period != NO_DAY:
+            left = max(size - rows[period], least)
+            spare = budget.number - alerts[period]
+            chance = min(spare / left, 2 * budget.number / size)
+            m = len(recent)
+            place = min(max(chance * (m + 1), 1.0), m)
+            # The j-th highest score is exceeded with chance j / (m + 1).
+            threshold = float(np.interp(place, np.arange(1, m + 1), sorted(recent, reverse=True)))
+            is_alert = spare > 0 and score > threshold
+        if period != NO_DAY:
+            rows[period] += 1
+            alerts[period] += is_alert
+        decided.append((is_alert, threshold))
+        later.append(score)
+        if len(later) == max(100, len(recent) // 50):
+            wanted = int(min(max(30 * size / budget.number, 1_000), 100_000))
+            recent, later = [*recent, *later][-wanted:], []
+    return decided
+
+
+@draws(40)
+@given(
+    budget=st.sampled_from([(1, 10), (3, 50), (20, 400), (2, None), (15, None)]),
+    seed=st.integers(0, 99),
+    kind=st.sampled_from(["normal", "ties", "rising", "spikes"]),
+    cuts=st.lists(st.integers(0, 1200), max_size=4),
+)
+def test_as_one_row_at_a_time(
+    budget: tuple[int, int | None], seed: int, kind: str, cuts: list[int]
+) -> None:
+    generator = np.random.default_rng(seed)
+    scores, days = drawn(generator, kind, 1200)
+    of = AlertBudget(*budget)
+    threshold = MovingThreshold(of)
+    found: list[Any] = []
+    for start, end in pairwise(sorted({0, *cuts, 1200})):
+        part = threshold.decide(scores[start:end], days[start:end])
+        found += zip(part.is_alert.tolist(), part.thresholds.tolist(), strict=True)
+        threshold = MovingThreshold.from_state(threshold.to_state())
+    expected = plain(of, scores.tolist(), None if of.rows else days.tolist())
+    assert [alert for alert, _ in found] == [alert for alert, _ in expected]
+    np.testing.assert_allclose(
+        [value for _, value in found], [value for _, value in expected], rtol=1e-12, atol=1e-12
+    )
+
+
+def drawn(generator: np.random.Generator, kind: str, n: int) -> Any:
+    scores = generator.normal(size=n)
+    if kind == "ties":
+        scores = np.round(scores)
+    elif kind == "rising":
+        scores = scores + np.arange(n) / 50
+    elif kind == "spikes":
+        scores = np.where(generator.random(n) < 0.3, 1e300 * scores, scores)
+    days = np.sort(generator.integers(0, 9, n)) + np.where(generator.random(n) < 0.1, -1, 0)
+    days[generator.random(n) < 0.05] = NO_DAY
+    return scores, days
+
+
+@given(
+    number=st.integers(1, 9),
+    rows=st.none() | st.integers(10, 60),
+    scores=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40),
+    days=st.lists(st.integers(-3, 3) | st.just(NO_DAY), min_size=1, max_size=30),
+    trend=st.sampled_from([0.0, 1.0, -1.0]),
+)
+def test_never_more_than_the_budget(
+    number: int, rows: int | None, scores: list[float], days: list[int], trend: float
+) -> None:
+    n = 600
+    column = np.resize(scores, n) + trend * np.arange(n)
+    of_day = np.resize(days, n)
+    decided = MovingThreshold(AlertBudget(number, rows)).decide(column, of_day)
+    periods = np.arange(n) // rows if rows else of_day.copy()
+    for row in range(1, n):  # a row without a day belongs to the day of the row before
+        if periods[row] == NO_DAY:
+            periods[row] = periods[row - 1]
+    counts = Counter(periods[decided.is_alert].tolist())
+    assert max(counts.values(), default=0) <= number
+    assert counts[NO_DAY] == 0 or rows is not None
+
+
+def test_the_number_expected_is_the_budget() -> None:
+    scores = np.random.default_rng(0).gumbel(size=200_000)
+    alerts = MovingThreshold(AlertBudget(50, 10_000)).decide(scores).is_alert
+    counts = alerts.reshape(-1, 10_000).sum(axis=1)
+    assert counts.max() == 50
+    assert counts.mean() > 49.0
+    # Not all at once: no half of a period has nearly all of them.
+    halves = alerts[10_000:].reshape(-1, 2, 5_000).sum(axis=2).mean(axis=0)
+    assert halves.min() > 23.0
+
+
+def test_days_before_the_earliest_remembered_raise_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moving_threshold, "_MOST_DAYS", 3)
+    threshold = MovingThreshold(AlertBudget(5, None))
+    scores = np.arange(1000.0)
+    assert threshold.decide(scores[:200], np.zeros(200, np.int64)).is_alert.sum() == 5
+    for day in range(1, 5):
+        assert threshold.decide(scores[:10] + 1000.0 * day, np.full(10, day)).is_alert.any()
+    again = threshold.decide(scores + 1e6, np.zeros(1000, np.int64))
+    assert not again.is_alert.any()
+    assert len(threshold.to_state()["periods"]) == 3
+
+
+def test_state_is_arrays_and_json() -> None:
+    threshold = MovingThreshold(AlertBudget(2, 100))
+    threshold.decide(np.arange(150.0))
+    state = threshold.to_state()
+    json.dumps({key: value for key, value in state.items() if not isinstance(value, np.ndarray)})
+
+
+@pytest.mark.parametrize("text", ["", "50", "50/week", "0/day", "5/5", "9/3", ",/day", "-1/10"])
+def test_budgets_that_are_none(text: str) -> None:
+    with pytest.raises(InputError, match="--alert-budget"):
+        AlertBudget.parse(text)
+
+
+def test_days_of_cells() -> None:
+    good = ["1970-01-03", " 1970-01-03T23:59 ", "1970-01-03 01:00+05:00", "2.5", 2.75]
+    good += [dt.date(1970, 1, 3), dt.datetime(1970, 1, 3, 12)]
+    cells = [*good, None, "NA", "soon", True, [1], 1e300]
+    column = np.empty(len(cells), object)
+    column[:] = cells
+    assert days_of_cells(column).tolist() == [2] * 7 + [NO_DAY] * 6
+    assert days_of_cells(np.array([-0.5, np.nan])).tolist() == [-1, NO_DAY]
