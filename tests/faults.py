@@ -1,4 +1,4 @@
-"""What an `InputError` says, asserted by its kind, place and value; wording is asserted in few places."""
+"""What an `InputError` says, by kind, place and value; wording is asserted in few places."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

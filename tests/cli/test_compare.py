@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from rareclass.verbs.compare import leaderboard, peers
 
 from cli.conftest import Run, message
 from rareclass.cli import compare as cli_compare
-from rareclass.compare import compare_methods, compare_scores
+from rareclass.compare import compare_methods, compare_scores, leaderboard, peers
 from rareclass.compare.preparation import NativeCategories, Words
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
