@@ -2,11 +2,9 @@
 
 import ast
 from functools import cache
-from pathlib import Path
 
-import rareclass
+from source_trees import ROOT, trees
 
-ROOT = Path(rareclass.__file__).parent
 # From the ground up; a room imports rooms named before it, and itself.
 ROOMS = (
     (
@@ -60,7 +58,7 @@ MODULES = modules()
 def imports_of(name):
     """The modules of the package that a module imports, at load or later."""
     found = set()
-    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+    for node in ast.walk(trees()[MODULES[name].relative_to(ROOT).as_posix()]):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rareclass"):
             module = node.module.removeprefix("rareclass").removeprefix(".")
             inner = {f"{module}.{alias.name}".lstrip(".") for alias in node.names}

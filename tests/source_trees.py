@@ -1,0 +1,23 @@
+"""Every module of the package, parsed once for all tests that read its source."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import rareclass
+
+ROOT = Path(rareclass.__file__).parent
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Syntax tree of each file, by its path below the package."""
+    return {
+        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text())
+        for path in sorted(ROOT.rglob("*.py"))
+    }
+
+
+def room_of(path: str) -> str:
+    """Room of a file: its first folder, or the name of a file of the ground."""
+    return path.split("/")[0].removesuffix(".py")

@@ -1,0 +1,103 @@
+"""Rules of the house that a count can hold; each limit only ever goes down."""
+
+import ast
+from collections import Counter
+
+from source_trees import trees
+
+# Classes whose name is defined more than once: one of each is renamed, and leaves the list.
+DOUBLED_CLASSES = (
+    "Alerts",
+    "Answers",
+    "Asked",
+    "Budget",
+    "ColumnDrift",
+    "Counts",
+    "Covariance",
+    "Evidence",
+    "Facts",
+    "Given",
+    "HeldOut",
+    "Judged",
+    "Learned",
+    "Levels",
+    "Measure",
+    "Outcome",
+    "Part",
+    "Parts",
+    "Peer",
+    "Place",
+    "Prepared",
+    "Report",
+    "ScoredRows",
+    "Settings",
+    "Standing",
+    "Table",
+    "TrainingRows",
+    "_Best",
+    "_Block",
+    "_HeldOut",
+    "_Judged",
+    "_Scorer",
+    "_Table",
+)
+# Calls of `hasattr` and `getattr`: a protocol, a base class or a default says it better.
+MOST_ATTRIBUTE_TESTS = 249
+# Docstrings that begin with a pronoun: begin with a noun or an imperative verb.
+MOST_PRONOUNS_FIRST = 541
+PRONOUNS = (
+    *("That", "Those", "It", "Its", "They", "What"),
+    *("Which", "Who", "This", "These", "As", "Whether"),
+)
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def nodes():
+    """Every node of the package, with the path of its file."""
+    return ((path, node) for path, tree in trees().items() for node in ast.walk(tree))
+
+
+def doubled_classes():
+    """Names of classes at the top of a module that another module defines as well."""
+    names = Counter(
+        node.name
+        for tree in trees().values()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    )
+    return {name for name, times in names.items() if times > 1}
+
+
+def attribute_tests():
+    """Places that ask for an attribute by its name as a string."""
+    return [
+        f"{path}:{node.lineno}"
+        for path, node in nodes()
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("hasattr", "getattr")
+    ]
+
+
+def docstrings_with_a_pronoun_first():
+    """Places whose docstring begins with a pronoun."""
+    found = []
+    for path, node in nodes():
+        text = ast.get_docstring(node) if isinstance(node, DOCUMENTED) else None
+        if text and text.split()[0].rstrip(",;:.") in PRONOUNS:
+            found.append(f"{path}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}")
+    return found
+
+
+def test_a_class_name_is_defined_once():
+    assert sorted(doubled_classes() - set(DOUBLED_CLASSES)) == []
+
+
+def test_attributes_are_seldom_asked_for_by_name():
+    places = attribute_tests()
+    assert len(places) <= MOST_ATTRIBUTE_TESTS, "\n".join([f"{len(places)}:", *places])
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb():
+    places = docstrings_with_a_pronoun_first()
+    assert len(places) <= MOST_PRONOUNS_FIRST, "\n".join([f"{len(places)}:", *places])
