@@ -73,7 +73,7 @@ fuzz: install
 COUNT ?= 200
 MUTANT_SEED ?= 0
 mutants: install
-	PYTHONPATH=tests $(BIN)/python -m mutants --count $(COUNT) --seed $(MUTANT_SEED) \
+	PYTHONPATH=tools $(BIN)/python -m mutants --count $(COUNT) --seed $(MUTANT_SEED) \
 	  $(if $(filter-out 0,$(MUTANT_SEED)),--json build/mutants-$(MUTANT_SEED).json)
 
 # Pages in headless Chromium: Debian's, with axe-core's rules from the npm registry.

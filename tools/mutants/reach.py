@@ -126,10 +126,12 @@ class Notes:
         sys.settrace(self._call)
 
     def pytest_sessionstart(self) -> None:
+        """Trace what runs while tests are collected."""
         self._next(COLLECTING)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Note the functions that a test calls, and its seconds."""
         self._next(item.nodeid)
         start = time.perf_counter()
         done = yield
@@ -138,6 +140,7 @@ class Notes:
         return done
 
     def pytest_sessionfinish(self) -> None:
+        """Write the notes."""
         sys.settrace(None)
         called = {
             test: [
@@ -170,6 +173,7 @@ class Nearest:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Run the tests nearest to the fault first, or alone."""
         last = len(self.rank)
         if self.alone:
             sharing = {
@@ -181,9 +185,11 @@ class Nearest:
         items.sort(key=lambda item: self.rank.get(item.nodeid, last))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the name of the first test that fails."""
         if report.failed and not self.path.exists():
             self.path.write_text(report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep the name of the first file that cannot be collected."""
         if report.failed and not self.path.exists():
             self.path.write_text(report.nodeid)

@@ -1,0 +1,96 @@
+"""Faults are put where code runs, and go to the tests that can see them, the quickest first."""
+
+from pathlib import Path
+
+import pytest
+
+from mutants.changes import Change, changed, changes_of
+from mutants.reach import ANYTHING, COLLECTING, Reach
+
+SOURCE = '''"""A module of 3 lines."""
+
+LEAST = 2
+
+
+def found(a: int = 1, *, b: "list[0]" = ()) -> float:
+    """Of 4 words."""
+    if a < LEAST and not b:
+        raise ValueError(f"{a} is less than {LEAST + 1}")
+    total = 0.5
+    for each in b:
+        total -= each * -1
+    return total / a if b else "as " + "text"
+'''
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    path = tmp_path / "module.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_each_place_has_its_fault(module: Path) -> None:
+    found = {(each.before, each.after) for each in changes_of(module, module.parent)}
+    assert found == {
+        ("2", "3"),
+        ("a < LEAST and (not b)", "a < LEAST or not b"),
+        ("a < LEAST", "a <= LEAST"),
+        ("not b", "b"),
+        ("0.5", "1.5"),
+        ("total -= each * -1", "total += each * -1"),
+        ("each * -1", "each / -1"),
+        ("-1", "1"),
+        ("1", "2"),
+        ("total / a if b else 'as ' + 'text'", "total / a if not b else 'as ' + 'text'"),
+        ("total / a", "total * a"),
+    }
+
+
+def test_a_fault_is_the_only_change(module: Path) -> None:
+    for each in changes_of(module, module.parent):
+        text = changed(SOURCE, each)
+        compile(text, "module.py", "exec")
+        lines = zip(SOURCE.splitlines(), text.splitlines(), strict=True)
+        assert [k for k, (a, b) in enumerate(lines, 1) if a != b] == [each.line]
+
+
+def test_a_fault_of_another_text_does_not_fit() -> None:
+    with pytest.raises(ValueError, match=r"module.py:3 does not hold 7"):
+        changed(SOURCE, Change("module.py", 3, 8, "7", "8"))
+
+
+MODULE, COMPILED = "src/rareclass/metrics/area.py", "src/rareclass/metrics/_area_jit.py"
+TEXT = "from rareclass.metrics import _area_jit\n\n\n@cache\ndef area(a):\n    return 2 * a\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for path, text in ((MODULE, TEXT), (COMPILED, "def doubled(a):\n    return 2 * a\n")):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "tests" / "metrics").mkdir(parents=True)
+    return tmp_path
+
+
+def known(**more: frozenset[str]) -> Reach:
+    seconds = {"t.py::slow": 2.0, "t.py::quick": 1.0, "t.py::other": 0.1}
+    called = {"t.py::slow": {f"{MODULE}:4"}, "t.py::quick": {f"{MODULE}:4", "src/b.py:1"}}
+    return Reach(seconds, {test: frozenset(each) for test, each in called.items()} | more)
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "alone"),
+    [(MODULE, 6, True), (COMPILED, 2, True), (MODULE, 1, False)],
+    ids=["function", "compiled", "module"],
+)
+def test_the_tests_that_can_see_a_fault(root: Path, path: str, line: int, alone: bool) -> None:
+    fault = Change(path, line, 0, "2", "3")
+    assert known().order(fault, root) == (["t.py::quick", "t.py::slow"], alone)
+
+
+def test_what_runs_unseen_can_see_any(root: Path) -> None:
+    fault = Change(MODULE, 6, 0, "2", "3")
+    first, alone = known(**{"t.py::other": frozenset({ANYTHING})}).order(fault, root)
+    assert (first[0], alone) == ("t.py::other", True)
+    assert not known(**{COLLECTING: frozenset({f"{MODULE}:4"})}).order(fault, root)[1]
