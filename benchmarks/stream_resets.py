@@ -24,7 +24,7 @@ from rareclass.encoding.streams import OnlineEncoder
 from rareclass.online import CBR, OnlineLogistic, OnlineMixture
 from rareclass.online.ranker import OnlineRanker
 from rareclass.stream.best_windows import BestWindows
-from rareclass.stream.column_drift import ColumnDrift
+from rareclass.stream.column_drift import ColumnCounts
 from rareclass.stream.drift_alarm import DriftAlarm
 from rareclass.stream.window import Window
 from rareclass.tables.batch import Batch
@@ -53,7 +53,7 @@ def through(stream: Stream, way: str, resets: bool) -> tuple[np.ndarray, int]:
     encoder = OnlineEncoder(Schema("y", dict.fromkeys(names, "number")), 32, HALF_LIFE, tails)
     learner.start(len(names), [False, True])
     window, best, alarm = Window(WINDOW, TOP), BestWindows(), DriftAlarm()
-    drift, scores = ColumnDrift(WINDOW, HALF_LIFE), np.empty(len(stream.X))
+    drift, scores = ColumnCounts(WINDOW, HALF_LIFE), np.empty(len(stream.X))
     for start in range(0, len(scores), WINDOW):
         rows = slice(start, min(start + WINDOW, len(scores)))
         numbers = np.arange(rows.start, rows.stop)

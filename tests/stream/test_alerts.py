@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from verbs.stream.messy_stream import assert_same, messy_records, outcome, write_csv
 
 from rareclass.online import OAM
 from rareclass.stream import loop as loop_module
@@ -19,6 +18,7 @@ from rareclass.stream.loop import StreamLoop
 from rareclass.stream.options import StreamOptions
 from rareclass.stream.reading import Interruption
 from rareclass.stream.reasons import LOOK_EVERY, reasons_of
+from stream.messy_stream import assert_same, messy_records, outcome, write_csv
 
 
 @pytest.fixture(scope="module")

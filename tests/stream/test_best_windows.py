@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from verbs.stream.messy_stream import assert_same
 
 from rareclass.metrics import roc_auc, roc_auc_interval
 from rareclass.metrics.interval import difference_interval
 from rareclass.stream.best_windows import BestWindows
 from rareclass.stream.window import Window
+from stream.messy_stream import assert_same
 
 SIZE = 1_000
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from verbs.stream.messy_stream import assert_same
 
 from rareclass.errors import InputError
 from rareclass.stream import checkpoint
@@ -16,6 +15,7 @@ from rareclass.stream.checkpoint import (
     rows_of,
     save_checkpoint,
 )
+from stream.messy_stream import assert_same
 
 STATE = {
     "weights": np.array([0.1, -0.0, np.nextafter(1, 2)]),

@@ -4,18 +4,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from verbs.stream.messy_stream import assert_same
 
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
+from rareclass.metrics.column_drift import ColumnShift, population_stability_index
 from rareclass.stream.column_drift import (
     EDGES,
-    ColumnDrift,
-    ColumnMove,
+    ColumnCounts,
     _binned,
-    stability_index,
 )
 from rareclass.tables.batch import Batch
+from stream.messy_stream import assert_same
 
 SCHEMA = Schema("y", {"amount": "number", "code": "number", "land": "category"})
 SIZE = 1_000
@@ -31,7 +30,7 @@ def rows(n: int, seed: int, **changed: Any) -> dict[str, np.ndarray]:
 
 
 def feed(
-    drift: ColumnDrift, encoder: OnlineEncoder, columns: dict[str, np.ndarray], step: int
+    drift: ColumnCounts, encoder: OnlineEncoder, columns: dict[str, np.ndarray], step: int
 ) -> None:
     """The rows of one segment, `step` at a time."""
     n = len(columns["amount"])
@@ -44,15 +43,15 @@ def feed(
         drift.end_segment(encoder)
 
 
-def begun(n_segments: int, step: int = 250) -> tuple[ColumnDrift, OnlineEncoder]:
-    drift, encoder = ColumnDrift(SIZE, half_life=5_000), OnlineEncoder(SCHEMA, half_life=5_000)
+def begun(n_segments: int, step: int = 250) -> tuple[ColumnCounts, OnlineEncoder]:
+    drift, encoder = ColumnCounts(SIZE, half_life=5_000), OnlineEncoder(SCHEMA, half_life=5_000)
     for segment in range(n_segments):
         feed(drift, encoder, rows(SIZE, segment), step)
     return drift, encoder
 
 
 def test_a_stream_that_stays_is_not_remarked() -> None:
-    drift, encoder = ColumnDrift(SIZE, half_life=5_000), OnlineEncoder(SCHEMA, half_life=5_000)
+    drift, encoder = ColumnCounts(SIZE, half_life=5_000), OnlineEncoder(SCHEMA, half_life=5_000)
     for segment in range(40):
         feed(drift, encoder, rows(SIZE, segment), 500)
         assert drift.moves(encoder) == []
@@ -77,7 +76,7 @@ def test_what_moved_is_named_with_the_oracles_numbers() -> None:
         2.0 ** (-SIZE * (7 - k) / 5_000) * slow_bins(rows(SIZE, k)["amount"], edges)
         for k in range(1, 8)
     )
-    expected = stability_index(slow_bins(moved["amount"], edges), np.asarray(past))
+    expected = population_stability_index(slow_bins(moved["amount"], edges), np.asarray(past))
     assert found["amount"].stability_index == pytest.approx(expected, rel=1e-9)
     assert before[0, 1] == pytest.approx(mean, rel=0.1)
 
@@ -98,7 +97,7 @@ def test_bins_are_those_of_a_plain_loop() -> None:
 
 
 def test_a_column_that_never_varied_is_outside_when_it_does() -> None:
-    drift, encoder = ColumnDrift(SIZE, 5_000), OnlineEncoder(SCHEMA, half_life=5_000)
+    drift, encoder = ColumnCounts(SIZE, 5_000), OnlineEncoder(SCHEMA, half_life=5_000)
     for segment in range(4):
         feed(drift, encoder, rows(SIZE, segment, code=np.full(SIZE, 7.0)), 500)
     assert drift.moves(encoder) == []
@@ -125,7 +124,7 @@ def test_bins_are_made_anew_where_they_no_longer_fit() -> None:
 def test_neither_batches_nor_a_restart_show() -> None:
     whole, encoder = begun(4, step=1000)
     cut, other = begun(2, step=7)
-    cut, other = ColumnDrift.from_state(cut.to_state()), OnlineEncoder.from_state(other.to_state())
+    cut, other = ColumnCounts.from_state(cut.to_state()), OnlineEncoder.from_state(other.to_state())
     for segment in (2, 3):
         feed(cut, other, rows(SIZE, segment), 64)
     assert_same(cut.to_state(), whole.to_state())
@@ -140,6 +139,6 @@ def test_nothing_is_said_before_there_is_a_past() -> None:
     assert drift.moves(encoder) == []
     feed(drift, encoder, rows(SIZE, 5, land=np.full(SIZE, "IT", object)), 500)
     moves = drift.moves(encoder)
-    assert all(isinstance(each, ColumnMove) for each in moves)
+    assert all(isinstance(each, ColumnShift) for each in moves)
     feed(drift, encoder, rows(999, 6, land=np.full(999, "IT", object)), 500)
     assert "land" in [each.column for each in drift.moves(encoder)]

@@ -4,26 +4,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from verbs.stream.messy_stream import assert_same, messy_records, outcome, write_csv
 
 from rareclass.errors import InputError
+from rareclass.metrics.column_drift import ColumnShift
 from rareclass.stream import loop as loop_module
 from rareclass.stream import reading, state
 from rareclass.stream.best_windows import Fall
 from rareclass.stream.checkpoint import claimed, load_newest
-from rareclass.stream.column_drift import ColumnMove
 from rareclass.stream.drift_alarm import DriftAlarm
 from rareclass.stream.learners import parse_parameters, settled
 from rareclass.stream.log import read_log
 from rareclass.stream.loop import StreamLoop
 from rareclass.stream.options import StreamOptions
 from rareclass.stream.reading import Interruption
+from stream.messy_stream import assert_same, messy_records, outcome, write_csv
 
 FALL = Fall("auc", 0.7, 0.9, 1000, 0.1, 0.3)
 
 
-def moves(names: str) -> list[ColumnMove]:
-    return [ColumnMove(name, 0.5, 0.0) for name in names]
+def moves(names: str) -> list[ColumnShift]:
+    return [ColumnShift(name, 0.5, 0.0) for name in names]
 
 
 def test_it_rings_when_enough_columns_begin_to_move_or_a_measure_falls() -> None:

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
-from verbs.stream.messy_stream import assert_same, messy_records, outcome, write_csv
 
 from rareclass.stream.checkpoint import checkpoints_in
+from stream.messy_stream import assert_same, messy_records, outcome, write_csv
 
 
 def stream(source: Path, folder: Path) -> None:

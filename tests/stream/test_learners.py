@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from verbs.stream.messy_stream import messy_records, write_csv
 
 from rareclass.errors import InputError
 from rareclass.online import CBR, OAM
@@ -19,6 +18,7 @@ from rareclass.stream.log import read_log
 from rareclass.stream.loop import StreamLoop
 from rareclass.stream.options import StreamOptions
 from rareclass.stream.reading import Interruption
+from stream.messy_stream import messy_records, write_csv
 
 
 @pytest.mark.parametrize("name", ["cbr", "cbr-diagonal"])

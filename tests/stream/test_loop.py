@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from verbs.stream.messy_stream import COLUMNS, assert_same, messy_records, outcome, write_csv
 
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
@@ -25,6 +24,7 @@ from rareclass.stream.reading import Interruption
 from rareclass.stream.window import Window
 from rareclass.tables.batch import Batch
 from rareclass.tables.csv_source import CsvSource
+from stream.messy_stream import COLUMNS, assert_same, messy_records, outcome, write_csv
 
 
 def options_for(source: Path, learner: str = "oam", **more: Any) -> StreamOptions:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rareclass.metrics.column_drift import population_stability_index
 from rareclass.model.model_file import ModelFile
-from rareclass.report.summaries.column_drift import ColumnDrift, stability_index, tenths
+from rareclass.report.summaries.column_drift import ColumnDrift, tenths
 
 # Rows of which copies are counted, at 8 bytes each.
 _MOST_HASHED = 20_000_000
@@ -64,11 +65,11 @@ class ColumnsNow:
         for column in getattr(self._content.encoder, "columns", ()):
             facts = told.get(column.name, {})
             counts = self._counts.get(column.name)
-            index = None
-            if counts is not None and counts.sum():
+            index, n_missing = None, facts.get("n_missing")
+            n_known = n_before - (n_missing or 0)
+            if counts is not None and counts.sum() and n_known:
                 _, before = (self._edges | self._words)[column.name]
-                index = stability_index(before, counts / counts.sum(), counts.sum())
-            n_missing = facts.get("n_missing")
+                index = population_stability_index(counts, n_known * before)
             drifts.append(
                 ColumnDrift(
                     column.name,

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from rareclass.errors import counted
+from rareclass.metrics.column_drift import MOVED_FAR
 from rareclass.model.model_file import ModelFile
 from rareclass.report.page.choice_view import rate_words
 from rareclass.report.page.wording import percent, whole
-from rareclass.report.summaries.column_drift import MOVED_FAR, ColumnDrift
+from rareclass.report.summaries.column_drift import ColumnDrift
 from rareclass.report.summaries.parts import Parts
 from rareclass.report.summaries.reliability import Reliability
 from rareclass.report.summaries.score_drift import ScoreDrift

@@ -1,16 +1,14 @@
 """Whether the columns of a stream still look as they did: recent rows beside the past."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.streams import Encoded, OnlineEncoder
+from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift, column_shift
 from rareclass.tables.batch import Batch
 
-# A population stability index above this is by convention a large shift: for two normal
-# distributions half a standard deviation between the means gives it.
-LARGE_INDEX = 0.25
 # Share of cells outside of what was seen from which a column is told of.
 MUCH_OUTSIDE = 0.01
 # Fewer rows on either side say little.
@@ -26,20 +24,7 @@ _PATIENCE = 4
 _ROUNDING = 2e-15
 
 
-class ColumnMove(NamedTuple):
-    """A column whose recent cells are unlike the past.
-
-    `stability_index` compares recent shares with past ones (see the function of that name);
-    `outside` is the share of recent cells beyond ten standard deviations of the past, or with a
-    category that came up only just now.
-    """
-
-    column: str
-    stability_index: float
-    outside: float
-
-
-class ColumnDrift:
+class ColumnCounts:
     """Counts of the cells of each column: of the segment under way, the one before, and the past.
 
     A segment is `size` records. Numbers are counted in bins around the running mean, fixed in the
@@ -91,7 +76,7 @@ class ColumnDrift:
         shares: NDArray[np.float64] = self._values[0] + self._values[1]
         return shares / max(float(self._rows[0] + self._rows[1]), 1.0)
 
-    def moves(self, encoder: OnlineEncoder) -> list[ColumnMove]:
+    def moves(self, encoder: OnlineEncoder) -> list[ColumnShift]:
         """Columns that moved or lie outside, the worst first; none while there is no past."""
         if self._rows[0] < FEWEST_ROWS or self._rows[1] + self._rows[2] < FEWEST_ROWS:
             return []
@@ -100,21 +85,21 @@ class ColumnDrift:
         moved = [
             each
             for each in found
-            if each.stability_index > LARGE_INDEX or each.outside > MUCH_OUTSIDE
+            if each.stability_index > MOVED_FAR or each.outside > MUCH_OUTSIDE
         ]
         return sorted(moved, key=lambda each: (-each.stability_index, each.column))
 
-    def _numbers_moved(self, encoder: OnlineEncoder) -> list[ColumnMove]:
+    def _numbers_moved(self, encoder: OnlineEncoder) -> list[ColumnShift]:
         moved = []
         for k, name in enumerate(_numbers(encoder) if len(self._edges) else []):
             past, recent = self._bins[0, k], self._bins[1, k] + self._bins[2, k]
             if past.sum() < FEWEST_ROWS or recent.sum() < FEWEST_ROWS:
                 continue
-            outside = float(recent[0] + recent[len(EDGES)]) / float(recent.sum())
-            moved.append(ColumnMove(name, stability_index(recent, past), outside))
+            n_outside = recent[0] + recent[len(EDGES)]
+            moved.append(column_shift(name, recent, past, n_outside, recent.sum()))
         return moved
 
-    def _categories_moved(self, encoder: OnlineEncoder) -> list[ColumnMove]:
+    def _categories_moved(self, encoder: OnlineEncoder) -> list[ColumnShift]:
         past, recent = self._values[0], self._values[1] + self._values[2]
         kinds, features = encoder.schema.features, encoder.features
         places: dict[str, list[int]] = {}
@@ -126,8 +111,8 @@ class ColumnDrift:
         for name, own in places.items():
             is_value = np.array([features[place].role != "missing" for place in own])
             is_new = (self._born[own] >= self._segment - 1) & is_value
-            outside = float(recent[own][is_new].sum()) / rows
-            moved.append(ColumnMove(name, stability_index(recent[own], past[own]), outside))
+            n_outside = recent[own][is_new].sum()
+            moved.append(column_shift(name, recent[own], past[own], n_outside, rows))
         return moved
 
     def _widen(self, encoder: OnlineEncoder) -> None:
@@ -168,28 +153,13 @@ class ColumnDrift:
         }  # fmt: skip
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "ColumnDrift":
+    def from_state(cls, state: dict[str, Any]) -> "ColumnCounts":
         """Return the counts that `to_state` described."""
         drift = cls(int(state["size"]), float(state["half_life"]))
         drift._segment = int(state["segment"])
         for name in ("rows", "bins", "values", "born", "edges", "centres", "misfits"):
             setattr(drift, f"_{name}", np.array(state[name]))
         return drift
-
-
-def stability_index(recent: NDArray[np.float64], past: NDArray[np.float64]) -> float:
-    """Population stability index of two rows of counts, half a row added to each count.
-
-    ``sum_b (p_b - q_b) ln(p_b / q_b)``, the symmetric Kullback-Leibler divergence of the shares p
-    and q; that of two normal distributions whose means are d standard deviations apart is d**2.
-
-    >>> stability_index(np.array([50.0, 50.0]), np.array([500.0, 500.0])) < 1e-9
-    True
-    >>> round(stability_index(np.array([800.0, 200.0]), np.array([500.0, 500.0])), 2)
-    0.41
-    """
-    p, q = ((counts + 0.5) / (counts.sum() + 0.5 * len(counts)) for counts in (recent, past))
-    return float(((p - q) * np.log(p / q)).sum())
 
 
 def _binned(cells: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.int64]:

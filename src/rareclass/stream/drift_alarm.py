@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from rareclass.metrics.column_drift import ColumnShift
 from rareclass.stream.best_windows import Fall
-from rareclass.stream.column_drift import ColumnMove
 
 # Share of the columns that begin to move together when a stream drifts (docs/decisions/0039).
 ENOUGH_COLUMNS = 0.2
@@ -17,7 +17,7 @@ class DriftAlarm:
     come and go in streams that rank as well as before.
 
     >>> alarm = DriftAlarm()
-    >>> moved = [ColumnMove("amount", 0.4, 0.0)]
+    >>> moved = [ColumnShift("amount", 0.4, 0.0)]
     >>> looks = [(1000, moved), (2000, moved), (3000, [])]
     >>> [alarm.rings(rows, moved, [], n_columns=5) for rows, moved in looks]
     [True, False, False]
@@ -32,7 +32,7 @@ class DriftAlarm:
         self._fell: set[str] = set()
 
     def rings(
-        self, rows: int, moved: Sequence[ColumnMove], falls: Sequence[Fall], n_columns: int
+        self, rows: int, moved: Sequence[ColumnShift], falls: Sequence[Fall], n_columns: int
     ) -> bool:
         """Look at what is told of drift after so many records."""
         columns, measures = {each.column for each in moved}, {each.measure for each in falls}

@@ -12,11 +12,11 @@ import numpy as np
 from rareclass.encoding.schema import find_schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import InputError, column_hint, counted
+from rareclass.metrics.column_drift import ColumnShift
 from rareclass.stream.alerts import check_times
 from rareclass.stream.arrivals import Arrivals, sort_arrivals
 from rareclass.stream.best_windows import BestWindows, Fall
 from rareclass.stream.checkpoint import load_newest, save_checkpoint, sound_state
-from rareclass.stream.column_drift import ColumnMove
 from rareclass.stream.drift_alarm import DriftAlarm
 from rareclass.stream.learners import make_learner, standings
 from rareclass.stream.learning import learn
@@ -63,7 +63,7 @@ class Report(NamedTuple):
     features: int  # columns of the learner
     measures: WindowMeasures
     rows_per_second: float  # since the report before
-    moved: list[ColumnMove] = []  # noqa: RUF012 (never changed)
+    moved: list[ColumnShift] = []  # noqa: RUF012 (never changed)
     falls: list[Fall] = []  # noqa: RUF012
     alerts: int = 0
     resets: int = 0  # how often steps were made long again

@@ -9,7 +9,7 @@ from rareclass.errors import InputError
 from rareclass.online.state import flatten
 from rareclass.stream.alerts import Alerts, new_alerts
 from rareclass.stream.best_windows import BestWindows
-from rareclass.stream.column_drift import LEAST_SEGMENT, ColumnDrift
+from rareclass.stream.column_drift import LEAST_SEGMENT, ColumnCounts
 from rareclass.stream.drift_alarm import DriftAlarm
 from rareclass.stream.learners import make_learner
 from rareclass.stream.options import StreamOptions
@@ -50,7 +50,7 @@ class StreamState:
     learned: LearnedLabels
     contradicted: RejectedFile
     labels: dict[str, str]  # what "rare" and "rest" are called
-    drift: ColumnDrift
+    drift: ColumnCounts
     best: BestWindows
     alarm: DriftAlarm | None = None  # None: drift is reported only
     alerts: Alerts | None = None
@@ -109,7 +109,7 @@ def from_checkpoint(saved: dict[str, Any], folder: Path, options: StreamOptions)
         learned=learned,
         contradicted=RejectedFile.from_state(folder, contradicted, CONTRADICTED),
         labels=saved["labels"],
-        drift=ColumnDrift.from_state(saved["drift"]) if "drift" in saved else new_drift(options),
+        drift=ColumnCounts.from_state(saved["drift"]) if "drift" in saved else new_drift(options),
         best=BestWindows.from_state(saved["best"]) if "best" in saved else BestWindows(),
         alarm=DriftAlarm.from_state(saved["alarm"]) if "alarm" in saved else None,
         alerts=alerts,
@@ -118,9 +118,9 @@ def from_checkpoint(saved: dict[str, Any], folder: Path, options: StreamOptions)
     )
 
 
-def new_drift(options: StreamOptions) -> ColumnDrift:
+def new_drift(options: StreamOptions) -> ColumnCounts:
     """Return counts of columns that have seen nothing; a segment is a window."""
-    return ColumnDrift(max(options.window, LEAST_SEGMENT), options.half_life)
+    return ColumnCounts(max(options.window, LEAST_SEGMENT), options.half_life)
 
 
 def alerts_of(options: StreamOptions, saved: dict[str, Any] | None) -> Alerts | None:

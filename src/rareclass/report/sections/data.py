@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from rareclass.metrics.column_drift import MOVED, MOVED_FAR
 from rareclass.report.displays.look import BLUE, GREEN, INK, log_axis
 from rareclass.report.page.document import Block, Facts, Note, Plot, Plots, Section, Table
 from rareclass.report.page.svg import drawn
 from rareclass.report.page.wording import percent, percent_with_bounds
-from rareclass.report.summaries.column_drift import MOVED, MOVED_FAR, ColumnDrift, worst_first
+from rareclass.report.summaries.column_drift import ColumnDrift, worst_first
 from rareclass.report.summaries.score_drift import ScoreDrift
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rareclass.metrics.column_drift import MOVED_FAR
 from rareclass.report.displays.look import BLUE, CYCLE, GREY, VERMILLION, log_axis
 from rareclass.report.page.document import Block, Note, Plot, Plots, Section, Table, Text
 from rareclass.report.page.svg import drawn
 from rareclass.report.page.wording import NONE, percent, whole
-from rareclass.report.summaries.column_drift import MOVED_FAR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+
+from rareclass.metrics.column_drift import drift_verdict
 
 Floats = NDArray[np.float64]
-MOVED, MOVED_FAR = 0.1, 0.25
-"""Indices that practice reads as "moved somewhat" and "moved far" (Siddiqi 2006, ch. 6)."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,8 @@ class ColumnDrift:
     outside : float
         Share of the new cells beyond the range of training, or of words that it did not have.
     stability_index : float or None
-        ``sum_b (q_b - p_b) log(q_b / p_b)`` over tenths of the training values (or words), with p
-        their shares in training and q in the new rows; None where the model file does not know
-        how the training values lay.
+        `population_stability_index` of the new rows against training, over tenths of the training
+        values or the commonest words; None where the model file has no summary of these.
     importance : float or None
     """
 
@@ -45,33 +44,11 @@ class ColumnDrift:
 
     @property
     def verdict(self) -> str:
-        """In a word, as `MOVED` and `MOVED_FAR` have it."""
-        if self.stability_index is None:
-            return ""
-        if self.stability_index < MOVED:
-            return "steady"
-        return "moved" if self.stability_index < MOVED_FAR else "moved far"
+        """Word for the index, see `drift_verdict`."""
+        return drift_verdict(self.stability_index)
 
 
-def stability_index(before: ArrayLike, now: ArrayLike, n_now: float) -> float:
-    r"""Population stability index of two rows of shares.
-
-    .. math:: \mathrm{PSI} = \sum_b (q_b - p_b) \log(q_b / p_b)
-
-    An empty bin counts as half a row of the new ones, so that the index stays finite.
-
-    >>> stability_index([0.5, 0.5], [0.5, 0.5], 100)
-    0.0
-    >>> round(stability_index([0.5, 0.5], [0.9, 0.1], 100), 3)
-    0.879
-    """
-    least = 0.5 / max(n_now, 1.0)
-    p = np.maximum(np.asarray(before, float), least)
-    q = np.maximum(np.asarray(now, float), least)
-    return float(np.sum((q / q.sum() - p / p.sum()) * np.log((q / q.sum()) / (p / p.sum()))))
-
-
-def tenths(knots: Floats, ranks: Floats, n_bins: int = 10) -> tuple[Floats, Floats]:
+def tenths(knots: Floats, ranks: Floats) -> tuple[Floats, Floats]:
     """Inner edges of about equal shares of a training column, and the share of each bin.
 
     `knots` are values in increasing order, `ranks` the share of the rows below each plus half of
@@ -86,7 +63,7 @@ def tenths(knots: Floats, ranks: Floats, n_bins: int = 10) -> tuple[Floats, Floa
         return np.empty(0), np.ones(1)
     below = _shares_below(ranks)
     middles = (knots[1:] + knots[:-1]) / 2.0
-    wanted = np.arange(1, n_bins) / n_bins
+    wanted = np.arange(1, 10) / 10
     places = np.unique(np.abs(below[:, None] - wanted).argmin(axis=0))
     edges, shares = middles[places], below[places]
     return edges, np.diff(np.concatenate([[0.0], shares, [1.0]]))

@@ -1,0 +1,64 @@
+"""How far the cells of a column have moved from those before, by counts in bins."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+MOVED, MOVED_FAR = 0.1, 0.25
+"""Indices from which practice says "moved somewhat" and "moved far" (Siddiqi 2006, ch. 6)."""
+
+
+class ColumnShift(NamedTuple):
+    """Recent cells of a column against earlier ones."""
+
+    column: str
+    stability_index: float
+    outside: float  # share of the recent cells that are unlike all earlier ones
+
+
+def column_shift(
+    column: str, recent: ArrayLike, earlier: ArrayLike, n_outside: float, n_recent: float
+) -> ColumnShift:
+    """Compare two rows of counts over the same bins; `n_outside` of `n_recent` cells are new."""
+    index = population_stability_index(recent, earlier)
+    return ColumnShift(column, index, float(n_outside) / max(float(n_recent), 1.0))
+
+
+def population_stability_index(recent: ArrayLike, earlier: ArrayLike) -> float:
+    r"""Population stability index of two rows of counts over the same bins.
+
+    .. math:: \mathrm{PSI} = \sum_b (p_b - q_b) \log(p_b / q_b)
+
+    The symmetric Kullback-Leibler divergence of the shares p and q; for two normal distributions
+    whose means lie d standard deviations apart it is ``d**2``.
+
+    Half a row is added to every count, ``p_b = (n_b + 1/2) / (n + B/2)`` for B bins: the mean of
+    the shares given the counts under Jeffreys' prior. So an empty bin gives a finite index, the
+    order of the two rows of counts does not matter, and few rows shrink the index towards 0.
+
+    >>> population_stability_index([50, 50], [500, 500]) < 1e-9
+    True
+    >>> round(population_stability_index([90, 10], [50, 50]), 3)
+    0.853
+    """
+    p, q = (_shares(np.asarray(counts, float)) for counts in (recent, earlier))
+    return float(((p - q) * np.log(p / q)).sum())
+
+
+def drift_verdict(index: float | None) -> str:
+    """Word for a stability index; empty where the index is not known.
+
+    >>> [drift_verdict(index) for index in (None, 0.09, 0.1, 0.25)]
+    ['', 'steady', 'moved', 'moved far']
+    """
+    if index is None:
+        return ""
+    if index < MOVED:
+        return "steady"
+    return "moved" if index < MOVED_FAR else "moved far"
+
+
+def _shares(counts: np.ndarray) -> np.ndarray:
+    shares: np.ndarray = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
+    return shares
