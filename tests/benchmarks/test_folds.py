@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.decisions import folds
-from rareclass.compare.fold_scale import on_scale_of_folds
+from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import average_precision, roc_auc
 
 

@@ -4,13 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from draws import draws
 from rareclass import metrics
 from rareclass.compare import compare_scores
-from rareclass.compare.fold_scale import on_scale_of_folds
 from rareclass.errors import InputError
 from rareclass.metrics import paired_difference, roc_auc
 
@@ -71,26 +67,6 @@ def test_a_weight_is_copies_and_a_group_of_one_row_a_row():
     assert "in 30 groups that move together" in together.basis()
     spread = [each.high - each.low for each in together.by("AUC").standings]
     assert all(width > 0 for width in spread)
-
-
-@draws(40)
-@given(st.integers(0, 10_000))
-def test_the_scale_of_folds_is_the_false_positive_rate_within(seed):
-    rng = np.random.default_rng(seed)
-    y = rng.random(40) < 0.3
-    y[:3], y[3:6] = True, False
-    fold = np.arange(40) % 3
-    scores = rng.integers(0, 6, 40).astype(float)
-    weight = rng.integers(0, 3, 40).astype(float)
-    weight[3:6] = 1.0
-    scaled = on_scale_of_folds(y, scores, fold, weight)
-    for i in range(40):
-        rest = (fold == fold[i]) & ~y
-        above = weight[rest] @ (scores[rest] > scores[i])
-        level = weight[rest] @ (scores[rest] == scores[i])
-        assert scaled[i] == pytest.approx(-(above + level / 2) / weight[rest].sum())
-    stretched = on_scale_of_folds(y, np.exp(scores) * (1 + fold) - 5 * fold, fold, weight)
-    assert stretched == pytest.approx(scaled)
 
 
 def test_the_auc_of_folds_is_their_mean():

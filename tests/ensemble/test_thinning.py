@@ -1,13 +1,11 @@
-"""The majority is thinned to what there is time for; rare rows are kept, weights make up."""
+"""Drawn majority rows are as many as there is time for."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
 from rareclass.ensemble.budget import Budget, CostModel
-from rareclass.ensemble.majority_part import thinned
 from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
 from rareclass.ensemble.members.logistic import LogisticOnQuantiles
 from rareclass.ensemble.members.member import Size, Stopped
@@ -28,30 +26,6 @@ class Square(Linear):
 
     def cost(self, size):
         return float(size.n_rows) ** 2
-
-
-@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 60), st.booleans())
-@draws(80)
-def test_all_rare_rows_are_kept_and_weights_put_the_rest_back(seed, n_rare, n_rest, weighted):
-    random = np.random.default_rng(seed)
-    is_rare = random.permutation(n_rare + n_rest) < n_rare
-    weight = random.uniform(0.1, 5.0, len(is_rare)) if weighted else None
-    kept = int(random.integers(1, n_rest + 1))
-    rows, weights = thinned(is_rare, weight, kept, seed)
-    before = np.ones(len(is_rare)) if weight is None else weight
-    assert (np.diff(rows) > 0).all()
-    assert set(np.flatnonzero(is_rare)) <= set(rows)
-    assert len(rows) == n_rare + kept
-    np.testing.assert_array_equal(weights[is_rare[rows]], before[is_rare])
-    assert weights[~is_rare[rows]].sum() == pytest.approx(before[~is_rare].sum())
-    # Of equal weights before, equal weights after; the same seed draws the same rows.
-    np.testing.assert_allclose(
-        weights[~is_rare[rows]] / before[rows[~is_rare[rows]]],
-        weights[~is_rare[rows]][0] / before[rows[~is_rare[rows]]][0],
-    )
-    np.testing.assert_array_equal(thinned(is_rare, weight, kept, seed)[0], rows)
-    if weight is not None:
-        np.testing.assert_array_equal(weight, before)  # that of the caller is left alone
 
 
 class AtMost(Square):

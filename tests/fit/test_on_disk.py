@@ -13,7 +13,7 @@ from rareclass.errors import InputError
 from rareclass.fit import memory_plan as fit_memory
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.memory_plan import plan_memory
-from rareclass.fit.rows_on_disk import RowsOnDisk, _sample, encode_on_disk
+from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, sample_of
 from rareclass.fit.training import train
 from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
 from rareclass.rows import RowSource
@@ -157,19 +157,6 @@ def test_a_sample_for_the_encoder_is_nearly_as_good(tmp_path: Path) -> None:
     assert centre + scaler.mean_[0] == pytest.approx(expected + whole.mean_[0], abs=0.1)
 
 
-def test_the_sample_holds_the_rare_rows_and_stands_for_all() -> None:
-    rare = np.arange(10_000) % 100 == 0
-    sample, stands_for = _sample(rare, 500, 0)
-    assert stands_for is not None
-    assert (np.diff(sample) > 0).all()
-    assert rare[sample].sum() == 100
-    assert (stands_for[rare[sample]] == 1).all()
-    assert stands_for.sum() == pytest.approx(10_000)
-    sample, stands_for = _sample(rare, 100, 0)
-    assert rare[sample].sum() == 50
-    assert _sample(rare, 10_000, 0)[1] is None
-
-
 def test_rows_of_the_sample_are_written_as_the_fit_gave_them(tmp_path: Path) -> None:
     class Fake:
         """Negative in a fit, positive after it."""
@@ -189,13 +176,14 @@ def test_rows_of_the_sample_are_written_as_the_fit_gave_them(tmp_path: Path) -> 
     encoder, copies = Fake(), np.arange(n) % 3 + 1.0
     X = encode_on_disk(encoder, data.rows, data.y, data.rare, copies, 0).take(slice(None))[:, 0]  # type: ignore[arg-type]
     np.testing.assert_array_equal(abs(X), np.arange(n) + 0.5)
-    sample, stands_for = _sample(data.rare, 120, 0)
+    sample, stands_for = sample_of(120, data.rare, copies, 0)
     np.testing.assert_array_equal(np.flatnonzero(X < 0), sample)
     rare, weight, n_rows = encoder.seen
     assert n_rows == n
     assert stands_for is not None
     np.testing.assert_array_equal(rare, data.rare[sample])
-    np.testing.assert_array_equal(weight, stands_for * copies[sample])
+    np.testing.assert_array_equal(weight, stands_for)
+    np.testing.assert_array_equal(weight[rare == 1], copies[data.rare])
 
 
 def test_zeros_of_both_signs_are_copies(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from draws import draws
 from rareclass import RankRC
 from rareclass.decide.calibration.calibration import Calibration
 from rareclass.errors import InputError
-from rareclass.fit.one_scale import between, pooled
+from rareclass.fit.one_scale import pooled
+from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.model.decision_rule import ScoredRows
 from rareclass.model.model_file import ModelFile
 from rareclass.model.probability_interval import held_out_interval
@@ -84,10 +85,9 @@ def test_scores_of_a_part_are_moved_to_where_the_majority_lies() -> None:
         chosen = np.arange(50) % 2 == k
         scores = truth[chosen] * stretch + shift
         part = ScoredRows(rows.y[chosen], scores, weight[chosen], np.flatnonzero(chosen))
-        parts.append((part, between(scores, truth[chosen], weight[chosen])))
+        own, like = (MajorityScores.of(each, weight[chosen]) for each in (scores, truth[chosen]))
+        parts.append((part, match_majority(own, like)))
     found = pooled(parts)
     np.testing.assert_allclose(found.scores, truth, atol=1e-12)
     assert found.weight is not None
     assert found.weight.tolist() == weight.tolist()
-    same = between(np.ones(3), np.arange(3.0), None)
-    assert same(np.ones(1)).tolist() == [1.0]

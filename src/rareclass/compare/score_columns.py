@@ -1,5 +1,6 @@
 """Score columns of the same rows: each with intervals, and the best beside the others."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -8,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.compare.comparison import BesideTheBest, Comparison, Standing, Standings
-from rareclass.compare.fold_scale import on_scale_of_folds, stretch_for_training
 from rareclass.compare.measures import DEFAULT, Measure, chosen_measures
 from rareclass.compare.told_apart import adjusted_for_the_choice
 from rareclass.errors import InputError
+from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import Interval
 from rareclass.metrics.interval import normal_quantile
 from rareclass.metrics.p_value import p_value_of_intervals
@@ -175,6 +176,23 @@ def _stretch(n_rows: int, folds: Any, n_train: float | None) -> float:
     if folds is None:
         raise InputError("n_train= is about models of folds, and folds= is not given.")
     return stretch_for_training(n_rows, n_train)
+
+
+def stretch_for_training(n_tested: float, n_train: float) -> float:
+    """Factor from the interval of a difference of models to that of a difference of methods.
+
+    A paired test of out-of-fold scores has the variance V of which rows were tested. Other training
+    rows would have given other models, and the folds' models share most of theirs, so that the luck
+    of one is the luck of all. Nadeau and Bengio (2003, "Inference for the generalization error",
+    Machine Learning 52) put the variance of the mean of K folds, each of variance K V, at
+    ``K V (1 / K + n_test / n_train)``; with ``n_tested = K n_test`` that is
+    ``V (1 + n_tested / n_train)``. Its square root is 1.5 for 5 folds, whatever their number of
+    rows.
+
+    >>> stretch_for_training(100, 80)
+    1.5
+    """
+    return math.sqrt(1.0 + n_tested / n_train)
 
 
 def _standings(

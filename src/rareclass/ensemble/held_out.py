@@ -4,9 +4,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from rareclass.ensemble.majority_part import thinned
 from rareclass.ensemble.training_rows import TrainingRows
 from rareclass.estimators.search import Scoring
+from rareclass.folds.majority_part import draw_majority
 
 # Majority rows that every member scores out of fold, at most: more would hardly be told apart
 # better, and cost time that learning can use.
@@ -39,7 +39,7 @@ class HeldOut(NamedTuple):
 
         The draw stands for all of the others by its weight.
         """
-        places, weights = thinned(kept, self.tested_weight, n_others, seed)
+        places, weights = draw_majority(kept, self.tested_weight, n_others, seed)
         of_row = np.zeros(len(self.is_rare))
         of_row[self.tested[places]] = weights
         return places, self._replace(weight=of_row, tested=self.tested[places])

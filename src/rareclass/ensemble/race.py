@@ -19,10 +19,10 @@ from rareclass.ensemble.budget import Budget, CostModel
 from rareclass.ensemble.functions.score_function import ScoreFunction
 from rareclass.ensemble.held_out import HeldOut
 from rareclass.ensemble.learned_member import merged
-from rareclass.ensemble.majority_part import thinned
 from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Size, Stopped
 from rareclass.ensemble.thinning import affordable_rows
 from rareclass.ensemble.training_views import TrainingViews
+from rareclass.folds.majority_part import draw_majority
 
 Report = Callable[[str], None]
 """Told what is learned next."""
@@ -175,7 +175,7 @@ class Race:
         """Row numbers of a part with so many majority rows, which weigh what all do, and it."""
         if n_majority == rows.size.n_rows - rows.size.n_rare:
             return np.arange(len(rows.fold)), rows
-        learned, weight = thinned(rows.is_rare, rows.weight, n_majority, rows.seed)
+        learned, weight = draw_majority(rows.is_rare, rows.weight, n_majority, rows.seed)
         return learned, rows.take(learned, weight)
 
     def _rows(self, member: Member, may_stop: bool = False) -> EncodedFolds:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from rareclass.encoding.typed_table import TypedTable, read_table
 from rareclass.ensemble.equal_to_rare import held_out_together
-from rareclass.ensemble.majority_part import thinned
+from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.rows import LabelledRows, RowSource
 
@@ -59,7 +59,7 @@ class TrainingRows(NamedTuple):
 
     def thinned(self, n_majority: int, seed: int) -> Self:
         """All rare rows and so many of the others, whose weights make up for those left out."""
-        return self.part(*thinned(self.is_rare, self.weight, n_majority, seed))
+        return self.part(*draw_majority(self.is_rare, self.weight, n_majority, seed))
 
 
 class Given(NamedTuple):
@@ -140,7 +140,7 @@ def _part_of_file(
         return None, given.weight
     is_rare = np.zeros(source.n_rows, dtype=bool)
     is_rare[labels.rare] = True
-    return thinned(is_rare, row_weights(given.weight, source.n_rows), n_majority, seed)
+    return draw_majority(is_rare, row_weights(given.weight, source.n_rows), n_majority, seed)
 
 
 def _as_copies(weight: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.metrics import average_precision, roc_auc
 from rareclass.rows.memory import count_threads
 
@@ -68,8 +69,7 @@ def baselines(parts: Iterable[JudgedRows]) -> list[Baseline]:
 
 def _standardised(model: Any, part: JudgedRows) -> np.ndarray:
     scores: np.ndarray = model.decision_function(part.tested)
-    rest = scores[part.y_tested != 1]
-    return (scores - rest.mean()) / (rest.std() or 1.0)
+    return match_majority(MajorityScores.of(scores[part.y_tested != 1]))(scores)
 
 
 def _boosting() -> Any:

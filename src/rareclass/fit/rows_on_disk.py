@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.streamed_table import TypedScratch
 from rareclass.encoding.tables import TableEncoder
 from rareclass.fit.rows_elsewhere import RowsElsewhere
+from rareclass.folds.majority_part import draw_majority
 from rareclass.rows import RowSource
 from rareclass.rows.scratch import ScratchRows
 
@@ -89,7 +90,7 @@ def encode_on_disk(
     the sample are written as the encoder's fit gives them (means of codes out of fold), so that a
     sample of everything gives what encoding in memory gives. `weight` counts copies.
     """
-    sample, share = sample_of(rows, rare, weight, seed)
+    sample, share = sample_of(rows.most_sampled, rare, weight, seed)
     sampled = encoder.fit_transform(rows[sample].frame(), y[sample], share, len(rare))
     if rows.elsewhere is not None:
         return rows.elsewhere.encoded(encoder, rows.columns, rows.rows, sample, sampled)
@@ -106,18 +107,19 @@ def encode_on_disk(
 
 
 def sample_of(
-    rows: RowsOnDisk, rare: NDArray[np.bool_], weight: NDArray[np.float64] | None, seed: int
+    most: int, rare: NDArray[np.bool_], weight: NDArray[np.float64] | None, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
     """Return row numbers of a sample and what each stands for, its copies included.
 
     All rare rows, or half of the sample, and random others, so many that all rows are stood for;
     `weight` counts copies. No weights where every row is in and counts once.
     """
-    sample, stands_for = _sample(rare, rows.most_sampled, seed)
-    share = None if weight is None else weight[sample]
-    if stands_for is None:
-        return sample, share
-    return sample, stands_for if share is None else stands_for * share
+    if len(rare) <= most:
+        return np.arange(len(rare)), weight
+    n_rare = min(int(np.count_nonzero(rare)), most // 2)
+    n_others = min(most - n_rare, int(np.count_nonzero(~rare)))
+    sample, stands_for = draw_majority(rare, None, n_others, seed, n_rare)
+    return sample, stands_for if weight is None else stands_for * weight[sample]
 
 
 def scores_of(encoder: Any, model: Any, rows: Any) -> NDArray[np.float64]:
@@ -127,20 +129,3 @@ def scores_of(encoder: Any, model: Any, rows: Any) -> NDArray[np.float64]:
         return scores
     parts = [model.score_samples(encoder.transform(frame)) for _, frame in rows.frames()]
     return np.concatenate(parts)
-
-
-def _sample(
-    rare: NDArray[np.bool_], most: int, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Return row numbers, increasing, and how many rows each stands for; None when all are in."""
-    if len(rare) <= most:
-        return np.arange(len(rare)), None
-    generator = np.random.default_rng(seed)
-    members = [np.flatnonzero(rare), np.flatnonzero(~rare)]
-    n_rare = min(len(members[0]), most // 2)
-    sizes = [n_rare, min(most - n_rare, len(members[1]))]
-    stands_for = np.zeros(len(rare))
-    for numbers, size in zip(members, sizes, strict=True):
-        stands_for[generator.choice(numbers, size, replace=False)] = len(numbers) / max(1, size)
-    sample = np.flatnonzero(stands_for)
-    return sample, stands_for[sample]

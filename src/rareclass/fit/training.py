@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.ensemble.majority_part import thinned
 from rareclass.errors import InputError
 from rareclass.findings import warnings_as
 from rareclass.fit.baselines import Baseline, JudgedRows, baselines
@@ -28,9 +27,11 @@ from rareclass.fit.hold_out import (
     split,
 )
 from rareclass.fit.method import EncodedRows, Method, Terms
-from rareclass.fit.one_scale import Moved, between, pooled
+from rareclass.fit.one_scale import pooled
 from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
+from rareclass.folds.majority_part import draw_majority
+from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
 from rareclass.model.decision_rule import ScoredRows
 from rareclass.model.model_file import ModelFile
 from rareclass.model.targets import decision_of
@@ -141,15 +142,16 @@ def _judged_in_turn(data: TrainingSet, fitted: "_Fitted", settings: FitSettings)
         whole = scores_of(fitted.encoder, fitted.model, tested.rows)
         rest = tested.y != 1
         weight = None if tested.weight is None else tested.weight[rest]
-        move = between(scores[rest], whole[rest], weight)
-        parts.append((ScoredRows(tested.y, scores, tested.weight, held_out), move))
+        own, like = (MajorityScores.of(each[rest], weight) for each in (scores, whole))
+        to_whole = match_majority(own, like)
+        parts.append((ScoredRows(tested.y, scores, tested.weight, held_out), to_whole))
     return pooled(parts)
 
 
 def _with_part_of_majority(data: TrainingSet, seed: int) -> TrainingSet:
     if int((~data.rare).sum()) <= MOST_LEARNED:
         return data
-    chosen, weight = thinned(data.rare, data.weight, MOST_LEARNED, seed)
+    chosen, weight = draw_majority(data.rare, data.weight, MOST_LEARNED, seed)
     return replace(data.take(chosen), weight=weight)
 
 
@@ -160,17 +162,18 @@ def _to_saved(
     data: TrainingSet,
     held_out: NDArray[np.int64],
     is_rate: bool,
-) -> Moved:
+) -> ScoreMap:
     """What makes scores of the model that was judged those of the one that is saved.
 
     Scores of a method that cross-fits are false-positive rates, which lie where they lie.
     """
     if again is None or judged is None or not isinstance(data.target, RareTarget) or is_rate:
-        return Moved()
+        return ScoreMap()
     rest = judged.y != 1
     majority = data.take(held_out[rest])
     scores = scores_of(again.encoder, again.model, majority.rows)
-    return between(judged.scores[rest], scores, majority.weight)
+    own, like = (MajorityScores.of(each, majority.weight) for each in (judged.scores[rest], scores))
+    return match_majority(own, like)
 
 
 def _set_threshold(
@@ -246,7 +249,7 @@ def _light(
     n_majority = int((~is_rare).sum())
     if n_majority <= MOST_HELD_OUT:
         return judged
-    kept, weight = thinned(is_rare, judged.weight, MOST_HELD_OUT, settings.seed)
+    kept, weight = draw_majority(is_rare, judged.weight, MOST_HELD_OUT, settings.seed)
     return ScoredRows(judged.y[kept], judged.scores[kept], weight)
 
 

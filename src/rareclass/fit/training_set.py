@@ -155,7 +155,7 @@ class TrainingSet:
 def in_memory(data: TrainingSet, seed: int) -> TrainingSet:
     """Return rows on disk as a table in memory: a sample, weighted to stand for all of them."""
     assert isinstance(data.rows, RowsOnDisk)
-    sample, weight = sample_of(data.rows, data.rare, data.weight, seed)
+    sample, weight = sample_of(data.rows.most_sampled, data.rare, data.weight, seed)
     chosen = data.take(sample)
     return replace(chosen, rows=data.rows[sample].frame(), weight=weight)
 

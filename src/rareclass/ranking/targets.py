@@ -16,6 +16,7 @@ from rareclass.decide.calibration.level_calibration import LevelCalibration
 from rareclass.decide.level_thresholds import thresholds_of_codes
 from rareclass.decide.threshold import threshold_between
 from rareclass.estimators.probabilities import learn_calibration, learn_level_calibration
+from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.labels.levels import Levels
 from rareclass.labels.two_classes import HeldRows, Labels, plain
 from rareclass.metrics import mauc, roc_auc
@@ -229,26 +230,13 @@ def aligned(parts: Sequence[ScoredRows], whole: ScoredRows) -> ScoredRows:
     a spread: each fold's are moved and stretched to the mean and deviation that the majority has
     under the model of all rows, which scored `whole`. One column of scores each.
     """
-    like = _mean_and_deviation(whole)
-    first, *others = [_moved(part, like) for part in parts]
-    return first.joined(others)
-
-
-def _mean_and_deviation(rows: ScoredRows) -> tuple[float, float]:
-    """Of the scores of the majority, by weight."""
-    scores, weight = rows.majority[:, 0], rows.majority_weight
-    mean = float(np.average(scores, weights=weight))
-    return mean, float(np.sqrt(np.average((scores - mean) ** 2, weights=weight)))
-
-
-def _moved(rows: ScoredRows, like: tuple[float, float]) -> ScoredRows:
-    """Rows whose majority has such a mean and deviation of scores."""
-    mean, deviation = _mean_and_deviation(rows)
-    stretch = like[1] / deviation if deviation > 0.0 and like[1] > 0.0 else 1.0
-    return rows._replace(
-        held=(rows.held - mean) * stretch + like[0],
-        majority=(rows.majority - mean) * stretch + like[0],
-    )
+    like = MajorityScores.of(whole.majority[:, 0], whole.majority_weight)
+    mapped = []
+    for part in parts:
+        own = MajorityScores.of(part.majority[:, 0], part.majority_weight)
+        to_whole = match_majority(own, like)
+        mapped.append(part._replace(held=to_whole(part.held), majority=to_whole(part.majority)))
+    return mapped[0].joined(mapped[1:])
 
 
 def _in_order(held_weight: np.ndarray, majority_weight: np.ndarray) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any, Generic, Self
 
 import numpy as np
 
+from rareclass.folds.majority_part import DrawnRows, draw_class
 from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.preparation import KernelSettings, Kind, Prepared, prepare
 from rareclass.ranking.targets import RankingTarget
@@ -48,45 +49,33 @@ class TrainingRows(Generic[Kind]):
         if n_held + n_rest <= most:
             return self
         rng = np.random.default_rng(seed)
-        held = _draw(n_held, max(most // 2, most - n_rest), rng)
-        rest = _draw(n_rest, most - len(held), rng)
-        rest_weight = np.ones(n_rest) if labels.majority_weight is None else labels.majority_weight
-        source, target = some_rows(
-            self.source,
-            self.target,
-            (held, _standing_for_all(labels.rare_weight, held)),
-            (rest, _standing_for_all(rest_weight, rest)),
+        most_held = max(most // 2, most - n_rest)
+        held = draw_class(
+            n_held, most_held if n_held > most_held else None, rng, labels.rare_weight
         )
-        numbers = np.concatenate([labels.rare[held], labels.majority[rest]])
+        rest = draw_class(n_rest, most - len(held.rows), rng, labels.majority_weight)
+        source, target = some_rows(self.source, self.target, held, rest)
+        numbers = np.concatenate([labels.rare[held.rows], labels.majority[rest.rows]])
         return replace(self, source=source, target=target, numbers=numbers)
 
 
 def some_rows(
     source: RowSource,
     target: Kind,
-    held: tuple[np.ndarray, np.ndarray],
-    rest: tuple[np.ndarray, np.ndarray],
+    held: DrawnRows,
+    rest: DrawnRows,
     dtype: Any = None,
 ) -> tuple[RowSource, Kind]:
     """Some rows in memory, those that are held first, in the order given.
 
-    `held` are positions among the rows that are held, and their weights; `rest` the same of the
-    majority. `dtype` is what values are turned into, by default none.
+    `held` are drawn among the rows that are held, `rest` among the majority. `dtype` is what values
+    are turned into, by default none.
     """
     labels = target.labels
-    chosen = np.concatenate([labels.rare[held[0]], labels.majority[rest[0]]])
+    chosen = np.concatenate([labels.rare[held.rows], labels.majority[rest.rows]])
     in_order = np.argsort(chosen)
     back = np.empty(len(chosen), dtype=np.int64)
     back[in_order] = np.arange(len(chosen))
     X = source.take(chosen[in_order])[back].astype(dtype or source.dtype)
-    part: RankingTarget = target.on_part(held[0], held[1], rest[1])
+    part: RankingTarget = target.on_part(held.rows, held.weight, rest.weight)
     return RowSource(X.shape, X.dtype, lambda rows: X[rows], source.is_sparse), part  # type: ignore[return-value]
-
-
-def _draw(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
-    """Positions of at most so many of n, increasing."""
-    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
-
-
-def _standing_for_all(weight: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    return weight[drawn] * (weight.sum() / weight[drawn].sum())

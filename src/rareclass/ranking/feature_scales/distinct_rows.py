@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from rareclass.folds.majority_part import DrawnRows, weight_for_all
 from rareclass.ranking.targets import RankingTarget
 from rareclass.ranking.training_rows import some_rows
 from rareclass.rows import Block, RowSource, rows_of
@@ -64,10 +65,10 @@ def distinct_rows(
     size = max(1, _BLOCK_BYTES // (8 * source.n_features))
     hashes = rows_of(source, block_rows=size, n_jobs=1).map(_hashes_of_block)
     keys = _apart_by_label(hashes[labels.rare], target.held_code)
-    held, held_weight = _merged(keys, labels.rare_weight, most_held)
-    most = most_majority(len(held))
-    rest, rest_weight = _merged(hashes[labels.majority], labels.majority_weight, most)
-    return some_rows(source, target, (held, held_weight), (rest, rest_weight), np.float64)
+    held = _merged(keys, labels.rare_weight, most_held)
+    most = most_majority(len(held.rows))
+    rest = _merged(hashes[labels.majority], labels.majority_weight, most)
+    return some_rows(source, target, held, rest, np.float64)
 
 
 def _hashes_of_block(block: Block) -> np.ndarray:
@@ -81,13 +82,11 @@ def _apart_by_label(hashes: np.ndarray, code: np.ndarray) -> np.ndarray:
     return _mixed(hashes ^ _mixed(code.astype(np.uint64) + np.uint64(1)))
 
 
-def _merged(
-    hashes: np.ndarray, weight: np.ndarray | None, most: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _merged(hashes: np.ndarray, weight: np.ndarray | None, most: int) -> DrawnRows:
     """Positions of one row of each hash, in the order of the hashes, and the weight of its copies.
 
-    Those that are kept stand for all: together they weigh what all rows do.
+    The weights of the rows that are kept sum to the weight of all rows.
     """
     _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
     summed = np.bincount(which, weight, minlength=len(first)).astype(np.float64)
-    return first[:most], summed[:most] * (summed.sum() / summed[:most].sum())
+    return DrawnRows(first[:most], weight_for_all(summed, np.arange(len(first))[:most]))

@@ -1,0 +1,71 @@
+"""Draw some rows of a class, with weights that stand for all of its rows.
+
+Every method that cannot afford the whole majority learns from, or is measured on, such a draw:
+the weights of the drawn rows sum to the weight of the class, so that shares and probabilities are
+those of all rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class DrawnRows(NamedTuple):
+    """Drawn rows, increasing, and a weight for each."""
+
+    rows: np.ndarray
+    weight: np.ndarray
+
+
+def weight_for_all(weight: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Weights of the drawn rows of a class, scaled to sum to the weight of the whole class."""
+    if not len(drawn):
+        return np.zeros(0)
+    scaled: np.ndarray = weight[drawn] * (weight.sum() / weight[drawn].sum())
+    return scaled
+
+
+def draw_class(
+    n_rows: int, most: int | None, rng: np.random.Generator, weight: np.ndarray | None = None
+) -> DrawnRows:
+    """Draw `most` of the rows of one class, all with the same chance, each at most once.
+
+    `most` None keeps all rows with their weights and uses no random number; `weight` None counts
+    every row once. O(n) time.
+    """
+    if weight is None:
+        weight = np.ones(n_rows)
+    if most is None:
+        return DrawnRows(np.arange(n_rows), weight)
+    rows = np.sort(rng.choice(n_rows, most, replace=False))
+    return DrawnRows(rows, weight_for_all(weight, rows))
+
+
+def draw_majority(
+    is_rare: np.ndarray,
+    weight: np.ndarray | None,
+    n_majority: int,
+    seed: int,
+    n_rare: int | None = None,
+) -> DrawnRows:
+    """Draw `n_majority` majority rows and keep all rare rows, or draw `n_rare` of these first.
+
+    The weights of each class sum to those of all its rows.
+
+    >>> is_rare = np.array([True, False, False, False, False])
+    >>> draw_majority(is_rare, None, 2, seed=0).weight.tolist()
+    [1.0, 2.0, 2.0]
+    """
+    rng = np.random.default_rng(seed)
+    chosen, weights = [], []
+    for members, most in (
+        (np.flatnonzero(is_rare), n_rare),
+        (np.flatnonzero(~is_rare), n_majority),
+    ):
+        own = None if weight is None else weight[members]
+        drawn = draw_class(len(members), most, rng, own)
+        chosen.append(members[drawn.rows])
+        weights.append(drawn.weight)
+    rows = np.concatenate(chosen)
+    order = np.argsort(rows)
+    return DrawnRows(rows[order], np.concatenate(weights)[order])
