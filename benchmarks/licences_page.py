@@ -24,7 +24,7 @@ Made by `python -m benchmarks.licences_page` from what the distributions install
 Nothing below is shipped in its wheel: each is installed from its own project. What a binary wheel
 carries within it (a BLAS, libgfortran, libpq) is named in that wheel's own licence files.
 """
-EXTRAS = ("cli", "dask", "sql", "serve", "s3", "onnx", "spark", "gpu", "bench")
+EXTRAS = ("cli", "dask", "sql", "serve", "s3", "onnx", "spark", "bench")
 COPYLEFT = re.compile(r"\b(A?GPL|LGPL|GNU|MPL|Mozilla|EPL|CDDL|EUPL|copyleft)", re.IGNORECASE)
 # Where a distribution says nothing but the whole text of a licence, its first line names it.
 _LONGEST = 90

@@ -9,7 +9,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 NOT_OURS = ("docs", "dev")  # tools: the newest ones test the oldest releases
-OF_THEIR_OWN_LOCK = {"cupy-cuda12x", "pyspark"}  # or none: it needs a device
+OF_THEIR_OWN_LOCK = {"pyspark"}
 
 
 def _declared() -> dict[str, Requirement]:

@@ -18,7 +18,6 @@ ROOMS = (
         "machine",
         "parameters",
         "theory",
-        "array_api",
     ),
     ("labels",),
     ("folds",),

@@ -1,7 +1,6 @@
 """What every implementation of `Rows` keeps, wherever the rows live."""
 
 import tempfile
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -14,8 +13,6 @@ from scipy import sparse
 
 from draws import draws
 from rareclass.rows import ArrayRows, from_arrays, from_parquet, rows_of
-from rareclass.rows.devices import ArrayLibrary
-from rareclass.rows.on_device import DeviceRows
 from rareclass.rows.partitions.table import labelled
 from rareclass.rows.protocol import Budget, RowValues, SentOnce, Token
 from rows_in_process import InProcess
@@ -85,26 +82,12 @@ def in_parts_on_disk(X, edges, y):
     return labelled(engine, engine.load(range(len(edges) - 1)))
 
 
-def on_device(X, edges, y, holds_rows=True):
-    made = from_arrays(X, y)
-    if not sparse.issparse(X):
-        where = ArrayLibrary("numpy")
-        made.source.as_rows = partial(DeviceRows, where, holds_rows=holds_rows)
-    return made
-
-
-def sent_to_a_device_in_each_pass(X, edges, y):
-    return on_device(X, edges, y, holds_rows=False)
-
-
 KINDS = [
     in_memory,
     on_disk,
     in_parts,
     in_parts_that_are_lost,
     in_parts_on_disk,
-    on_device,
-    sent_to_a_device_in_each_pass,
 ]
 
 

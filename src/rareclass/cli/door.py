@@ -129,15 +129,6 @@ def table_at(given: str, query: str | None, what: str) -> "TablePlace":
     return path_of(given)
 
 
-def check_one_place(dask: str | None, device: str | None) -> None:
-    """Raise `InputError` where a command is to work on a cluster and on a device."""
-    if dask is not None and device is not None:
-        raise InputError(
-            "--device works on the rows of this machine, --dask on those of a cluster.",
-            "Give one of them.",
-        )
-
-
 def check_new(path: Path, option: str, overwrite: bool) -> None:
     """Raise `InputError` when a file would be replaced that the user did not say may be."""
     if isinstance(path, RemotePath):

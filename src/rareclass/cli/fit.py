@@ -14,7 +14,6 @@ from rareclass.cli.door import (
     QUERY_OPTION,
     SEPARATOR_OPTION,
     check_new,
-    check_one_place,
     exit_codes_for_faults,
     file_or_url,
     parse_separator,
@@ -187,13 +186,6 @@ def fit(
             "local. With --method rankrc, mibc or ordinal."
         ),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            help="Work the kernel out on a CUDA device: cuda, or cuda:1 for the second one. With "
-            "--method rankrc or ordinal-rankrc; needs rareclass[gpu]."
-        ),
-    ] = None,
     scratch: Annotated[
         Path | None,
         typer.Option(help="Folder for tables too large for memory. By default TMPDIR or /var/tmp."),
@@ -205,10 +197,9 @@ def fit(
     saved model learns from all of them.
     """
     of_auto = (time_budget, objective, members, compact)
-    check_one_place(dask, device)
     of_mibc = None if cost is None or "=" in cost else cost
     learner = method_from(
-        method, Given(lam, of_mibc, covariance, levels, positive, *of_auto, device, width)
+        method, Given(lam, of_mibc, covariance, levels, positive, *of_auto, width)
     )
     least = cost if of_mibc is None else None
     rule = rule_from(

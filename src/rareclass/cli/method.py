@@ -94,7 +94,6 @@ class Given(NamedTuple):
     objective: str | None = None
     members: str | None = None
     compact: bool | None = None
-    device: str | None = None
     width: str | None = None
 
 
@@ -115,7 +114,6 @@ _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
         "cost": ("mibc", "auto has no use for it"),
         "covariance": ("mibc", "auto has no use for it"),
         "levels": ("ordinal-rankrc", "auto ranks one rare class, which --positive names"),
-        "device": ("rankrc", "auto works on the processor"),
     },
     MethodName.rankrc: {
         **_of_auto("rankrc"),
@@ -128,7 +126,6 @@ _FOREIGN: dict[MethodName, dict[str, tuple[str, str]]] = {
         "lam": ("rankrc", "the parameter of mibc is --cost"),
         "width": ("rankrc", "mibc has no kernel"),
         "levels": ("ordinal-rankrc", "mibc ranks one rare class, which --positive names"),
-        "device": ("rankrc", "mibc has no kernel"),
     },
     MethodName.ordinal_rankrc: {
         **_of_auto("ordinal-rankrc"),
@@ -174,10 +171,8 @@ def _auto(given: Given) -> "Method":
 
 def _rankrc(given: Given) -> "Method":
     from rareclass.fit.kernel_methods import RankRCMethod
-    from rareclass.model.device import device_at
 
-    lam, device = parse_strength("--lam", given.lam), device_at(given.device)
-    return RankRCMethod(lam, device, parse_width(given.width))
+    return RankRCMethod(parse_strength("--lam", given.lam), parse_width(given.width))
 
 
 def _mibc(given: Given) -> "Method":
@@ -189,10 +184,8 @@ def _mibc(given: Given) -> "Method":
 
 def _ordinal_rankrc(given: Given) -> "Method":
     from rareclass.fit.kernel_methods import OrdinalMethod
-    from rareclass.model.device import device_at
 
-    lam, device = parse_strength("--lam", given.lam), device_at(given.device)
-    return OrdinalMethod(lam, device, parse_levels(given.levels))
+    return OrdinalMethod(parse_strength("--lam", given.lam), parse_levels(given.levels))
 
 
 _MAKERS: dict[MethodName, Callable[[Given], "Method"]] = {

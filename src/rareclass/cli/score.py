@@ -11,7 +11,6 @@ from rareclass.cli.door import (
     QUERY_OPTION,
     SEPARATOR_OPTION,
     check_new,
-    check_one_place,
     exit_codes_for_faults,
     file_or_url,
     on_this_machine,
@@ -97,13 +96,6 @@ def score(
             "local, into a folder --out of Parquet files."
         ),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            help="Work the kernel of a model of rankrc or ordinal-rankrc out on a CUDA device: "
-            "cuda, or cuda:1 for the second one. Needs rareclass[gpu]."
-        ),
-    ] = None,
     strict: Annotated[bool, STRICT_OPTION] = False,
     json_file: Annotated[Path | None, JSON_OPTION] = None,
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
@@ -121,13 +113,10 @@ def score(
     and sure is the share of cases to be expected among rows of the hunt that are as sure.
     """
     from rareclass.files import check_not_input
-    from rareclass.model.device import device_at, scoring_on
     from rareclass.model.model import open_model
     from rareclass.model.score import ScoreSettings, check_score_path
     from rareclass.tables.databases.result_table import ResultTable
 
-    check_one_place(dask, device)
-    there = device_at(device)
     data = table_at(given, query, "DATA")
     settings = ScoreSettings(
         id_column,
@@ -151,8 +140,7 @@ def score(
         check_new(out, "--out", overwrite)
         if json_file is not None and json_file.resolve() == out.resolve():
             raise InputError(f"--json {json_file} is the file of --out.", "Give another name.")
-    content = scoring_on(open_model(model), there)
-    scoring = score_and_report(output(), content, data, out, settings)
+    scoring = score_and_report(output(), open_model(model), data, out, settings)
     give_json(json_file, scoring.as_plain_data())
 
 

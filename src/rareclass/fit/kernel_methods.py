@@ -5,12 +5,10 @@ from math import log2
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 
 from rareclass.errors import InputError, counted
 from rareclass.fit.method import AllEncoded, EncodedRows, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
-from rareclass.model.device import check_dense
 from rareclass.model.targets.levels import LevelTarget, level_target
 from rareclass.model.targets.rare_class import RareTarget, rare_target
 from rareclass.model.targets.target import FoundLabels
@@ -18,7 +16,6 @@ from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.preparation import held_whole_bytes
 from rareclass.ranking.rankrc_cv import PAPER_LAMS
-from rareclass.rows.devices import Device
 
 DEFAULT_LAM = 2.0**-8
 # More rare rows than this are thinned to well-spread ones; fewer are joined by some majority
@@ -57,7 +54,6 @@ class KernelMethod(AllEncoded):
     parameter: ClassVar[str] = "lam"
 
     lam: float | None = None
-    device: Device | None = None  # where the kernel is worked out; None is here
 
     def seconds(self, size: TableSize, terms: Terms) -> float:
         """About how long it takes: every lam on every fold, and the folds' thresholds."""
@@ -104,21 +100,15 @@ class KernelMethod(AllEncoded):
         ]
 
     def lighten(self, model: KernelMachine) -> None:
-        """Drop the whitener: only `transform` needs it, and it would be most of the file.
-
-        The model is scored where there may be no device.
-        """
+        """Drop the whitener: only `transform` needs it, and it would be most of the file."""
         del model.whitener_
-        model.device = None
 
     def given(self, rows: EncodedRows, n_rare: int, terms: Terms) -> dict[str, Any]:
         """Parameters of the machine that every fit has, for so many rare rows."""
-        check_dense(self.device, bool(getattr(rows.X, "is_sparse", sparse.issparse(rows.X))))
         return {
             "landmarks": choose_landmarks(n_rare),
             "random_state": terms.seed,
             "memory": terms.memory,
-            "device": self.device,
         }
 
 

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from rareclass.array_api import is_elsewhere, namespace
 from rareclass.kernels import _expansion_jit as jit
-from rareclass.kernels import on_device
 from rareclass.kernels.kernels import CentredPoints, Kernel, Matrix, points_for, takes_out
 from rareclass.rows import Block, RowValues, SentOnce
-from rareclass.rows.devices import Device, worked_out
 
 # Blocks remember their kernel, and values of the last function at their rows, under these names.
 KERNEL, VALUES = "kernel", "values"
@@ -25,11 +22,8 @@ _SAFETY = 16.0
 
 _thread = threading.local()
 
-Coordinates = Callable[[np.ndarray, np.dtype, Device | None], np.ndarray]
-"""Makes T in beta = T w from the kernel between the landmarks and the dtype of kernel blocks.
-
-On a device, if there is one.
-"""
+Coordinates = Callable[[np.ndarray, np.dtype], np.ndarray]
+"""Makes T in beta = T w from the kernel between the landmarks and the dtype of kernel blocks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +45,6 @@ class KernelExpansion(SentOnce):
     def __getstate__(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "landmarks": self.landmarks}
 
-    def on_device(self, send: Callable[[Any], Any]) -> "KernelExpansion":
-        """The same with landmarks where a device has them."""
-        return KernelExpansion(self.kernel, send(self.landmarks))
-
     @cached_property
     def _points(self) -> Matrix | CentredPoints:
         return points_for(self.kernel, self.landmarks)
@@ -71,13 +61,10 @@ class KernelExpansion(SentOnce):
         K = block.memo.get(KERNEL, self)
         if K is not None:
             return K if chosen is None else K[chosen]
-        if chosen is not None and not is_elsewhere(chosen) and not chosen.any():
+        if chosen is not None and not chosen.any():
             return np.empty((0, self.n_landmarks))
         X = block.X if chosen is None else block.X[chosen]
-        if is_elsewhere(X):
-            K = on_device.kernel_block(self.kernel, X, self.landmarks)
-        else:
-            K = self.kernel.block(X, self._points, *self._room(X))
+        K = self.kernel.block(X, self._points, *self._room(X))
         if chosen is None and block.keeps_arrays:
             block.memo.keep(KERNEL, self, K)
         return K
@@ -101,8 +88,6 @@ class KernelExpansion(SentOnce):
 
 def expand(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """Values ``K @ coefficients`` in float64; coefficients may have several columns."""
-    if is_elsewhere(K):
-        return on_device.expand(K, coefficients)
     if K.dtype == np.float64 or coefficients.size > _FEW_COLUMNS * len(coefficients):
         return K.astype(np.float64, copy=False) @ coefficients
     columns, fours = _in_fours(np.atleast_2d(coefficients.T))
@@ -119,8 +104,6 @@ def pull_back(K: np.ndarray, by_row: np.ndarray) -> np.ndarray:
 
     `by_row` may have several columns.
     """
-    if is_elsewhere(K):
-        return on_device.pull_back(K, by_row)
     if K.dtype == np.float64:
         return K.T @ by_row
     columns, fours = _in_fours(np.atleast_2d(by_row.T))
@@ -167,7 +150,7 @@ def block_scores(
     return expand(expansion.matrix(block, here), coefficients)
 
 
-def whiten(K: np.ndarray, dtype: np.dtype, device: Device | None = None) -> np.ndarray:
+def whiten(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
     r"""A matrix T with :math:`T' K T = I`, one column for every direction that K resolves.
 
     With the eigendecomposition :math:`K = U \Lambda U'`, :math:`T = U \Lambda^{-1/2}` over the
@@ -185,11 +168,12 @@ def whiten(K: np.ndarray, dtype: np.dtype, device: Device | None = None) -> np.n
     K and the columns of T are in float64; columns come in order of decreasing eigenvalue, and none
     when K is zero.
 
-    Cost: O(n_landmarks^3) time, on `device` if there is one; three matrices of that size.
+    Cost: O(n_landmarks^3) time, three matrices of that size.
     """
     if not len(K):
         return np.empty((0, 0))
-    values, vectors = worked_out(device, _eigh, K)
+    # By divide and conquer, LAPACK's fastest way.
+    values, vectors = linalg.eigh(K, check_finite=False, driver="evd")
     values, vectors = values[::-1], vectors[:, ::-1]
     scale = max(float(np.trace(K)) / len(K), 0.0)
     noise = _SAFETY * len(K) * np.finfo(np.float64).eps * max(values[0], 0.0)
@@ -198,10 +182,3 @@ def whiten(K: np.ndarray, dtype: np.dtype, device: Device | None = None) -> np.n
     # An eigenvector has no sign of its own: its largest entry is made positive.
     signs = np.sign(T[np.abs(T).argmax(axis=0), np.arange(rank)]) if rank else 1.0
     return np.ascontiguousarray(T * signs)
-
-
-def _eigh(K: Any) -> Any:
-    """Eigenvalues, increasing, and eigenvectors; by divide and conquer, LAPACK's fastest way."""
-    if is_elsewhere(K):
-        return namespace(K).linalg.eigh(K)
-    return linalg.eigh(K, check_finite=False, driver="evd")

@@ -185,9 +185,7 @@ def _without_unused(
         landmarks=machine.landmarks[used],
         landmark_rows=None if rows is None else rows[used],
         coef=machine.coef[used],
-        whitener=whiten(
-            prepared.landmark_kernel[np.ix_(used, used)], prepared.dtype, prepared.rows.device
-        ),
+        whitener=whiten(prepared.landmark_kernel[np.ix_(used, used)], prepared.dtype),
         duality_gap=duality_gap(at, problem, lam),
     )
 

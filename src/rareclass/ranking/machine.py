@@ -43,9 +43,7 @@ from rareclass.ranking.preparation import (
 from rareclass.ranking.targets import OrderedLevels, RankingTarget, TwoClasses, pair_costs
 from rareclass.ranking.training_rows import TrainingRows
 from rareclass.rows import rows_of
-from rareclass.rows.devices import find_device
 from rareclass.rows.narrowed import narrowed
-from rareclass.rows.on_device import rows_on_device
 
 # Rows beyond which kernel_dtype="auto" is float32: there the kernel is nearly all of the time.
 _MANY_ROWS = 100_000
@@ -102,12 +100,8 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _map(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         source = read_features(self, X, reset=False, squares=True)
         expansion = self._expansion()
-        n_landmarks, device = expansion.n_landmarks, find_device(self.device)
-        if device is None:
-            size = block_rows(n_landmarks, source.dtype)
-            rows = rows_of(source, block_rows=size, n_jobs=self.n_jobs)
-        else:
-            rows = rows_on_device(device, source, n_landmarks=n_landmarks, keeps_arrays=False)
+        size = block_rows(expansion.n_landmarks, source.dtype)
+        rows = rows_of(source, block_rows=size, n_jobs=self.n_jobs)
         return rows.map(block_scores, expansion, coefficients)
 
 
@@ -157,7 +151,6 @@ class KernelLearner(FitsRows, KernelEstimator):
         if self.tol != "auto":
             check_number("tol", self.tol, "'auto' or a number above 0")
         check_whole("max_iter", self.max_iter)
-        find_device(self.device)
         choices = {
             "penalty": tuple(PENALTIES),
             "feature_scaling": (None, "learned"),

@@ -45,7 +45,7 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
         As in `RankRC`: with "l1" most landmarks drop out.
     feature_scaling : {None, "learned"}, default=None
         As in `RankRC`, by the held-out MAUC.
-    memory, kernel_dtype, device, n_jobs, random_state, verbose : as in `RankRC`
+    memory, kernel_dtype, n_jobs, random_state, verbose : as in `RankRC`
 
     Attributes
     ----------
@@ -115,7 +115,6 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
         max_iter: int = 200,
         memory: int | str = "2GiB",
         kernel_dtype: str = "auto",
-        device: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | str = "auto",
@@ -135,7 +134,6 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
         self.max_iter = max_iter
         self.memory = memory
         self.kernel_dtype = kernel_dtype
-        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -31,7 +31,7 @@ class OrdinalRankRCCV(RanksLevels, KernelSearch):
         Fit on all rows with the best lam afterwards, which predicting needs.
     max_landmarks, losses, widths, search_rows : as in `RankRCCV`
     levels, kernel, width, landmarks, pair_cost, loss, eps, loss_params, penalty, \
-feature_scaling, tol, max_iter, memory, kernel_dtype, device, n_jobs, random_state, verbose
+feature_scaling, tol, max_iter, memory, kernel_dtype, n_jobs, random_state, verbose
         As in `OrdinalRankRC`; `random_state` also shuffles the folds. ``width="mean"`` is taken
         over all rows.
 
@@ -112,7 +112,6 @@ feature_scaling, tol, max_iter, memory, kernel_dtype, device, n_jobs, random_sta
         max_iter: int = 200,
         memory: int | str = "2GiB",
         kernel_dtype: str = "auto",
-        device: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | str = "auto",
@@ -139,7 +138,6 @@ feature_scaling, tol, max_iter, memory, kernel_dtype, device, n_jobs, random_sta
         self.max_iter = max_iter
         self.memory = memory
         self.kernel_dtype = kernel_dtype
-        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

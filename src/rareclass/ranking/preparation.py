@@ -11,7 +11,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rareclass.array_api import to_numpy
 from rareclass.estimators.folds import Fold
 from rareclass.estimators.search import OF_CELLS, Scoring
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, expand, whiten
@@ -26,8 +25,6 @@ from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
 from rareclass.ranking.targets import RankingTarget, ScoredRows
 from rareclass.rows import Block, Budget, Rows, RowSource, RowValues, Token, as_source, rows_of
-from rareclass.rows.devices import find_device
-from rareclass.rows.on_device import rows_on_device, solvers_with_room
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
 # the fixed cost of a block, 0.1 ms (docs/decisions/0009).
@@ -51,7 +48,6 @@ class KernelSettings:
     memory: int | str
     n_jobs: int | None
     random_state: Any
-    device: Any = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +121,7 @@ class Prepared(Generic[Kind]):
 
     def _coordinates(self, coordinates: Coordinates, K: np.ndarray) -> np.ndarray:
         with factorising(len(K), self.rows.n_threads):
-            return coordinates(K, self.dtype, self.rows.device)
+            return coordinates(K, self.dtype)
 
     def scored(
         self,
@@ -221,10 +217,10 @@ def _counts_of_block(
     weighted: bool,
 ) -> tuple[np.ndarray, ...]:
     """Weight of the chosen rows in each cell around the rare scores, for each column."""
-    scores = to_numpy(block_scores(block, expansion, coefficients, None, chosen))
-    weight = to_numpy(block.weight[chosen.of(block)]) if weighted else None
+    scores = block_scores(block, expansion, coefficients, None, chosen)
+    weight = block.weight[chosen.of(block)] if weighted else None
     return tuple(
-        search(to_numpy(among), np.ascontiguousarray(column), weight)
+        search(among, np.ascontiguousarray(column), weight)
         for among, column in zip(distinct, scores.T, strict=True)
     )
 
@@ -257,8 +253,6 @@ def prepare(
     points = landmarks.points
     memory = parse_bytes(settings.memory)
     at_once, for_kernel = _share_out(memory, points.shape[0], len(labels.rare), source.dtype)
-    if (device := find_device(settings.device)) is not None:
-        at_once = solvers_with_room(device, points.shape[0], at_once)
     # What a kernel of somebody's own costs is not known, and sparse products cost more.
     is_cheap = is_known and not source.is_sparse
     keeps = not is_cheap or kernel_is_worth_keeping(
@@ -294,19 +288,6 @@ def _rows(
     """The majority rows, where `settings` want their kernel worked out."""
     n_landmarks = expansion.n_landmarks
     remembered = _remembered_bytes(len(labels.majority), n_landmarks, at_once)
-    device = find_device(settings.device)
-    if device is not None:
-        return rows_on_device(
-            device,
-            source,
-            labels.majority,
-            labels.majority_weight,
-            n_landmarks=n_landmarks,
-            n_solvers=at_once,
-            # With a zone go the rows in their order.
-            reserve=2 * remembered,
-            n_jobs=settings.n_jobs,
-        )
     return rows_of(
         source,
         labels.majority,

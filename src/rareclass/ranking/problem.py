@@ -14,17 +14,14 @@ block is in cache, and one pass answers the questions of many problems. The tilt
 where a part of the rows stands in for all of them.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rareclass.array_api import n_bytes, namespace
 from rareclass.kernels.expansion import KERNEL, VALUES, KernelExpansion, expand, pull_back
 from rareclass.ranking.losses import PairLoss, RareTerms
-from rareclass.ranking.losses.on_device import block_terms, curvature
-from rareclass.ranking.solvers.questions import SentWhole, answer
+from rareclass.ranking.solvers.questions import answer
 from rareclass.rows import Block, Rows, RowValues, Token
 
 
@@ -72,13 +69,6 @@ class RankingProblem:
         here = dict.fromkeys(("rows", "rare_kernel", "rare_weight", "whitener", "tilt"))
         return self.__dict__ | here
 
-    def on_device(self, send: Callable[[Any], Any]) -> "RankingProblem":
-        """What blocks on a device need."""
-        there = {"expansion": send(self.expansion), "kept": send(self.kept)}
-        problem = object.__new__(RankingProblem)
-        problem.__dict__.update(self.__getstate__() | there)
-        return problem
-
     @property
     def rank(self) -> int:
         """Number of coordinates of a row: the rank of the landmarks."""
@@ -113,7 +103,7 @@ class RankingProblem:
         weight = block.weight if self.factor == 1.0 else block.weight * self.factor
         if self.kept is None:
             return weight
-        return namespace(weight).where(self.kept.of(block), weight, 0.0)
+        return np.where(self.kept.of(block), weight, 0.0)
 
     def with_lam(self, lam: float) -> "RankingProblem":
         """The same problem with another regularisation; shares all kernel work."""
@@ -161,11 +151,11 @@ class RankingProblem:
         if zone is None:
             K = self.expansion.matrix(block) if K is None else K
             scores = expand(K, at.coefficients)
-            zone = block_terms(self.loss, at.rare, scores, self.block_weight(block)).zone
+            zone = self.loss.block(at.rare, scores, self.block_weight(block)).zone
         return zone
 
 
-class AboutProblem(SentWhole):
+class AboutProblem:
     """What questions about a problem have in common."""
 
     n_sums: ClassVar[int]
@@ -201,15 +191,13 @@ class ValueQuestion(AboutProblem):
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
         """Slope by row; value of the pairs and rare-side sums."""
         p = self.problem
-        terms = block_terms(p.loss, self.rare, values, p.block_weight(block))
+        terms = p.loss.block(self.rare, values, p.block_weight(block))
         zone = terms.zone
         if p.slot is not None:
-            block.memo.put(("zone", p.slot), self.token, zone, sum(map(n_bytes, zone)))
+            block.memo.put(("zone", p.slot), self.token, zone, sum(array.nbytes for array in zone))
         if p.keeps_values:
             # A copy: they are a column of all that the pass works out.
-            block.memo.put(
-                VALUES, self.token, namespace(values).asarray(values, copy=True), n_bytes(values)
-            )
+            block.memo.put(VALUES, self.token, values.copy(), values.nbytes)
         return terms.gradient, (terms.value, terms.sums)
 
     def finish(self, pull: np.ndarray, value: float, sums: np.ndarray) -> Evaluation:
@@ -238,7 +226,7 @@ class ProductQuestion(AboutProblem):
         """Change of the slope by row; rare-side sums."""
         p = self.problem
         zone, weight = p.zone(block, self.at, K), p.block_weight(block)
-        by_row, sums = curvature(p.loss, self.at.rare, self.prefix, zone, values, weight)
+        by_row, sums = p.loss.curvature(self.at.rare, self.prefix, zone, values, weight)
         return by_row, (sums,)
 
     def finish(self, pull: np.ndarray, sums: np.ndarray) -> np.ndarray:

@@ -92,13 +92,6 @@ class RankRC(RanksTwoClasses, KernelMachine):
         100,000 rows, which halves their time and memory; scores move by about 1e-6. Rows whose
         values float32 would round by more than 1e-4 of `width` stay in float64, and float32 rows
         in float32. Sums are in float64 in any case.
-    device : None, "cpu", "cuda" or "cuda:k", default=None
-        Where kernel blocks, the functions on them and the pairs of piecewise quadratic losses are
-        worked out, in `fit` and in scoring: on this machine's processor, or on a CUDA device
-        (``rareclass[gpu]``). Sums are in float64 there too; scores differ by rounding. Rows are
-        dense; those that do not fit into the device's memory are sent again in each pass.
-        `memory` is then what landmarks take of this process's memory; kernel blocks take what the
-        device has free.
     n_jobs : int or None, default=None
         Threads. None and -1 mean all cores. The result does not depend on it.
     random_state : int, RandomState or None
@@ -203,7 +196,6 @@ class RankRC(RanksTwoClasses, KernelMachine):
         max_iter: int = 200,
         memory: int | str = "2GiB",
         kernel_dtype: str = "auto",
-        device: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         pos_label: Any = None,
@@ -222,7 +214,6 @@ class RankRC(RanksTwoClasses, KernelMachine):
         self.max_iter = max_iter
         self.memory = memory
         self.kernel_dtype = kernel_dtype
-        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.pos_label = pos_label
@@ -326,7 +317,6 @@ class RankSVM(RankRC):
         max_iter: int = 200,
         memory: int | str = "2GiB",
         kernel_dtype: str = "auto",
-        device: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         pos_label: Any = None,
@@ -346,7 +336,6 @@ class RankSVM(RankRC):
             max_iter=max_iter,
             memory=memory,
             kernel_dtype=kernel_dtype,
-            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             pos_label=pos_label,

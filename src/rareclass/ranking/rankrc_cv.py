@@ -53,7 +53,7 @@ class RankRCCV(RanksTwoClasses, KernelSearch):
         price; with them lam comes out a little larger than all rows would have it. Their models
         are found to a `tol` of 1e-2 where that is "auto".
     kernel, width, landmarks, loss, eps, loss_params, penalty, feature_scaling, tol, max_iter, \
-memory, kernel_dtype, device, n_jobs, random_state, pos_label, verbose
+memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
         As in `RankRC`; `random_state` also shuffles the folds. ``width="mean"`` is taken over all
         rows.
 
@@ -154,7 +154,6 @@ memory, kernel_dtype, device, n_jobs, random_state, pos_label, verbose
         max_iter: int = 200,
         memory: int | str = "2GiB",
         kernel_dtype: str = "auto",
-        device: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         pos_label: Any = None,
@@ -181,7 +180,6 @@ memory, kernel_dtype, device, n_jobs, random_state, pos_label, verbose
         self.max_iter = max_iter
         self.memory = memory
         self.kernel_dtype = kernel_dtype
-        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.pos_label = pos_label

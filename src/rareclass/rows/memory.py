@@ -11,7 +11,6 @@ import numpy as np
 from rareclass.labels.row_numbers import RowNumbers
 from rareclass.machine import blas_threads
 from rareclass.parameters import is_whole
-from rareclass.rows.devices import Device
 from rareclass.rows.equal_rows import stacked
 from rareclass.rows.protocol import Block, Budget, Memo, Rows
 from rareclass.rows.source import RowSource
@@ -104,8 +103,6 @@ class ArrayRows:
     blocks_a_thread : int
         A thread is started only for so many.
     """
-
-    device: Device | None = None
 
     def __init__(
         self,

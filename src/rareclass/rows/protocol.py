@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rareclass.rows.devices import Device
-
 # Arrays that blocks keep are cut from pieces this large: the operating system then hands out huge
 # pages, and writing 4 GB for the first time takes 0.5 s in place of 1.8 s.
 _LEAST_PIECE, _MOST_PIECE = 2**20, 2**26
@@ -128,14 +126,9 @@ class SentOnce:
     """What never changes, and goes only once to each place where rows live.
 
     It is known by its identity: whoever inherits is equal to itself alone, and so is what arrives.
-    Its ``on_device(send)`` is a copy whose arrays `send` has sent to a device.
     """
 
     __hash__ = object.__hash__
-
-    def on_device(self, send: Callable[[Any], Any]) -> Any:
-        """A copy whose arrays `send` has sent to a device; itself where it has none."""
-        return self
 
 
 class RowValues(SentOnce):
@@ -172,10 +165,6 @@ class RowValues(SentOnce):
         first = self._firsts[k]
         return self._pieces[k][start - first : stop - first]
 
-    def on_device(self, send: Callable[[Any], Any]) -> "RowValues":
-        """All values where a device has them."""
-        return RowValues(send(self.whole))
-
     def part(self, stretches: Iterable[tuple[int, int]]) -> "RowValues":
         """The values of some stretches of rows only, given in increasing order."""
         part = RowValues(self.whole[:0])
@@ -197,11 +186,6 @@ class Rows(Protocol):
 
     n_rows: int
     n_features: int
-
-    @property
-    def device(self) -> Device | None:
-        """Where blocks and matrices of landmarks are worked on; None is this machine's memory."""
-        ...
 
     @property
     def n_threads(self) -> int:

@@ -1,11 +1,10 @@
 """The exponential loss, which splits into a product of two sums."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from rareclass.array_api import namespace
 from rareclass.ranking.losses.margin_loss import MarginLoss, RowTerms
 from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms
 
@@ -57,11 +56,6 @@ class Exponential(MarginLoss):
     """
 
     @property
-    def by_array_api(self) -> bool:
-        """It does."""
-        return True
-
-    @property
     def at_zero(self) -> float:
         """The loss of a pair with equal scores."""
         return 1.0
@@ -82,13 +76,13 @@ class Exponential(MarginLoss):
     def block(self, rare: ExponentialRare, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and rare-side sums of a block of majority rows."""
         terms = super().block(rare, scores, weight)
-        total = namespace(scores).where(weight > 0.0, terms.zone.total, 0.0)
+        total = np.where(weight > 0.0, terms.zone.total, 0.0)
         return terms._replace(zone=RowSums(total))
 
     def rows(self, rare: ExponentialRare, scores: np.ndarray) -> RowTerms:
         """Each majority row's own sum over the rare rows, which is its slope, too."""
         with np.errstate(over="ignore"):
-            total = namespace(scores).exp(rare.log_total + scores)
+            total = np.exp(rare.log_total + scores)
         return RowTerms(total, total, RowSums(total))
 
     def n_pull(self, rare: ExponentialRare) -> int:
@@ -125,7 +119,7 @@ class Exponential(MarginLoss):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Hessian times direction of a block: by majority row, and rare-side sums."""
         by_row = weight * zone[0]
-        sums = namespace(by_row).stack([namespace(by_row).sum(by_row), by_row @ direction])
+        sums = np.stack([np.sum(by_row), by_row @ direction])
         return by_row * (direction - prefix), sums
 
     def finish_curvature(
@@ -139,7 +133,7 @@ class Exponential(MarginLoss):
     ) -> np.ndarray:
         """What a block adds to the sums that `rare_totals` needs."""
         with np.errstate(over="ignore"):
-            return _dots(weight, namespace(scores).exp(_log_unit(rare) + scores))
+            return _dots(weight, np.exp(_log_unit(rare) + scores))
 
     def rare_totals(self, rare: ExponentialRare, sums: np.ndarray) -> np.ndarray:
         """Each rare row's own sum over the majority, in the caller's order."""
@@ -164,7 +158,6 @@ def _log_unit(rare: ExponentialRare) -> float:
     return rare.log_total if np.isfinite(rare.log_total) else 0.0
 
 
-def _dots(weight: Any, values: Any) -> Any:
+def _dots(weight: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Sum of weighted values, infinite ones without weight left out: shape (1,)."""
-    xp = namespace(values)
-    return xp.reshape(weight @ xp.where(weight != 0.0, values, 0.0), (1,))
+    return np.reshape(weight @ np.where(weight != 0.0, values, 0.0), (1,))

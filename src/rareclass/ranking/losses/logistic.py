@@ -11,15 +11,13 @@ from the moments of the majority rows.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.special import expit
 
-from rareclass.array_api import is_elsewhere, namespace
 from rareclass.ranking.losses import _logistic_jit as jit
-from rareclass.ranking.losses import logistic_on_device as on_device
 from rareclass.ranking.losses.margin_loss import MarginLoss, RowTerms
 from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms
 
@@ -103,11 +101,6 @@ class Logistic(MarginLoss):
     """
 
     @property
-    def by_array_api(self) -> bool:
-        """It does."""
-        return True
-
-    @property
     def at_zero(self) -> float:
         """The loss of a pair with equal scores."""
         return float(np.log(2.0))
@@ -145,26 +138,26 @@ class Logistic(MarginLoss):
     def block(self, rare: LogisticRare, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and rare-side sums of a block of majority rows."""
         terms = super().block(rare, scores, weight)
-        bend = namespace(scores).where(weight > 0.0, terms.zone.bend, 0.0)
+        bend = np.where(weight > 0.0, terms.zone.bend, 0.0)
         return terms._replace(zone=terms.zone._replace(bend=bend))
 
     def rows(self, rare: LogisticRare, scores: np.ndarray) -> RowTerms:
         """Each majority row's own sum over the rare rows, and its slope."""
-        xp, zone = namespace(scores), _cells(rare, scores - rare.centre)
+        zone = _cells(rare, scores - rare.centre)
         total = _at(zone, rare.value, rare.gap_count, rare.gap_sum)
         slope = _at(zone, rare.slope, None, -rare.gap_count)
         bend = _at(zone, rare.bend) / rare.total
-        total, bend = (xp.where(each > 0.0, each, 0.0) for each in (total, bend))
+        total, bend = (np.where(each > 0.0, each, 0.0) for each in (total, bend))
         return RowTerms(total, slope, zone._replace(bend=bend))
 
     def n_pull(self, rare: LogisticRare) -> int:
         """How many numbers `pull` adds up."""
-        return (_TERMS + 1) * rare.cells.shape[0] + 1
+        return (_TERMS + 1) * len(rare.cells) + 1
 
     def pull(self, rare: LogisticRare, zone: tuple, weight: np.ndarray) -> np.ndarray:
         """Moments of weighted rows by cell, and their weight by gap."""
-        xp, (moments, gaps) = namespace(weight), _moments(zone, weight, rare.cells.shape[0])
-        return xp.concat([xp.reshape(moments, (-1,)), gaps])
+        moments, gaps = _moments(zone, weight, len(rare.cells))
+        return np.concatenate([moments.ravel(), gaps])
 
     def finish(self, rare: LogisticRare, sums: np.ndarray) -> RareTerms:
         """Gradient by rare score, in the caller's order, from the sums of all blocks."""
@@ -204,10 +197,10 @@ class Logistic(MarginLoss):
         weight: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Hessian times direction of a block: by majority row, and rare-side sums."""
-        n_cells = rare.cells.shape[0]
+        n_cells = len(rare.cells)
         product = weight * (direction * zone[2] * rare.total - _at(zone, prefix.bend))
         sums = [_moments(zone, w, n_cells)[0] for w in (weight, weight * direction)]
-        return product, namespace(weight).stack(sums)
+        return product, np.stack(sums)
 
     def finish_curvature(
         self, rare: LogisticRare, prefix: LogisticDirection, direction: np.ndarray, sums: np.ndarray
@@ -222,8 +215,8 @@ class Logistic(MarginLoss):
     def rare_sums(self, rare: LogisticRare, scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """What a block adds to the sums that `rare_totals` needs."""
         t, zone = scores - rare.centre, _cells(rare, scores - rare.centre)
-        reach = _gap_sums(zone, weight * t, rare.gap_count.shape[0])
-        return namespace(scores).concat([self.pull(rare, zone, weight), reach])
+        reach = _gap_sums(zone, weight * t, len(rare.gap_count))
+        return np.concatenate([self.pull(rare, zone, weight), reach])
 
     def rare_totals(self, rare: LogisticRare, sums: np.ndarray) -> np.ndarray:
         """Each rare row's own sum over the majority, in the caller's order."""
@@ -241,15 +234,14 @@ class Logistic(MarginLoss):
 
     def pair_curvature(self, rare: LogisticRare, which: slice, scores: np.ndarray) -> np.ndarray:
         """Curvature of pairs, times the rare row's weight."""
-        xp = namespace(scores)
-        e = xp.exp(-xp.abs(rare.scores[which, None] - (scores - rare.centre)))
+        e = np.exp(-np.abs(rare.scores[which, None] - (scores - rare.centre)))
         return rare.weight[which, None] * e / ((1.0 + e) * (1.0 + e))
 
     def pair_slope(self, rare: LogisticRare, which: slice, scores: np.ndarray) -> np.ndarray:
         """Minus the slope of pairs, times the rare row's weight."""
-        xp, z = namespace(scores), rare.scores[which, None] - (scores - rare.centre)
-        e = xp.exp(-xp.abs(z))
-        return rare.weight[which, None] * xp.where(z > 0.0, e, 1.0) / (1.0 + e)
+        z = rare.scores[which, None] - (scores - rare.centre)
+        e = np.exp(-np.abs(z))
+        return rare.weight[which, None] * np.where(z > 0.0, e, 1.0) / (1.0 + e)
 
 
 @cache
@@ -296,10 +288,8 @@ def _far_above(rare: LogisticRare, by_cell: np.ndarray, by_gap: np.ndarray) -> n
     return np.asarray(above[rare.reach[:, -1] + 1] + by_gap[rare.reach[:, -1] + 1])
 
 
-def _cells(rare: LogisticRare, scores: np.ndarray) -> Any:
+def _cells(rare: LogisticRare, scores: np.ndarray) -> Cells:
     """Table cell and place of majority rows whose scores are centred; no curvature yet."""
-    if is_elsewhere(scores):
-        return on_device.cells(scores, rare.cells)
     cell, place = np.empty(len(scores), dtype=np.int32), np.empty(len(scores))
     jit._cells(scores, rare.cells, cell, place)
     return Cells(cell, place, np.zeros(0))
@@ -309,8 +299,6 @@ def _moments(
     zone: Sequence[np.ndarray], weight: np.ndarray, n_cells: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Chebyshev moments of weighted rows by cell, and their weight by gap."""
-    if is_elsewhere(weight):
-        return on_device.moments(zone, weight, _TERMS)
     cell, place = zone[:2]
     moments, gaps = np.zeros((n_cells, _TERMS)), np.zeros(n_cells + 1)
     jit._moments(cell, place, weight, moments, gaps)
@@ -319,8 +307,6 @@ def _moments(
 
 def _gap_sums(zone: Sequence[np.ndarray], values: np.ndarray, n_gaps: int) -> np.ndarray:
     """Sums of values by gap."""
-    if is_elsewhere(values):
-        return on_device.gap_sums(zone, values)
     in_gap = zone[0] < 0
     return np.bincount(-1 - zone[0][in_gap], values[in_gap], n_gaps)
 
@@ -333,8 +319,6 @@ def _at(
 ) -> np.ndarray:
     """A table's function at majority rows; ``gap_count t - gap_sum`` in gaps."""
     cell, place = zone[:2]
-    if is_elsewhere(place):
-        return on_device.interpolate(cell, place, table, gap_count, gap_sum)
     none, values = np.zeros(len(table) + 1), np.empty(len(cell))
     of_gaps = (none if each is None else each for each in (gap_count, gap_sum))
     jit._interpolate(cell, place, table, *of_gaps, values)

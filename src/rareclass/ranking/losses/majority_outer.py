@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.array_api import namespace
 from rareclass.parameters import check_number
 from rareclass.ranking.losses.margin_loss import MarginLoss, terms_or_too_far
 from rareclass.ranking.losses.margin_losses import make_margin_loss
@@ -42,7 +41,7 @@ class Outer(NamedTuple):
     @property
     def slope(self) -> np.ndarray:
         """Of all parts together."""
-        return namespace(self.slopes).sum(self.slopes, axis=1) + self.plain
+        return np.sum(self.slopes, axis=1) + self.plain
 
 
 class OuterRare(NamedTuple):
@@ -93,23 +92,25 @@ class MajorityOuterLoss(PairLoss):
     def block(self, rare: OuterRare, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and rare-side sums of a block of majority rows."""
         terms = self.pair.rows(rare.pairs, scores)
-        xp, there = namespace(scores), weight > 0.0
+        there = weight > 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             outer = self.outer(terms.total / rare.total, rare.levels)
             # A row without weight has no part in anything, not even in zones.
-            slope = xp.where(there, outer.slope, 0.0)
-            curvatures = xp.where(there[:, None], outer.curvatures, 0.0)
-            value = rare.total * (weight @ xp.where(there, outer.value, 0.0))
+            slope = np.where(there, outer.slope, 0.0)
+            curvatures = np.where(there[:, None], outer.curvatures, 0.0)
+            value = rare.total * (weight @ np.where(there, outer.value, 0.0))
             gradient = weight * slope * terms.slope
         zone = (slope, terms.slope, curvatures, *terms.zone)
 
         def sums() -> Any:
-            of_levels = [xp.reshape(xp.sum(weight), (1,)), weight @ outer.slopes]
+            of_levels = [np.reshape(np.sum(weight), (1,)), weight @ outer.slopes]
             pull = self.pair.pull(rare.pairs, terms.zone, weight * slope)
-            return xp.concat([xp.concat(of_levels)[: self.n_levels + 1], xp.reshape(pull, (-1,))])
+            return np.concatenate(
+                [np.concatenate(of_levels)[: self.n_levels + 1], np.reshape(pull, (-1,))]
+            )
 
         n_sums = self.n_levels + 1 + self.pair.n_pull(rare.pairs)
-        return terms_or_too_far(value, gradient, sums, n_sums, zone)
+        return terms_or_too_far(float(value), gradient, sums, n_sums, zone)
 
     def finish(self, rare: OuterRare, sums: np.ndarray) -> RareTerms:
         """Gradient by rare score and own unknown, from the sums of all blocks."""
@@ -143,13 +144,12 @@ class MajorityOuterLoss(PairLoss):
         by_row, sums = self.pair.curvature(
             rare.pairs, prefix.pairs, zone_of_pairs, direction, weight * slope
         )
-        xp = namespace(turn)
-        turned = xp.sum(turn, axis=1)
+        turned = np.sum(turn, axis=1)
         pull = self.pair.pull(rare.pairs, zone_of_pairs, turned)
-        of_levels = xp.sum(turn, axis=0)[: self.n_levels]
+        of_levels = np.sum(turn, axis=0)[: self.n_levels]
         return (
             by_row + turned * row_slope,
-            xp.concat([of_levels, xp.reshape(pull, (-1,)), xp.reshape(sums, (-1,))]),
+            np.concatenate([of_levels, np.reshape(pull, (-1,)), np.reshape(sums, (-1,))]),
         )
 
     def finish_curvature(
@@ -165,10 +165,9 @@ class MajorityOuterLoss(PairLoss):
     def curved(self, zone: tuple) -> np.ndarray:
         """Which rows of a block have curvature, of a pair or of the outer function."""
         slope, row_slope, curvatures, *zone_of_pairs = zone
-        xp = namespace(curvatures)
-        outer = xp.any(curvatures * row_slope[:, None] != 0.0, axis=1)
+        outer = np.any(curvatures * row_slope[:, None] != 0.0, axis=1)
         if self.n_levels:
-            outer |= xp.any(curvatures > 0.0, axis=1)
+            outer |= np.any(curvatures > 0.0, axis=1)
         return outer | ((slope > 0.0) & self.pair.curved(tuple(zone_of_pairs)))
 
     def pair_curvature(self, rare: OuterRare, which: slice, scores: np.ndarray) -> np.ndarray:
@@ -246,16 +245,11 @@ class PNormPush(MajorityOuterLoss):
         """The loss of a pair."""
         return make_margin_loss(self.pair_loss, self.eps)
 
-    @property
-    def by_array_api(self) -> bool:
-        """Where the pair loss does."""
-        return self.pair.by_array_api
-
     def outer(self, mean: np.ndarray, levels: np.ndarray) -> Outer:
         """The power, its slope and its curvature."""
         p, unit = self.power, self.pair.at_zero
         r = mean / unit
         slope = r ** (p - 1.0)
         # Below p = 2 the curvature grows without bound towards zero, where the row's slope ends.
-        curvature = (p - 1.0) / unit * slope / namespace(r).where(r > 0.0, r, np.inf)
+        curvature = (p - 1.0) / unit * slope / np.where(r > 0.0, r, np.inf)
         return Outer(unit / p * slope * r, slope[:, None], curvature[:, None])

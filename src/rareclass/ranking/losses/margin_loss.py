@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.array_api import is_elsewhere, namespace
 from rareclass.ranking.losses.pair_loss import BlockTerms, PairLoss, RareTerms
 
 
@@ -73,11 +72,11 @@ class MarginLoss(PairLoss):
     def block(self, rare: Any, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and rare-side sums of a block of majority rows."""
         terms = self.rows(rare, scores)
-        xp, there = namespace(scores), weight > 0.0
-        gradient = weight * xp.where(there, terms.slope, 0.0)
-        value = weight @ xp.where(there, terms.total, 0.0)
+        there = weight > 0.0
+        gradient = weight * np.where(there, terms.slope, 0.0)
+        value = weight @ np.where(there, terms.total, 0.0)
         pull = partial(self.pull, rare, terms.zone, weight)
-        return terms_or_too_far(value, gradient, pull, self.n_pull(rare), terms.zone)
+        return terms_or_too_far(float(value), gradient, pull, self.n_pull(rare), terms.zone)
 
     def finish(self, rare: Any, sums: np.ndarray) -> RareTerms:
         """Gradient by rare score, in the caller's order, from the sums of all blocks."""
@@ -85,18 +84,12 @@ class MarginLoss(PairLoss):
 
 
 def terms_or_too_far(
-    value: Any, gradient: Any, sums: Callable[[], Any], n_sums: int, zone: Any
+    value: float, gradient: np.ndarray, sums: Callable[[], np.ndarray], n_sums: int, zone: Any
 ) -> BlockTerms:
     """The terms of a block; infinite where a loss overflows: the line search comes back from there.
 
     Of so many rare-side `sums`, worked out when they are asked for.
     """
-    xp = namespace(gradient)
-    is_finite = xp.isfinite(value) & xp.all(xp.isfinite(gradient))
-    if is_elsewhere(gradient):  # nothing here waits for the device
-        value = xp.where(is_finite, value, xp.inf)
-        gradient, total = (xp.where(is_finite, each, xp.nan) for each in (gradient, sums()))
-        return BlockTerms(value, gradient, total, zone)
-    if not is_finite:
+    if not (np.isfinite(value) and np.isfinite(gradient).all()):
         return BlockTerms(np.inf, np.full(len(gradient), np.nan), np.full(n_sums, np.nan), zone)
-    return BlockTerms(float(value), gradient, sums(), zone)
+    return BlockTerms(value, gradient, sums(), zone)

@@ -6,7 +6,7 @@ worked out with the held side, once for all blocks: each level in turn is the ma
 above it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.array_api import like, namespace
 from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, PairLoss, RareTerms
 from rareclass.ranking.losses.rare_outer import RareOuterLoss
 
@@ -65,10 +64,6 @@ class OrdinalSide(NamedTuple):
     within: list[Within | None]
     weight: np.ndarray
 
-    def on_device(self, send: Callable[[Any], Any]) -> "OrdinalSide":
-        """What blocks on a device need."""
-        return OrdinalSide(send(self.sides), [], [], NO_LEVELS)
-
 
 class OrdinalDirection(NamedTuple):
     """The same for a direction of the held scores."""
@@ -76,10 +71,6 @@ class OrdinalDirection(NamedTuple):
     sides: list[Any]
     shapes: list[Shape]
     within: list[Any]
-
-    def on_device(self, send: Callable[[Any], Any]) -> "OrdinalDirection":
-        """What blocks on a device need."""
-        return OrdinalDirection(send(self.sides), [], [])
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +140,6 @@ class OrdinalLoss(PairLoss):
         """Own unknowns of the pair loss, for each two-class problem that this is made of."""
         return self.pair_loss.n_levels * (len(self.crossing) + len(self.bases))
 
-    @property
-    def by_array_api(self) -> bool:
-        """Where the pair loss does."""
-        return getattr(self.pair_loss, "by_array_api", False)
-
     def pair_weight(self, rare_weight: np.ndarray, majority: float) -> float:
         r"""Total weight of all pairs, :math:`\sum_{r<t} c_{rt} W_r W_t` for plain pair losses."""
         total = 0.0
@@ -203,7 +189,7 @@ class OrdinalLoss(PairLoss):
 
     def block(self, rare: OrdinalSide, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and held-side sums of a block of majority rows."""
-        value, gradient = 0.0, namespace(scores).zeros_like(scores)
+        value, gradient = 0.0, np.zeros_like(scores)
         sums: list[np.ndarray] = []
         zones: list[Any] = []
         for crossing, side in zip(self.crossing, rare.sides, strict=True):
@@ -215,9 +201,7 @@ class OrdinalLoss(PairLoss):
             gradient += crossing.sign * terms.gradient
             sums.append(terms.sums)
             zones.append(terms.zone)
-        return BlockTerms(
-            value, gradient, _laid_out(sums, scores), OrdinalZone(zones, scores.shape[0])
-        )
+        return BlockTerms(value, gradient, _laid_out(sums), OrdinalZone(zones, len(scores)))
 
     def finish(self, rare: OrdinalSide, sums: np.ndarray) -> RareTerms:
         """Value of pairs of held rows; gradient by held score, in the caller's order."""
@@ -264,7 +248,7 @@ class OrdinalLoss(PairLoss):
         weight: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Hessian times direction of a block: by majority row, and held-side sums."""
-        product, sums = namespace(direction).zeros_like(direction), []
+        product, sums = np.zeros_like(direction), []
         each = zip(self.crossing, rare.sides, prefix.sides, zone.sides, strict=True)
         for crossing, side, own, part in each:
             if side is not None:
@@ -273,7 +257,7 @@ class OrdinalLoss(PairLoss):
                 )
                 product += crossing.sign * by_row
                 sums.append(more)
-        return product, _laid_out(sums, direction)
+        return product, _laid_out(sums)
 
     def finish_curvature(
         self, rare: OrdinalSide, prefix: OrdinalDirection, direction: np.ndarray, sums: np.ndarray
@@ -309,19 +293,15 @@ class OrdinalLoss(PairLoss):
 
     def pair_curvature(self, rare: OrdinalSide, which: slice, scores: np.ndarray) -> np.ndarray:
         """Curvature of pairs of some held rows with majority scores; pairs of held rows are not."""
-        xp, (start, stop, _) = namespace(scores), which.indices(len(self.codes))
-        # The standard has no scatter: parts lie one after the other, the first a row of zeros.
-        parts, place = [xp.zeros_like(scores)[None, :]], np.zeros(stop - start, dtype=np.int64)
-        n_before = 1
+        start, stop, _ = which.indices(len(self.codes))
+        found = np.zeros((stop - start, len(scores)))
         for crossing, side in zip(self.crossing, rare.sides, strict=True):
             if side is not None:
                 first, last = (int(k) for k in np.searchsorted(crossing.rows, [start, stop]))
-                place[crossing.rows[first:last] - start] = np.arange(last - first) + n_before
-                n_before += last - first
-                parts.append(
-                    self.pair_loss.pair_curvature(side, slice(first, last), crossing.sign * scores)
+                found[crossing.rows[first:last] - start] = self.pair_loss.pair_curvature(
+                    side, slice(first, last), crossing.sign * scores
                 )
-        return xp.take(xp.concat(parts), like(place, scores), axis=0)
+        return found
 
     def _split_at(
         self, level: int, order: np.ndarray, codes: np.ndarray, weight: np.ndarray
@@ -369,11 +349,9 @@ def _joined(arrays: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(arrays) if arrays else np.empty(0)
 
 
-def _laid_out(sums: list[Any], where: Any) -> Any:
-    """Sums of both sides one after the other, where an array is."""
-    xp = namespace(where)
-    flat = [xp.reshape(each, (-1,)) for each in sums]
-    return xp.concat(flat) if flat else like(np.empty(0), where)
+def _laid_out(sums: list[np.ndarray]) -> np.ndarray:
+    """Sums of both sides one after the other."""
+    return _joined([each.ravel() for each in sums])
 
 
 def _cut(flat: np.ndarray, shapes: Sequence[Shape]) -> Iterator[np.ndarray]:

@@ -69,14 +69,6 @@ class PairLoss(Protocol):
     """
 
     @property
-    def by_array_api(self) -> bool:
-        """Whether what is asked of a block takes arrays of any library of the array API.
-
-        Else they are numpy's: those of a device go there and come back.
-        """
-        return False
-
-    @property
     def n_levels(self) -> int:
         """How many unknowns the loss has of its own."""
         return 0

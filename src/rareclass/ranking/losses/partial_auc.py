@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rareclass.array_api import like, namespace
 from rareclass.parameters import check_number
 from rareclass.ranking.losses.majority_outer import MajorityOuterLoss, Outer
 from rareclass.ranking.losses.margin_loss import MarginLoss
@@ -117,25 +116,20 @@ class PartialAUC(MajorityOuterLoss):
             return np.full(len(self._betas), 1.0 / max(len(self._betas), 1))
         return np.atleast_1d(np.asarray(self.share, dtype=np.float64))
 
-    @property
-    def by_array_api(self) -> bool:
-        """Where the pair loss does."""
-        return self.pair.by_array_api
-
     def thresholds(self, levels: np.ndarray) -> np.ndarray:
         """eta: own unknowns are counted from the best ones when all scores are equal."""
         betas, unit = self._betas, self.pair.at_zero
         # The slope of phi is beta there.
         x = (betas - 0.5) * 2.0 / np.sqrt(betas * (1.0 - betas)) * self.softness * unit
-        return like(unit - x, levels) + levels
+        return unit - x + levels
 
     def outer(self, mean: np.ndarray, levels: np.ndarray) -> Outer:
         """The smoothed excess over every threshold, and the plain loss with the share left."""
-        xp, delta = namespace(mean), self.softness * self.pair.at_zero
+        delta = self.softness * self.pair.at_zero
         x = mean[:, None] - self.thresholds(levels)
-        root = xp.sqrt(x * x + 4.0 * delta**2)
-        excess = xp.where(x > 0.0, 0.5 * (x + root), 2.0 * delta**2 / (root + xp.abs(x)))
-        force = like(self.level_weight / self._betas, mean)
+        root = np.sqrt(x * x + 4.0 * delta**2)
+        excess = np.where(x > 0.0, 0.5 * (x + root), 2.0 * delta**2 / (root + np.abs(x)))
+        force = self.level_weight / self._betas
         plain = max(1.0 - float(self.level_weight.sum()), 0.0)
         return Outer(
             plain * mean + excess @ force,

@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rareclass.array_api import is_elsewhere, namespace
 from rareclass.parameters import check_number
 from rareclass.ranking.losses import _piecewise_quadratic_jit as jit
-from rareclass.ranking.losses import piecewise_on_device as on_device
 from rareclass.ranking.losses.margin_loss import MarginLoss, RowTerms
 from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms
 
@@ -87,11 +85,6 @@ class PiecewiseQuadratic(MarginLoss):
         raise NotImplementedError
 
     @property
-    def by_array_api(self) -> bool:
-        """It does."""
-        return True
-
-    @property
     def at_zero(self) -> float:
         """The loss of a pair with equal scores."""
         bound, knee, steep, curve = self.shape
@@ -111,9 +104,6 @@ class PiecewiseQuadratic(MarginLoss):
 
     def block(self, rare: RareSide, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
         """Value, gradient and rare-side sums of a block of majority rows."""
-        if is_elsewhere(scores):
-            terms = super().block(rare, scores, weight)
-            return terms._replace(zone=terms.zone.among(weight != 0.0))
         n = len(scores)
         gradient = np.empty(n)
         low, high = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
@@ -133,8 +123,6 @@ class PiecewiseQuadratic(MarginLoss):
 
     def rows(self, rare: RareSide, scores: np.ndarray) -> RowTerms:
         """Each majority row's own sum over the rare rows, and its slope."""
-        if is_elsewhere(scores):
-            return on_device.rows(rare, scores, self.shape)
         n = len(scores)
         total, slope = np.empty(n), np.empty(n)
         low, high = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
@@ -144,8 +132,6 @@ class PiecewiseQuadratic(MarginLoss):
 
     def pull(self, rare: RareSide, zone: tuple, weight: np.ndarray) -> np.ndarray:
         """Rare-side sums, for `finish`, of majority rows of any weight."""
-        if is_elsewhere(weight):
-            return on_device.pull(zone, weight)
         sums = np.zeros((3, len(rare.scores) + 1))
         low, high, t = zone
         jit._pull(low, high, t, weight, sums)
@@ -153,7 +139,7 @@ class PiecewiseQuadratic(MarginLoss):
 
     def n_pull(self, rare: RareSide) -> int:
         """How many numbers `pull` adds up."""
-        return 3 * (rare.scores.shape[0] + 1)
+        return 3 * (len(rare.scores) + 1)
 
     def finish(self, rare: RareSide, sums: np.ndarray) -> RareTerms:
         """Gradient by rare score, in the caller's order, from the sums of all blocks."""
@@ -175,8 +161,6 @@ class PiecewiseQuadratic(MarginLoss):
         self, rare: RareSide, prefix: RareDirection, zone: tuple, direction: np.ndarray
     ) -> np.ndarray:
         """Change of each majority row's sum along a direction of all scores."""
-        if is_elsewhere(direction):
-            return on_device.row_change(rare, prefix, zone, direction, self.shape)
         change = np.empty(len(direction))
         low, high, t = zone
         jit._row_change(
@@ -202,9 +186,6 @@ class PiecewiseQuadratic(MarginLoss):
         weight: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Hessian times direction of a block: by majority row, and rare-side sums."""
-        if is_elsewhere(direction):
-            curve = self.shape.curve
-            return on_device.curvature(rare, prefix, zone, direction, weight, curve)
         product = np.empty(len(direction))
         sums = np.zeros((2, len(rare.scores) + 1))
         low, high = zone[:2]
@@ -232,8 +213,6 @@ class PiecewiseQuadratic(MarginLoss):
 
     def rare_sums(self, rare: RareSide, scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """What a block adds to the sums that `rare_totals` needs."""
-        if is_elsewhere(scores):
-            return on_device.rare_sums(rare, scores, weight, self.shape)
         sums = np.zeros((5, len(rare.scores) + 1))
         jit._rare_sums(rare.scores, scores - rare.centre, weight, self.shape, sums)
         return sums
@@ -257,13 +236,13 @@ class PiecewiseQuadratic(MarginLoss):
         """Curvature of pairs, times the rare row's weight: not zero in the quadratic part."""
         z, w = _margins(rare, which, scores)
         inside = (z >= self.shape.bound) & (z < 1.0)
-        return namespace(z).where(inside, w * self.shape.curve, 0.0)
+        return np.where(inside, w * self.shape.curve, 0.0)
 
     def pair_slope(self, rare: RareSide, which: slice, scores: np.ndarray) -> np.ndarray:
         """Minus the slope of pairs, times the rare row's weight."""
         z, w = _margins(rare, which, scores)
-        xp, (bound, _, steep, curve) = namespace(z), self.shape
-        return w * xp.where(z < bound, steep, curve * xp.maximum(1.0 - z, 0.0))
+        bound, _, steep, curve = self.shape
+        return w * np.where(z < bound, steep, curve * np.maximum(1.0 - z, 0.0))
 
 
 def _margins(rare: RareSide, which: slice, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -281,9 +260,6 @@ def _prefix(values: np.ndarray) -> np.ndarray:
 
 def _unsort(rare: RareSide, values: np.ndarray) -> np.ndarray:
     """Values in sorted order, back in the caller's order."""
-    if is_elsewhere(values):
-        xp = namespace(values)
-        return xp.take(values, xp.argsort(rare.order))
     result = np.empty(len(values))
     result[rare.order] = values
     return result

@@ -51,11 +51,6 @@ class RareOuterLoss(PairLoss):
         raise NotImplementedError
 
     @property
-    def by_array_api(self) -> bool:
-        """Where the pair loss does."""
-        return self.pair.by_array_api
-
-    @property
     def n_rounds(self) -> int:
         """Most rounds of new weights."""
         raise NotImplementedError

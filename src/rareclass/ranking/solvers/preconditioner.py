@@ -7,16 +7,12 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from rareclass.array_api import like, namespace, to_numpy
 from rareclass.kernels.expansion import expand
 from rareclass.machine import factorising
 from rareclass.ranking.losses.majority_outer import MajorityOuterLoss
-from rareclass.ranking.losses.on_device import pair_curvature, pair_slope, row_curvatures
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.solvers.newton import Preconditioner
 from rareclass.rows import ArrayRows, Block, Budget, as_source
-from rareclass.rows.devices import Device, told_when_full, worked_out
-from rareclass.rows.on_device import DeviceRows
 
 # Nanoseconds, measured on two cores: of a flop in a matrix product, of a kernel entry in a pass
 # from memory, of a row in a pass, and of a pass whatever its size. Only their ratio is used.
@@ -24,8 +20,6 @@ _FLOP, _ENTRY, _ROW, _PASS = 0.02, 1.0, 100.0, 2e6
 
 # Rare rows at a time, and blocks of the sample: all pairs of a block with them are formed, 25 MB.
 _RARE_ROWS, _SAMPLE_BLOCKS = 4096, 4
-# Of the size of a matrix: farther off is no factorisation of it.
-_MISFIT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -80,10 +74,10 @@ class SampledHessian:
         H = np.zeros((p.size, p.size))
         of_pairs = H[: p.rank, : p.rank]
         for rare in _stretches(len(p.rare_weight)):
-            features = worked_out(p.rows.device, expand, p.rare_kernel[rare], p.whitener)
+            features = expand(p.rare_kernel[rare], p.whitener)
             half, by_rare = sample.sum(_half_hessian, p, at, p.whitener, rare, features)
             with factorising(p.rank, p.rows.n_threads):
-                of_pairs += half + worked_out(p.rows.device, _half_square, features, by_rare)
+                of_pairs += half + 0.5 * (features * by_rare[:, None]).T @ features
         of_pairs += of_pairs.T
         if isinstance(p.loss, MajorityOuterLoss):
             H += sample.sum(_outer_hessian, p, p.loss, at, p.whitener, p.rare_kernel)[0]
@@ -93,8 +87,6 @@ class SampledHessian:
         diagonal = np.einsum("ii->i", H)
         diagonal[diagonal <= 0.0] = diagonal.max()
         # None where lam is below the rounding error of H: plain conjugate gradients go on.
-        if p.rows.device is not None:
-            return _inverse_on_device(H, p.rows.device)
         with factorising(p.size, p.rows.n_threads):
             return _inverse(H)
 
@@ -108,38 +100,17 @@ def _inverse(H: np.ndarray) -> Preconditioner | None:
     return lambda r: linalg.cho_solve(factor, r, check_finite=False)
 
 
-def _inverse_on_device(H: np.ndarray, device: Device) -> Preconditioner | None:
-    """The same by the array API, which knows no triangular systems: L is inverted once."""
-    n = len(H)
-    with told_when_full(device, lambda: f"it was to factorise a matrix of {n:,} x {n:,}"):
-        there, one = device.put(H), device.put(np.ones(n))
-        try:
-            L = namespace(there).linalg.cholesky(there)
-            # CuPy does not say where there is no factor, and returns some of it.
-            misfit = to_numpy(L @ (L.T @ one) - there @ one)
-            if not np.abs(misfit).max() <= _MISFIT * np.abs(H).sum(axis=1).max():
-                return None
-            root = namespace(there).linalg.solve(L, device.put(np.eye(n)))
-        except linalg.LinAlgError:
-            return None
-    return lambda r: to_numpy(root.T @ (root @ device.put(r)))
-
-
 def _sample_rows(p: RankingProblem, chosen: np.ndarray, weight: np.ndarray) -> ArrayRows:
-    """Some of the rows in a few blocks, worked on where all of them are."""
-    source, block_rows = as_source(p.rows.take(chosen)), -(-len(chosen) // _SAMPLE_BLOCKS)
-    settings: dict[str, Any] = {
-        "weight": weight,
-        "block_rows": block_rows,
-        "budget": Budget(2**62),
-        "n_jobs": p.rows.n_threads,
-        "keeps_arrays": False,
-        "blocks_a_thread": 1,
-    }
-    if p.rows.device is None:
-        return ArrayRows(source, **settings)
-    a_row = 8 * (3 * min(_RARE_ROWS, len(p.rare_weight)) + 4 * p.rank)
-    return DeviceRows(p.rows.device, source, work_bytes=block_rows * a_row, **settings)
+    """Some of the rows in a few blocks."""
+    return ArrayRows(
+        as_source(p.rows.take(chosen)),
+        weight=weight,
+        block_rows=-(-len(chosen) // _SAMPLE_BLOCKS),
+        budget=Budget(2**62),
+        n_jobs=p.rows.n_threads,
+        keeps_arrays=False,
+        blocks_a_thread=1,
+    )
 
 
 def _stretches(n_rare: int) -> Iterator[slice]:
@@ -148,17 +119,13 @@ def _stretches(n_rare: int) -> Iterator[slice]:
         yield slice(start, min(start + _RARE_ROWS, n_rare))
 
 
-def _half_square(features: Any, weight: Any) -> Any:
-    return 0.5 * (features * weight[:, None]).T @ features
-
-
 def _sample(block: Block, p: RankingProblem, at: Evaluation, whitener: Any) -> Any:
     """Scores and whitened features of sampled rows, needed once for every stretch of rare rows."""
     sample = block.memo.get("sample", at.token)
     if sample is None:
         K = p.expansion.matrix(block)
         scores, features = expand(K, at.coefficients), expand(K, whitener)
-        sample = namespace(scores).concat([scores[:, None], features], axis=1)
+        sample = np.column_stack([scores, features])
         block.memo.keep("sample", at.token, sample)
     return sample
 
@@ -178,11 +145,10 @@ def _half_hessian(
     """
     sample = _sample(block, p, at, whitener)
     scores, features = sample[:, 0], sample[:, 1:]
-    C = pair_curvature(p.loss, at.rare, rare, scores)
+    C = p.loss.pair_curvature(at.rare, rare, scores)
     C *= block.weight[None, :]
-    xp = namespace(C)
-    half = 0.5 * features * xp.sum(C, axis=0)[:, None] - C.T @ rare_features
-    return features.T @ half, xp.sum(C, axis=1)
+    half = 0.5 * features * C.sum(axis=0)[:, None] - C.T @ rare_features
+    return features.T @ half, C.sum(axis=1)
 
 
 def _outer_hessian(
@@ -195,20 +161,20 @@ def _outer_hessian(
 ) -> tuple[Any]:
     """What the curvature in each sampled row's own sum adds, over coordinates and own unknowns."""
     sample = _sample(block, p, at, whitener)
-    xp, scores, features = namespace(sample), sample[:, 0], sample[:, 1:]
-    pull = xp.zeros_like(features)
-    for rare in _stretches(rare_kernel.shape[0]):
-        slope = pair_slope(loss, at.rare, rare, scores)
-        pull += xp.sum(slope, axis=0)[:, None] * features
-        pull -= slope.T @ expand(rare_kernel[rare, :], whitener)
+    scores, features = sample[:, 0], sample[:, 1:]
+    pull = np.zeros_like(features)
+    for rare in _stretches(len(rare_kernel)):
+        slope = loss.pair_slope(at.rare, rare, scores)
+        pull += slope.sum(axis=0)[:, None] * features
+        pull -= slope.T @ expand(rare_kernel[rare], whitener)
     H: Any = 0.0
-    curvatures = row_curvatures(loss, at.rare, scores)
-    own = like(-np.eye(p.loss.n_levels), curvatures)
+    curvatures = loss.row_curvatures(at.rare, scores)
+    own = -np.eye(p.loss.n_levels)
     for k in range(curvatures.shape[1]):
         by_unknown = pull
         if p.loss.n_levels:
             # Part k is a function of the mean less own unknown k.
-            levels = xp.zeros_like(curvatures) + own[k, :]
-            by_unknown = xp.concat([pull, levels], axis=1)
+            levels = np.zeros_like(curvatures) + own[k]
+            by_unknown = np.concatenate([pull, levels], axis=1)
         H = H + (by_unknown * (curvatures[:, k] * block.weight)[:, None]).T @ by_unknown
     return (H,)

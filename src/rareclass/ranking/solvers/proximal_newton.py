@@ -6,15 +6,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from rareclass.array_api import is_elsewhere, namespace
 from rareclass.findings import Status
 from rareclass.kernels.expansion import KernelExpansion
-from rareclass.ranking.losses.on_device import curvature
 from rareclass.ranking.problem import Evaluation, RankingProblem
 from rareclass.ranking.solvers import _coordinate_descent_jit as jit
 from rareclass.ranking.solvers.certificate import violations
 from rareclass.ranking.solvers.newton import Solution, Step
-from rareclass.ranking.solvers.questions import SentWhole, Solver
+from rareclass.ranking.solvers.questions import Solver
 from rareclass.rows import Block, Rows
 
 _ARMIJO = 1e-4
@@ -271,7 +269,7 @@ class QuadraticModel(NamedTuple):
         return moved, self.gradient + self.H @ (moved - self.w), length < 1.0
 
 
-class ActiveHessian(SentWhole):
+class ActiveHessian:
     r"""Second derivatives of a problem among some of its unknowns: one pass for all of them.
 
     Column b is the curvature along unknown b, which changes the scores by the kernel function
@@ -322,15 +320,14 @@ class ActiveHessian(SentWhole):
         """Slopes pulled back to the coordinates of interest; rare-side sums of every unknown."""
         p = self.problem
         zone, weight = p.zone(block, self.at, K), p.block_weight(block)
-        features, xp = self._features(K), namespace(K)
-        still = xp.zeros_like(values)
+        features, still = self._features(K), np.zeros_like(values)
         by_row, sums = [], []
         for b, prefix in enumerate(self.prefixes):
-            direction = features[b, :] if b < features.shape[0] else still
-            change, more = curvature(p.loss, self.at.rare, prefix, zone, direction, weight)
+            direction = features[b] if b < len(features) else still
+            change, more = p.loss.curvature(self.at.rare, prefix, zone, direction, weight)
             by_row.append(change)
             sums.append(more)
-        return still, (features @ xp.stack(by_row).T, xp.stack(sums))
+        return still, (features @ np.stack(by_row).T, np.stack(sums))
 
     def finish(self, pull: np.ndarray, of_majority: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """Add the rare side."""
@@ -345,8 +342,5 @@ class ActiveHessian(SentWhole):
 
     def _features(self, K: np.ndarray) -> np.ndarray:
         """The functions of the landmarks of interest, a row each."""
-        if is_elsewhere(K):
-            xp = namespace(K)
-            return xp.astype(xp.take(K.T, self.landmarks, axis=0), xp.float64) * self.sizes[:, None]
         columns = K[:, self.landmarks].astype(np.float64, order="F", copy=False)
         return np.asfortranarray(columns * self.sizes).T

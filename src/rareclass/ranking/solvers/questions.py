@@ -7,27 +7,15 @@ from memory, once for all of them.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from copy import copy
 from itertools import islice
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from rareclass.array_api import namespace
 from rareclass.kernels.expansion import KernelExpansion, expand, pull_back
 from rareclass.rows import Block, Rows
 
 Result = TypeVar("Result")
-
-
-class SentWhole:
-    """A question all of whose arrays a device needs."""
-
-    def on_device(self, send: Callable[[Any], Any]) -> Self:
-        """The question with what it knows where a device has it."""
-        there = copy(self)
-        there.__dict__.update({name: send(value) for name, value in self.__dict__.items()})
-        return there
 
 
 class Question(Protocol):
@@ -94,7 +82,7 @@ def _ask_block(
         of_question, more = question.of_block(block, K, values[:, k])
         by_row.append(of_question)
         sums += more
-    return pull_back(K, namespace(values).stack(by_row).T), *sums
+    return pull_back(K, np.stack(by_row).T), *sums
 
 
 def solve(solver: Solver[Result]) -> Result:

@@ -11,9 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rareclass.array_api import namespace
 from rareclass.ranking.losses.margin_loss import MarginLoss
-from rareclass.ranking.losses.on_device import rare_sums
 from rareclass.ranking.losses.pair_loss import PairLoss
 from rareclass.ranking.losses.rare_outer import RareOuterLoss
 from rareclass.ranking.problem import AboutProblem, Evaluation, RankingProblem
@@ -108,8 +106,8 @@ class RareTotals(AboutProblem):
 
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
         """Nothing by row; the rare rows' sums."""
-        sums = rare_sums(self.pair, self.rare, values, self.problem.block_weight(block))
-        return namespace(values).zeros_like(values), (sums,)
+        sums = self.pair.rare_sums(self.rare, values, self.problem.block_weight(block))
+        return np.zeros_like(values), (sums,)
 
     def finish(self, pull: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """By rare row, in the caller's order."""

@@ -13,7 +13,6 @@ from rareclass.ranking.solvers.path import Path, Run
 from rareclass.ranking.solvers.proximal_newton import Penalized, minimize
 from rareclass.ranking.solvers.questions import Solver, answer
 from rareclass.ranking.solvers.reweighting import reweighted
-from rareclass.rows.devices import Device
 
 # Of the grid of lams: the ratio of neighbours, how many there are, and the exponents before them,
 # where one landmark comes in after the other.
@@ -108,7 +107,7 @@ def _smooth_part(objective: Penalized, solution: Solution) -> Evaluation:
     return at._replace(value=at.value - objective.penalty(at.w))
 
 
-def unit_norm(K: np.ndarray, dtype: np.dtype, device: Device | None = None) -> np.ndarray:
+def unit_norm(K: np.ndarray, dtype: np.dtype) -> np.ndarray:
     r"""A matrix T that makes the functions of all landmarks equally large.
 
     It is diagonal with :math:`T_{rr} = k(z_r, z_r)^{-1/2}`: :math:`k(z_r, \cdot)` has the norm
@@ -117,7 +116,7 @@ def unit_norm(K: np.ndarray, dtype: np.dtype, device: Device | None = None) -> n
     whatever its kernel's scale; for the Gaussian and Laplace kernels T is the identity.
 
     `K` is the kernel between the landmarks; T is zero where a landmark's function is zero. `dtype`
-    is not used: these coordinates do not magnify rounding errors. Nor is `device`.
+    is not used: these coordinates do not magnify rounding errors.
     """
     size = np.sqrt(np.maximum(np.diag(K), 0.0))
     return np.diag(np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0))

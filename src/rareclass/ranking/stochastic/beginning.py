@@ -14,7 +14,6 @@ from rareclass.ranking.stochastic.landmark_space import SQUARES, check_memory, s
 from rareclass.ranking.stochastic.learner import Learned
 from rareclass.ranking.stochastic.weighted_rows import WeightedRows
 from rareclass.rows import ArrayRows, RowSource, as_source
-from rareclass.rows.devices import Device
 
 
 class Beginning(NamedTuple):
@@ -24,7 +23,6 @@ class Beginning(NamedTuple):
     width: Any
     landmarks: Any
     memory: int  # bytes
-    device: Device | None = None  # where landmarks are whitened; None is here
 
     def __call__(
         self, rare: WeightedRows, majority: WeightedRows, chooser: np.random.RandomState
@@ -53,7 +51,7 @@ class Beginning(NamedTuple):
             chosen = rule.choose(numbers, lambda: numbers, lambda rows: X[rows], chooser, kernel)
             landmarks = distinct_landmarks(X[chosen], chosen).points
         check_memory(landmarks, len(rare), self.memory)
-        return Learned.start(span(kernel, landmarks, self.device), width, rare)
+        return Learned.start(span(kernel, landmarks), width, rare)
 
 
 def width_of(

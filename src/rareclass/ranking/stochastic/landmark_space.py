@@ -10,7 +10,6 @@ from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.pivoted_cholesky import pivots_of
 from rareclass.machine import size_text
 from rareclass.ranking.preparation import landmark_kernel
-from rareclass.rows.devices import Device
 from rareclass.rows.equal_rows import stacked
 
 # Rows whose kernel is held at a time.
@@ -48,10 +47,10 @@ class LandmarkSpace(NamedTuple):
         return found
 
 
-def span(kernel: Kernel, points: Matrix, device: Device | None = None) -> LandmarkSpace:
-    """The span of the kernel functions of some points: O(n_landmarks^3) time, perhaps there."""
+def span(kernel: Kernel, points: Matrix) -> LandmarkSpace:
+    """The span of the kernel functions of some points: O(n_landmarks^3) time."""
     expansion = KernelExpansion(kernel, points)
-    return LandmarkSpace(expansion, whiten(landmark_kernel(expansion), points.dtype, device))
+    return LandmarkSpace(expansion, whiten(landmark_kernel(expansion), points.dtype))
 
 
 def widened(space: LandmarkSpace, rows: Matrix, most: float) -> LandmarkSpace:

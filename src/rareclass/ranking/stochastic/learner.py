@@ -9,7 +9,6 @@ from rareclass.ranking.stochastic.landmark_space import LandmarkSpace, check_mem
 from rareclass.ranking.stochastic.mini_batch import HeldRare, MiniBatch
 from rareclass.ranking.stochastic.running_model import RunningModel
 from rareclass.ranking.stochastic.weighted_rows import WeightedRows
-from rareclass.rows.devices import Device
 
 # Rise of the value of a mini-batch that is taken for its noise.
 _NOISE = 0.01
@@ -26,7 +25,6 @@ class Settings(NamedTuple):
     n_jobs: int | None
     most_landmarks: float  # rare rows that come later become landmarks up to so many
     memory: int  # bytes for landmarks and rare rows
-    device: Device | None = None  # where kernels of mini-batches are worked out; None is here
 
 
 class Learned(NamedTuple):
@@ -80,8 +78,7 @@ class Learned(NamedTuple):
         and `whole` is the weight of all majority rows, where they are finitely many and visited
         again.
         """
-        about = settings.loss, settings.lam, self.space, self.rare, rows
-        batch = MiniBatch(*about, settings.n_jobs, settings.device)
+        batch = MiniBatch(settings.loss, settings.lam, self.space, self.rare, rows, settings.n_jobs)
         weight = float(rows.weight.sum())
         share = self.model.share_of(weight, _least_share(weight, whole))
         step = batch.step(self.w, self.step)

@@ -1,19 +1,15 @@
 """A mini-batch of majority rows against all rare rows: value, gradient, sampled curvature."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.array_api import like, namespace, to_numpy
 from rareclass.kernels.expansion import expand, pull_back
-from rareclass.kernels.on_device import kernel_block
 from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.stochastic.landmark_space import LandmarkSpace
 from rareclass.ranking.stochastic.running_model import BatchModel
 from rareclass.ranking.stochastic.weighted_rows import WeightedRows
 from rareclass.rows import ArrayRows, Block, RowSource
-from rareclass.rows.devices import Device, check_is_dense
 
 # Rows a block when the kernel of a batch is worked out.
 _BLOCK_ROWS = 512
@@ -64,8 +60,7 @@ class MiniBatch:
         F_b(w) = \frac{1}{W_+ W_b} \sum_{i \in P} \sum_{j \in b} w_i w_j \,
         \ell\bigl(w'\phi(x_i) - w'\phi(x_j)\bigr) + \frac{\lambda}{2} \|w\|^2 .
 
-    The kernel and all that is worked out of it are on the `device`, if there is one; pairs are
-    in numpy's hands. `n_jobs` threads work out the kernel where there is none.
+    `n_jobs` threads work out the kernel.
     """
 
     def __init__(
@@ -76,17 +71,15 @@ class MiniBatch:
         rare: HeldRare,
         rows: WeightedRows,
         n_jobs: int | None,
-        device: Device | None = None,
     ) -> None:
         self.loss, self.lam, self.space, self.rare = loss, lam, space, rare
         self.rare_weight = rare.rows.weight / rare.rows.weight.sum()
         self.weight = rows.weight / rows.weight.sum()
-        self.K = _kernel(space, rows, n_jobs) if device is None else _sent(space, rows, device)
+        self.K = _kernel(space, rows, n_jobs)
 
     def scores(self, w: np.ndarray) -> Scores:
         """Scores of the function with weights w; they are linear in w."""
-        coefficients = like(self.space.whitener @ w, self.K)
-        return Scores(self.rare.scores(w), to_numpy(expand(self.K, coefficients)))
+        return Scores(self.rare.scores(w), expand(self.K, self.space.whitener @ w))
 
     def step(self, w: np.ndarray, step: np.ndarray) -> TrialStep:
         """A step from w, as this batch sees it."""
@@ -132,7 +125,7 @@ class MiniBatch:
         majority row and one more.
         """
         value, by_rare, by_row, side, zone = self._pairs(at)
-        pulled = to_numpy(pull_back(self.K, like(by_row, self.K))) @ self.space.whitener
+        pulled = pull_back(self.K, by_row) @ self.space.whitener
         gradient = pull_back(self.rare.features, by_rare) + pulled
         return BatchModel(value, gradient, self._curvature(at, side, zone, share, rng))
 
@@ -156,23 +149,21 @@ class MiniBatch:
         n_chosen = len(range(first, n_rare, stride))
         factor = (len(curved) / len(chosen)) * (n_rare / max(n_chosen, 1))
         weight = factor * self.weight[chosen]
-        xp, there = namespace(self.K), partial(like, other=self.K)
-        rows = xp.take(self.K, there(chosen), axis=0)
-        majority = expand(rows, there(self.space.whitener))
-        by_row, crossing = there(np.zeros(len(chosen))), there(np.zeros((len(chosen), rank)))
-        half = there(np.zeros((rank, rank)))
+        majority = expand(self.K[chosen], self.space.whitener)
+        by_row, crossing = np.zeros(len(chosen)), np.zeros((len(chosen), rank))
+        half = np.zeros((rank, rank))
         # All pairs with some of the rare rows are formed at a time.
         n_parts = -(-n_chosen // _LEAST_RARE)
         for part in range(n_parts):
             which = slice(first + part * stride, None, n_parts * stride)
-            rare = there(self.rare.features[which].astype(np.float64))
-            C = there(self.loss.pair_curvature(side, which, at.majority[chosen]) * weight)
-            by_row += xp.sum(C, axis=0)
+            rare = self.rare.features[which].astype(np.float64)
+            C = self.loss.pair_curvature(side, which, at.majority[chosen]) * weight
+            by_row += C.sum(axis=0)
             crossing += C.T @ rare
-            half += 0.5 * (rare * xp.sum(C, axis=1)[:, None]).T @ rare
+            half += 0.5 * (rare * C.sum(axis=1)[:, None]).T @ rare
         # The crossing term once, the squares by half: with the transpose added it is all there.
         half += majority.T @ (0.5 * majority * by_row[:, None] - crossing)
-        return to_numpy(half + half.T)
+        return half + half.T
 
 
 def _kernel(space: LandmarkSpace, rows: WeightedRows, n_jobs: int | None) -> np.ndarray:
@@ -180,14 +171,6 @@ def _kernel(space: LandmarkSpace, rows: WeightedRows, n_jobs: int | None) -> np.
     source = RowSource(X.shape, X.dtype, lambda which: X[which], not isinstance(X, np.ndarray))
     blocks = ArrayRows(source, block_rows=_BLOCK_ROWS, n_jobs=n_jobs)
     return blocks.map(_block_kernel, space)
-
-
-def _sent(space: LandmarkSpace, rows: WeightedRows, device: Device) -> Any:
-    """The kernel where a device works it out."""
-    check_is_dense(device, not isinstance(rows.X, np.ndarray))
-    return kernel_block(
-        space.expansion.kernel, device.put(rows.X), device.put(space.expansion.landmarks)
-    )
 
 
 def _block_kernel(block: Block, space: LandmarkSpace) -> np.ndarray:

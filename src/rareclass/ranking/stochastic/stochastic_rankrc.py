@@ -35,7 +35,6 @@ from rareclass.ranking.stochastic.feeding import (
 from rareclass.ranking.stochastic.learner import Settings
 from rareclass.ranking.stochastic.published import Progress, Published, publish
 from rareclass.ranking.stochastic.weighted_rows import Table, visits
-from rareclass.rows.devices import find_device
 from rareclass.rows.memory import count_threads
 
 # Rows that are read at a time, at least.
@@ -98,9 +97,6 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
     memory : str or int, default="2GiB"
         Bytes that landmarks and rare rows may take. A model that would need more is refused, naming
         what would fit; in a stream no landmarks join beyond it.
-    device : None, "cpu", "cuda" or "cuda:k", default=None
-        Where kernels of mini-batches, and of rows that are scored, are worked out; as in `RankRC`.
-        Pairs are worked out on the processor.
     n_jobs : int or None, default=None
         Threads. None and -1 mean all cores.
     random_state : int, RandomState or None
@@ -192,7 +188,6 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
         tol: float = 1e-2,
         max_iter: int = 20,
         memory: int | str = "2GiB",
-        device: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         pos_label: Any = None,
@@ -211,7 +206,6 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.memory = memory
-        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.pos_label = pos_label
@@ -385,16 +379,15 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
         check_numbers(self.lam, self.tol, self.max_iter, self.block_rows, self.batch_size)
         check_landmarks(self.landmarks)
         loss = plain_loss(self.loss, self.eps, self.loss_params)
-        memory, device = parse_bytes(self.memory), find_device(self.device)
+        memory = parse_bytes(self.memory)
         most = most_landmarks(self.landmarks, memory)
-        return Settings(loss, float(self.lam), self.n_jobs, most, memory, device)
+        return Settings(loss, float(self.lam), self.n_jobs, most, memory)
 
     def _stream_feeder(self) -> Feeder:
         return Feeder(self._settings(), self._beginning(), batch_size_of(self.batch_size, None))
 
     def _beginning(self) -> Beginning:
-        memory, device = parse_bytes(self.memory), find_device(self.device)
-        return Beginning(self.kernel, self.width, self.landmarks, memory, device)
+        return Beginning(self.kernel, self.width, self.landmarks, parse_bytes(self.memory))
 
     def _begin(self, labels: StreamLabels) -> None:
         self.classes_, self.pos_label_ = labels

@@ -99,11 +99,6 @@ class PartitionedRows:
         self._brought: dict[tuple[int, int, bool], ArrayRows] = {}
 
     @property
-    def device(self) -> None:
-        """Workers have their processors."""
-        return None
-
-    @property
     def numbers(self) -> slice:
         """All rows of the whole."""
         return slice(None)
