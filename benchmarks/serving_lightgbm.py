@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from rareclass.serving.live_model import LiveModel
-from rareclass.serving.served import Answers
+from rareclass.serving.served import RowScores
 from rareclass.serving.server import Address, serve
 from rareclass.serving.service import Settings
 from rareclass.tables.columns import Column
@@ -39,7 +39,7 @@ class ServedBooster:
         self.columns: Sequence[Column] = [Column(name, "number", "", "number") for name in names]
         self.example: Mapping[str, Any] = dict.fromkeys(names, 0.0)
 
-    def answer(self, rows: pl.DataFrame) -> Answers:
+    def answer(self, rows: pl.DataFrame) -> RowScores:
         """Probabilities of typed rows, by one thread."""
         scores = self._booster.predict(rows.to_numpy(), num_threads=1)
         called = (scores > 0.5).astype(np.intp)
@@ -51,7 +51,7 @@ class ServedBooster:
             "called_rare": called == 1,
             "percentile": percentile,
         }
-        return Answers(called, pl.DataFrame(columns))
+        return RowScores(called, pl.DataFrame(columns))
 
     def reasons(self, rows: pl.DataFrame, k: int) -> list[list[dict[str, Any]]]:
         """Not asked for."""

@@ -24,7 +24,6 @@ ROOMS_TO_DO = (
     "report",
     "rows",
     "scratch_file",
-    "serving",
     "stream",
     "tables",
 )

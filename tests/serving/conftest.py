@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from cli.conftest import purchases
 from rareclass.cli.app import app
-from rareclass.serving.limits import Limits
 from rareclass.serving.live_model import LiveModel
+from rareclass.serving.middleware import Limits
 from rareclass.serving.service import Settings, service_of
 
 ROW = {"amount": 74.5, "items": 3, "country": "XX", "member": True}

@@ -12,11 +12,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from rareclass.errors import InputError
-from rareclass.serving.limits import Limited, Limits
 from rareclass.serving.live_model import LiveModel
+from rareclass.serving.middleware import Limited, Limits, find_token
 from rareclass.serving.refused import RefusedError
 from rareclass.serving.served import ServedModel
-from rareclass.serving.token import find_token
 from serving.conftest import ROW, Serve
 
 TOKEN = b"a-token-of-many-letters"

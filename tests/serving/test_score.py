@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from cli.conftest import purchases
 from rareclass.model.model import load
-from rareclass.serving.lane import Asked, Lanes, RowLimits
+from rareclass.serving.lanes import Lanes, RowLimits, ScoreRequest
 from rareclass.serving.live_model import LiveModel
 from rareclass.serving.refused import RefusedError
 from rareclass.serving.request_rows import ARROW
@@ -222,7 +222,7 @@ def test_requests_that_wait_are_scored_together_and_each_told_of_itself(model: L
     bad = [{**ROW, "amount": "a lot"}]
 
     async def ask(bodies: list) -> list:
-        asked = (lanes.answer(Asked(json.dumps(body).encode())) for body in bodies)
+        asked = (lanes.answer(ScoreRequest(json.dumps(body).encode())) for body in bodies)
         return await asyncio.gather(*asked, return_exceptions=True)
 
     (whole,) = asyncio.run(ask([NEW.to_dicts()]))

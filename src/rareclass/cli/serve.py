@@ -61,11 +61,10 @@ def serve(
     / a form for one row by hand, /healthz, /readyz and /metrics are for who runs it.
     """
     try:
-        from rareclass.serving.limits import Limits
         from rareclass.serving.live_model import LiveModel
+        from rareclass.serving.middleware import Limits, find_token
         from rareclass.serving.server import Address, serve
         from rareclass.serving.service import Settings
-        from rareclass.serving.token import find_token
     except ModuleNotFoundError as error:
         raise InputError(
             f"rareclass serve needs {error.name}, which is not installed.",

@@ -1,4 +1,4 @@
-"""The model that answers now, and the one that takes over when its file changes."""
+"""Model that answers now, and how a changed file takes its place."""
 
 import hashlib
 import time
@@ -8,11 +8,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.model.model import open_model
 from rareclass.remote import RemotePath, path_of
-from rareclass.serving.input_drift import InputDrift
-from rareclass.serving.score_counts import ScoreCounts
+from rareclass.serving.monitoring import InputDrift, ScoreCounts
 from rareclass.serving.served import Served, ServedModel
 
 Signature = tuple[Any, ...]
@@ -20,7 +19,7 @@ Signature = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Live:
-    """A model that answers, and what is counted of its answers."""
+    """Model that answers, and the counts over the rows that it scored."""
 
     served: Served
     name: str  # the first digits of the SHA-256 of its file
@@ -34,10 +33,10 @@ class Live:
 
 
 class Look(NamedTuple):
-    """What became of a look at the file."""
+    """Outcome of a look at the file."""
 
     outcome: str  # "same", "changing", "loaded" or "refused"
-    kind: str = ""  # of the exception, where it was refused
+    kind: str = ""  # type of the exception, where it was refused
     reason: str = ""  # where it is known
 
 
@@ -55,8 +54,8 @@ class LiveModel:
     """Holds the model that answers; a new file takes over once it has been opened and checked.
 
     A request is answered by the model that was there when its rows were read. A file that cannot
-    take over is left alone until it changes again. One behind a URL is opened once. `open_path` is
-    what opens one.
+    take over is left alone until it changes again. A model behind a URL is opened once.
+    `open_path` opens and checks a model.
     """
 
     def __init__(self, path: str | Path, open_path: Callable[[Path], Served] = open_served) -> None:
@@ -67,14 +66,14 @@ class LiveModel:
 
     @property
     def now(self) -> Live:
-        """The model that answers now."""
+        """Model that answers now."""
         return self._live
 
     def look(self, at_once: bool = False) -> Look:
-        """Look whether the file is another, and let it take over where it can.
+        """Look at the file; a changed file takes over where it can.
 
-        A file that has changed is looked at twice, as it may still be written; not so `at_once`,
-        which also opens one that has not changed.
+        A changed file must look the same twice, as it may still be written. `at_once` opens the
+        file without waiting, changed or not.
         """
         with self._lock:
             here = signature(self.path)
@@ -88,34 +87,37 @@ class LiveModel:
                 served = self._open(self.path)
                 check_can_replace(self._live.served, served)
                 self._live = Live(served, fingerprint(self.path))
-            except Exception as error:  # whatever is wrong with it, the old one goes on
+            except Exception as error:  # whatever the fault, the old model goes on
                 reason = str(error) if isinstance(error, InputError) else ""
                 return Look("refused", type(error).__name__, reason)
             return Look("loaded")
 
 
 def check_can_replace(before: Served, after: Served) -> None:
-    """Raise `InputError` where rows for one model are none for the other.
+    """Raise `InputError` where rows sent for the old model do not fit the new one.
 
-    It must have the same target, and no column that the other did not have, or read otherwise.
+    The new model must have the same target, and no column that is new or read as another type.
     """
     known = {column.name: column.reads_as for column in before.columns}
     if after.target != before.target:
         raise InputError(
             f"The new model's target is {after.target!r}, and {before.target!r} is served.",
             "Serve it at an address of its own.",
+            ErrorKind.UNSUPPORTED,
         )
     for column in after.columns:
         if known.get(column.name) != column.reads_as:
             raise InputError(
-                f"The new model has a column {column.name!r} of {column.reads_as}s, which those "
-                "who send rows do not know.",
+                f"The new model has a column {column.name!r} of {column.reads_as}s, which the "
+                "model before it did not have.",
                 "Start the service anew with this model.",
+                ErrorKind.UNSUPPORTED,
+                column=column.name,
             )
 
 
 def signature(path: Path) -> Signature | None:
-    """What tells a file, or the files of a folder, from others put there later; None for a URL."""
+    """Names, sizes and times of a file or of the files of a folder; None for a URL."""
     if isinstance(path, RemotePath):
         return None
     try:
@@ -127,7 +129,7 @@ def signature(path: Path) -> Signature | None:
 
 
 def fingerprint(path: Path) -> str:
-    """Twelve digits that name a model: of the file's content, or of the signature of a folder."""
+    """Twelve digits that name a model: hash of a file's content, or of a folder's signature."""
     if path.is_dir():
         content = repr(signature(path)).encode()
     else:

@@ -1,4 +1,4 @@
-"""What Prometheus is told: time, rows and errors of requests; scores and inputs of the model."""
+"""Prometheus measures: time, rows and errors of requests; scores and inputs of the model."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from prometheus_client.core import (
 from prometheus_client.process_collector import ProcessCollector
 
 from rareclass.serving.live_model import Live
-from rareclass.serving.served import Answers
+from rareclass.serving.served import RowScores
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -26,7 +26,7 @@ class Measures:
 
     def __init__(self, current: Callable[[], Live]) -> None:
         self._registry = CollectorRegistry()
-        # Nobody waits for a look at what was scored.
+        # Counting the scored rows keeps no request waiting.
         self._looks = ThreadPoolExecutor(1, thread_name_prefix="look")
         self._seconds = Histogram(
             "rareclass_request_seconds",
@@ -54,18 +54,18 @@ class Measures:
         self._registry.register(_ModelMeasures(current))
 
     def request(self, path: str, status: int, seconds: float, kind: str) -> None:
-        """Count a request; `kind` is that of its error, or empty."""
+        """Count a request; `kind` is the kind of its error, or empty."""
         self._seconds.labels(path, str(status)).observe(seconds)
         if kind:
             self._errors.labels(kind).inc()
 
-    def scored(self, live: Live, rows: pl.DataFrame, answers: Answers) -> None:
-        """Count rows that were scored; called from threads."""
-        n_called = np.bincount(answers.called, minlength=len(live.served.classes))
+    def scored(self, live: Live, rows: pl.DataFrame, scores: RowScores) -> None:
+        """Count scored rows; called from threads."""
+        n_called = np.bincount(scores.called, minlength=len(live.served.classes))
         for name, n_rows in zip(live.served.classes, n_called.tolist(), strict=True):
             if n_rows:
                 self._rows.labels(name).inc(n_rows)
-        live.scores.add(answers.columns["score"].to_numpy())
+        live.scores.add(scores.columns["score"].to_numpy())
         if live.drift is not None and live.drift.add(rows, int(n_called[-1])):
             self._looks.submit(live.drift.look)
 
@@ -74,33 +74,33 @@ class Measures:
         self._loads.labels(outcome).inc()
 
     def close(self) -> None:
-        """Let the last look end."""
+        """Wait until the held rows are counted."""
         self._looks.shutdown()
 
     def exposed(self) -> bytes:
-        """All of it as Prometheus reads it; looks at rows that wait to be looked at."""
+        """All measures in the text format of Prometheus; counts the rows held first."""
         return generate_latest(self._registry)
 
 
 class _ModelMeasures:
-    """What is known of the model that answers now, gathered when it is asked for."""
+    """Measures of the model that answers now, gathered when Prometheus asks."""
 
     def __init__(self, current: Callable[[], Live]) -> None:
         self._current = current
 
     def describe(self) -> list[Metric]:
-        """Nothing: so that registering asks for no model."""
+        """No measures, so that registering needs no model."""
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """The measures of the model that answers now."""
+        """Measures of the model that answers now."""
         live = self._current()
-        told = GaugeMetricFamily(
+        info = GaugeMetricFamily(
             "rareclass_model_info", "The model that answers.", labels=("model", "target", "method")
         )
         method = str(live.served.facts.get("method") or "")
-        told.add_metric((live.name, live.served.target, method), 1.0)
-        yield told
+        info.add_metric((live.name, live.served.target, method), 1.0)
+        yield info
         yield GaugeMetricFamily(
             "rareclass_model_since_seconds", "When it took over, in Unix time.", live.since
         )
@@ -109,13 +109,13 @@ class _ModelMeasures:
             "Scores; edges are percentiles of the training's majority.",
             labels=("model",),
         )
-        # Scores may be below 0, of which a histogram of Prometheus has no sum.
+        # No sum: scores may be below 0, and Prometheus lets a histogram's sum only grow.
         scores.add_metric((live.name,), live.scores.up_to(), None)
         yield scores
-        yield from _of_drift(live)
+        yield from _drift_measures(live)
 
 
-def _of_drift(live: Live) -> Iterable[Metric]:
+def _drift_measures(live: Live) -> Iterable[Metric]:
     if live.drift is None:
         return
     n_rows, columns = live.drift.columns()
@@ -146,8 +146,8 @@ def _of_drift(live: Live) -> Iterable[Metric]:
             lambda column: column.missing_before,
         ),
     )
-    for name, told, value_of in families:
-        family = GaugeMetricFamily(name, told, labels=("column",))
+    for name, meaning, value_of in families:
+        family = GaugeMetricFamily(name, meaning, labels=("column",))
         for column in columns:
             value = value_of(column)
             if value is not None:

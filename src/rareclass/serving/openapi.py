@@ -1,9 +1,9 @@
-"""The OpenAPI of the service, with the columns of the model that answers now."""
+"""OpenAPI description of the service, with the columns of the model that answers now."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from rareclass.serving.limits import Limits
+from rareclass.serving.middleware import Limits
 from rareclass.serving.request_rows import ARROW, JSON
 from rareclass.serving.served import Served
 from rareclass.tables.columns import Column
@@ -15,17 +15,17 @@ _ERRORS = {
     "401": "No token, or not the right one.",
     "408": "The body came too slowly.",
     "413": "Too many bytes or rows.",
-    "415": "The body is of a type that is not read.",
+    "415": "The body is of an unsupported media type.",
     "422": "Rows do not have the model's columns; row and column are named.",
     "500": "The service failed; its log tells where.",
-    "503": "All places are taken; Retry-After says when to try again.",
+    "503": "Too many requests at once; Retry-After says when to try again.",
     "504": "The answer took too long.",
 }
 
 
 def openapi_of(served: Served, version: str, limits: Limits, has_token: bool) -> dict[str, Any]:
-    """OpenAPI 3.1 of the service."""
-    told: dict[str, Any] = {
+    """OpenAPI 3.1 description of the service."""
+    document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
             "title": f"Scores for {served.target}",
@@ -34,7 +34,7 @@ def openapi_of(served: Served, version: str, limits: Limits, has_token: bool) ->
         },
         "paths": {
             "/score": {"post": _score(served, limits)},
-            "/model": {"get": _get("What is known of the model that answers.", JSON)},
+            "/model": {"get": _get("Facts of the model that answers.", JSON)},
             "/metrics": {"get": _get("Measures, for Prometheus.", "text/plain")},
             "/healthz": {"get": _get("Whether the service is alive.", JSON)},
             "/readyz": {"get": _get("Whether it has a model and takes requests.", JSON, "503")},
@@ -49,11 +49,11 @@ def openapi_of(served: Served, version: str, limits: Limits, has_token: bool) ->
         },
     }
     if has_token:
-        told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        told["security"] = [{"token": []}]
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
         for path in ("/healthz", "/readyz"):
-            told["paths"][path]["get"]["security"] = []
-    return told
+            document["paths"][path]["get"]["security"] = []
+    return document
 
 
 def _score(served: Served, limits: Limits) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _score(served: Served, limits: Limits) -> dict[str, Any]:
                     ARROW: {"schema": _BINARY},
                 },
             },
-            **{status: _error(told) for status, told in _ERRORS.items()},
+            **{status: _error(cause) for status, cause in _ERRORS.items()},
         },
     }
 
@@ -144,16 +144,16 @@ def _columns(served: Served) -> dict[str, Any]:
 def _cell(column: Column, served: Served) -> dict[str, Any]:
     choices = ", ".join(served.choices.get(column.name, ())[:8])
     known = f" Known words: {choices}." if choices else ""
-    told: dict[str, Any] = {"examples": [served.example[column.name]]}
+    schema: dict[str, Any] = {"examples": [served.example[column.name]]}
     if column.reads_as == "number" or column.kind == "number":
         largest = 3e38
-        told |= {"type": ["number", "null"], "minimum": -largest, "maximum": largest}
-        return told | {"description": "A number."}
+        schema |= {"type": ["number", "null"], "minimum": -largest, "maximum": largest}
+        return schema | {"description": "A number."}
     if column.reads_as == "date":
         how = column.date_format or "%Y-%m-%d or ISO 8601"
-        return told | {"type": ["string", "null"], "description": f"A date written as {how}."}
-    told["type"] = ["string", "number", "boolean", "null"]
-    return told | {"description": f"A word ({column.kind}).{known}"}
+        return schema | {"type": ["string", "null"], "description": f"A date written as {how}."}
+    schema["type"] = ["string", "number", "boolean", "null"]
+    return schema | {"description": f"A word ({column.kind}).{known}"}
 
 
 def _scores(served: Served) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The page at /: a form made from the model's columns, for one row by hand."""
+"""Page at /: a form made from the model's columns, to score one row by hand."""
 
 import base64
 import hashlib
@@ -6,16 +6,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from rareclass.serving.limits import Limits
+from rareclass.serving.middleware import Limits
 from rareclass.serving.served import Served
 from rareclass.tables.columns import Column
 
-# Columns that raise a score which the page asks for.
+# Reasons that the page asks for.
 _REASONS = 5
 
 
 def page_of(served: Served, limits: Limits) -> tuple[str, dict[str, str]]:
-    """The page as HTML, and the headers that let it ask nobody but this service."""
+    """Page as HTML, and the headers that restrict its requests to this service."""
     css, script = _part("page.css"), _part("page.js")
     content = _template().render(
         target=served.target,
@@ -34,7 +34,7 @@ def page_of(served: Served, limits: Limits) -> tuple[str, dict[str, str]]:
 
 
 def _field(number: int, column: Column, served: Served) -> dict[str, Any]:
-    """What the form needs to know of a column."""
+    """Facts of a column that the form needs."""
     example = served.example[column.name]
     how, hint = "word", "a word"
     if column.reads_as == "number" or column.kind == "number":
@@ -55,7 +55,7 @@ def _field(number: int, column: Column, served: Served) -> dict[str, Any]:
 
 
 def _in_words(date_format: str | None) -> str:
-    """A format of dates for somebody who types one.
+    """Date format in letters, for a person who types a date.
 
     >>> _in_words("%d.%m.%Y %H:%M"), _in_words(None)
     ('DD.MM.YYYY hh:mm', 'YYYY-MM-DD')

@@ -1,16 +1,16 @@
-"""Why a request is refused, as data: every error of the service has this one shape."""
+"""Errors of the service as data: every refused request gets a list of faults."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 from rareclass.errors import InputError
 
-# A body that is wrong everywhere is told of in so many places.
+# Faults that a response lists at most.
 MOST_FAULTS = 20
 
 
 class Fault(NamedTuple):
-    """What is wrong, where, and what to do; a row is counted from 1 in its request."""
+    """Message, place and remedy; `row` counts from 1 in its request."""
 
     row: int | None
     column: str | None
@@ -19,15 +19,14 @@ class Fault(NamedTuple):
 
     @classmethod
     def of(cls, error: InputError) -> Self:
-        """The fault behind an exception of the library."""
+        """Fault behind an exception of the library."""
         return cls(error.row, error.column, error.message, error.remedy)
 
 
 class RefusedError(Exception):
-    """A request that is answered with an error.
+    """Request that is answered with an error.
 
-    `kind` is a word for the measures and the log, which hold no values; `headers` go with the
-    answer.
+    `kind` is a word for measures and log, which hold no values; `headers` go with the response.
     """
 
     def __init__(
@@ -43,16 +42,16 @@ class RefusedError(Exception):
         self.headers = dict(headers or {})
 
     def body(self) -> dict[str, Any]:
-        """The answer, as plain data."""
+        """Body of the response, as plain data."""
         return {"errors": [fault._asdict() for fault in self.faults]}
 
 
 def schema_error(faults: Iterable[Fault]) -> RefusedError:
-    """Rows that are not as the model's columns are."""
+    """Error for rows that do not fit the model's columns."""
     return RefusedError(422, "schema", faults)
 
 
 def refused(status: int, kind: str, message: str, remedy: str = "", **headers: str) -> RefusedError:
-    """One fault that is of no row; names of headers are written with underscores."""
+    """Error with one fault that concerns no row; header names are written with underscores."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return RefusedError(status, kind, [Fault(None, None, message, remedy)], named)

@@ -1,5 +1,6 @@
-"""The rows of a request: JSON or an Arrow stream, read as `rareclass score` reads a file."""
+"""Rows of a request: JSON or an Arrow stream, read as `rareclass score` reads a file."""
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -11,11 +12,98 @@ import pyarrow as pa
 from pydantic_core import from_json
 
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.errors import InputError, counted, nearest_name
-from rareclass.serving.compressed_arrow import is_compressed
+from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.serving.refused import MOST_FAULTS, Fault, refused, schema_error
 from rareclass.tables.columns import Column
 from rareclass.tables.raw_cells import read_words
+
+_CONTINUATION = 0xFFFFFFFF
+_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+# Places of fields in the tables of Message.fbs.
+_HEADER_TYPE, _HEADER, _BODY_LENGTH = 1, 2, 3
+_DICTIONARY_DATA, _COMPRESSION = 1, 3
+
+
+def is_compressed(stream: bytes) -> bool:
+    """Return True where a batch of rows, or of a dictionary, has compressed buffers.
+
+    A few kilobytes may stand for gigabytes, so nothing is unpacked: the messages of a stream are
+    flatbuffers, of which three fields are read (Arrow columnar format, "Encapsulated message
+    format"; format/Message.fbs). Raises `ValueError` for a stream that is cut short, or none.
+    Time: O(number of messages).
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> def written(**options):
+    ...     sink, batch = pa.BufferOutputStream(), pa.record_batch({"a": [1.0, 2.0]})
+    ...     settings = pa.ipc.IpcWriteOptions(**options)
+    ...     with pa.ipc.new_stream(sink, batch.schema, options=settings) as writer:
+    ...         writer.write_batch(batch)
+    ...     return sink.getvalue().to_pybytes()
+    >>> is_compressed(written()), is_compressed(written(compression="lz4"))
+    (False, True)
+    """
+    at = 0
+    try:
+        while at + 4 <= len(stream):
+            (length,) = struct.unpack_from("<I", stream, at)
+            at += 4
+            if length == _CONTINUATION:
+                (length,) = struct.unpack_from("<I", stream, at)
+                at += 4
+            if not length:
+                break
+            message = _Flatbuffer(stream[at : at + length], None)
+            at += length + message.number(_BODY_LENGTH, "<q")
+            if message.number(_BODY_LENGTH, "<q") < 0:
+                raise ValueError("a body of less than nothing")
+            if _holds_compressed(message):
+                return True
+    except (struct.error, IndexError) as error:
+        raise ValueError("the stream is cut short, or none") from error
+    return False
+
+
+def _holds_compressed(message: "_Flatbuffer") -> bool:
+    kind = message.number(_HEADER_TYPE, "<B")
+    batch = message.table(_HEADER) if kind in (_DICTIONARY_BATCH, _RECORD_BATCH) else None
+    if batch is not None and kind == _DICTIONARY_BATCH:
+        batch = batch.table(_DICTIONARY_DATA)
+    return batch is not None and batch.place(_COMPRESSION) is not None
+
+
+class _Flatbuffer:
+    """Table of a flatbuffer: offsets to its fields, by field number."""
+
+    def __init__(self, content: bytes, start: int | None) -> None:
+        self._content = content
+        self._start = struct.unpack_from("<I", content, 0)[0] if start is None else start
+        self._fields = self._start - struct.unpack_from("<i", content, self._start)[0]
+        if self._fields < 0:
+            raise ValueError("a table that begins before its message")
+
+    def place(self, field: int) -> int | None:
+        """Position of a field; None where it is left out."""
+        (size,) = struct.unpack_from("<H", self._content, self._fields)
+        at = 4 + 2 * field
+        if at + 2 > size:
+            return None
+        (offset,) = struct.unpack_from("<H", self._content, self._fields + at)
+        return self._start + offset if offset else None
+
+    def number(self, field: int, how: str) -> int:
+        """Value of a number field; 0 where it is left out."""
+        place = self.place(field)
+        return 0 if place is None else int(struct.unpack_from(how, self._content, place)[0])
+
+    def table(self, field: int) -> "_Flatbuffer | None":
+        """Table of a field; None where it is left out."""
+        place = self.place(field)
+        if place is None:
+            return None
+        return _Flatbuffer(self._content, place + struct.unpack_from("<I", self._content, place)[0])
+
 
 JSON, ARROW = "application/json", "application/vnd.apache.arrow.stream"
 _PLAIN = {int, float, type(None)}
@@ -23,9 +111,9 @@ _PLAIN = {int, float, type(None)}
 
 @dataclass(frozen=True)
 class RequestRows:
-    """Cells by column, as they came: lists of plain JSON values, or an Arrow table as polars.
+    """Cells as received, by column: lists of plain JSON values, or polars series of an Arrow table.
 
-    All columns of the model are there and of one length, and no others.
+    Exactly the columns of the model, all of one length.
     """
 
     n_rows: int
@@ -33,7 +121,7 @@ class RequestRows:
     from_arrow: bool = False
 
     def joined(self, others: Sequence["RequestRows"]) -> "RequestRows":
-        """These rows of JSON and then others, as of one request."""
+        """Rows of JSON of this request and then of others, as of one request."""
         each = [self, *others]
         return RequestRows(
             sum(rows.n_rows for rows in each),
@@ -41,7 +129,7 @@ class RequestRows:
         )
 
     def typed(self, columns: Sequence[Column]) -> pl.DataFrame:
-        """The cells with the types of training, as `read_as_trained` gives them.
+        """Cells with the types of training, as `read_as_trained` gives them.
 
         Raises `RefusedError` with the first fault of each column.
         """
@@ -62,7 +150,7 @@ class RequestRows:
         )
 
     def _plain_numbers(self, columns: Sequence[Column]) -> dict[str, pl.Series]:
-        """Columns of JSON numbers: as one, as to make a series takes longer than a row does."""
+        """Columns of JSON numbers, converted together: a series each would cost more than a row."""
         names = [
             column.name
             for column in columns
@@ -72,7 +160,7 @@ class RequestRows:
         ]
         try:
             matrix = np.array([self.cells[name] for name in names], np.float64)
-        except OverflowError:  # a whole number beyond all floats: its digits are told
+        except OverflowError:  # a whole number beyond all floats
             return {}
         joined = pl.Series(matrix.ravel(), nan_to_null=True)
         return {
@@ -81,7 +169,7 @@ class RequestRows:
         }
 
     def _faults(self, column: Column) -> list[Fault]:
-        """What is wrong with a column: nothing, or the first cell that is."""
+        """First fault of a column, in a list that is empty where there is none."""
         cells = self.cells[column.name]
         # Cells of Arrow have one type, and some have no value in Python: a date in the year 90,000.
         for k, cell in enumerate([] if isinstance(cells, pl.Series) else cells):
@@ -105,16 +193,18 @@ class RequestRows:
 def _as_words(name: str, cells: Sequence[Any]) -> pl.Series:
     words, wrong = read_words(np.fromiter(cells, dtype=object, count=len(cells)))
     if wrong.any():
-        raise InputError("a list or an object")
+        raise InputError(
+            "a list or an object", "Give one value, or null.", ErrorKind.CELL, column=name
+        )
     return pl.Series(name, words.tolist(), pl.String)
 
 
 def rows_of_json(body: bytes, columns: Sequence[Column], most_rows: int) -> RequestRows:
-    """The rows of a JSON body: a list of objects, or an object with "rows" or "columns".
+    """Rows of a JSON body: a list of objects, or an object with "rows" or "columns".
 
-    Every row must have every column, null where its value is not known; other names are not looked
-    at. Raises `RefusedError`: 400 for what is no JSON, 413 for too many rows, 422 for rows without
-    the columns.
+    Every row must have every column of the model, null where the value is not known; other names
+    are ignored. Raises `RefusedError`: 400 for a body that is no JSON, 413 for too many rows, 422
+    for rows without the columns.
     """
     try:
         found = from_json(body, allow_inf_nan=False)
@@ -144,9 +234,9 @@ def rows_of_json(body: bytes, columns: Sequence[Column], most_rows: int) -> Requ
 
 
 def rows_of_arrow(body: bytes, columns: Sequence[Column], most_rows: int) -> RequestRows:
-    """The rows of an Arrow IPC stream.
+    """Rows of an Arrow IPC stream.
 
-    Buffers must not be compressed: what they come to is not known before they are unpacked. Raises
+    Buffers must not be compressed: their size is not known before they are unpacked. Raises
     `RefusedError` as `rows_of_json`.
     """
     try:
@@ -173,7 +263,7 @@ def rows_of_arrow(body: bytes, columns: Sequence[Column], most_rows: int) -> Req
 
 def _by_row(rows: list[Any], columns: Sequence[Column]) -> RequestRows:
     names = [column.name for column in columns]
-    # Of one name itemgetter gives the cell, of several a tuple.
+    # itemgetter gives the cell itself for one name, a tuple for several.
     cells_of = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
     try:
         cells = [cells_of(row) for row in rows]
@@ -183,7 +273,7 @@ def _by_row(rows: list[Any], columns: Sequence[Column]) -> RequestRows:
 
 
 def _missing(rows: list[Any], names: list[str]) -> list[Fault]:
-    """Which rows are none, or lack a column."""
+    """Faults of rows that are no objects or lack a column."""
     faults: list[Fault] = []
     for number, row in enumerate(rows, 1):
         if len(faults) >= MOST_FAULTS:

@@ -1,8 +1,10 @@
 """What the service asks of a model, and a `rareclass` model that answers."""
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -10,59 +12,62 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.model.explained import explainer_of
 from rareclass.model.model_file import ModelFile
 from rareclass.model.score import score_columns
 from rareclass.model.scored import check_scores
 from rareclass.model.targets import decision_of
-from rareclass.serving.example_row import choices_of, example_of
-from rareclass.serving.input_drift import InputDrift
+from rareclass.serving.monitoring import InputDrift
 from rareclass.tables.columns import Column
 
-# Percentiles of the majority between whose scores new ones are counted.
+# Words of a column that a form offers.
+MOST_CHOICES = 50
+# Example of a date column: models do not store typical dates.
+_DAY = dt.datetime(2024, 1, 1)
+# Percentiles of the majority's scores, the edges between which new scores are counted.
 _SCORE_PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9)
 
 
-class Answers(NamedTuple):
-    """What a model says of rows."""
+class RowScores(NamedTuple):
+    """Scores of rows, and the classes that they are called."""
 
-    called: NDArray[np.intp]  # the place of each row's class among `classes`
-    columns: pl.DataFrame  # score, probability, decision, percentile: as they are answered
+    called: NDArray[np.intp]  # index of each row's class in `classes`
+    columns: pl.DataFrame  # score, probability, decision, percentile: as in the response
 
 
 class Served(Protocol):
-    """A model that can be served: it takes rows with the types of `columns`."""
+    """Protocol of a model that can be served; rows have the types of `columns`."""
 
     target: str
     columns: Sequence[Column]
-    classes: Sequence[str]  # the rest and the rare class, or levels from the lowest on
-    example: Mapping[str, Any]  # a row that it takes
-    choices: Mapping[str, Sequence[str]]  # the commonest words of columns that hold words
-    score_edges: NDArray[np.float64]  # increasing: what its scores are counted between
-    facts: Mapping[str, Any]  # plain data of it, for whoever asks
+    classes: Sequence[str]  # majority and rare class, or levels from the lowest on
+    example: Mapping[str, Any]  # cells of a valid row
+    choices: Mapping[str, Sequence[str]]  # most frequent words of categorical columns
+    score_edges: NDArray[np.float64]  # increasing edges for counting scores
+    facts: Mapping[str, Any]  # plain data for /model
 
-    def answer(self, rows: pl.DataFrame) -> Answers:
+    def answer(self, rows: pl.DataFrame) -> RowScores:
         """Score typed rows."""
         ...
 
     def reasons(self, rows: pl.DataFrame, k: int) -> list[list[dict[str, Any]]]:
-        """For each row up to k columns that raise its score, the strongest first.
+        """Return for each row up to k columns that raise its score, the strongest first.
 
         Raises `InputError` where the model has no reasons.
         """
         ...
 
     def drift(self) -> InputDrift | None:
-        """What is to be told of rows beside those of training; None where nothing is known."""
+        """Make a counter of drift from training; None where training is not known."""
         ...
 
 
 class ServedModel:
-    """A model file, or the folder of a stream or a hunt, as the service asks for it.
+    """Model of a file, or of the folder of a stream or a hunt, with the interface of `Served`.
 
-    Raises `InputError` for a model of svmlight rows, which have no named columns. A row is scored
-    in one thread: it is requests that share the cores.
+    Raises `InputError` for a model of svmlight rows, which have no named columns. A table is scored
+    in one thread, as requests share the cores.
     """
 
     def __init__(self, content: ModelFile) -> None:
@@ -70,10 +75,11 @@ class ServedModel:
             raise InputError(
                 "A model of svmlight rows cannot be served: they have no named columns.",
                 "Fit on a CSV, Parquet or JSON lines file, or score files: rareclass score.",
+                ErrorKind.UNSUPPORTED,
             )
         if hasattr(content.model, "n_jobs"):
             content.model.n_jobs = 1
-        # Whoever asks for scores is not told where the file is.
+        # Errors sent to clients do not name the file.
         self._named, self._content = content, replace(content, file=None)
         self._decision = decision_of(content.model, content.metadata)
         self.target: str = content.metadata["target"]
@@ -94,33 +100,34 @@ class ServedModel:
             "versions": content.metadata.get("versions"),
         }
 
-    def answer(self, rows: pl.DataFrame) -> Answers:
+    def answer(self, rows: pl.DataFrame) -> RowScores:
         """Score typed rows; O(rows x landmarks) for kernel machines."""
         content, scores = self._content, self._scores(self._content, rows)
         called = self._decision.decide(scores)
-        *told, percentile = score_columns(content, self._decision, scores)
+        *scored, percentile = score_columns(content, self._decision, scores)
         decision = pl.Series("decision", [self.classes[k] for k in called.tolist()], pl.String)
         calls = self._decision.cells(called)
         truth = [calls] if calls.dtype == pl.Boolean else []
-        return Answers(called, pl.DataFrame([*told, decision, *truth, percentile]))
+        return RowScores(called, pl.DataFrame([*scored, decision, *truth, percentile]))
 
     def _scores(self, content: ModelFile, rows: pl.DataFrame) -> NDArray[np.float64]:
-        encoder = copy(content.encoder)  # that of a stream counts the rows it has seen
+        encoder = copy(content.encoder)  # a stream's encoder counts rows
         with content.trusted_by_halves():
             scores: NDArray[np.float64] = content.model.score_samples(encoder.transform(rows))
         check_scores(content, scores, rows.height, rows.height)
         return scores
 
     def reasons(self, rows: pl.DataFrame, k: int) -> list[list[dict[str, Any]]]:
-        """See `Served.reasons`; the time of a scoring for each column and row."""
+        """Explain rows; costs a scoring for each column and row."""
         try:
             explain = explainer_of(self._content, k)
         except InputError as error:
             raise InputError(
                 "This model gives no reasons: it is of levels, or the balls of a hunt.",
                 "Ask without them.",
+                ErrorKind.UNSUPPORTED,
             ) from error
-        told = explain(rows)
+        explained = explain(rows)
         names = ("reason", "value", "effect")
         places = [[f"{name}_{place + 1}" for name in names] for place in range(k)]
         return [
@@ -129,20 +136,96 @@ class ServedModel:
                 for reason, value, effect in places
                 if row[reason] is not None
             ]
-            for row in told.iter_rows(named=True)
+            for row in explained.iter_rows(named=True)
         ]
 
     def drift(self) -> InputDrift | None:
-        """A new count of rows beside those of training."""
+        """Make a counter of drift from training."""
         return InputDrift(self._content)
 
     def check(self) -> None:
         """Score the example row, alone and with others.
 
-        Raises `InputError` where the model cannot, or gives what is no number.
+        Raises `InputError` where the model fails, or gives scores that are no numbers.
         """
         cells = {name: [cell] * 3 for name, cell in self.example.items()}
         typed = read_as_trained(pl.DataFrame(cells), self.columns, 1)
         for rows in (typed.head(1), typed):
             self._scores(self._named, rows)
             self.answer(rows)
+
+
+def example_of(content: ModelFile, choices: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Make a cell for each column: the median of numbers, the first of the known words."""
+    typical = _medians(content)
+    return {
+        column.name: _cell(column, typical.get(column.name), choices.get(column.name, ()))
+        for column in content.encoder.columns
+    }
+
+
+def choices_of(content: ModelFile) -> dict[str, list[str]]:
+    """List the words of categorical columns in training, most frequent first where that is known.
+
+    At most `MOST_CHOICES` words a column; text columns have none.
+    """
+    statistics = getattr(content.model, "statistics_", None)
+    if statistics is not None and hasattr(statistics, "known_"):
+        return _of_statistics(statistics)
+    vectorizer = getattr(_table_encoder(content), "vectorizer_", None)
+    found = {}
+    for name, encoder in getattr(vectorizer, "transformers_", {}).items():
+        categories = getattr(encoder, "categories_", None)
+        if categories is not None:
+            found[name] = [word for word in categories[0] if isinstance(word, str)]
+    for column, words in getattr(content.encoder, "known_words", {}).items():
+        found[column] = words
+    return {name: words[:MOST_CHOICES] for name, words in found.items()}
+
+
+def _of_statistics(statistics: Any) -> dict[str, list[str]]:
+    found = {}
+    for place in range(statistics.n_words_):
+        name = statistics.columns_[statistics.category_sources_[place]][0]
+        known, weights = statistics.known_[place], statistics.level_weights_[place][:-1]
+        common = np.argsort(-weights, kind="stable")[:MOST_CHOICES]
+        found[name] = [known.name(int(level)) for level in common]
+    return found
+
+
+def _medians(content: ModelFile) -> dict[str, float]:
+    """Medians of number columns, where the model has them."""
+    statistics = getattr(content.model, "statistics_", None)
+    if statistics is not None and hasattr(statistics, "number_summaries_"):
+        sources = statistics.number_sources_[: statistics.n_plain_]
+        names = [statistics.columns_[source][0] for source in sources]
+        return dict(zip(names, statistics.summaries.median.tolist(), strict=False))
+    encoder = _table_encoder(content)
+    # Dates are among the numbers, as total seconds.
+    names = [each.name for each in encoder.columns if each.reads_as != "string"]
+    bounded = getattr(encoder, "bounded_", None)
+    centre = getattr(encoder, "centre_", None)
+    if bounded is not None and hasattr(bounded, "knots_"):
+        starts = bounded.starts_
+        middles = [bounded.knots_[(a + b) // 2] for a, b in pairwise(starts)]
+        return dict(zip(names, map(float, middles), strict=False))
+    return {} if centre is None else dict(zip(names, centre.tolist(), strict=False))
+
+
+def _table_encoder(content: ModelFile) -> Any:
+    """Table encoder, also of a hunt, whose encoder wraps it."""
+    return getattr(content.encoder, "encoder_", content.encoder)
+
+
+def _cell(column: Column, typical: float | None, choices: Sequence[str]) -> Any:
+    if column.reads_as == "date":
+        return _DAY.strftime(_plain_format(column.date_format))
+    if column.reads_as == "number" or column.kind == "number":
+        return 0.0 if typical is None or not np.isfinite(typical) else float(f"{typical:.6g}")
+    return choices[0] if choices else None
+
+
+def _plain_format(date_format: str | None) -> str:
+    """Format of polars as a format of Python: without fractions of a second, in UTC."""
+    plain = date_format or "%Y-%m-%dT%H:%M:%S"
+    return plain.replace("%.f", "").replace("%z", "+0000")

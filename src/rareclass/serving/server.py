@@ -12,16 +12,17 @@ import uvicorn
 from threadpoolctl import threadpool_limits
 
 import rareclass
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.serving.live_model import LiveModel
-from rareclass.serving.request_log import log_to
+from rareclass.serving.middleware import start_log
 from rareclass.serving.service import Settings, service_of
 
-# Seconds that a thread may keep the interpreter: a request that has come waits no longer than that
-# for one that is scored.
+# Seconds that a thread may keep the interpreter: the longest that a new request waits for scoring.
 _SWITCH_SECONDS = 0.001
 # Seconds that a connection without a request is kept.
 _KEEP_ALIVE = 75
+# Seconds that requests in hand may take after the signal to stop.
+_GRACE = 30
 # Connections that wait to be taken.
 _BACKLOG = 1024
 
@@ -35,23 +36,23 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether nobody but this machine can ask."""
+        """True where only this machine can connect."""
         return self.host in ("127.0.0.1", "::1", "localhost")
 
     @property
     def url(self) -> str:
-        """For a browser on this machine."""
+        """URL for a browser on this machine."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
 
 class _Server(uvicorn.Server):
-    """Looks at the model's file at once on SIGHUP."""
+    """Server that looks at the model's file at once on SIGHUP."""
 
     async def startup(self, sockets: list | None = None) -> None:
         await super().startup(sockets)
         look = self.config.app.state.look  # type: ignore[union-attr]
-        if hasattr(signal, "SIGHUP"):  # not on Windows
+        if sys.platform != "win32":
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(
                 signal.SIGHUP, lambda: loop.run_in_executor(None, look, True) and None
@@ -63,17 +64,16 @@ def serve(
     address: Address,
     settings: Settings,
     with_requests: bool = True,
-    grace_seconds: float = 30.0,
     announce: Callable[[Address], None] = lambda address: None,
 ) -> None:
-    """Answer requests until SIGTERM or Ctrl-C, and then those that have come.
+    """Answer requests until SIGTERM or Ctrl-C, then finish those in hand.
 
-    `announce` is told where, once it listens: port 0 is any that is free. SIGHUP lets the model's
-    file take over again. BLAS gets one thread a request: requests share the cores.
+    `announce` is called with the address once the server listens; port 0 is any free port. SIGHUP
+    opens the model's file anew. BLAS gets one thread a request: requests share the cores.
 
     Raises `InputError` where nothing can listen at the address.
     """
-    log_to(with_requests=with_requests)
+    start_log(with_requests)
     config = uvicorn.Config(
         service_of(model, settings, rareclass.__version__),
         log_config=None,
@@ -82,9 +82,9 @@ def serve(
         proxy_headers=False,
         ws="none",
         timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=int(grace_seconds),
+        timeout_graceful_shutdown=_GRACE,
     )
-    with _listening(address) as listening, threadpool_limits(1), _sigterm_is_no_fault():
+    with _listening(address) as listening, threadpool_limits(1), _ignoring_sigterm():
         announce(replace(address, port=listening.getsockname()[1]))
         sys.setswitchinterval(_SWITCH_SECONDS)
         _Server(config).run(sockets=[listening])
@@ -100,14 +100,15 @@ def _listening(address: Address) -> Iterator[socket.socket]:
         raise InputError(
             f"Nothing can listen at {address.url}: {error}.",
             "Give another --host or --port, or stop what is there.",
+            ErrorKind.CONNECTION,
         ) from error
     with listening:
         yield listening
 
 
 @contextmanager
-def _sigterm_is_no_fault() -> Iterator[None]:
-    """uvicorn raises the signal once more when it has stopped; by then all is done."""
+def _ignoring_sigterm() -> Iterator[None]:
+    """Ignore SIGTERM, which uvicorn raises once more after it has stopped."""
     before = signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:
         yield

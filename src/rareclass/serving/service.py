@@ -1,4 +1,4 @@
-"""The service: its paths, and what stands around them."""
+"""The service: its paths, and the layers around them."""
 
 import asyncio
 import logging
@@ -12,17 +12,22 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from rareclass.serving.lane import Asked, Lanes, RowLimits
-from rareclass.serving.limits import Limited, Limits
+from rareclass.serving.lanes import Lanes, RowLimits, ScoreRequest
 from rareclass.serving.live_model import LiveModel, Look
 from rareclass.serving.measures import MEDIA_TYPE, Measures
+from rareclass.serving.middleware import (
+    LOG_FIELDS,
+    Guarded,
+    Limited,
+    Limits,
+    Watched,
+    log,
+    not_found,
+)
 from rareclass.serving.openapi import openapi_of
 from rareclass.serving.page import page_of
 from rareclass.serving.refused import Fault, RefusedError, refused, schema_error
-from rareclass.serving.request_log import log
 from rareclass.serving.request_rows import ARROW, JSON
-from rareclass.serving.token import Guarded
-from rareclass.serving.watched import TOLD, Watched, not_found
 
 PATHS = {
     "/score": "POST",
@@ -33,13 +38,13 @@ PATHS = {
     "/readyz": "GET",
     "/": "GET",
 }
-# Whoever starts and stops the service asks for these, and has no token.
+# Orchestrators that start and stop the service ask for these, and have no token.
 _OPEN = frozenset({"/healthz", "/readyz"})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a model is served."""
+    """Settings of the service."""
 
     limits: Limits = field(default_factory=Limits)
     token: bytes | None = None
@@ -48,7 +53,7 @@ class Settings:
 
 
 def service_of(model: LiveModel, settings: Settings, version: str) -> FastAPI:
-    """The ASGI application that answers by a model."""
+    """Make the ASGI application that answers with a model."""
     measures = Measures(lambda: model.now)
     limits = settings.limits
     lanes = Lanes(
@@ -88,24 +93,24 @@ def service_of(model: LiveModel, settings: Settings, version: str) -> FastAPI:
     app.state.is_ready = True
     app.state.look = _looker(model, measures)
     _add_answers(app, lanes, model, limits)
-    _add_telling(app, model, measures, settings, version)
+    _add_description(app, model, measures, settings, version)
     return app
 
 
 def _add_answers(app: FastAPI, lanes: Lanes, model: LiveModel, limits: Limits) -> None:
-    """The paths that score."""
+    """Add the paths that score rows."""
 
     async def score(request: Request) -> Response:
-        told = request.scope[TOLD]
-        asked = _asked(request, await request.body(), limits)
-        told["bytes"] = len(asked.body)
+        fields = request.scope[LOG_FIELDS]
+        wanted = _score_request(request, await request.body(), limits)
+        fields["bytes"] = len(wanted.body)
         try:
-            answer = await lanes.answer(asked)
+            answer = await lanes.answer(wanted)
         except RefusedError as error:
             columns = {fault.column for fault in error.faults if fault.column}
-            told["columns"] = sorted(columns)
+            fields["columns"] = sorted(columns)
             raise
-        told["rows"] = answer.n_rows
+        fields["rows"] = answer.n_rows
         return Response(answer.body, media_type=answer.media_type)
 
     async def page(request: Request) -> Response:
@@ -116,19 +121,19 @@ def _add_answers(app: FastAPI, lanes: Lanes, model: LiveModel, limits: Limits) -
     app.add_route("/", page, methods=["GET"])
 
 
-def _add_telling(
+def _add_description(
     app: FastAPI, model: LiveModel, measures: Measures, settings: Settings, version: str
 ) -> None:
-    """The paths that tell of the service."""
+    """Add the paths that describe the service."""
 
     def openapi() -> dict[str, Any]:
         has_token = settings.token is not None
         return openapi_of(model.now.served, version, settings.limits, has_token)
 
-    async def tell_openapi(request: Request) -> Response:
+    async def give_openapi(request: Request) -> Response:
         return JSONResponse(openapi())
 
-    async def tell_model(request: Request) -> Response:
+    async def give_model(request: Request) -> Response:
         live = model.now
         columns = [
             {"name": each.name, "kind": each.kind, "reads_as": each.reads_as}
@@ -139,57 +144,57 @@ def _add_telling(
             {**facts, "example": dict(live.served.example), "limits": asdict(settings.limits)}
         )
 
-    def tell_measures(request: Request) -> Response:  # in a thread: rows that wait are looked at
+    def give_measures(request: Request) -> Response:  # in a thread: it counts the rows held
         return Response(measures.exposed(), headers={"content-type": MEDIA_TYPE})
 
-    async def tell_health(request: Request) -> Response:
+    async def give_health(request: Request) -> Response:
         return JSONResponse({"alive": True})
 
-    async def tell_ready(request: Request) -> Response:
+    async def give_ready(request: Request) -> Response:
         if not app.state.is_ready:
             raise refused(503, "stopping", "The service is stopping.", "Ask another one.")
         return JSONResponse({"ready": True, "model": model.now.name})
 
     app.openapi = openapi  # type: ignore[method-assign]
-    app.add_route("/openapi.json", tell_openapi, methods=["GET"])
-    app.add_route("/model", tell_model, methods=["GET"])
-    app.add_route("/metrics", tell_measures, methods=["GET"])
-    app.add_route("/healthz", tell_health, methods=["GET"])
-    app.add_route("/readyz", tell_ready, methods=["GET"])
+    app.add_route("/openapi.json", give_openapi, methods=["GET"])
+    app.add_route("/model", give_model, methods=["GET"])
+    app.add_route("/metrics", give_measures, methods=["GET"])
+    app.add_route("/healthz", give_health, methods=["GET"])
+    app.add_route("/readyz", give_ready, methods=["GET"])
 
 
-def _asked(request: Request, body: bytes, limits: Limits) -> Asked:
-    """What a request asks for; raises `RefusedError` where that cannot be given."""
-    given = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    if given not in (JSON, ARROW):
+def _score_request(request: Request, body: bytes, limits: Limits) -> ScoreRequest:
+    """Read a request's headers and parameters; raises `RefusedError` for unsupported ones."""
+    media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if media_type not in (JSON, ARROW):
         raise refused(
             415, "media type", "The body is of a type that is not read.", f"Send {JSON} or {ARROW}."
         )
     if "content-encoding" in request.headers:
         raise refused(415, "media type", "The body is compressed.", "Send it as it is.")
     wanted = request.headers.get("accept", "")
-    return Asked(body, given == ARROW, ARROW in wanted, _n_reasons(request, limits))
+    return ScoreRequest(body, media_type == ARROW, ARROW in wanted, _n_reasons(request, limits))
 
 
 def _n_reasons(request: Request, limits: Limits) -> int:
-    given = request.query_params.get("reasons", "0")
-    if given.isascii() and given.isdigit() and len(given) < 9 and int(given) <= limits.reasons:
-        return int(given)
+    text = request.query_params.get("reasons", "0")
+    if text.isascii() and text.isdigit() and len(text) < 9 and int(text) <= limits.reasons:
+        return int(text)
     message = "The parameter reasons is no number of columns that can be given."
     remedy = f"Give a whole number from 0 to {limits.reasons}."
     raise schema_error([Fault(None, None, message, remedy)])
 
 
 def _looker(model: LiveModel, measures: Measures) -> Callable[[bool], Look]:
-    """A look at the model's file that is counted and logged."""
+    """Make a function that looks at the model's file, and counts and logs the outcome."""
 
     def look(at_once: bool = False) -> Look:
         found = model.look(at_once)
         if found.outcome in ("loaded", "refused"):
             measures.load(found.outcome)
             level = logging.INFO if found.outcome == "loaded" else logging.ERROR
-            told = {"exception": found.kind, "reason": found.reason}
-            log(f"model {found.outcome}", level, None, model=model.now.name, **told)
+            reason = {"exception": found.kind, "reason": found.reason}
+            log(f"model {found.outcome}", level, None, model=model.now.name, **reason)
         return found
 
     return look

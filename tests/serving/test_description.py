@@ -13,20 +13,25 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from cli.conftest import purchases
-from rareclass.serving.limits import Limits
 from rareclass.serving.live_model import LiveModel
+from rareclass.serving.middleware import LOGGER, Limits, start_log
+from rareclass.serving.monitoring import ScoreCounts
 from rareclass.serving.page import page_of
-from rareclass.serving.request_log import LOGGER, log_to
-from rareclass.serving.score_counts import ScoreCounts
 from serving.conftest import ROW, Serve
 
 NEW = purchases(200, seed=1).drop("order", "fraud")
 
 
+def start_log_to(stream: io.StringIO, with_requests: bool = True) -> None:
+    start_log(with_requests)
+    for name in (LOGGER.name, "uvicorn.error"):
+        logging.getLogger(name).handlers[0].setStream(stream)
+
+
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
     stream = io.StringIO()
-    log_to(stream)
+    start_log_to(stream)
     yield stream
     for name in (LOGGER.name, "uvicorn.error"):
         logging.getLogger(name).handlers.clear()
@@ -114,8 +119,8 @@ def test_drift_of_the_inputs_is_told(serve: Serve, fitted) -> None:
 def test_figures_are_of_the_last_full_window(
     serve: Serve, fitted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.serving.input_drift.WINDOW_ROWS", 100)
-    monkeypatch.setattr("rareclass.serving.input_drift._LOOK_ROWS", 50)
+    monkeypatch.setattr("rareclass.serving.monitoring.WINDOW_ROWS", 100)
+    monkeypatch.setattr("rareclass.serving.monitoring._LOOK_ROWS", 50)
     live = LiveModel(fitted).now
     drift = live.drift
     assert drift is not None
@@ -167,11 +172,11 @@ def test_exceptions_are_logged_by_type_and_place(lines: io.StringIO) -> None:
     assert json.loads(line)["exception"] == "ValueError"
     assert "test_told.py" in json.loads(line)["raised_at"][0]
     assert "a value" not in line
-    log_to(lines, with_requests=False)
+    start_log_to(lines, with_requests=False)
     LOGGER.info("request")
     LOGGER.info("started")
     assert [json.loads(each)["event"] for each in lines.getvalue().splitlines()[1:]] == ["started"]
-    log_to(lines)
+    start_log_to(lines)
 
 
 def test_the_page_has_a_field_for_each_column_and_asks_nobody_else(

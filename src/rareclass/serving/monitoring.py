@@ -1,10 +1,12 @@
-"""How far the rows of requests have moved from those of training, by column."""
+"""Counts of the rows that a model scored: where their scores lie, and how their columns drift."""
 
 from copy import copy
 from dataclasses import dataclass, field
 from threading import Lock
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rareclass.model.drift import AlertRate, alert_rate
 from rareclass.model.model_file import ModelFile
@@ -14,16 +16,47 @@ from rareclass.model.targets.rare_class import RareDecision
 from rareclass.report.columns_now import ColumnsNow
 from rareclass.report.summaries.column_drift import ColumnDrift
 
-# Rows after which a column is looked at anew: enough for the stability index of tenths, and few
-# enough that yesterday's rows do not hide today's.
+# Rows of a window: enough for the stability index over tenths, and few enough that yesterday's
+# rows do not hide today's.
 WINDOW_ROWS = 10_000
-# Rows that are looked at together: a look at one alone takes longer than its score.
+# Rows that are counted together: counting one alone takes longer than scoring it.
 _LOOK_ROWS = 250
+
+
+class ScoreCounts:
+    """Counts scores between increasing edges. Safe to call from threads.
+
+    Examples
+    --------
+    >>> counts = ScoreCounts(np.array([0.0, 1.0]))
+    >>> counts.add(np.array([-1.0, 0.0, 0.5, 9.0]))
+    >>> counts.up_to()
+    [('0.0', 2), ('1.0', 3), ('+Inf', 4)]
+    """
+
+    def __init__(self, edges: NDArray[np.float64]) -> None:
+        self._edges = edges
+        self._counts = np.zeros(len(edges) + 1, np.int64)
+        self._lock = Lock()
+
+    def add(self, scores: NDArray[np.float64]) -> None:
+        """Count scores; a score at an edge is below it."""
+        places = np.searchsorted(self._edges, scores, side="left")
+        counts = np.bincount(places, minlength=len(self._counts))
+        with self._lock:
+            self._counts += counts
+
+    def up_to(self) -> list[tuple[str, int]]:
+        """Number of scores up to each edge, as a Prometheus histogram has them."""
+        with self._lock:
+            counts = np.cumsum(self._counts).tolist()
+        edges = [*map(repr, self._edges.tolist()), "+Inf"]
+        return list(zip(edges, counts, strict=True))
 
 
 @dataclass
 class _Window:
-    """What was met in some rows."""
+    """Counts over consecutive rows."""
 
     columns: ColumnsNow
     seen: Seen = field(default_factory=Seen)
@@ -36,10 +69,10 @@ class _Window:
 
 
 class InputDrift:
-    """Counts what is unlike training in the latest rows of requests.
+    """Drift of each column from training, over the latest rows of requests.
 
-    Figures are of the last full window of `WINDOW_ROWS` rows, of those so far until it is full.
-    Rows are held until some 250 have come, and `look` is called, or somebody asks. Safe to call
+    Figures cover the last full window of `WINDOW_ROWS` rows, or the rows so far until one is full.
+    Rows are held until 250 have come and `look` is called, or until figures are read. Safe to call
     from threads.
     """
 
@@ -53,10 +86,11 @@ class InputDrift:
         self._add_lock = Lock()  # so that rows can be added during a look
         self._waiting: list[pl.DataFrame] = []
         self._n_waiting = self._n_alerts_waiting = 0
-        self._window, self._full = self._empty(), None  # type: tuple[_Window, _Window | None]
+        self._window = self._empty()
+        self._full: _Window | None = None
 
     def add(self, rows: pl.DataFrame, n_alerts: int) -> bool:
-        """Take in typed rows, so many of which were called rare; whether it is time to `look`."""
+        """Hold typed rows, of which `n_alerts` were called rare; True when it is time to `look`."""
         with self._add_lock:
             self._waiting.append(rows)
             before = self._n_waiting
@@ -65,19 +99,19 @@ class InputDrift:
             return before < _LOOK_ROWS <= self._n_waiting
 
     def look(self) -> None:
-        """Count the rows that wait: some milliseconds for 1,000."""
+        """Count the rows held; some milliseconds for 1,000."""
         with self._lock:
             self._look()
 
     def columns(self) -> tuple[int, list[ColumnDrift]]:
-        """The rows that figures are of, and the columns that the model looks at."""
+        """Number of rows that the figures cover, and the drift of each column of the model."""
         with self._lock:
             self._look()
             window = self._full or self._window
             return window.seen.n_rows, window.found()
 
     def alerts(self) -> AlertRate | None:
-        """Alerts beside those of the rows held out of training; None where these are not known."""
+        """Alert rate against the rate on held-out rows; None where that is not known."""
         with self._lock:
             self._look()
             window = self._full or self._window
@@ -96,9 +130,7 @@ class InputDrift:
         window.n_alerts += n_alerts
         window.columns.add(rows)
         window.seen.n_rows += rows.height
-        encoded = None
-        if hasattr(self._content.model, "outside"):  # the model knows its words, not the encoder
-            encoded = copy(self._content.encoder).transform(rows)
+        encoded = copy(self._content.encoder).transform(rows)  # a stream's encoder counts rows
         note_unlike(self._content, rows, encoded, window.seen)
         if window.seen.n_rows >= WINDOW_ROWS:
             self._window, self._full = self._empty(), window

@@ -1,0 +1,249 @@
+"""Requests that wait for the model: small ones are scored together, large ones apart.
+
+Most of a row's time goes into work that a thousand rows need only once. Small requests that arrive
+while others are scored are therefore read and scored as one table; without load a request is alone
+and waits for nobody. Large bodies have threads of their own, so a single row never waits for one.
+"""
+
+import asyncio
+import io
+import json
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from rareclass.errors import InputError
+from rareclass.serving.live_model import Live
+from rareclass.serving.refused import Fault, schema_error
+from rareclass.serving.request_rows import ARROW, JSON, RequestRows, rows_of_arrow, rows_of_json
+from rareclass.serving.served import RowScores
+
+# Bodies up to this size are small.
+_SMALL_BYTES = 16 << 10
+# Small requests that are scored together: beyond it more of them take longer, not less.
+_MOST_TOGETHER = 64
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """Body of a request to score, and the form of its response."""
+
+    body: bytes
+    is_arrow: bool = False
+    as_arrow: bool = False  # of the response
+    n_reasons: int = 0
+
+
+@dataclass(frozen=True)
+class ScoreResponse:
+    """Body of a response."""
+
+    body: bytes
+    media_type: str
+    n_rows: int
+
+
+class RowLimits(NamedTuple):
+    """Most rows of one request."""
+
+    scored: int
+    explained: int
+
+
+OnScored = Callable[[Live, pl.DataFrame, RowScores], None]
+
+
+class _Waiting(NamedTuple):
+    request: ScoreRequest
+    future: "asyncio.Future[ScoreResponse]"
+
+
+class _Read(NamedTuple):
+    waiting: _Waiting
+    rows: RequestRows
+
+
+class _Result(NamedTuple):
+    future: "asyncio.Future[ScoreResponse]"
+    value: ScoreResponse | Exception
+
+
+class Lanes:
+    """Answers requests from threads: one for small bodies, some for large ones.
+
+    `current` gives the model; `on_scored` is called with each scored table. `close` waits for the
+    requests in hand.
+    """
+
+    def __init__(
+        self,
+        current: Callable[[], Live],
+        limits: RowLimits,
+        n_large: int,
+        on_scored: OnScored,
+    ) -> None:
+        scorer = _RequestScorer(current, limits, on_scored)
+        self._small = _Lane(scorer, 1, _MOST_TOGETHER, "small")
+        self._large = _Lane(scorer, n_large, 1, "large")
+
+    async def answer(self, request: ScoreRequest) -> ScoreResponse:
+        """Score the rows of a request; raises `RefusedError` for rows that cannot be scored."""
+        is_small = len(request.body) <= _SMALL_BYTES and not request.n_reasons
+        return await (self._small if is_small else self._large).answer(request)
+
+    def close(self) -> None:
+        """Wait until the threads have finished."""
+        self._small.close()
+        self._large.close()
+
+
+class _Lane:
+    """Threads that take waiting requests, up to `most` at a time."""
+
+    def __init__(self, scorer: "_RequestScorer", n_threads: int, most: int, name: str) -> None:
+        self._scorer, self._most, self._n_threads = scorer, most, n_threads
+        self._waiting: deque[_Waiting] = deque()
+        self._lock, self._n_running = Lock(), 0
+        self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix=f"score-{name}")
+
+    async def answer(self, request: ScoreRequest) -> ScoreResponse:
+        future: asyncio.Future[ScoreResponse] = asyncio.get_running_loop().create_future()
+        with self._lock:
+            self._waiting.append(_Waiting(request, future))
+            starts = self._n_running < self._n_threads
+            self._n_running += starts
+        if starts:
+            self._pool.submit(self._run)
+        return await future
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                n_taken = min(len(self._waiting), self._most)
+                taken = [self._waiting.popleft() for _ in range(n_taken)]
+                self._n_running -= not taken
+            if not taken:
+                return
+            # Clients of cancelled requests wait no more.
+            taken = [each for each in taken if not each.future.cancelled()]
+            if taken:
+                loop = taken[0].future.get_loop()
+                try:
+                    results = self._scorer.results(taken)
+                except Exception as error:  # no client is left waiting
+                    results = [_Result(each.future, error) for each in taken]
+                loop.call_soon_threadsafe(_resolve, results)
+
+
+def _resolve(results: Sequence[_Result]) -> None:
+    """Give each waiting request its response or its exception; runs in the event loop."""
+    for future, value in results:
+        if future.done():
+            continue
+        if isinstance(value, Exception):
+            future.set_exception(value)
+        else:
+            future.set_result(value)
+
+
+class _RequestScorer:
+    """Reads and scores requests, one by one or together."""
+
+    def __init__(self, current: Callable[[], Live], limits: RowLimits, on_scored: OnScored) -> None:
+        self._current, self._limits, self._on_scored = current, limits, on_scored
+
+    def results(self, taken: Sequence[_Waiting]) -> list[_Result]:
+        """A response or an exception for each request."""
+        live = self._current()
+        results: list[_Result] = []
+        read: list[_Read] = []
+        for each in taken:
+            try:
+                read.append(_Read(each, self._read(live, each.request)))
+            except Exception as error:  # the service words the error
+                results.append(_Result(each.future, error))
+        together = [each for each in read if not each.rows.from_arrow] if _mixes(live) else []
+        if len(together) > 1:
+            try:
+                results += self._scored(live, together)
+                read = [each for each in read if each.rows.from_arrow]
+            except Exception:  # a faulty row: each request is scored alone and gets its own error
+                pass
+        for one in read:
+            try:
+                results += self._scored(live, [one])
+            except Exception as error:
+                results.append(_Result(one.waiting.future, error))
+        return results
+
+    def _read(self, live: Live, request: ScoreRequest) -> RequestRows:
+        read = rows_of_arrow if request.is_arrow else rows_of_json
+        limit = self._limits.explained if request.n_reasons else self._limits.scored
+        return read(request.body, live.served.columns, limit)
+
+    def _scored(self, live: Live, read: Sequence[_Read]) -> list[_Result]:
+        served = live.served
+        first, *others = [each.rows for each in read]
+        rows = (first.joined(others) if others else first).typed(served.columns)
+        try:
+            scores = served.answer(rows)
+            n_reasons = read[0].waiting.request.n_reasons
+            reasons = served.reasons(rows, n_reasons) if n_reasons else None
+        except InputError as error:
+            raise schema_error([Fault.of(error)]) from error
+        self._on_scored(live, rows, scores)
+        results: list[_Result] = []
+        ends = np.cumsum([each.rows.n_rows for each in read]).tolist()
+        for each, end in zip(read, ends, strict=True):
+            part = scores.columns
+            if others:
+                part = part.slice(end - each.rows.n_rows, each.rows.n_rows)
+            response = _response(live.name, part, reasons, each.waiting.request.as_arrow)
+            results.append(_Result(each.waiting.future, response))
+        return results
+
+
+def _mixes(live: Live) -> bool:
+    """Whether rows of several requests read the same together as alone.
+
+    Dates without a known format do not: their format is inferred from all rows of a table.
+    """
+    return not any(
+        column.reads_as == "date" and column.date_format is None for column in live.served.columns
+    )
+
+
+def _response(
+    model: str, columns: pl.DataFrame, reasons: Sequence[Any] | None, as_arrow: bool
+) -> ScoreResponse:
+    """Write the scores of a request's rows, in their order, as JSON or as an Arrow stream."""
+    if as_arrow:
+        return ScoreResponse(_arrow_stream(columns, reasons), ARROW, columns.height)
+    if reasons is None:
+        rows = columns.write_json()
+    else:
+        scored = columns.iter_rows(named=True)
+        rows = json.dumps(
+            [{**row, "reasons": each} for row, each in zip(scored, reasons, strict=True)],
+            allow_nan=False,
+        )
+    body = f'{{"model":{json.dumps(model)},"rows":{rows}}}'
+    return ScoreResponse(body.encode(), JSON, columns.height)
+
+
+def _arrow_stream(columns: pl.DataFrame, reasons: Sequence[Any] | None) -> bytes:
+    if reasons is not None:
+        effect = pl.Struct({"column": pl.String, "value": pl.String, "effect": pl.Float64})
+        columns = columns.with_columns(pl.Series("reasons", reasons, pl.List(effect)))
+    sink = io.BytesIO()
+    columns.write_ipc_stream(sink, compat_level=pl.CompatLevel.oldest())
+    return sink.getvalue()

@@ -1,0 +1,352 @@
+"""Layers around all requests: log, measures and errors as JSON; the token; limits."""
+
+import asyncio
+import base64
+import binascii
+import hmac
+import json
+import logging
+import os
+import re
+import secrets
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.exceptions import HTTPException
+
+from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.machine import size_text
+from rareclass.serving.measures import Measures
+from rareclass.serving.refused import RefusedError, refused
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOGGER = logging.getLogger("rareclass.serving")
+# Key of the request's log fields in its scope.
+LOG_FIELDS = "rareclass.log_fields"
+TOKEN_VARIABLE = "RARECLASS_TOKEN"
+# Bytes: a shorter token can be guessed by many tries.
+_SHORTEST_TOKEN = 16
+# Basic as well: a browser asks for it by itself, and sends the token as the password.
+_CHALLENGE = 'Bearer realm="rareclass", Basic realm="rareclass", charset="UTF-8"'
+# Seconds after which a client that found all places taken may try again.
+_TRY_AGAIN = "1"
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+)
+
+
+class JsonLines(logging.Formatter):
+    """Log format: time, level, event and `extra={"fields": ...}` as one line of JSON.
+
+    An exception is logged by its type and place, not by its message, which may hold a value.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Line of a record."""
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        line: dict[str, Any] = {
+            "time": f"{moment}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **record.__dict__.get("fields", {}),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            frames = traceback.extract_tb(error.__traceback__)
+            line["exception"] = type(error).__name__
+            line["raised_at"] = [f"{frame.filename}:{frame.lineno}" for frame in frames[-5:]]
+        return json.dumps(line)
+
+
+def log(
+    event: str, level: int = logging.INFO, error: BaseException | None = None, **fields: Any
+) -> None:
+    """Write a line; rows of requests are logged by their number only."""
+    LOGGER.log(level, event, extra={"fields": fields}, exc_info=error)
+
+
+def start_log(with_requests: bool = True) -> None:
+    """Send log lines to standard error, those of single requests only if asked for."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    for name, level in ((LOGGER.name, logging.INFO), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers[:], logger.propagate = [handler], False
+        logger.setLevel(level)
+    LOGGER.filters[:] = [] if with_requests else [_is_no_request]
+
+
+def _is_no_request(record: logging.LogRecord) -> bool:
+    return record.getMessage() != "request"
+
+
+class Watched:
+    """Outermost layer: counts, times and logs each request, and turns exceptions into errors."""
+
+    def __init__(self, app: App, measures: Measures, paths: frozenset[str]) -> None:
+        self._app, self._measures, self._paths = app, measures, paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        fields: dict[str, Any] = {}
+        scope[LOG_FIELDS] = fields
+        response = _Response(send, _request_id(scope))
+        self._measures.in_flight.inc()
+        try:
+            await self._answer(scope, receive, response, fields)
+        finally:
+            self._measures.in_flight.dec()
+            seconds = time.perf_counter() - began
+            path = scope["path"] if scope["path"] in self._paths else "other"
+            self._measures.request(path, response.status, seconds, fields.get("kind", ""))
+            log(
+                "request",
+                method=scope["method"],
+                path=path,
+                status=response.status,
+                milliseconds=round(1e3 * seconds, 3),
+                request_id=response.request_id.decode(),
+                **fields,
+            )
+
+    async def _answer(
+        self, scope: Scope, receive: Receive, response: "_Response", fields: dict[str, Any]
+    ) -> None:
+        try:
+            await self._app(scope, receive, response)
+            return
+        except RefusedError as error:
+            # The traceback's frames hold the refused rows, and one frame would hold the error: a
+            # reference cycle that stays until the collector runs.
+            found = error.with_traceback(None)
+        except Exception as error:
+            log("failed", logging.ERROR, error, request_id=response.request_id.decode())
+            found = refused(
+                500, "failed", "The service failed.", "Its log tells where, by the X-Request-ID."
+            )
+        fields["kind"] = found.kind
+        if not response.status:
+            await response.give(found)
+
+
+class _Response:
+    """Sends a response with our headers, and remembers its status: 0 before it has begun."""
+
+    def __init__(self, send: Send, request_id: bytes) -> None:
+        self._send, self.request_id, self.status = send, request_id, 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [*message["headers"], *_HEADERS, (b"x-request-id", self.request_id)]
+            message = {**message, "headers": headers}
+        await self._send(message)
+
+    async def give(self, error: RefusedError) -> None:
+        """Send an error."""
+        body = json.dumps(error.body()).encode()
+        headers = [(b"content-type", b"application/json")]
+        headers.append((b"content-length", str(len(body)).encode()))
+        headers += [
+            (name.lower().encode(), value.encode()) for name, value in error.headers.items()
+        ]
+        start = {"type": "http.response.start", "status": error.status, "headers": headers}
+        await self(start)
+        await self({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _request_id(scope: Scope) -> bytes:
+    """Identifier sent with the request if it is safe to write anywhere, else a new one."""
+    sent = dict(scope["headers"]).get(b"x-request-id", b"")
+    return sent if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8).encode()
+
+
+def not_found(error: HTTPException, paths: Mapping[str, str]) -> RefusedError:
+    """Error for an unknown path, or for a method that a path does not take."""
+    if error.status_code == 404:
+        listed = ", ".join(f"{method} {path}" for path, method in paths.items())
+        return refused(404, "path", "There is nothing here.", f"There are: {listed}.")
+    headers = {name.replace("-", "_"): value for name, value in (error.headers or {}).items()}
+    return refused(error.status_code, "method", f"{error.detail}.", "", **headers)
+
+
+def find_token(file: Path | None) -> bytes | None:
+    """Read the token from a file, or else from the environment variable RARECLASS_TOKEN.
+
+    Returns None where there is none. Raises `InputError` for a file that cannot be read, and for a
+    token that is too short or has spaces inside.
+    """
+    if file is not None:
+        try:
+            token, where = file.read_bytes().strip(), f"--token-file {file}"
+        except OSError as error:
+            raise InputError(
+                f"--token-file {file} cannot be read: {error.strerror}.",
+                "Name a file with it.",
+                ErrorKind.MISSING_FILE,
+            ) from error
+    else:
+        written = os.environ.get(TOKEN_VARIABLE)
+        if written is None:
+            return None
+        token, where = written.strip().encode(), TOKEN_VARIABLE
+    if len(token) < _SHORTEST_TOKEN or len(token.split()) != 1:
+        raise InputError(
+            f"{where} holds no token of {_SHORTEST_TOKEN} or more letters without spaces.",
+            "Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
+            ErrorKind.SETTING,
+        )
+    return token
+
+
+class Guarded:
+    """Refuses requests without the token, except to open paths."""
+
+    def __init__(self, app: App, token: bytes | None, open_paths: frozenset[str]) -> None:
+        self._app, self._token, self._open = app, token, open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "http" and self._token is not None and scope["path"] not in self._open:
+            sent = _sent_token(dict(scope["headers"]).get(b"authorization", b""))
+            # In a time that does not depend on how much of the token is right.
+            if not hmac.compare_digest(sent, self._token):
+                raise refused(
+                    401,
+                    "token",
+                    "The request has no token, or not the right one.",
+                    "Send the header Authorization: Bearer TOKEN.",
+                    WWW_Authenticate=_CHALLENGE,
+                )
+        await self._app(scope, receive, send)
+
+
+def _sent_token(header: bytes) -> bytes:
+    """Token of a header: a bearer's, or the password of basic authentication."""
+    scheme, _, value = header.partition(b" ")
+    value = value.strip()
+    if scheme.lower() == b"bearer":
+        return value
+    if scheme.lower() == b"basic":
+        try:
+            return base64.b64decode(value, validate=True).partition(b":")[2]
+        except (binascii.Error, ValueError):
+            return b""
+    return b""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Most that requests may ask for."""
+
+    rows: int = 10_000
+    explained_rows: int = 100
+    reasons: int = 20
+    body_bytes: int = 16 << 20
+    requests: int = 64  # at once
+    seconds: float = 10.0
+
+
+class Limited:
+    """Limits requests to one path: how many at once, how many bytes, how many seconds.
+
+    The body is read here, chunked or not, and stopped at the first byte too many. Probes and
+    measures are not limited: they matter most when all places are taken.
+    """
+
+    def __init__(self, app: App, limits: Limits, path: str) -> None:
+        self._app, self._limits, self._path = app, limits, path
+        self.n_inside = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http" or scope["path"] != self._path:
+            await self._app(scope, receive, send)
+            return
+        most = self._limits.requests
+        if self.n_inside >= most:
+            raise refused(
+                503,
+                "busy",
+                f"{counted(most, 'request is', 'requests are')} being answered already.",
+                "Try again in a second.",
+                Retry_After=_TRY_AGAIN,
+            )
+        self.n_inside += 1
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self.n_inside -= 1
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        seconds = self._limits.seconds
+        has_body = False
+        try:
+            async with asyncio.timeout(seconds):
+                body = await self._body(scope, receive)
+                has_body = True
+                await self._app(scope, _once(body, receive), send)
+        except TimeoutError:
+            if has_body:
+                raise refused(
+                    504, "time", f"No answer within {seconds:g} s.", "Send fewer rows."
+                ) from None
+            raise refused(
+                408, "slow body", f"The body did not come within {seconds:g} s.", "Send it faster."
+            ) from None
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        most = self._limits.body_bytes
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit() and int(value) > most:
+                raise self._too_large()
+        parts, n_bytes = [], 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise refused(400, "gone", "The body was not sent to its end.", "Send it again.")
+            part = message.get("body", b"")
+            n_bytes += len(part)
+            if n_bytes > most:
+                raise self._too_large()
+            parts.append(part)
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+    def _too_large(self) -> RefusedError:
+        return refused(
+            413,
+            "body size",
+            f"The body is larger than {size_text(self._limits.body_bytes)}.",
+            "Send fewer rows at a time.",
+            Connection="close",
+        )
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    """Channel that gives a body that was read already, and then what follows it."""
+    is_given = False
+
+    async def give() -> Message:
+        nonlocal is_given
+        if is_given:
+            return await receive()
+        is_given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return give
