@@ -19,8 +19,8 @@ from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.paper_tables.study import print_table, run_all
 from rareclass.metrics import roc_auc
 from rareclass.moments.covariance import make_covariance
+from rareclass.moments.moments import moments_of
 from rareclass.moments.solution import solve_path
-from rareclass.moments.summing import moments_of
 from rareclass.rows import as_source
 
 RIDGES = 10.0 ** np.arange(-3, 2.1, 0.5)
@@ -42,7 +42,7 @@ def measure(task: tuple[str, int]) -> list[dict[str, Any]]:
         for ridge in map(float, RIDGES):
             model = make_covariance(covariance, N_FACTORS, ridge).model(moments, True)
             problem = (model, moments.mean, train.X[rare], np.ones(len(rare)))
-            ((solved, _),) = solve_path(*problem, [1.0], 1e-6, 1000, 0)
+            (solved,) = solve_path(*problem, [1.0], 1e-6, 1000, 0)
             auc = float(roc_auc(test.y, test.X @ solved.coef))
             about = {"problem": problem_name, "split": split, "covariance": covariance}
             cells.append({**about, "ridge": ridge, "auc": auc})

@@ -32,8 +32,8 @@ from benchmarks.paper_tables.protocol import gaussian_gamma
 from rareclass.metrics import roc_auc
 from rareclass.moments import MIBC
 from rareclass.moments.covariance import make_covariance
+from rareclass.moments.moments import moments_of
 from rareclass.moments.solution import solve_path
-from rareclass.moments.summing import moments_of
 from rareclass.rows import as_source
 
 CS = 10.0 ** np.arange(-4, 6)
@@ -93,7 +93,7 @@ def moments(covariance: str, ridges: Iterable[Any] = ("auto",)) -> Method:
             problem = (modelled, sums.mean, source.take(rare), np.ones(len(rare)))
             for C in CS:
                 path, ms = timed(solve_path, *problem, [C], 1e-6, 1000, seed)
-                scores = _linear(path[0][0].coef)
+                scores = _linear(path[0].coef)
                 candidates.append(Candidate(C, ridge, _auc(parts.validation, scores), ms, scores))
         best = chosen(candidates)
         model = MIBC(best.C, covariance, N_FACTORS, best.other, random_state=seed, n_jobs=1)

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from rareclass.moments.moments import MomentSettings, moments_of
+from rareclass.rows import as_source
+
 EXACT = {"tol": 1e-12, "max_iter": 10_000}
 COVARIANCES = {
     "full": {},
@@ -20,6 +23,12 @@ def assert_same_hyperplane(one, other, rtol=1e-8):
     np.testing.assert_allclose(one.offset_, other.offset_, rtol=rtol, atol=rtol)
     np.testing.assert_allclose(one.specificity_bound_, other.specificity_bound_, rtol=10 * rtol)
     np.testing.assert_allclose(one.ridge_, other.ridge_, rtol=rtol)
+
+
+def moments_of_array(X, wanted=None, weight=None):
+    """Moments of an array, CSR matrix or table in memory."""
+    weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+    return moments_of(as_source(X), wanted or MomentSettings(scatter=True), None, weight)
 
 
 def rare_rows(n=400, n_rare=25, d=5, seed=0, shift=1.2):

@@ -16,6 +16,7 @@ from sklearn.covariance import (
 )
 
 from draws import draws
+from moments.mibc_cases import moments_of_array
 from rareclass.errors import InputError
 from rareclass.moments import MIBC
 from rareclass.moments.covariance import (
@@ -31,11 +32,10 @@ from rareclass.moments.covariance import (
 )
 from rareclass.moments.dual import solve_dual
 from rareclass.moments.metric import DenseMetric
-from rareclass.moments.moments import merge
-from rareclass.moments.summing import Wanted, moments_of_array
+from rareclass.moments.moments import MomentSettings, merge
 
 SEED = 3
-WITH_FOURTH = Wanted(scatter=True, fourth=True)
+WITH_FOURTH = MomentSettings(scatter=True, fourth=True)
 RIDGES = [0.0, 0.3]
 
 

@@ -9,10 +9,9 @@ from scipy import sparse
 from draws import draws
 from oracles.dual import box_qp_by_faces, box_qp_by_least_squares, dual_value, nearest_in_hull
 from rareclass.errors import InputError
-from rareclass.moments import box_qp, dual, dual_problem, dual_second_stage
-from rareclass.moments.dual import RareRows, dense_rows, solve_dual
-from rareclass.moments.dual_problem import Problem
-from rareclass.moments.interior_point import solve_box_qp, to_face
+from rareclass.moments import box_qp, dual
+from rareclass.moments.box_qp import solve_box_qp, to_face
+from rareclass.moments.dual import DualProblem, RareRows, dense_rows, solve_dual
 
 CS = 10.0 ** np.arange(-4, 6)
 EXACT = 1e-12
@@ -202,7 +201,7 @@ def sparse_rows(n, n_columns=400, seed=0):
 @pytest.mark.parametrize("C", [1e-2, 1.0, 1e5, np.inf])
 @pytest.mark.parametrize("most", [2000, 30])
 def test_sparse_form_equals_dense_form(C, most, monkeypatch):
-    monkeypatch.setattr(dual_second_stage, "_MOST_SPARSE", most)
+    monkeypatch.setattr(dual, "_MOST_SPARSE", most)
     rows, Z, mean = sparse_rows(60)
     upper = np.full(60, C)
     dense = solve_dual(dense_rows(Z), upper, 1e-11)
@@ -252,7 +251,7 @@ def test_same_seed_same_bits_and_other_seed_same_answer():
 def test_the_answer_does_not_depend_on_how_often_passes_are_interrupted(monkeypatch):
     rows, upper = dense_rows(overlapping(150, 40)), np.full(150, 0.1)
     whole = solve_dual(rows, upper, EXACT)
-    monkeypatch.setattr(dual_problem, "_INTERRUPTIBLE", 0.0)
+    monkeypatch.setattr(dual, "_INTERRUPTIBLE", 0.0)
     np.testing.assert_allclose(
         solve_dual(rows, upper, EXACT).dense_part, whole.dense_part, rtol=1e-8, atol=1e-9
     )
@@ -269,9 +268,11 @@ def test_few_passes_are_reported():
 def test_the_second_stage_begins_after_half_of_the_passes(max_iter, first, monkeypatch):
     begun = []
 
+    original = dual.finish
+
     def finish(*given):
         begun.append(given[-1])
-        return dual_second_stage.finish(*given)
+        return original(*given)
 
     monkeypatch.setattr(dual, "finish", finish)
     rows = dense_rows(overlapping(300, 40, 1e4))
@@ -286,7 +287,7 @@ def test_more_rows_than_the_second_stage_takes(C, shift, monkeypatch):
     Z = overlapping(400, 10, 100.0, shift)
     rows, upper = dense_rows(Z), np.full(400, C)
     wanted = solve_dual(rows, upper, EXACT)
-    monkeypatch.setattr(dual_second_stage, "_MOST_PRODUCTS", 1e4)  # 100 rows
+    monkeypatch.setattr(dual, "_MOST_PRODUCTS", 1e4)  # 100 rows
     found = solve_dual(rows, upper, 1e-10)
     np.testing.assert_allclose(found.dense_part, wanted.dense_part, rtol=1e-5, atol=1e-6)
     assert found.gap <= 1e-8
@@ -312,8 +313,10 @@ def test_interior_point_and_face_with_any_linear_part(problem, numbers):
 def test_interior_point_finds_the_free_rows_in_few_steps(C, shift, monkeypatch):
     Z, upper = overlapping(200, 15, 1e3, shift), np.full(200, C)
     steps = []
-    make = box_qp._System.__init__
-    monkeypatch.setattr(box_qp._System, "__init__", lambda *args: (steps.append(1), make(*args))[1])
+    make = box_qp._NewtonSystem.__init__
+    monkeypatch.setattr(
+        box_qp._NewtonSystem, "__init__", lambda *args: (steps.append(1), make(*args))[1]
+    )
     inside = solve_box_qp(Z, np.ones(200), upper)
     assert len(steps) <= 25
     alpha = to_face(Z, np.ones(200), upper, inside)
@@ -333,10 +336,10 @@ def test_free_rows_far_from_a_huge_bound_stay_free():
 
 def test_rows_outside_of_the_part_count_as_they_are(monkeypatch):
     Z, upper = overlapping(100, 5), np.full(100, 0.05)
-    problem = Problem(dense_rows(Z), upper)
+    problem = DualProblem(dense_rows(Z), upper)
     point = problem.measure(upper * np.random.default_rng(0).random(100))
-    monkeypatch.setattr(dual_second_stage, "_MOST_PRODUCTS", 25.0 * 40)
-    part = dual_second_stage.MovableRows.of(problem, point)
+    monkeypatch.setattr(dual, "_MOST_PRODUCTS", 25.0 * 40)
+    part = dual.MovableRows.of(problem, point)
     assert len(part.rows) == 40
     new = problem.measure(part.improved(part.factor(), point, interior=True))
     others = np.setdiff1d(np.arange(100), part.rows)

@@ -16,11 +16,17 @@ from sklearn.model_selection import (
     cross_validate,
 )
 
-from moments.mibc_cases import COVARIANCES, assert_same_hyperplane, each_covariance, rare_rows
+from moments.mibc_cases import (
+    COVARIANCES,
+    assert_same_hyperplane,
+    each_covariance,
+    moments_of_array,
+    rare_rows,
+)
 from oracles.moments import assert_same_moments
 from rareclass.metrics import roc_auc
 from rareclass.moments import MIBC, MIBCCV, mibc_cv
-from rareclass.moments.summing import Wanted, moments_of_array
+from rareclass.moments.moments import MomentSettings
 from rareclass.rows import from_parquet
 
 X, Y = rare_rows(300, 30, shift=0.7)
@@ -80,14 +86,14 @@ def test_scikit_learns_cross_validation_says_the_same():
 def watched(monkeypatch):
     """The hyperplanes of each fold, and the moments that they come from."""
     seen = []
-    original = mibc_cv._AllRows.solve
+    original = mibc_cv._TrainingTable.solve
 
     def solve(self, moments, *rest):
         found = original(self, moments, *rest)
-        seen.append((moments, found[0]))
+        seen.append((moments, found))
         return found
 
-    monkeypatch.setattr(mibc_cv._AllRows, "solve", solve)
+    monkeypatch.setattr(mibc_cv._TrainingTable, "solve", solve)
     return seen
 
 
@@ -102,7 +108,7 @@ def test_moments_by_removal_are_fresh_ones(given, container, monkeypatch):
     for (train, _), (moments, hyperplanes), row in zip(splits, seen, models, strict=True):
         assert_same_moments(moments, row[0].moments_, rtol=1e-8)
         common = train[Y[train] == 0]
-        plain = moments_of_array(far[common], Wanted(), weight[common])
+        plain = moments_of_array(far[common], MomentSettings(), weight[common])
         np.testing.assert_allclose(moments.variance, plain.variance, rtol=1e-9)
         for hyperplane, model in zip(hyperplanes, row, strict=True):
             scale = np.abs(model.coef_).max()
@@ -344,7 +350,7 @@ def test_an_interrupt_leaves_nothing_half_fitted(monkeypatch):
     def interrupted(self, *rest):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(mibc_cv._AllRows, "score", interrupted)
+    monkeypatch.setattr(mibc_cv._TrainingTable, "score", interrupted)
     model = MIBCCV(CS, cv=3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from draws import draws, quick
+from moments.mibc_cases import moments_of_array
 from oracles.moments import assert_moments, assert_same_moments
-from rareclass.moments import MIBC, summing
-from rareclass.moments.moments import merge, remove
-from rareclass.moments.summing import Wanted, moments_of, moments_of_array
+from rareclass.moments import MIBC, moments
+from rareclass.moments.moments import MomentSettings, merge, moments_of, remove
 from rareclass.rows import as_source, from_parquet, parquet_batches
 
-EVERYTHING = Wanted(scatter=True, fourth=True, n_probes=3, seed=5)
+EVERYTHING = MomentSettings(scatter=True, fourth=True, n_probes=3, seed=5)
 KINDS = {
-    "scatter": Wanted(scatter=True),
-    "diagonal": Wanted(),
-    "fourth": Wanted(scatter=True, fourth=True),
-    "sketch": Wanted(n_probes=4),
+    "scatter": MomentSettings(scatter=True),
+    "diagonal": MomentSettings(),
+    "fourth": MomentSettings(scatter=True, fourth=True),
+    "sketch": MomentSettings(n_probes=4),
     "everything": EVERYTHING,
 }
 each_kind = pytest.mark.parametrize("wanted", KINDS.values(), ids=KINDS)
@@ -110,7 +110,7 @@ def test_float32_is_summed_in_float64(container, wanted):
 def test_blocks_and_threads_do_not_matter(container, wanted, block_rows, monkeypatch):
     X, weight = container(table(300)), weights(300, "fractions")
     whole = moments_of_array(X, wanted, weight)
-    monkeypatch.setattr(summing, "_block_rows", lambda source, wanted: block_rows)
+    monkeypatch.setattr(moments, "_block_rows", lambda source, wanted: block_rows)
     one, other = (moments_of(as_source(X), wanted, None, weight, n_jobs=k) for k in (1, 3))
     for a, b in zip(one, other, strict=True):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
@@ -222,7 +222,9 @@ def test_means_of_1e8_leave_six_digits_of_variances_of_1(container, weighted):
     weight = weights(len(X), weighted)
     data = container(X)
     X = data.toarray() if sparse.issparse(data) else X
-    assert_six_digits(moments_of_array(data, Wanted(scatter=True, n_probes=2), weight), X, weight)
+    assert_six_digits(
+        moments_of_array(data, MomentSettings(scatter=True, n_probes=2), weight), X, weight
+    )
     half = [moments_of_array(data[rows], weight=None) for rows in (slice(0, 7), slice(7, None))]
     assert_six_digits(merge(*half), X)
     assert_six_digits(remove(moments_of_array(data), half[0]), X[7:])
@@ -271,10 +273,10 @@ def test_constant_columns_of_any_size_have_no_variance(weight):
     weight = None if weight is None else weight * np.random.default_rng(0).random(5000)
     for container in (np.asarray, sparse.csr_array, in_two_entries):
         data = container(X)
-        moments = moments_of_array(data, Wanted(), weight)
-        assert not moments.variance_sum.any()
+        found = moments_of_array(data, MomentSettings(), weight)
+        assert not found.variance_sum.any()
         wanted = data.toarray() if sparse.issparse(data) else data
-        np.testing.assert_array_equal(moments.mean, wanted[0])
+        np.testing.assert_array_equal(found.mean, wanted[0])
 
 
 def test_a_column_that_is_full_but_for_a_row():
@@ -286,6 +288,6 @@ def test_a_column_that_is_full_but_for_a_row():
 
 def test_sketches_need_the_same_directions_and_have_no_more_than_features():
     X = table()
-    assert moments_of_array(X, Wanted(n_probes=50)).probes.shape == (6, 6)
-    one, other = (moments_of_array(X, Wanted(n_probes=2, seed=s)).probes for s in (0, 1))
+    assert moments_of_array(X, MomentSettings(n_probes=50)).probes.shape == (6, 6)
+    one, other = (moments_of_array(X, MomentSettings(n_probes=2, seed=s)).probes for s in (0, 1))
     assert not np.allclose(one, other)

@@ -13,7 +13,7 @@ from rareclass.machine import size_text
 from rareclass.model.targets.rare_class import RareTarget, rare_target
 from rareclass.model.targets.target import FoundLabels
 from rareclass.moments import MIBC, MIBCCV
-from rareclass.moments.dual_problem import NotSeparableError
+from rareclass.moments.dual import NotSeparableError
 from rareclass.moments.mibc_cv import PAPER_CS
 
 DEFAULT_COST = 1.0

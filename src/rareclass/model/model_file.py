@@ -70,7 +70,7 @@ TRUSTED_TYPES = (
     "rareclass.ensemble.learned_member.LearnedMember",
     "rareclass.ensemble.rare_classifier.RareClassifier",
     "rareclass.moments.mibc.MIBC",
-    "rareclass.moments.solution.Solved",
+    "rareclass.moments.solution.Hyperplane",
     "rareclass.ranking.solvers.newton.Step",
     "rareclass.ranking.ordinal_rankrc.OrdinalRankRC",
     "rareclass.ranking.rankrc.RankRC",

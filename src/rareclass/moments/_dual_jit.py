@@ -2,6 +2,8 @@
 
 ``rows`` is a `RareRows`; ``v`` and ``g`` are A'alpha and left'alpha, kept up to date by every step,
 so that a step costs the length of its row however many rows and columns there are.
+
+Numba's cache names the module of `RareRows`, and finds its files by line: move both together.
 """
 
 import numpy as np

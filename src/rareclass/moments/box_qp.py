@@ -1,23 +1,29 @@
-"""A quadratic programme in a box, with a sum to keep or none, by an interior point.
+"""A quadratic programme in a box, with a sum to keep or none: interior point, then exact end.
 
-Where coordinate descent and projected gradients creep (large bounds, rows nearly collinear) this
-takes some twenty factorisations, whatever the bounds and the conditioning.
+Where coordinate descent and projected gradients creep (large bounds, rows nearly collinear) the
+interior point takes some twenty factorisations, whatever the bounds and the conditioning. `to_face`
+makes its solution exact on the face of the box that holds the solution.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, qr, solve_triangular
 
-# Largest error of a score Z u, where b is near 1 in size, that is none.
+# Largest error of a score Z u, where b is near 1 in size, that counts as none.
 _FEASIBLE = 1e-8
 # Share of the way to the boundary that a step goes.
 _NEARLY = 0.995
-# Keeps what rounding makes of a singular matrix positive; later steps put right what it costs.
+# Keeps a matrix positive that rounding made singular; later steps put the error right.
 _JITTER = 1e-15
 # With a sum, holds alpha to where it is, in each step. Where rows of either sign are alike, only
 # this keeps theirs from growing together until the sum has lost its digits.
 _PROXIMAL = 1e-12
+# Of `solve_box_qp`: most steps, and the relative gap at which active bounds are known.
+_MOST_STEPS, _BOUNDS_KNOWN = 60, 1e-10
+# Below this share of the largest pivot, a row of the face depends on those before it.
+_DEPENDENT = 1e-11
+_MOST_WALLS = 10
 
 
 class BoxQP(NamedTuple):
@@ -36,11 +42,11 @@ class BoxQP(NamedTuple):
     shift: np.ndarray | float = 0.0  # u_0, (r,)
 
     def combined(self, alpha: np.ndarray) -> np.ndarray:
-        """The u that goes with alpha."""
+        """Return u of an alpha."""
         return self.shift + self.Z.T @ alpha
 
     def pulled(self, rho: np.ndarray) -> np.ndarray | float:
-        """What the multiplier of the sum adds to each score."""
+        """Return the part of each score that comes from the multiplier of the sum."""
         return 0.0 if self.signs is None else self.signs * rho
 
 
@@ -61,7 +67,7 @@ class _Iterate(NamedTuple):
         return _Iterate(*(x + step * d for x, d in zip(self, direction, strict=True)))
 
     def longest(self, direction: "_Iterate") -> float:
-        """The longest step up to 1 after which nothing is below 0."""
+        """Return the longest step up to 1 after which nothing is below 0."""
         longest = 1.0
         for x, d in zip(self[2:], direction[2:], strict=True):
             falls = d < 0.0
@@ -72,7 +78,7 @@ class _Iterate(NamedTuple):
         return float(self.alpha @ self.low + self.room @ self.high)
 
 
-class _System:
+class _NewtonSystem:
     r"""The Newton equations at an iterate, factorised once for both right-hand sides.
 
     With :math:`r_u = u_0 + Z'\alpha - u`, :math:`r_t = total - s'\alpha`,
@@ -109,7 +115,7 @@ class _System:
         self._factor = cho_factor(matrix, overwrite_a=True)
 
     def direction(self, a: np.ndarray | float, c: np.ndarray | float) -> _Iterate:
-        """The step that aims the products alpha low at a and room high at c."""
+        """Return the step that aims the products alpha low at a and room high at c."""
         at, signs = self._at, self._qp.signs
         low = a / at.alpha - at.low
         high = np.where(self._capped, c / at.room - at.high, 0.0)
@@ -128,8 +134,8 @@ class _System:
         return _Iterate(du, drho, dalpha, droom, low, high - at.high * droom / at.room)
 
 
-class Ended(NamedTuple):
-    """Where the interior point stopped, the steps that it took and whether it came to the end."""
+class InteriorResult(NamedTuple):
+    """Result of the interior point: alpha, number of steps, and whether it reached the end."""
 
     alpha: np.ndarray
     n_steps: int
@@ -143,7 +149,7 @@ def interior_point(
     near: float,
     most_steps: int,
     balanced: bool = True,
-) -> Ended:
+) -> InteriorResult:
     r"""Maximise by Mehrotra's predictor and corrector on the optimality conditions
 
     .. math::
@@ -158,23 +164,23 @@ def interior_point(
     4. Go 0.995 of the way to the boundary. Repeat from 2 until the products sum to `near` of the
        objective and the scores are right to 1e-8, or rounding ends it.
     5. Alpha is put to a bound that is nearer than its multiplier times `per_score` (n,), which is
-       how far alpha would move for each unit that its score is off.
+       the distance that alpha would move for each unit of error in its score.
 
     Time n r^2 a step, 10 to 30 steps; memory 2 n r.
     """
     capped = np.isfinite(qp.upper)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         start = _start(qp, capped, free_start, balanced)
-        at, n_steps, arrived = _followed(qp, capped, start, near, most_steps)
+        at, n_steps, arrived = _follow(qp, capped, start, near, most_steps)
         # 5.
         to_0 = (at.alpha < per_score * at.low) & (at.high < at.low)
         to_upper = capped & (at.room < per_score * at.high) & (at.low < at.high)
     alpha = np.where(to_upper, qp.upper, np.where(to_0, 0.0, at.alpha))
-    return Ended(alpha, n_steps, arrived)
+    return InteriorResult(alpha, n_steps, arrived)
 
 
 def _start(qp: BoxQP, capped: np.ndarray, free_start: float, balanced: bool) -> _Iterate:
-    """Step 1 of `interior_point`."""
+    """Run step 1 of `interior_point`."""
     alpha = np.where(capped, qp.upper / 2, free_start)
     u, rho = qp.combined(alpha), np.zeros(1)
     over = qp.Z @ u - qp.b
@@ -187,10 +193,10 @@ def _start(qp: BoxQP, capped: np.ndarray, free_start: float, balanced: bool) -> 
     return _Iterate(u, rho, alpha, np.where(capped, alpha, 1.0), low, np.where(capped, high, 0.0))
 
 
-def _followed(
+def _follow(
     qp: BoxQP, capped: np.ndarray, at: _Iterate, near: float, most_steps: int
 ) -> tuple[_Iterate, int, bool]:
-    """Steps 2 to 4 of `interior_point`."""
+    """Run steps 2 to 4 of `interior_point`."""
     capped_upper = np.where(capped, qp.upper, 0.0)
     for n_steps in range(most_steps + 1):
         r_d = qp.b - qp.Z @ at.u - qp.pulled(at.rho) + at.low - at.high
@@ -203,7 +209,7 @@ def _followed(
         try:
             # The last system lives until this one is made: memory given back to the operating
             # system in each step, and taken anew, costs a third of it.
-            system = _System(qp, capped, at, r_d)
+            system = _NewtonSystem(qp, capped, at, r_d)
             # 2.
             ahead = system.direction(0.0, 0.0)
             left = at.moved(ahead, at.longest(ahead)).products() / products
@@ -218,3 +224,66 @@ def _followed(
             break
         at = moved
     return at, n_steps, False
+
+
+def solve_box_qp(Z: np.ndarray, b: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    r"""Maximise :math:`b'\alpha - \frac12 |Z'\alpha|^2` over :math:`0 \le \alpha \le upper`.
+
+    `interior_point`, from multipliers of 1; if rounding ends it early, once more from multipliers
+    that solve the linear conditions. A row is put to a bound that it would meet on its own, that
+    is, in a step of coordinate descent. Upper bounds are above 0; inf is no bound (Z u >= b must
+    then have a solution). The free rows of alpha are those of the solution but for degenerate
+    ones; `to_face` makes it exact.
+    """
+    norms = np.einsum("ij,ij->i", Z, Z)
+    free_start = 1.0 / max(float(norms.mean()), np.finfo(float).tiny)
+    with np.errstate(divide="ignore"):
+        per_score = 1.0 / norms
+    for balanced in (False, True):
+        found = interior_point(
+            BoxQP(Z, b, upper), free_start, per_score, _BOUNDS_KNOWN, _MOST_STEPS, balanced
+        )
+        if found.arrived:
+            break
+    return found.alpha
+
+
+def to_face(Z: np.ndarray, b: np.ndarray, upper: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """Maximise the same objective over the rows strictly inside the box, others held.
+
+    1. For the free rows F, find d with Z_F Z_F'd = b_F - Z_F Z'alpha. With Z_F' = Q R by column
+       pivots that is R'R d = the right-hand side, over the rows that depend on no others.
+    2. Go along d, to its end or to the first bound.
+    3. Rows that have met a bound leave F. From 1 again, ten times at most.
+
+    Alpha (n,) stays within the box, its objective not below that of the one given but for rounding.
+    Time r |F|^2 each time.
+    """
+    alpha, F = alpha.copy(), np.flatnonzero((alpha > 0.0) & (alpha < upper))
+    for _ in range(_MOST_WALLS):
+        if not len(F):
+            break
+        # 1.
+        rows, R = _independent(Z, F)
+        missing = b[rows] - Z[rows] @ (Z.T @ alpha)
+        d = solve_triangular(R, solve_triangular(R, missing, trans="T"))
+        # 2.
+        wall = np.where(d < 0.0, 0.0, upper[rows])
+        moves = d != 0.0
+        reach = np.divide(wall - alpha[rows], d, out=np.full(len(d), np.inf), where=moves)
+        step = min(1.0, float(reach.min(initial=1.0)))
+        met = reach <= step
+        alpha[rows] = np.where(met, wall, alpha[rows] + step * d)
+        if not met.any():
+            break
+        # 3.
+        F = np.setdiff1d(F, rows[met])
+    return alpha
+
+
+def _independent(Z: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of F that do not depend on each other, and R of their Q R."""
+    R, pivots = qr(Z[F].T, mode="r", pivoting=True)
+    sizes = np.abs(np.diagonal(R))
+    rank = int(np.count_nonzero(sizes > _DEPENDENT * sizes[0]))
+    return F[pivots[:rank]], R[:rank, :rank]

@@ -2,23 +2,26 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.covariance import graphical_lasso
 from sklearn.exceptions import ConvergenceWarning
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warn
 from rareclass.moments.metric import DenseMetric, LowRankMetric, Metric
-from rareclass.moments.moments import Moments
-from rareclass.moments.summing import Wanted
+from rareclass.moments.moments import Moments, MomentSettings
 from rareclass.parameters import check_whole, is_number
 
-# What a covariance gets that is singular, in mean variances: enough for weights of ten digits.
+__all__ = ["CovarianceModel", "Diagonal", "Factor", "FittedCovariance", "Full", "Shrunk",
+           "SparseInverse", "factors_of", "make_covariance", "mean_variance", "normal_shrinkage",
+           "shrinkage"]  # fmt: skip
+
+# Ridge of a singular covariance, in mean variances: enough for weights of ten digits.
 _LEAST_RIDGE = 1e-3
 # The variance of a word that few rows hold is known from few rows: one mean variance is best or
-# near it on three sets of texts (docs/decisions/0016).
+# near the best on three sets of texts (docs/decisions/0016).
 _SPARSE_RIDGE = 1.0
 # What factors leave of a variance is rounding error below this share of it.
 _ROUNDING = 1e-14
@@ -26,27 +29,25 @@ _ROUNDING = 1e-14
 _OVERSAMPLING = 10
 
 
-class Modelled(NamedTuple):
-    """A covariance as a model sees it."""
+class FittedCovariance(NamedTuple):
+    """A covariance that a model has fitted, ready to be used as a metric."""
 
     metric: Metric
     ridge: float  # the lambda of Sigma + lambda I, in units of variance
     was_singular: bool = False  # whether there is no inverse without the ridge, or without `floor`
-    # the variance that constant columns were given, where that was enough; else 0
-    floor: float = 0.0
+    floor: float = 0.0  # variance given to constant columns, where that was enough; else 0
 
 
-class Covariance(Protocol):
+@runtime_checkable
+class CovarianceModel(Protocol):
     """A model of a covariance."""
 
-    def wanted(self, seed: int) -> Wanted:
-        """The moments that it needs."""
+    def wanted(self, seed: int) -> MomentSettings:
+        """Return which moments the model needs."""
         ...
 
-    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
-        """The metric of these moments.
-
-        Where rows `is_sparse`, few cells stand behind most of their variances.
+    def model(self, moments: Moments, is_sparse: bool) -> FittedCovariance:
+        """Fit the metric to moments; of sparse rows, few cells stand behind most variances.
 
         Raises `InputError` on a singular covariance with a ridge of 0.
         """
@@ -68,12 +69,12 @@ class Full:
 
     ridge: Any = "auto"
 
-    def wanted(self, seed: int) -> Wanted:
-        """The whole scatter."""
-        return Wanted(scatter=True, seed=seed)
+    def wanted(self, seed: int) -> MomentSettings:
+        """Ask for the whole scatter."""
+        return MomentSettings(scatter=True, seed=seed)
 
-    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
-        """Cholesky factor of the covariance, with a ridge if need be."""
+    def model(self, moments: Moments, is_sparse: bool) -> FittedCovariance:
+        """Factorise the covariance, with a ridge if need be."""
         return _invertible(moments, self.ridge)[0]
 
 
@@ -91,19 +92,21 @@ class Shrunk:
        Journal of Multivariate Analysis 88, 2004.
     """
 
-    def wanted(self, seed: int) -> Wanted:
-        """The whole scatter, and fourth moments."""
-        return Wanted(scatter=True, fourth=True, seed=seed)
+    def wanted(self, seed: int) -> MomentSettings:
+        """Ask for the whole scatter and fourth moments."""
+        return MomentSettings(scatter=True, fourth=True, seed=seed)
 
-    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
-        """Cholesky factor of the shrunk covariance."""
+    def model(self, moments: Moments, is_sparse: bool) -> FittedCovariance:
+        """Factorise the shrunk covariance."""
         rho, unit = shrinkage(moments), mean_variance(moments)
         shrunk = _with_ridge((1.0 - rho) * moments.covariance, rho * unit)
         metric = DenseMetric.of(shrunk)
         if metric is not None:
-            return Modelled(metric, rho * unit)
+            return FittedCovariance(metric, rho * unit)
         ridge = _LEAST_RIDGE * unit
-        return Modelled(_sure(_with_ridge(shrunk, ridge)), rho * unit + ridge, was_singular=True)
+        return FittedCovariance(
+            _sure(_with_ridge(shrunk, ridge)), rho * unit + ridge, was_singular=True
+        )
 
 
 @dataclass(frozen=True)
@@ -130,12 +133,12 @@ class SparseInverse:
     ridge: Any = "auto"
     penalty: Any = "auto"
 
-    def wanted(self, seed: int) -> Wanted:
-        """The whole scatter."""
-        return Wanted(scatter=True, seed=seed)
+    def wanted(self, seed: int) -> MomentSettings:
+        """Ask for the whole scatter."""
+        return MomentSettings(scatter=True, seed=seed)
 
-    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
-        """Cholesky factor of the lasso's covariance."""
+    def model(self, moments: Moments, is_sparse: bool) -> FittedCovariance:
+        """Factorise the lasso's covariance."""
         start, covariance = _invertible(moments, self.ridge)
         scale = np.sqrt(covariance.diagonal())
         d = len(scale)
@@ -165,12 +168,12 @@ class Diagonal:
 
     ridge: Any = "auto"
 
-    def wanted(self, seed: int) -> Wanted:
-        """Variances alone."""
-        return Wanted(seed=seed)
+    def wanted(self, seed: int) -> MomentSettings:
+        """Ask for no more than variances."""
+        return MomentSettings(seed=seed)
 
-    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
-        """The variances with their ridge."""
+    def model(self, moments: Moments, is_sparse: bool) -> FittedCovariance:
+        """Add the ridge to the variances."""
         none = np.zeros((len(moments.mean), 0))
         return _low_rank(moments, moments.variance, none, self.ridge, is_sparse)
 
@@ -201,15 +204,15 @@ class Factor:
     ridge: Any = "auto"
 
     def __post_init__(self) -> None:
-        """Refuse a number of factors that is none."""
+        """Check the number of factors."""
         check_whole("n_factors", self.n_factors)
 
-    def wanted(self, seed: int) -> Wanted:
-        """Variances and a sketch."""
-        return Wanted(n_probes=self.n_factors + _OVERSAMPLING, seed=seed)
+    def wanted(self, seed: int) -> MomentSettings:
+        """Ask for variances and a sketch."""
+        return MomentSettings(n_probes=self.n_factors + _OVERSAMPLING, seed=seed)
 
-    def model(self, moments: Moments, is_sparse: bool) -> Modelled:
-        """Factors from the sketch, and the diagonal that they leave."""
+    def model(self, moments: Moments, is_sparse: bool) -> FittedCovariance:
+        """Take factors from the sketch, and the diagonal that they leave."""
         F, variance = factors_of(moments, self.n_factors), moments.variance
         found = np.einsum("jk,jk->j", F, F)
         # More than all there is, by rounding: beside larger features this is not always little.
@@ -219,21 +222,21 @@ class Factor:
         return _low_rank(moments, left, F, self.ridge, is_sparse)
 
 
-def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> Covariance:
-    """The model that the parameters of an estimator name.
+def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> CovarianceModel:
+    """Return the covariance model that the parameters of an estimator name.
 
     Raises `ValueError` on an unknown name or a number out of range.
     """
     check_whole("n_factors", n_factors)
     checked_ridge(ridge)
-    if hasattr(covariance, "model") and not isinstance(covariance, type):
+    if isinstance(covariance, CovarianceModel) and not isinstance(covariance, type):
         if ridge != "auto":
             raise ValueError(
                 f"ridge={ridge!r} with covariance={covariance!r}, which has a ridge of its own: "
                 "give it there."
             )
         return covariance
-    known: dict[Any, Covariance] = {
+    known: dict[Any, CovarianceModel] = {
         "full": Full(ridge),
         "diagonal": Diagonal(ridge),
         "factor": Factor(int(n_factors), ridge),
@@ -254,7 +257,7 @@ def make_covariance(covariance: Any, n_factors: Any, ridge: Any) -> Covariance:
 
 
 def checked_ridge(ridge: Any) -> float | None:
-    """The ridge as a number, None for "auto"."""
+    """Return the ridge as a number, None for "auto"."""
     if isinstance(ridge, str) and ridge == "auto":
         return None
     if is_number(ridge, ends="[)"):
@@ -262,8 +265,14 @@ def checked_ridge(ridge: Any) -> float | None:
     raise ValueError(f"ridge={ridge!r} is not 'auto' or a number at or above 0.")
 
 
+def mean_variance(moments: Moments) -> float:
+    """Return the unit of ridges, the mean variance; 1 where nothing varies."""
+    mean = float(moments.variance.mean())
+    return mean if mean > 0.0 else 1.0
+
+
 def shrinkage(moments: Moments) -> float:
-    """Ledoit and Wolf's share rho of the identity, in [0, 1]; their formula, from moments alone."""
+    """Return Ledoit and Wolf's share rho of the identity, in [0, 1], from moments alone."""
     d, weight = len(moments.mean), moments.weight
     covariance = moments.covariance
     unit = mean_variance(moments)
@@ -276,7 +285,7 @@ def shrinkage(moments: Moments) -> float:
 
 
 def normal_shrinkage(moments: Moments) -> float:
-    """The share of the identity that is best for a normal majority, in [0, 1]: no fourth moments.
+    """Return the best share of the identity for a normal majority, in [0, 1]: no fourth moments.
 
     Chen, Wiesel, Eldar, Hero, "Shrinkage algorithms for MMSE covariance estimation", IEEE
     Transactions on Signal Processing 58(10), 2010: the oracle approximating estimate, as
@@ -290,7 +299,7 @@ def normal_shrinkage(moments: Moments) -> float:
 
 
 def factors_of(moments: Moments, n_factors: int) -> np.ndarray:
-    """The best F of shape (d, k) with F F' near the covariance that its sketch tells.
+    """Return the best F of shape (d, k) with F F' near the covariance behind a sketch.
 
     1. Y = (Sigma + nu I) Omega, nu just above rounding error
     2. E = Y R^-1 with R'R = Omega'Y, so that E E' = Y (Omega'Y)^-1 Y'
@@ -311,35 +320,60 @@ def factors_of(moments: Moments, n_factors: int) -> np.ndarray:
     return U[:, : len(strength)] * np.sqrt(strength)
 
 
-def _invertible(moments: Moments, ridge: Any) -> tuple[Modelled, np.ndarray]:
-    """The whole covariance, changed as little as its inverse needs; see `Full`."""
+def _invertible(moments: Moments, ridge: Any) -> tuple[FittedCovariance, np.ndarray]:
+    """Change the whole covariance as little as its inverse needs; see `Full`."""
     given, unit = checked_ridge(ridge), mean_variance(moments)
     added = (given or 0.0) * unit
     covariance = _with_ridge(moments.covariance, added)
     metric = DenseMetric.of(covariance)
     if metric is not None:
-        return Modelled(metric, added), covariance
+        return FittedCovariance(metric, added), covariance
     if given is not None:
         raise _singular(given)
     # A constant column depends on no other: its own variance is all that is missing.
     floor = _LEAST_RIDGE * unit
-    np.fill_diagonal(covariance, np.where(_constant(moments), floor, moments.variance))
+    np.fill_diagonal(covariance, np.where(moments.variance_sum == 0.0, floor, moments.variance))
     metric = DenseMetric.of(covariance)
     if metric is not None:
-        return Modelled(metric, 0.0, was_singular=True, floor=floor), covariance
+        return FittedCovariance(metric, 0.0, was_singular=True, floor=floor), covariance
     rho = normal_shrinkage(moments)
     added = max(rho / max(1.0 - rho, _LEAST_RIDGE), _LEAST_RIDGE) * unit
     covariance = _with_ridge(moments.covariance, added)
-    return Modelled(_sure(covariance), added, was_singular=True), covariance
+    return FittedCovariance(_sure(covariance), added, was_singular=True), covariance
 
 
-def _constant(moments: Moments) -> np.ndarray:
-    constant: np.ndarray = moments.variance_sum == 0.0
-    return constant
+def _low_rank(
+    moments: Moments, diagonal: np.ndarray, F: np.ndarray, ridge: Any, is_sparse: bool
+) -> FittedCovariance:
+    """Return a diagonal and factors with their ridge; see `Diagonal` and `Factor`."""
+    given, unit = checked_ridge(ridge), mean_variance(moments)
+    singular, constant = diagonal <= moments.variance * _ROUNDING, moments.variance_sum == 0.0
+    least = _LEAST_RIDGE * unit
+    floored, floor = np.where(constant, least, diagonal), least if constant.any() else 0.0
+    whole = None
+    if singular.any() and F.shape[1] == len(F):  # as many factors as features may be the whole
+        whole = DenseMetric.of(F @ F.T + np.diag(floored))
+    if given is not None:
+        if singular.any() and given == 0.0:
+            if whole is not None and not floor:
+                return FittedCovariance(whole, 0.0)
+            raise _singular(given)
+        return FittedCovariance(LowRankMetric.of(diagonal + given * unit, F), given * unit)
+    if is_sparse:
+        return FittedCovariance(
+            LowRankMetric.of(diagonal + _SPARSE_RIDGE * unit, F), _SPARSE_RIDGE * unit
+        )
+    if whole is not None:
+        return FittedCovariance(whole, 0.0, was_singular=floor > 0.0, floor=floor)
+    if constant[singular].all():
+        return FittedCovariance(
+            LowRankMetric.of(floored, F), 0.0, was_singular=floor > 0.0, floor=floor
+        )
+    return FittedCovariance(LowRankMetric.of(diagonal + least, F), least, was_singular=True)
 
 
 def _lasso(correlation: np.ndarray, penalty: float) -> np.ndarray:
-    """scikit-learn's graphical lasso; what it warns of or raises, with a remedy."""
+    """Run scikit-learn's graphical lasso; give its warnings and errors a remedy."""
     remedy = "Add a ridge, e.g. ridge=0.1, or use covariance='shrunk'"
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -350,6 +384,7 @@ def _lasso(correlation: np.ndarray, penalty: float) -> np.ndarray:
             "the graphical lasso cannot work with so badly conditioned a covariance: "
             f"{str(error).rstrip('.')}.",
             f"{remedy}.",
+            ErrorKind.NOT_REACHABLE,
         ) from error
     if caught:
         warn(
@@ -360,52 +395,22 @@ def _lasso(correlation: np.ndarray, penalty: float) -> np.ndarray:
     return found
 
 
-def _low_rank(
-    moments: Moments, diagonal: np.ndarray, F: np.ndarray, ridge: Any, is_sparse: bool
-) -> Modelled:
-    given, unit = checked_ridge(ridge), mean_variance(moments)
-    singular, constant = diagonal <= moments.variance * _ROUNDING, _constant(moments)
-    least = _LEAST_RIDGE * unit
-    floored, floor = np.where(constant, least, diagonal), least if constant.any() else 0.0
-    whole = None
-    if singular.any() and F.shape[1] == len(F):  # as many factors as features: perhaps all of it
-        whole = DenseMetric.of(F @ F.T + np.diag(floored))
-    if given is not None:
-        if singular.any() and given == 0.0:
-            if whole is not None and not floor:
-                return Modelled(whole, 0.0)
-            raise _singular(given)
-        return Modelled(LowRankMetric.of(diagonal + given * unit, F), given * unit)
-    if is_sparse:
-        return Modelled(LowRankMetric.of(diagonal + _SPARSE_RIDGE * unit, F), _SPARSE_RIDGE * unit)
-    if whole is not None:
-        return Modelled(whole, 0.0, was_singular=floor > 0.0, floor=floor)
-    if constant[singular].all():
-        return Modelled(LowRankMetric.of(floored, F), 0.0, was_singular=floor > 0.0, floor=floor)
-    return Modelled(LowRankMetric.of(diagonal + least, F), least, was_singular=True)
-
-
-def mean_variance(moments: Moments) -> float:
-    """The unit of ridges; 1 where nothing varies."""
-    mean = float(moments.variance.mean())
-    return mean if mean > 0.0 else 1.0
-
-
 def _with_ridge(covariance: np.ndarray, ridge: float) -> np.ndarray:
-    """``covariance + ridge I``, a copy."""
+    """Return a copy, ``covariance + ridge I``."""
     moved: np.ndarray = covariance.copy()
     moved.flat[:: len(moved) + 1] += ridge
     return moved
 
 
 def _sure(covariance: np.ndarray) -> DenseMetric:
-    """The metric of a covariance that should have one."""
+    """Return the metric of a covariance that should have one."""
     metric = DenseMetric.of(covariance)
     if metric is None:
         raise InputError(
             "the covariance of the majority has no inverse even with a small ridge: features "
             "differ too much in scale.",
             "Standardise the features, or pass a larger ridge=.",
+            ErrorKind.NOT_REACHABLE,
         )
     return metric
 
@@ -415,20 +420,5 @@ def _singular(ridge: float) -> InputError:
         f"ridge={ridge:g} leaves the covariance of the majority without an inverse: columns are "
         "constant in it, or depend on each other, or are more than its rows.",
         "Use ridge='auto', or a larger number such as ridge=0.01.",
+        ErrorKind.NOT_REACHABLE,
     )
-
-
-__all__ = [
-    "Covariance",
-    "Diagonal",
-    "Factor",
-    "Full",
-    "Modelled",
-    "Shrunk",
-    "SparseInverse",
-    "factors_of",
-    "make_covariance",
-    "mean_variance",
-    "normal_shrinkage",
-    "shrinkage",
-]

@@ -1,4 +1,4 @@
-"""Many problems that share their majority: each label against the rest, from one set of moments."""
+"""One problem a label, against all other rows, from one set of moments."""
 
 import warnings
 from collections.abc import Iterator
@@ -9,14 +9,13 @@ from scipy import sparse
 
 from rareclass.findings import finding_of, warn
 from rareclass.labels.two_classes import Labels
-from rareclass.moments.moments import Moments, remove
-from rareclass.moments.summing import Wanted, moments_of
+from rareclass.moments.moments import Moments, MomentSettings, moments_of, remove
 from rareclass.progress import track
 from rareclass.rows import RowSource
 
 
 class LabelPart(NamedTuple):
-    """A label of a matrix, its own rows, and the moments of all others."""
+    """A label of a matrix, its rows, and the moments of all other rows."""
 
     label: int
     labels: Labels
@@ -25,12 +24,12 @@ class LabelPart(NamedTuple):
 
 
 def label_parts(
-    source: RowSource, Y: Any, weight: np.ndarray, wanted: Wanted, n_jobs: int | None
+    source: RowSource, Y: Any, weight: np.ndarray, wanted: MomentSettings, n_jobs: int | None
 ) -> Iterator[LabelPart]:
-    """Each column of Y against all other rows.
+    """Yield each column of Y as a problem against all other rows.
 
-    1. the moments of all rows, in one pass
-    2. for each label, those of its own few rows are taken out again: what is left is its majority
+    1. Sum the moments of all rows, in one pass.
+    2. For each label, take out the moments of its own few rows; its majority is left.
 
     Raises `ValueError` on a Y of another length, and a label with no row or with every row, naming
     its column.
@@ -47,7 +46,7 @@ def label_parts(
 
 
 def _rows_of(label: int, labels_of: sparse.csc_array, weight: np.ndarray) -> np.ndarray:
-    """The rows of a label that count, in order."""
+    """Return the rows of a label with a weight above 0, in order."""
     rows = labels_of.indices[labels_of.indptr[label] : labels_of.indptr[label + 1]]
     rows = np.sort(rows[weight[rows] > 0.0])
     if not 0 < len(rows) < np.count_nonzero(weight):
@@ -59,16 +58,17 @@ def _rows_of(label: int, labels_of: sparse.csc_array, weight: np.ndarray) -> np.
     return rows
 
 
-def say_once(said: list[tuple[int, warnings.WarningMessage]]) -> None:
-    """The first warning of each kind, and how many labels have one like it."""
-    for kind in dict.fromkeys(warning.category for _, warning in said):
-        alike = [(label, warning) for label, warning in said if warning.category is kind]
+def warn_once_a_category(caught: list[tuple[int, warnings.WarningMessage]]) -> None:
+    """Repeat the first warning of each category, and for how many labels there was one."""
+    for kind in dict.fromkeys(warning.category for _, warning in caught):
+        alike = [(label, warning) for label, warning in caught if warning.category is kind]
         label, first = alike[0]
         more = f" So it is with {len(alike) - 1:,} more labels." if len(alike) > 1 else ""
         warn(f"Label {label}: {first.message}{more}", kind, finding_of(first.message))
 
 
 def _label_matrix(Y: Any, n_rows: int) -> sparse.csc_array:
+    """Check a matrix of labels; return its columns without stored zeros."""
     if not sparse.issparse(Y):
         Y = np.asarray(Y)
         if Y.ndim != 2:

@@ -1,4 +1,4 @@
-"""The inner product of an inverse covariance: rare rows in it, and the way back to weights."""
+"""The inner product of an inverse covariance: from rare rows to the dual, and back to weights."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,30 +11,30 @@ from rareclass.moments.dual import DualSolution, RareRows, dense_rows
 
 # Below this reciprocal condition number (of the correlations) a covariance counts as singular:
 # weights would have fewer than four digits left.
-LEAST_CONDITION = 1e-12
+_LEAST_CONDITION = 1e-12
 # A column whose mean is this many standard deviations is stored in nearly all rows.
 _FULL_COLUMN = 10.0
 
 
 class Metric(Protocol):
-    """<x, z> = x' Sigma^-1 z, without the inverse ever being formed."""
+    """Inner product <x, z> = x' Sigma^-1 z, without the inverse ever being formed."""
 
     def rare_rows(self, X: Any, mean: np.ndarray) -> RareRows:
-        """Rows minus `mean` in this metric; compressed rows stay compressed where they can."""
+        """Bring rows minus `mean` into this metric; compressed rows stay compressed if possible."""
         ...
 
     def weights(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
-        """w = Sigma^-1 sum_i alpha_i (x_i - mean), shape (n_features,)."""
+        """Return w = Sigma^-1 sum_i alpha_i (x_i - mean), shape (n_features,)."""
         ...
 
     def variance(self, solution: DualSolution, mean: np.ndarray) -> float:
-        """w' Sigma w: the variance of the majority's scores."""
+        """Return w' Sigma w: the variance of the majority's scores."""
         ...
 
 
 @dataclass(frozen=True)
 class DenseMetric:
-    """Sigma = s L L' s with s the standard deviations and L a Cholesky factor.
+    """Metric of Sigma = s L L' s with s the standard deviations and L a Cholesky factor.
 
     Scaling first keeps the digits of features with small variances.
     """
@@ -44,10 +44,7 @@ class DenseMetric:
 
     @classmethod
     def of(cls, covariance: np.ndarray) -> "DenseMetric | None":
-        """The metric of a covariance; None when it is singular to working precision.
-
-        Time O(d^3) once.
-        """
+        """Factorise a covariance in O(d^3); None when it is singular to working precision."""
         variance = covariance.diagonal()
         if not (variance > 0.0).all():
             return None
@@ -58,30 +55,30 @@ class DenseMetric:
         if failed:
             return None
         condition, _ = lapack.dpocon(factor, norm, uplo="L")
-        return cls(scale, factor) if condition > LEAST_CONDITION else None
+        return cls(scale, factor) if condition > _LEAST_CONDITION else None
 
     def rare_rows(self, X: Any, mean: np.ndarray) -> RareRows:
-        """Z = L^-1 (X - mean) / s, dense: time O(n d^2)."""
-        Z = solve_triangular(
-            self.factor, ((_dense(X) - mean) / self.scale).T, lower=True, check_finite=False
-        ).T
+        """Return Z = L^-1 (X - mean) / s, dense: time O(n d^2)."""
+        X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        centred = ((X - mean) / self.scale).T
+        Z = solve_triangular(self.factor, centred, lower=True, check_finite=False).T
         return dense_rows(np.ascontiguousarray(Z))
 
     def weights(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
-        """w = L^-T Z'alpha / s."""
+        """Return w = L^-T Z'alpha / s."""
         u = solve_triangular(
             self.factor, solution.dense_part, lower=True, trans="T", check_finite=False
         )
         return u / self.scale
 
     def variance(self, solution: DualSolution, mean: np.ndarray) -> float:
-        """||Z'alpha||^2."""
+        """Return ||Z'alpha||^2."""
         return float(solution.dense_part @ solution.dense_part)
 
 
 @dataclass(frozen=True)
 class LowRankMetric:
-    r"""Sigma = diag(D) + F F' with k columns in F; none for a diagonal covariance.
+    r"""Metric of Sigma = diag(D) + F F' with k columns in F; none for a diagonal covariance.
 
     With s = D^-1/2 and the singular value decomposition s F = Q t V', the Woodbury identity is
 
@@ -107,13 +104,13 @@ class LowRankMetric:
 
     @classmethod
     def of(cls, diagonal: np.ndarray, factors: np.ndarray) -> "LowRankMetric":
-        """The metric of a positive diagonal and factors of shape (d, k). Time O(d k^2)."""
+        """Combine a positive diagonal and factors of shape (d, k). Time O(d k^2)."""
         root = 1.0 / np.sqrt(diagonal)
         Q, t, _ = np.linalg.svd(factors * root[:, None], full_matrices=False)
         return cls(root, Q, t**2)
 
     def rare_rows(self, X: Any, mean: np.ndarray) -> RareRows:
-        """Rows in the metric. Time O(stored cells x k), or O(n d k) for dense rows."""
+        """Bring rows into the metric. Time O(stored cells x k), or O(n d k) for dense rows."""
         s, Q = self.inverse_root, self.directions
         if not sparse.issparse(X):
             return dense_rows(self._half((X - mean) * s))
@@ -128,17 +125,12 @@ class LowRankMetric:
         T = (A @ Q - m @ Q + G @ Q[full]) * self._root_share
         r = A @ m
         one = np.ones_like(r)
-        return RareRows(
-            A.indptr.astype(np.int64),
-            A.indices.astype(np.int32),
-            A.data,
-            A.shape[1],
-            np.column_stack([one, r, T, G]),
-            np.column_stack([(m @ m) - r, -one, -T, G]),
-        )
+        left, right = np.column_stack([one, r, T, G]), np.column_stack([(m @ m) - r, -one, -T, G])
+        indptr, indices = A.indptr.astype(np.int64), A.indices.astype(np.int32)
+        return RareRows(indptr, indices, A.data, A.shape[1], left, right)
 
     def weights(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
-        """w = s (A'alpha - Q t (1 + t^2)^-1/2 T'alpha), where the rows of A are centred."""
+        """Return w = s (A'alpha - Q t (1 + t^2)^-1/2 T'alpha), where the rows of A are centred."""
         s, g = self.inverse_root, solution.dense_part
         if not len(solution.sparse_part):
             return s * self._half(g)
@@ -146,7 +138,7 @@ class LowRankMetric:
         return s * (self._centred(solution, mean) - self.directions @ (self._root_share * T))
 
     def variance(self, solution: DualSolution, mean: np.ndarray) -> float:
-        """||A'alpha||^2 - ||T'alpha||^2, where the rows of A are centred."""
+        """Return ||A'alpha||^2 - ||T'alpha||^2, where the rows of A are centred."""
         g = solution.dense_part
         if not len(solution.sparse_part):
             return float(g @ g)
@@ -157,7 +149,7 @@ class LowRankMetric:
         return np.flatnonzero(np.abs(self.inverse_root * mean) > _FULL_COLUMN)
 
     def _centred(self, solution: DualSolution, mean: np.ndarray) -> np.ndarray:
-        """A'alpha, where the rows of A are centred."""
+        """Return A'alpha, where the rows of A are centred."""
         g = solution.dense_part
         centred = solution.sparse_part - g[0] * (self.inverse_root * mean)
         centred[self._full_columns(mean)] = g[2 + len(self.strength) :]
@@ -168,12 +160,8 @@ class LowRankMetric:
         return np.sqrt(self.strength / (1.0 + self.strength))
 
     def _half(self, A: np.ndarray) -> np.ndarray:
-        """A (I - Q (1 - (1 + t^2)^-1/2) Q')."""
+        """Return A (I - Q (1 - (1 + t^2)^-1/2) Q')."""
         if not len(self.strength):
             return A
         part = A @ self.directions * (1.0 - 1.0 / np.sqrt(1.0 + self.strength))
         return A - part @ self.directions.T
-
-
-def _dense(X: Any) -> np.ndarray:
-    return X.toarray() if sparse.issparse(X) else np.asarray(X)

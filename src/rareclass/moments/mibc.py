@@ -20,27 +20,27 @@ from rareclass.estimators.door import (
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.findings import warn
 from rareclass.labels.two_classes import Labels, StreamLabels, plain, read_labels, row_weights
-from rareclass.moments.covariance import Covariance
-from rareclass.moments.joining import check_alike, check_both, check_kept, stacked
-from rareclass.moments.many import label_parts, say_once
-from rareclass.moments.moments import Moments, merge
-from rareclass.moments.parameters import (
+from rareclass.moments.covariance import CovarianceModel
+from rareclass.moments.many import label_parts, warn_once_a_category
+from rareclass.moments.moments import Moments, MomentSettings, merge, moments_of
+from rareclass.moments.solution import (
+    Hyperplane,
     MIBCSettings,
     check_memory,
+    linear_scores,
     majority_weight,
     seed_of,
-    with_weights_as_given,
-)
-from rareclass.moments.solution import (
-    Solved,
-    linear_scores,
     solve_path,
-    specificity_bound,
     warn_if_short,
     warn_of_ridge,
+    with_weights_as_given,
 )
-from rareclass.moments.summing import moments_of
 from rareclass.rows import RowSource, rows_of
+
+
+def _of_hyperplane(field: str, meaning: str) -> Any:
+    """Make a learned attribute that is a field of the hyperplane."""
+    return property(lambda self: getattr(self._solution(), field), doc=meaning)
 
 
 class MIBC(RankScorer, FitsRows, BaseEstimator):
@@ -89,7 +89,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        w. Solved for when first asked for after `partial_fit`.
+        w. Hyperplane for when first asked for after `partial_fit`.
     intercept_ : float
         ``-offset_``.
     offset_ : float
@@ -156,7 +156,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
     rare_rows_: Any
     rare_weight_: np.ndarray
     _seed: int
-    _solved: Solved | None
+    _solved: Hyperplane | None = None
 
     def __init__(
         self,
@@ -179,8 +179,6 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.pos_label = pos_label
-
-    # -- learning ----------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from all rows; what was learned before is lost.
@@ -206,16 +204,12 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         )
         self._begin(source.n_features, model)
         self._seed = seed_of(self.random_state)
-        moments = moments_of(
-            source,
-            model.wanted(self._seed),
-            weight=majority_weight(labels, source.n_rows),
-            n_jobs=self.n_jobs,
-        )
+        weight = majority_weight(labels, source.n_rows)
+        moments = moments_of(source, model.wanted(self._seed), None, weight, self.n_jobs)
         return self._learned(labels, moments, source.take(labels.rare))
 
     def fit_many(self, X: Any, Y: Any, sample_weight: Any = None) -> "list[MIBC]":
-        """One model a column of Y, each label against all other rows; see `moments.many`.
+        """Fit one model a column of Y, each label against all other rows; see `moments.many`.
 
         Parameters
         ----------
@@ -239,7 +233,7 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         check_memory(source.n_features, model)
         weight = _weights(sample_weight, source.n_rows)
         seed = seed_of(self.random_state)
-        models, said = [], []
+        models, caught_of = [], []
         for part in label_parts(source, Y, weight, model.wanted(seed), self.n_jobs):
             one = clone(self)
             with warnings.catch_warnings(record=True) as caught:
@@ -247,12 +241,11 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
                 try:
                     one._learned_like(seen, seed, part.labels, part.moments, part.rare_rows)
                 except InputError as error:
-                    raise InputError(
-                        f"Label {part.label}: {error.message}", error.remedy
-                    ) from error
-            said += [(part.label, warning) for warning in caught]
+                    message = f"Label {part.label}: {error.message}"
+                    raise InputError(message, error.remedy, error.kind) from error
+            caught_of += [(part.label, warning) for warning in caught]
             models.append(one.forget_rows())
-        say_once(said)
+        warn_once_a_category(caught_of)
         return models
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -284,26 +277,24 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         if first:
             self._begin_stream(source, classes, model)
         labels = StreamLabels(self.classes_, self.pos_label_)
-        check_kept(self.moments_, model.wanted(self._seed))
+        wanted = model.wanted(self._seed)
+        _check_same_moments(self.moments_, wanted)
         labels.check_same(classes)
         sign, weight = labels.signs(y, source.n_rows), _weights(sample_weight, source.n_rows)
         rare = np.flatnonzero((sign > 0) & (weight > 0.0))
-        more = moments_of(
-            source,
-            model.wanted(self._seed),
-            None,
-            np.where(sign < 0, weight, 0.0) if len(rare) or sample_weight is not None else None,
-            self.n_jobs,
-        )
+        of_majority = None
+        if len(rare) or sample_weight is not None:
+            of_majority = np.where(sign < 0, weight, 0.0)
+        more = moments_of(source, wanted, None, of_majority, self.n_jobs)
         self.moments_ = merge(self.moments_, more)
-        self.rare_rows_ = stacked(self.rare_rows_, source.take(rare))
+        self.rare_rows_ = _stacked(self.rare_rows_, source.take(rare))
         self.rare_weight_ = np.concatenate([self.rare_weight_, weight[rare]])
         self._solved = None
         return self
 
     @classmethod
     def merge(cls, a: "MIBC", b: "MIBC") -> "MIBC":
-        """The model of the rows of two models together, exactly: parts can be learned apart.
+        """Return the model of the rows of two models together, exactly: parts can be learned apart.
 
         Parameters
         ----------
@@ -329,15 +320,14 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
                 msg="this %(name)s has no moments to merge: it was not fitted, or its rows were "
                 "forgotten (forget_rows, fit_many). Fit it again.",
             )
-        check_alike(a, b)
+        _check_alike(a, b)
         together = clone(a)
         for name in ("classes_", "pos_label_", "n_features_in_", "feature_names_in_", "_seed"):
             if hasattr(a, name):
                 setattr(together, name, getattr(a, name))
         together.moments_ = merge(a.moments_, b.moments_)
-        together.rare_rows_ = stacked(a.rare_rows_, b.rare_rows_)
+        together.rare_rows_ = _stacked(a.rare_rows_, b.rare_rows_)
         together.rare_weight_ = np.concatenate([a.rare_weight_, b.rare_weight_])
-        together._solved = None
         return together
 
     def forget_rows(self) -> Self:
@@ -346,12 +336,12 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         del self.moments_, self.rare_rows_, self.rare_weight_
         return self
 
-    # -- what was learned --------------------------------------------------------------------
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights w, shape (n_features,)."""
-        return self._solution().coef
+    coef_ = _of_hyperplane("coef", "Weights w, shape (n_features,).")
+    dual_coef_ = _of_hyperplane("dual_coef", "Multipliers alpha of the rare rows, shape (n_rare,).")
+    duality_gap_ = _of_hyperplane("gap", "Relative duality gap of the solution.")
+    n_iter_ = _of_hyperplane("n_iter", "Passes over the rare rows.")
+    status_ = _of_hyperplane("status", "How the solver ended.")
+    ridge_ = _of_hyperplane("ridge", "What was added to each variance, in units of variance.")
 
     @property
     def offset_(self) -> float:
@@ -368,34 +358,9 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         return -self.offset_
 
     @property
-    def dual_coef_(self) -> np.ndarray:
-        """Multipliers alpha of the rare rows, shape (n_rare,)."""
-        return self._solution().dual_coef
-
-    @property
-    def duality_gap_(self) -> float:
-        """Relative duality gap of the solution."""
-        return self._solution().gap
-
-    @property
-    def n_iter_(self) -> int:
-        """Passes over the rare rows."""
-        return self._solution().n_iter
-
-    @property
-    def status_(self) -> str:
-        """How the solver ended."""
-        return self._solution().status
-
-    @property
-    def ridge_(self) -> float:
-        """What was added to each variance, in units of variance."""
-        return self._solution().ridge
-
-    @property
     def specificity_bound_(self) -> float:
-        """Share of the majority that is called majority at the least, in the model."""
-        return specificity_bound(self._solution())
+        """Least share of the majority that is called majority, in the model."""
+        return self._solution().specificity_bound()
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Rarity score ``w . x`` of every row: higher is more like the rare class.
@@ -414,14 +379,12 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         source = read_features(self, X, reset=False)
         return finite_scores(rows_of(source, n_jobs=self.n_jobs).map(linear_scores, solved.coef))
 
-    # -- inside ------------------------------------------------------------------------------
-
-    def _begin(self, n_features: int, model: Covariance) -> None:
+    def _begin(self, n_features: int, model: CovarianceModel) -> None:
         check_memory(n_features, model)
         for name in ("moments_", "rare_rows_", "rare_weight_", "_solved"):
             self.__dict__.pop(name, None)
 
-    def _begin_stream(self, source: RowSource, classes: Any, model: Covariance) -> None:
+    def _begin_stream(self, source: RowSource, classes: Any, model: CovarianceModel) -> None:
         labels = StreamLabels.named(classes, self.pos_label)
         self._begin(source.n_features, model)
         self.classes_, self.pos_label_ = labels
@@ -431,64 +394,104 @@ class MIBC(RankScorer, FitsRows, BaseEstimator):
         self.rare_rows_, self.rare_weight_ = source.take(none), np.empty(0)
 
     def _learned(self, labels: Labels, moments: Moments, rare_rows: Any) -> Self:
-        """Everything that `fit` leaves, from what it found."""
+        """Keep the labels, moments and rare rows of a fit, and solve."""
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         self.moments_, self.rare_rows_ = moments, rare_rows
         self.rare_weight_ = labels.rare_weight
-        self._solved = self._solve(sparse.issparse(rare_rows))
+        self._solved = self._solve()
         return self
 
     def _learned_like(
         self, like: BaseEstimator, seed: int, labels: Labels, moments: Moments, rare_rows: Any
     ) -> Self:
-        """The same, where another estimator looked at the columns and summed the rows."""
+        """Learn from rows that another estimator read and summed."""
         same_columns(self, like)
         self._seed = seed
         return self._learned(labels, moments, rare_rows)
 
-    def _checked(self) -> Covariance:
+    def _checked(self) -> CovarianceModel:
         return settings_of(MIBCSettings, self).checked([self.C])
 
     def check_parts(self) -> None:
         """Raise `ValueError` where the solution does not have a weight for each feature."""
         if np.shape(self._solution().coef) != (self.n_features_in_,):
-            raise ValueError(
-                f"coef_ does not have a number for each of {self.n_features_in_} features"
-            )
+            n = self.n_features_in_
+            raise ValueError(f"coef_ does not have a number for each of {n} features")
 
-    def _solution(self) -> Solved:
-        """The solution, found now if rows came since the last."""
-        known = getattr(self, "_solved", None)
-        if known is None:
+    def _solution(self) -> Hyperplane:
+        """Return the hyperplane, solved for now if rows came since the last solution."""
+        if self._solved is None:
             if not hasattr(self, "moments_"):
                 raise NotFittedError("This MIBC instance is not fitted yet: call fit first.")
-            known = self._solved = self._solve(sparse.issparse(self.rare_rows_))
+            self._solved = self._solve()
             self._warn_of_order()
-        return known
+        return self._solved
 
     def _warn_of_order(self) -> None:
-        """The rare label of a stream was taken by its name; now the rows can tell."""
+        """Warn if the label that sorts last, taken to be rare, has more rows than the other."""
         if self.pos_label is None and self.rare_weight_.sum() > 1.001 * self.moments_.weight:
             warn(
                 f"{plain(self.pos_label_)!r} was taken for the rare class, as the label that sorts "
                 "last, and it has more rows than the other. Pass pos_label= to name the rare one."
             )
 
-    def _solve(self, is_sparse: bool) -> Solved:
-        check_both(self.moments_, self.rare_weight_)
-        model = self._checked().model(self.moments_, is_sparse)
+    def _solve(self) -> Hyperplane:
+        if not len(self.rare_weight_):
+            raise NotFittedError("No rare row was learned yet: there is nothing to find.")
+        if not self.moments_.weight:
+            raise NotFittedError("No majority row was learned yet: it has no mean and covariance.")
+        model = self._checked().model(self.moments_, sparse.issparse(self.rare_rows_))
         warn_of_ridge(getattr(self, "feature_names_in_", None), model, self.moments_)
         mean, rare = self.moments_.mean, (self.rare_rows_, self.rare_weight_)
-        ((found, dual),) = solve_path(
-            model, mean, *rare, [self.C], self.tol, self.max_iter, self._seed
+        path = solve_path(model, mean, *rare, [self.C], self.tol, self.max_iter, self._seed)
+        warn_if_short(path, self.tol, self.max_iter)
+        return path[0]
+
+
+def _check_alike(a: MIBC, b: MIBC) -> None:
+    """Refuse to merge models that differ in more than their rows, naming the difference."""
+    for name, value in a.get_params().items():
+        other = b.get_params()[name]
+        if name not in ("n_jobs", "C", "tol", "max_iter") and value != other:
+            raise ValueError(f"models with {name}={value!r} and {name}={other!r} do not merge.")
+    for name, what in (("classes_", "classes"), ("feature_names_in_", "columns")):
+        one, two = (np.asarray(getattr(model, name, [])) for model in (a, b))
+        if not np.array_equal(one, two):
+            raise ValueError(f"models with the {what} {one} and {two} do not merge.")
+    n, m = a.n_features_in_, b.n_features_in_
+    if n != m:
+        raise ValueError(f"models with {n} and {m} features do not merge.")
+    rare, other = plain(a.pos_label_), plain(b.pos_label_)
+    if rare != other:
+        raise ValueError(f"models with the rare classes {rare!r} and {other!r} do not merge.")
+    if not np.array_equal(a.moments_.probes, b.moments_.probes):
+        raise ValueError(
+            "models whose random_state gave different sketches do not merge: pass the same number "
+            "as random_state to both."
         )
-        warn_if_short([dual], self.tol, self.max_iter)
-        return found
+
+
+def _check_same_moments(moments: Moments, wanted: MomentSettings) -> None:
+    """Refuse a covariance parameter that was changed since the first rows."""
+    kept = bool(moments.scatter.size), bool(moments.third.size), moments.sketch.shape[1]
+    if kept != (wanted.scatter, wanted.fourth, min(wanted.n_probes, len(moments.mean))):
+        raise ValueError(
+            "covariance= or n_factors= was changed: the moments that were summed so far are not "
+            "those that it needs. Set it back, or start again with a clone."
+        )
+
+
+def _stacked(above: Any, below: Any) -> Any:
+    """Stack rows in the form of those above; an empty part takes the form of the other."""
+    if not above.shape[0]:
+        return below
+    if not below.shape[0]:
+        return above
+    if sparse.issparse(above):
+        return sparse.vstack([above, below], format="csr")
+    return np.vstack([above, below.toarray() if sparse.issparse(below) else below])
 
 
 def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     weight = row_weights(sample_weight, n_rows)
     return np.ones(n_rows) if weight is None else weight
-
-
-__all__ = ["MIBC"]

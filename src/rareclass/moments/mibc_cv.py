@@ -15,19 +15,20 @@ from rareclass.estimators.probabilities import learn_calibration
 from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.estimators.search import Scoring, SearchCV, as_scoring, of_best
 from rareclass.labels.two_classes import Labels, read_labels
-from rareclass.moments.covariance import Covariance
-from rareclass.moments.dual import DualSolution
+from rareclass.moments.covariance import CovarianceModel
 from rareclass.moments.mibc import MIBC
-from rareclass.moments.moments import Moments, merge, remove
-from rareclass.moments.parameters import (
+from rareclass.moments.moments import Moments, MomentSettings, merge, moments_of, remove
+from rareclass.moments.solution import (
+    Hyperplane,
     MIBCSettings,
     check_memory,
+    linear_scores,
     majority_weight,
     seed_of,
+    solve_path,
+    warn_if_short,
     with_weights_as_given,
 )
-from rareclass.moments.solution import Solved, linear_scores, solve_path, warn_if_short
-from rareclass.moments.summing import Wanted, moments_of
 from rareclass.progress import track
 from rareclass.rows import RowSource, consecutive, rows_of
 
@@ -35,7 +36,7 @@ PAPER_CS = tuple(10.0 ** np.arange(-4, 6))
 
 
 class PriceAndRidge(NamedTuple):
-    """What is tried: a price and a ridge."""
+    """Candidate of the search: a price and a ridge."""
 
     C: float
     ridge: Any
@@ -170,12 +171,14 @@ class MIBCCV(RankScorer, SearchCV):
         )
         folds = make_folds(self.cv, labels, source.n_rows, self.random_state, "MIBC with a C")
         rare_rows = source.take(labels.rare)
-        all_rows = _AllRows(source, labels, rare_rows, seed_of(self.random_state), self.n_jobs)
+        all_rows = _TrainingTable(
+            source, labels, rare_rows, seed_of(self.random_state), self.n_jobs
+        )
         first = next(iter(models.values()))
         check_memory(source.n_features, first, 2 * len(folds) + 1)
         wanted = first.wanted(all_rows.seed)
         held = all_rows.moments(wanted, [fold.held_out for fold in folds])
-        whole, trained = _shared_out(all_rows, wanted, folds, held)
+        whole, trained = _moments_of_folds(all_rows, wanted, folds, held)
         paths, scores, pooled = self._cross_validate(all_rows, folds, trained, models, Cs, scoring)
         candidates = [PriceAndRidge(C, ridge) for ridge in models for C in Cs]
         self._store_results(candidates, paths, scores)
@@ -188,21 +191,18 @@ class MIBCCV(RankScorer, SearchCV):
     calibration_ = of_best("calibration_", "From scores to probabilities, from held-out scores.")
     coef_ = of_best("coef_", "Weights of the best model, shape (n_features,).")
     intercept_ = of_best("intercept_", "``-offset_``.")
-    offset_ = of_best(
-        "offset_", "Score above which a row is called rare, learned on held-out scores."
-    )
+    offset_ = of_best("offset_", "Threshold of the score, learned on held-out scores.")
     specificity_bound_ = of_best(
-        "specificity_bound_",
-        "Share of the majority that is called majority at the least, in the model.",
+        "specificity_bound_", "Least share of the majority that is called majority, in the model."
     )
 
-    def _models(self, Cs: list[float]) -> dict[Any, Covariance]:
-        """A model of the covariance for each ridge, checked."""
+    def _models(self, Cs: list[float]) -> dict[Any, CovarianceModel]:
+        """Return a checked covariance model for each ridge."""
         given = [self.ridge] if self.ridges is None else self.ridges
         ridges = [given] if isinstance(given, (str, Real)) else list(given)
         if not ridges:
             raise ValueError("ridges is empty: pass numbers at or above 0, 'auto', or None.")
-        if self.ridges is not None and hasattr(self.covariance, "model"):
+        if self.ridges is not None and isinstance(self.covariance, CovarianceModel):
             raise ValueError(
                 "ridges= cannot be given with a covariance object, which has a ridge of its own: "
                 "name it, e.g. covariance='full'."
@@ -212,32 +212,28 @@ class MIBCCV(RankScorer, SearchCV):
 
     def _cross_validate(
         self,
-        all_rows: "_AllRows",
+        all_rows: "_TrainingTable",
         folds: list[Fold],
         trained: Iterator[Moments],
-        models: dict[Any, Covariance],
+        models: dict[Any, CovarianceModel],
         Cs: list[float],
         scoring: Scoring,
-    ) -> tuple[list[list[DualSolution]], np.ndarray, list["_HeldOut"]]:
-        """Solutions of each fold, scores of shape (folds, candidates), and held-out rows."""
-        paths: list[list[DualSolution]] = []
-        hyperplanes: list[list[Solved]] = []
+    ) -> tuple[list[list[Hyperplane]], np.ndarray, list["_FoldScores"]]:
+        """Return hyperplanes of each fold, scores (folds, candidates), and scored held-out rows."""
+        paths: list[list[Hyperplane]] = []
         with track("Choosing C", len(folds), self.verbose) as advance:
             for fold, moments in zip(folds, trained, strict=True):
-                solved, duals = all_rows.solve(
-                    moments, fold, list(models.values()), Cs, self.tol, self.max_iter
-                )
-                hyperplanes.append(solved)
-                paths.append(duals)
+                each = list(models.values())
+                paths.append(all_rows.solve(moments, fold, each, Cs, self.tol, self.max_iter))
                 advance(1)
-            pooled = all_rows.score(folds, hyperplanes)
+            pooled = all_rows.score(folds, paths)
         scores = [[scoring(p.y, column, p.weight) for column in p.scores.T] for p in pooled]
         return paths, np.array(scores), pooled
 
     def _store_results(
-        self, candidates: list[PriceAndRidge], paths: list[list[DualSolution]], scores: np.ndarray
+        self, candidates: list[PriceAndRidge], paths: list[list[Hyperplane]], scores: np.ndarray
     ) -> None:
-        warn_if_short([dual for path in paths for dual in path], self.tol, self.max_iter)
+        warn_if_short([solved for path in paths for solved in path], self.tol, self.max_iter)
         # Among equal means the largest ridge, and of these the smallest C.
         order = sorted(range(len(candidates)), key=lambda k: _simplest_first(candidates[k]))
         place = np.empty(len(candidates))
@@ -247,12 +243,14 @@ class MIBCCV(RankScorer, SearchCV):
             "ridge": np.array([candidate.ridge for candidate in candidates], dtype=object),
         }
         more = {
-            "mean_n_iter": np.mean([[dual.n_iter for dual in path] for path in paths], axis=0),
-            "largest_gap": np.max([[dual.gap for dual in path] for path in paths], axis=0),
+            "mean_n_iter": np.mean([[solved.n_iter for solved in path] for path in paths], axis=0),
+            "largest_gap": np.max([[solved.gap for solved in path] for path in paths], axis=0),
         }
         self.best_C_, self.best_ridge_ = candidates[self._choose(tried, scores, place, more)]
 
-    def _refit(self, all_rows: "_AllRows", whole: Moments, pooled: list["_HeldOut"]) -> None:
+    def _refit(
+        self, all_rows: "_TrainingTable", whole: Moments, pooled: list["_FoldScores"]
+    ) -> None:
         model = self._model(MIBC, C=self.best_C_, ridge=self.best_ridge_)
         model._learned_like(self, all_rows.seed, all_rows.labels, whole, all_rows.rare_rows)
         y = np.concatenate([held_out.y for held_out in pooled])
@@ -265,19 +263,19 @@ class MIBCCV(RankScorer, SearchCV):
         self.best_estimator_ = model
 
 
-class _HeldOut(NamedTuple):
-    """Rows that a fold held out, scored by its models, from the majority's mean on."""
+class _FoldScores(NamedTuple):
+    """Held-out rows of a fold, their scores measured from the majority's mean."""
 
     y: np.ndarray
     scores: np.ndarray
     weight: np.ndarray
 
-    def at(self, candidate: int) -> "_HeldOut":
+    def at(self, candidate: int) -> "_FoldScores":
         return self._replace(scores=self.scores[:, candidate])
 
 
-class _AllRows(NamedTuple):
-    """The rows and labels, from which folds take their parts."""
+class _TrainingTable(NamedTuple):
+    """The rows and labels from which folds take their parts."""
 
     source: RowSource
     labels: Labels
@@ -285,8 +283,8 @@ class _AllRows(NamedTuple):
     seed: int
     n_jobs: int | None
 
-    def moments(self, wanted: Wanted, chosen: list[np.ndarray]) -> list[Moments]:
-        """Of the majority rows among each choice of rows, all in one reading."""
+    def moments(self, wanted: MomentSettings, chosen: list[np.ndarray]) -> list[Moments]:
+        """Sum the moments of the majority rows in each choice of rows, all in one reading."""
         majority = majority_weight(self.labels, self.source.n_rows)
         found: list[Moments] = []
         for start, stretch in consecutive(self.source):
@@ -303,40 +301,30 @@ class _AllRows(NamedTuple):
         self,
         moments: Moments,
         fold: Fold,
-        models: list[Covariance],
+        models: list[CovarianceModel],
         Cs: list[float],
         tol: float,
         max_iter: int,
-    ) -> tuple[list[Solved], list[DualSolution]]:
-        """Hyperplanes of all models and prices on the training part of a fold."""
+    ) -> list[Hyperplane]:
+        """Return the hyperplanes of all models and prices on the training part of a fold."""
         trained = ~fold.held_out[self.labels.rare]
         rare = self.rare_rows[np.flatnonzero(trained)]
         weight = self.labels.rare_weight[trained]
-        found = [
-            pair
-            for model in models
-            for pair in solve_path(
-                model.model(moments, self.source.is_sparse),
-                moments.mean,
-                rare,
-                weight,
-                Cs,
-                tol,
-                max_iter,
-                self.seed,
-            )
-        ]
-        return [solved for solved, _ in found], [dual for _, dual in found]
+        path: list[Hyperplane] = []
+        for model in models:
+            fitted = model.model(moments, self.source.is_sparse)
+            path += solve_path(fitted, moments.mean, rare, weight, Cs, tol, max_iter, self.seed)
+        return path
 
-    def score(self, folds: list[Fold], hyperplanes: list[list[Solved]]) -> list[_HeldOut]:
-        """The tested rows of each fold by its hyperplanes, all in one reading."""
+    def score(self, folds: list[Fold], hyperplanes: list[list[Hyperplane]]) -> list[_FoldScores]:
+        """Score the tested rows of each fold by its hyperplanes, all in one reading."""
         weight = majority_weight(self.labels, self.source.n_rows)
         weight[self.labels.rare] = self.labels.rare_weight
         is_rare = np.zeros(self.source.n_rows, dtype=bool)
         is_rare[self.labels.rare] = True
         coefs = [np.column_stack([solved.coef for solved in each]) for each in hyperplanes]
         means = [np.array([solved.mean_score for solved in each]) for each in hyperplanes]
-        parts: list[list[_HeldOut]] = [[] for _ in folds]
+        parts: list[list[_FoldScores]] = [[] for _ in folds]
         for start, stretch in consecutive(self.source):
             stop = start + stretch.n_rows
             for fold, coef, mean, part in zip(folds, coefs, means, parts, strict=True):
@@ -344,14 +332,14 @@ class _AllRows(NamedTuple):
                 if len(rows):
                     scores = rows_of(stretch, rows, n_jobs=self.n_jobs).map(linear_scores, coef)
                     whole = start + rows
-                    part.append(_HeldOut(is_rare[whole], scores - mean, weight[whole]))
-        return [_HeldOut(*map(np.concatenate, zip(*part, strict=True))) for part in parts]
+                    part.append(_FoldScores(is_rare[whole], scores - mean, weight[whole]))
+        return [_FoldScores(*map(np.concatenate, zip(*part, strict=True))) for part in parts]
 
 
-def _shared_out(
-    all_rows: _AllRows, wanted: Wanted, folds: list[Fold], held: list[Moments]
+def _moments_of_folds(
+    all_rows: _TrainingTable, wanted: MomentSettings, folds: list[Fold], held: list[Moments]
 ) -> tuple[Moments, Iterator[Moments]]:
-    """Moments of all majority rows, and of the training part of each fold in turn.
+    """Return moments of all majority rows, and of the training part of each fold in turn.
 
     Where each row is held out once, a training part is the folds before and the folds after:
     nothing is subtracted. Other folds are taken out of the whole.
@@ -373,7 +361,7 @@ def _shared_out(
 
 
 def _prices(Cs: Any) -> list[float]:
-    """The prices, increasing."""
+    """Return the prices, increasing."""
     try:
         prices = sorted(float(C) for C in np.ravel(Cs))
     except (TypeError, ValueError):
@@ -386,6 +374,3 @@ def _prices(Cs: Any) -> list[float]:
 def _simplest_first(candidate: PriceAndRidge) -> tuple[float, float]:
     ridge = 0.0 if candidate.ridge == "auto" else float(candidate.ridge)
     return -ridge, candidate.C
-
-
-__all__ = ["MIBCCV"]

@@ -1,12 +1,47 @@
-"""The moments of a set of rows: what merges, what can be taken out again, and nothing else."""
+"""Moments of rows wherever they live: one sum over blocks; sets of rows merge and are taken out."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-# A variance that falls below this share of what it was before rows were taken out is rounding
-# error: the rows that are left are constant there.
+from rareclass.moments._sums_jit import central_sums, column_sums
+from rareclass.rows import Block, Rows, RowSource, rows_of
+
+# Share of a variance below which what is left after a removal is rounding error: the rows left are
+# constant there.
 _GONE = 1e-12
+# Rows whose mean is the first guess of the point to sum around.
+_FIRST_ROWS = 1024
+# A dense block and its centred copy stay in cache; compressed rows are only read.
+_BLOCK_BYTES = 2**20
+_MOST_BLOCK_ROWS = 65536
+_SPARSE_BLOCK_ROWS = 16384
+_LEAST_BLOCK_ROWS = 256
+# Sums of squares that leave less than this share have lost too many digits.
+_LOST = 1e-4
+# Means of equal numbers differ from them by less than this share.
+_EQUAL = 1e-9
+# Bytes of d x d sums of blocks that wait to be added; with more, blocks are summed one by one.
+_WAITING_BYTES = 2**29
+_BLOCK_GROUPS = 16
+
+
+class MomentSettings(NamedTuple):
+    """Which second moments are summed, besides weight, mean and variances."""
+
+    scatter: bool = False  # the whole matrix
+    # with the scatter, the third and fourth moments that Ledoit and Wolf's shrinkage needs
+    fourth: bool = False
+    n_probes: int = 0  # columns of the sketch; 0 for none
+    seed: int = 0  # of the sketch's directions: moments that are to be merged need the same
+
+    def probes(self, n_features: int) -> np.ndarray:
+        """Random directions, shape (n_features, n_probes)."""
+        if not self.n_probes:
+            return np.zeros((n_features, 0))
+        rng = np.random.default_rng(self.seed)
+        return rng.standard_normal((n_features, min(self.n_probes, n_features)))
 
 
 class Moments(NamedTuple):
@@ -28,7 +63,7 @@ class Moments(NamedTuple):
     variance_sum: np.ndarray  # the diagonal of S: sum of w (x - mu)^2 for each feature
     scatter: np.ndarray  # S, the sum of w (x - mu)(x - mu)'; of shape (0, 0) where it is not kept
     third: np.ndarray  # sum of w ||x - mu||^2 (x - mu); of shape (0,) where it is not kept
-    fourth: float  # sum of w ||x - mu||^4, kept with it
+    fourth: float  # sum of w ||x - mu||^4, kept with the third
     sketch: np.ndarray  # S times `probes`, shape (n_features, k); k is 0 where it is not kept
     probes: np.ndarray  # random directions, the same for all sets of rows that are to be merged
 
@@ -44,10 +79,10 @@ class Moments(NamedTuple):
 
 
 def merge(a: Moments, b: Moments) -> Moments:
-    """The moments of two disjoint sets of rows together, exactly.
+    """Return the moments of two disjoint sets of rows together, exactly.
 
-    >>> from rareclass.moments.summing import moments_of_array
-    >>> a, b = moments_of_array([[1.0], [2.0]]), moments_of_array([[6.0]])
+    >>> from rareclass.rows import as_source
+    >>> a, b = (moments_of(as_source(X), MomentSettings()) for X in ([[1.0], [2.0]], [[6.0]]))
     >>> merge(a, b).mean.tolist(), merge(a, b).variance_sum.tolist()
     ([3.0], [14.0])
     """
@@ -56,13 +91,22 @@ def merge(a: Moments, b: Moments) -> Moments:
     if not b.weight:
         return a
     weight = a.weight + b.weight
-    delta = b.mean - a.mean
-    mean = a.mean + delta * (b.weight / weight)
-    return _sum_about(mean, a, b)._replace(n_rows=a.n_rows + b.n_rows, weight=weight)
+    mean = a.mean + (b.mean - a.mean) * (b.weight / weight)
+    one, other = _about(a, mean), _about(b, mean)
+    return one._replace(
+        n_rows=a.n_rows + b.n_rows,
+        weight=weight,
+        mean=mean,
+        variance_sum=one.variance_sum + other.variance_sum,
+        scatter=one.scatter + other.scatter,
+        third=one.third + other.third,
+        fourth=one.fourth + other.fourth,
+        sketch=one.sketch + other.sketch,
+    )
 
 
 def remove(whole: Moments, part: Moments) -> Moments:
-    """The moments that are left when a part of the rows is taken out: the inverse of `merge`.
+    """Return the moments that are left when a part of the rows is taken out; inverse of `merge`.
 
     Where the part holds most of a feature's variance, what is left has as many digits fewer; a
     feature whose variance all but vanishes is taken to be constant in what is left.
@@ -91,20 +135,8 @@ def remove(whole: Moments, part: Moments) -> Moments:
     )
 
 
-def _sum_about(mean: np.ndarray, a: Moments, b: Moments) -> Moments:
-    a, b = _about(a, mean), _about(b, mean)
-    return a._replace(
-        mean=mean,
-        variance_sum=a.variance_sum + b.variance_sum,
-        scatter=a.scatter + b.scatter,
-        third=a.third + b.third,
-        fourth=a.fourth + b.fourth,
-        sketch=a.sketch + b.sketch,
-    )
-
-
 def _about(moments: Moments, centre: np.ndarray) -> Moments:
-    """The same sums with ``centre`` in place of the mean.
+    """Return the same sums with ``centre`` in place of the mean.
 
     With y = x - mu, sum of w y = 0 and e = centre - mu: the sums of w (y - e)(y - e)',
     w ||y - e||^2 (y - e) and w ||y - e||^4, multiplied out.
@@ -123,4 +155,209 @@ def _about(moments: Moments, centre: np.ndarray) -> Moments:
         third=third,
         fourth=float(fourth),
         sketch=moments.sketch + weight * np.outer(e, e @ moments.probes),
+    )
+
+
+def moments_of(
+    source: RowSource,
+    settings: MomentSettings,
+    index: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+    n_jobs: int | None = None,
+) -> Moments:
+    """Sum the moments of chosen rows in one pass.
+
+    The rows of `index`, None for all, have a `weight` each: 0 leaves a row out, None means 1. The
+    result does not depend on the number of threads.
+
+    Time: dense rows O(n d) for the diagonal and O(n d^2) for the scatter; compressed ones by their
+    stored cells. Memory: a block a thread, and d^2 numbers a thread for the scatter.
+
+    Sums are taken around a point near the mean, so that a feature with mean 1e8 and variance 1
+    loses nothing. Compressed rows are centred without being filled.
+    """
+    d = source.n_features
+    n_rows = source.n_rows if index is None else len(index)
+    if settings.scatter and 8 * d * d * _BLOCK_GROUPS > _WAITING_BYTES:
+        n_jobs = 1
+    rows = rows_of(source, index, weight, block_rows=_block_rows(source, settings), n_jobs=n_jobs)
+    probes = settings.probes(d)
+    if not n_rows or (weight is not None and not weight.any()):
+        full = d if settings.scatter else 0
+        third = np.zeros(d if settings.fourth else 0)
+        scatter, sketch = np.zeros((full, full)), np.zeros_like(probes)
+        return Moments(0, 0.0, np.zeros(d), np.zeros(d), scatter, third, 0.0, sketch, probes)
+    if source.is_sparse:
+        return _sparse_moments(rows, settings, probes)
+    shift = _middle(np.asarray(_first(rows), dtype=np.float64))
+    for again in (True, False):
+        n, total, first, second, *rest = rows.sum(_dense_sums, shift, settings, probes)
+        mean = first / total
+        variance_sum = second - total * mean**2
+        if not (again and (variance_sum < _LOST * second).any()):
+            break
+        # The first rows, of little weight, were far from the mean: once more, from the mean.
+        shift = shift + mean
+    return _about_mean(n, total, mean, shift, variance_sum, probes, *rest)
+
+
+def _block_rows(source: RowSource, settings: MomentSettings) -> int:
+    if source.is_sparse:
+        return _SPARSE_BLOCK_ROWS
+    fitting = _BLOCK_BYTES // (8 * source.n_features)
+    # The d x d matrix of a block pays only for as many rows.
+    least = max(_LEAST_BLOCK_ROWS, source.n_features if settings.scatter else 0)
+    return int(np.clip(fitting, least, max(least, _MOST_BLOCK_ROWS)))
+
+
+def _first(rows: Rows) -> Any:
+    """Return the first rows that have a weight."""
+    weight = rows.weight
+    counted = np.flatnonzero(weight[:_FIRST_ROWS])
+    return rows.take(counted if len(counted) else np.flatnonzero(weight)[:_FIRST_ROWS])
+
+
+def _middle(first: np.ndarray) -> np.ndarray:
+    """Return the mean of some rows; exactly the value of a column that is constant in them."""
+    constant = (first == first[0]).all(axis=0)
+    return np.where(constant, first[0], first.mean(axis=0))
+
+
+def _dense_sums(
+    block: Block, shift: np.ndarray, settings: MomentSettings, probes: np.ndarray
+) -> tuple:
+    """Return n, W and, of y = x - shift, the sums of w y, w y^2, w y y', w ||y||^2 y, w ||y||^4
+    and w y (y'probes).
+    """
+    weight = block.weight
+    Y = np.subtract(block.X, shift, dtype=np.float64)
+    # Sums of products carry the weight from here on. Most weights are 1, or 0 for rare rows.
+    root = np.sqrt(weight)
+    if ((weight == 0.0) | (weight == 1.0)).all():
+        Y[weight == 0.0] = 0.0
+    else:
+        Y *= root[:, None]
+    head = (np.count_nonzero(weight), float(weight.sum()), root @ Y)
+    moved = Y.T @ (Y @ probes)
+    if not settings.scatter:
+        square = np.einsum("ij,ij->j", Y, Y)
+        return *head, square, np.empty((0, 0)), np.empty(0), 0.0, moved
+    product = Y.T @ Y
+    third, fourth = np.empty(0), 0.0
+    if settings.fourth:
+        length = np.einsum("ij,ij->i", Y, Y)
+        part = np.divide(length, root, out=np.zeros_like(length), where=root > 0.0)
+        third, fourth = part @ Y, float(part @ part)
+    return *head, product.diagonal(), product, third, fourth, moved
+
+
+def _sparse_moments(rows: Rows, settings: MomentSettings, probes: np.ndarray) -> Moments:
+    r"""Sum the moments of compressed rows, of which only the stored cells are read.
+
+    Sums around 0 are good wherever cells differ by as much as they are large, which the zeros that
+    are not stored see to. Columns that would lose digits are summed again around their mean: one
+    with the weight W_s in its stored cells, of mean m and central sum of squares M, has the mean
+    m W_s / W and the central sum :math:`M + m^2 W_s (W - W_s) / W`.
+    """
+    n, total, columns = rows.sum(_column_sums)
+    first, second = columns.T
+    e, shift = first / total, np.zeros(len(first))
+    variance_sum = second - first * e
+    close = variance_sum < _LOST * second
+    if close.any():
+        centre = _stored_middle(_first(rows), e)
+        cells, stored, moved, inside = rows.sum(_central_sums, centre)[0][close].T
+        full = cells == n  # sums of weights differ by their order
+        moved /= stored
+        shift[close] = np.where(full, centre[close], 0.0)
+        mean = centre[close] + moved
+        e[close] = np.where(full, moved, mean * (stored / total))
+        outside = np.where(full, 0.0, mean**2 * stored * (1.0 - stored / total))
+        variance_sum[close] = inside - stored * moved**2 + outside
+    rest: tuple = (np.empty((0, 0)), np.empty(0), 0.0, np.zeros_like(probes))
+    if settings.scatter or probes.size:
+        rest = rows.sum(_product_sums, shift, settings, probes)
+    return _about_mean(n, total, e, shift, variance_sum, probes, *rest)
+
+
+def _stored_middle(first: sparse.csr_matrix, mean: np.ndarray) -> np.ndarray:
+    """Return the means; a stored cell where it equals the mean to rounding (constant columns)."""
+    first = _without_duplicates(first)
+    some = mean.copy()
+    some[first.indices] = first.data
+    return np.where(np.isclose(some, mean, rtol=_EQUAL, atol=0.0), some, mean)
+
+
+def _column_sums(block: Block) -> tuple:
+    """Return n, W and, of the stored cells x of each column, the sums of w x and w x^2."""
+    X, weight = block.X, block.weight
+    sums = np.zeros((X.shape[1], 2))
+    if not column_sums(X.indptr, X.indices, X.data, weight, sums):
+        X, sums = _without_duplicates(X), np.zeros_like(sums)
+        column_sums(X.indptr, X.indices, X.data, weight, sums)
+    return np.count_nonzero(weight), float(weight.sum()), sums
+
+
+def _central_sums(block: Block, centre: np.ndarray) -> tuple:
+    """Sum, of the stored cells x of each column: 1, w, w (x - c) and w (x - c)^2."""
+    X = _without_duplicates(block.X)
+    sums = np.zeros((len(centre), 4))
+    central_sums(X.indptr, X.indices, X.data, block.weight, centre, sums)
+    return (sums,)
+
+
+def _without_duplicates(X: sparse.csr_matrix) -> sparse.csr_matrix:
+    if X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
+def _product_sums(
+    block: Block, shift: np.ndarray, settings: MomentSettings, probes: np.ndarray
+) -> tuple:
+    """Sum, of y = x - shift: w y y', w ||y||^2 y, w ||y||^4 and w y (y'probes)."""
+    X, weight = block.X, block.weight
+    cells = X.data.astype(np.float64)
+    if shift.any():
+        X = _without_duplicates(X)
+        cells = X.data.astype(np.float64) - shift[X.indices]
+    Y = sparse.csr_array((cells, X.indices, X.indptr), X.shape)
+    weighted = sparse.diags_array(weight) @ Y
+    product, third, fourth = np.empty((0, 0)), np.empty(0), 0.0
+    if settings.scatter:
+        product = (weighted.T @ Y).toarray()
+    if settings.fourth:
+        length = np.asarray((Y * Y).sum(axis=1)).ravel()
+        third, fourth = weighted.T @ length, float(weight @ length**2)
+    return product, third, fourth, weighted.T @ (Y @ probes)
+
+
+def _about_mean(
+    n_rows: int,
+    weight: float,
+    e: np.ndarray,
+    shift: np.ndarray,
+    variance_sum: np.ndarray,
+    probes: np.ndarray,
+    product: np.ndarray,
+    third: np.ndarray,
+    fourth: float,
+    moved: np.ndarray,
+) -> Moments:
+    """Turn sums around the shift into sums around the mean, shift + e."""
+    if third.size:
+        length, trace, pulled = e @ e, np.trace(product), product @ e
+        fourth += 4.0 * (e @ pulled) - 3.0 * weight * length**2 - 4.0 * (third @ e)
+        fourth += 2.0 * length * trace
+        third = third - 2.0 * pulled - trace * e + 2.0 * weight * length * e
+    variance_sum = np.maximum(variance_sum, 0.0)
+    if product.size:
+        product = product - weight * np.outer(e, e)
+        np.fill_diagonal(product, variance_sum)
+    sketch = moved - weight * np.outer(e, e @ probes)
+    fourth = max(float(fourth), 0.0)
+    return Moments(
+        int(n_rows), float(weight), shift + e, variance_sum, product, third, fourth, sketch, probes
     )

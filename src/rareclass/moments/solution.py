@@ -1,15 +1,25 @@
-"""A hyperplane from the dual: threshold, guarantee, and what stopped short on the way."""
+"""From moments and rare rows to a hyperplane: settings, the path over prices, and its warnings."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
-from rareclass.findings import Finding, warn
-from rareclass.moments.covariance import Modelled, mean_variance
-from rareclass.moments.dual import DualSolution, solve_dual
+from rareclass.findings import Finding, Status, warn
+from rareclass.labels.two_classes import Labels
+from rareclass.machine import check_fits
+from rareclass.moments.covariance import (
+    CovarianceModel,
+    FittedCovariance,
+    make_covariance,
+    mean_variance,
+)
+from rareclass.moments.dual import solve_dual
 from rareclass.moments.moments import Moments
+from rareclass.parameters import check_number, check_whole
 from rareclass.rows import Block
 
 # Rare rows at the margin score w . mean + 1 but for rounding and the solver's tolerance: the
@@ -17,8 +27,63 @@ from rareclass.rows import Block
 _AT_MARGIN = 1e-6
 
 
-class Solved(NamedTuple):
-    """A hyperplane and how it was found."""
+@dataclass(frozen=True)
+class MIBCSettings:
+    """Parameters of `MIBC` for the covariance model and the solver."""
+
+    covariance: Any
+    n_factors: int
+    ridge: Any
+    tol: float
+    max_iter: int
+
+    def checked(self, prices: Sequence[Any]) -> CovarianceModel:
+        """Return the covariance model; refuse values out of range, naming the parameter."""
+        for C in prices:
+            check_number("C", C, "a number above 0, or np.inf", ends="(]")
+        check_number("tol", self.tol)
+        check_whole("max_iter", self.max_iter)
+        return make_covariance(self.covariance, self.n_factors, self.ridge)
+
+
+def check_memory(n_features: int, model: CovarianceModel, n_sets: int = 1) -> None:
+    """Refuse moments of so many sets of rows, and their factors, that do not fit in memory."""
+    wanted = model.wanted(0)
+    one = n_features * (n_features if wanted.scatter else wanted.n_probes + 2)
+    of = f" of {n_sets} sets of rows" if n_sets > 1 else ""
+    check_fits(
+        8 * one * (n_sets + 3),
+        f"The moments of {n_features:,} features{of} and their factors",
+        "Use covariance='diagonal', or 'factor' with fewer n_factors.",
+    )
+
+
+def seed_of(random_state: Any) -> int:
+    """Turn `random_state` into a whole number; None is 0."""
+    if random_state is None:
+        return 0
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def majority_weight(labels: Labels, n_rows: int) -> np.ndarray:
+    """Return the weight of every row as a majority row: rows are read in place, none is copied."""
+    weight = np.zeros(n_rows)
+    weight[labels.majority] = 1.0 if labels.majority_weight is None else labels.majority_weight
+    return weight
+
+
+def with_weights_as_given(labels: Labels, sample_weight: Any) -> Labels:
+    """Return labels with weights in the units of the user: C is a price for a weight of 1."""
+    if sample_weight is None or labels.majority_weight is None:
+        return labels
+    largest = float(np.max(np.asarray(sample_weight)))
+    return labels._replace(
+        rare_weight=labels.rare_weight * largest, majority_weight=labels.majority_weight * largest
+    )
+
+
+class Hyperplane(NamedTuple):
+    """A hyperplane and how the solver found it."""
 
     coef: np.ndarray  # w
     offset: float  # score above which a row is called rare
@@ -30,26 +95,16 @@ class Solved(NamedTuple):
     status: str
     ridge: float
 
-
-def solved(model: Modelled, dual: DualSolution, mean: np.ndarray) -> Solved:
-    """The hyperplane of a solution of the dual, with the paper's threshold."""
-    coef = model.metric.weights(dual, mean)
-    mean_score = float(coef @ mean)
-    return Solved(
-        coef=coef,
-        offset=mean_score + 1.0 - _AT_MARGIN,
-        mean_score=mean_score,
-        spread=float(np.sqrt(model.metric.variance(dual, mean))),
-        dual_coef=dual.alpha,
-        gap=dual.gap,
-        n_iter=dual.n_iter,
-        status=str(dual.status),
-        ridge=model.ridge,
-    )
+    def specificity_bound(self) -> float:
+        """Return kappa^2 / (1 + kappa^2) at the threshold: lemma 1 of the paper, inverted."""
+        distance = self.offset - self.mean_score
+        if distance <= 0.0:
+            return 0.0
+        return float(distance**2 / (distance**2 + self.spread**2))
 
 
 def solve_path(
-    model: Modelled,
+    model: FittedCovariance,
     mean: np.ndarray,
     rare_rows: Any,
     rare_weight: np.ndarray,
@@ -57,8 +112,8 @@ def solve_path(
     tol: float,
     max_iter: int,
     seed: int,
-) -> list[tuple[Solved, DualSolution]]:
-    """The hyperplane for each C, from the smallest to the largest.
+) -> list[Hyperplane]:
+    """Return the hyperplane for each C, from the smallest to the largest, at the paper's threshold.
 
     Rows are brought into the metric once. A rare row that was at its bound starts at its next one,
     any other where it was.
@@ -67,34 +122,40 @@ def solve_path(
     `solve_dual`.
     """
     rows = model.metric.rare_rows(rare_rows, mean)
-    found: list[tuple[Solved, DualSolution]] = []
+    path: list[Hyperplane] = []
     start, before = None, np.zeros(len(rare_weight))
     for C in Cs:
         upper = C * rare_weight
         if start is not None:
             start = np.where(start >= before, upper if np.isfinite(C) else before, start)
         dual = solve_dual(rows, upper, tol, max_iter, start, seed)
-        found.append((solved(model, dual, mean), dual))
+        coef = model.metric.weights(dual, mean)
+        mean_score = float(coef @ mean)
+        path.append(
+            Hyperplane(
+                coef=coef,
+                offset=mean_score + 1.0 - _AT_MARGIN,
+                mean_score=mean_score,
+                spread=float(np.sqrt(model.metric.variance(dual, mean))),
+                dual_coef=dual.alpha,
+                gap=dual.gap,
+                n_iter=dual.n_iter,
+                status=str(dual.status),
+                ridge=model.ridge,
+            )
+        )
         start, before = dual.alpha, upper
-    return found
-
-
-def specificity_bound(solution: Solved) -> float:
-    """kappa^2 / (1 + kappa^2) at a threshold: lemma 1 of the paper, read from right to left."""
-    distance = solution.offset - solution.mean_score
-    if distance <= 0.0:
-        return 0.0
-    return float(distance**2 / (distance**2 + solution.spread**2))
+    return path
 
 
 def linear_scores(block: Block, coef: np.ndarray) -> np.ndarray:
-    """X w of a block; one column a column of `coef`."""
+    """Return X w of a block; one column a column of `coef`."""
     scores: np.ndarray = np.asarray(block.X @ coef, dtype=np.float64)
     return scores
 
 
-def warn_of_ridge(names: Sequence[str] | None, model: Modelled, moments: Moments) -> None:
-    """Say that the covariance had no inverse, why, and what was done; columns may have `names`."""
+def warn_of_ridge(names: Sequence[str] | None, model: FittedCovariance, moments: Moments) -> None:
+    """Warn that the covariance had no inverse, why, and what was done; columns may have `names`."""
     if not model.was_singular:
         return
     constant = np.flatnonzero(moments.variance_sum == 0.0)
@@ -114,9 +175,9 @@ def warn_of_ridge(names: Sequence[str] | None, model: Modelled, moments: Moments
     )
 
 
-def warn_if_short(solutions: Sequence[DualSolution], tol: float, max_iter: int) -> None:
-    """Say how many solutions did not reach the wanted gap."""
-    short = [s.gap for s in solutions if s.gap > tol and s.status == "reached max_iter"]
+def warn_if_short(solutions: Sequence[Hyperplane], tol: float, max_iter: int) -> None:
+    """Warn how many solutions did not reach the wanted gap."""
+    short = [s.gap for s in solutions if s.gap > tol and s.status == Status.MAX_ITER]
     if short:
         warn(
             f"{len(short)} of {len(solutions)} solutions stopped at max_iter={max_iter} "
