@@ -18,6 +18,7 @@ ROOMS = (
         "machine",
         "parameters",
         "theory",
+        "stored",
     ),
     ("labels",),
     ("folds",),

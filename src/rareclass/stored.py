@@ -1,0 +1,286 @@
+"""Values as JSON and arrays: the form in which models, hunts and streams are stored.
+
+`pack` turns a value into a tree that JSON can write and a table of arrays beside it; `unpack` turns
+these back. None, truth values, whole numbers, finite floats, text, lists and dictionaries are their
+own JSON; everything else is a dictionary with the key "/", which names its kind:
+
+    {"/": "array", "name": "003.coef"}          an array of the table
+    {"/": "tuple", "items": [...]}              also "set", "objects" (an array of objects), "dict"
+    {"/": "scalar", "dtype": "<f4", "value": 1} a number or text of NumPy; "float" for nan and inf
+    {"/": "generator", "state": {...}}          a random generator
+    {"/": "rank_rc", "state": {...}}            an object of a registered class
+    {"/": "same", "as": 2}                      the object or array number 2, counted from 0
+
+Kinds are our names and no module paths: moving a class changes no file, and nothing in a file can
+execute or choose what is imported. An object that occurs twice is stored once and comes back as
+one object. Cost: O(bytes), no copies of arrays.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from importlib import import_module
+from operator import attrgetter
+from typing import IO, Any, NamedTuple, Protocol, Self, runtime_checkable
+
+import numpy as np
+
+_KIND = "/"
+_JSON = "json"
+
+
+@runtime_checkable
+class Storable(Protocol):
+    """A class that says itself what of it is stored."""
+
+    def to_state(self) -> dict[str, Any]:
+        """Return all that `from_state` needs, by name."""
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Return the object that `to_state` described; raise `ValueError` where it is none."""
+
+
+class Codec(NamedTuple):
+    """How objects of a class of somebody else are stored."""
+
+    to_state: Callable[[Any], dict[str, Any]]
+    from_state: Callable[[dict[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The classes whose objects can be stored, by the names that files have for them.
+
+    `places` says for each kind where its class is, "module:Class"; a module is imported when a file
+    holds an object of its class. An object is stored by the `codecs` entry of its kind if there is
+    one, else by its own `Storable` methods, else by the fields of a dataclass or named tuple, else
+    by its attributes, which come back without a call of ``__init__``.
+    """
+
+    places: Mapping[str, str]
+    codecs: Mapping[str, Codec]
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {place: name for name, place in self.places.items()}
+
+    def name_of(self, value: Any) -> str | None:
+        """Return the kind of an object; None where its very class is not registered."""
+        return self._names.get(f"{type(value).__module__}:{type(value).__qualname__}")
+
+    def state_of(self, name: str, value: Any) -> dict[str, Any]:
+        """Return what is stored of an object, by name."""
+        if name in self.codecs:
+            return self.codecs[name].to_state(value)
+        if isinstance(value, Storable):
+            return value.to_state()
+        if is_dataclass(value):
+            return {name: attrgetter(name)(value) for name in _init_fields(value)}
+        if isinstance(value, tuple):
+            return dict(value._asdict())  # type: ignore[attr-defined]
+        return dict(vars(value))
+
+    def object_of(self, name: str, state: dict[str, Any]) -> Any:
+        """Return the object that `state_of` described.
+
+        Raises `ValueError` for a kind that is not registered, and whatever its class raises.
+        """
+        if name in self.codecs:
+            return self.codecs[name].from_state(state)
+        if name not in self.places:
+            raise ValueError(f"there is no kind {name!r}")
+        module, _, path = self.places[name].partition(":")
+        cls: Any = attrgetter(path)(import_module(module))
+        if issubclass(cls, Storable):
+            return cls.from_state(state)
+        if is_dataclass(cls) or issubclass(cls, tuple):
+            return cls(**state)
+        made = cls.__new__(cls)
+        made.__dict__.update(state)
+        return made
+
+
+NO_KINDS = Kinds({}, {})
+
+
+class Stored(NamedTuple):
+    """A value that was packed."""
+
+    tree: Any  # JSON
+    arrays: dict[str, np.ndarray]
+
+
+def pack(value: Any, kinds: Kinds = NO_KINDS) -> Stored:
+    """Take a value apart into JSON and arrays.
+
+    Raises `TypeError` for an object of a class without a kind, and `ValueError` for one that
+    contains itself, naming where it stands.
+
+    >>> tree, arrays = pack({"coef": np.zeros(2), "classes": ("no", "yes"), "n": 3})
+    >>> tree["coef"], tree["classes"], tree["n"]
+    ({'/': 'array', 'name': '000.coef'}, {'/': 'tuple', 'items': ['no', 'yes']}, 3)
+    >>> unpack(Stored(tree, arrays))
+    {'coef': array([0., 0.]), 'classes': ('no', 'yes'), 'n': 3}
+    """
+    packer = _Packer(kinds)
+    return Stored(packer.pack(value, ""), packer.arrays)
+
+
+def unpack(stored: Stored, kinds: Kinds = NO_KINDS) -> Any:
+    """Put a value together again.
+
+    Raises `ValueError`, `KeyError` or `TypeError` where the tree is none that `pack` makes, and
+    what classes raise on a state that is none of theirs: a file may hold anything.
+    """
+    return _Unpacker(kinds, stored.arrays).unpack(stored.tree)
+
+
+def write_stored(file: IO[bytes], stored: Stored) -> None:
+    """Write a packed value as a zip file of arrays, the JSON among them as bytes."""
+    text = json.dumps(stored.tree, allow_nan=False)
+    members = stored.arrays | {_JSON: np.frombuffer(text.encode(), np.uint8)}
+    np.savez(file, **members)  # type: ignore[arg-type]
+
+
+def read_stored(file: IO[bytes]) -> Stored:
+    """Read what `write_stored` wrote; arrays of objects are refused."""
+    with np.load(file, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    return Stored(json.loads(arrays.pop(_JSON).tobytes()), arrays)
+
+
+class _Packer:
+    def __init__(self, kinds: Kinds) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self._kinds = kinds
+        # By id: the object, so that no other takes its id, and its number; None while it is packed.
+        self._known: dict[int, tuple[Any, int | None]] = {}
+        self._n_known = 0
+
+    def pack(self, value: Any, where: str) -> Any:
+        if isinstance(value, np.generic):
+            return _made("scalar", dtype=value.dtype.str, value=self.pack(value.item(), where))
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else _made("float", value=repr(value))
+        if type(value) is list:
+            return self._all(value, where)
+        if type(value) in (tuple, set, frozenset):
+            items = value if isinstance(value, tuple) else sorted(value, key=repr)
+            return _made(type(value).__name__, items=self._all(items, where))
+        if type(value) is dict:
+            return self._dict(value, where)
+        return self._shared(value, where)
+
+    def _all(self, values: Any, where: str) -> list[Any]:
+        return [self.pack(each, f"{where}.{k}") for k, each in enumerate(values)]
+
+    def _dict(self, value: dict[Any, Any], where: str) -> Any:
+        if all(type(key) is str for key in value) and _KIND not in value:
+            return {key: self.pack(item, f"{where}.{key}") for key, item in value.items()}
+        pairs = [[self.pack(key, where), self.pack(item, where)] for key, item in value.items()]
+        return _made("dict", items=pairs)
+
+    def _shared(self, value: Any, where: str) -> Any:
+        if id(value) in self._known:
+            number = self._known[id(value)][1]
+            if number is None:
+                raise ValueError(
+                    f"{type(value).__name__} contains itself: {where[1:] or 'the value itself'}"
+                )
+            return _made("same", **{"as": number})
+        self._known[id(value)] = value, None
+        made = self._object(value, where)
+        self._known[id(value)] = value, self._n_known
+        self._n_known += 1
+        return made
+
+    def _object(self, value: Any, where: str) -> dict[str, Any]:
+        if isinstance(value, np.ndarray) and type(value) in (np.ndarray, np.memmap):
+            if value.dtype == object:
+                items = self._all(value.ravel().tolist(), where)
+                return _made("objects", shape=list(value.shape), items=items)
+            if not value.dtype.hasobject:
+                return _made("array", name=self._member(value, where))
+        if isinstance(value, np.random.Generator):  # of PCG64, the only one that this package makes
+            return _made("generator", state=self.pack(value.bit_generator.state, where))
+        name = self._kinds.name_of(value)
+        if name is None:
+            raise TypeError(
+                f"cannot store {type(value).__name__}: {where[1:] or 'the value itself'}"
+            )
+        return _made(name, state=self.pack(self._kinds.state_of(name, value), where))
+
+    def _member(self, array: np.ndarray, where: str) -> str:
+        # Keys may be any text, a category of the data for one; numbers keep the names apart.
+        plain = "".join(c if c.isascii() and (c.isalnum() or c in "_.") else "_" for c in where)
+        name = f"{len(self.arrays):03d}{plain[:80]}"
+        self.arrays[name] = array
+        return name
+
+
+class _Unpacker:
+    def __init__(self, kinds: Kinds, arrays: Mapping[str, np.ndarray]) -> None:
+        self._kinds, self._arrays = kinds, arrays
+        self._known: list[Any] = []
+
+    def unpack(self, tree: Any) -> Any:
+        if isinstance(tree, list):
+            return [self.unpack(each) for each in tree]
+        if not isinstance(tree, dict):
+            return tree
+        if _KIND not in tree:
+            return {key: self.unpack(item) for key, item in tree.items()}
+        kind = tree[_KIND]
+        if kind in _PLAIN:
+            return _PLAIN[kind](self.unpack(tree["items"]))
+        if kind == "float":
+            return float(tree["value"])
+        if kind == "scalar":
+            return np.array(self.unpack(tree["value"]), _plain_dtype(tree["dtype"]))[()]
+        if kind == "same":
+            return self._known[tree["as"]]
+        found = self._object(kind, tree)
+        self._known.append(found)
+        return found
+
+    def _object(self, kind: str, tree: dict[str, Any]) -> Any:
+        if kind == "array":
+            return self._arrays[tree["name"]]
+        if kind == "objects":
+            items = self.unpack(tree["items"])
+            flat = np.fromiter(items, object, len(items))
+            return flat.reshape(tree["shape"])
+        state = self.unpack(tree["state"])
+        if kind == "generator":
+            generator = np.random.Generator(np.random.PCG64())
+            generator.bit_generator.state = state
+            return generator
+        return self._kinds.object_of(kind, state)
+
+
+_PLAIN: dict[str, Callable[[Any], Any]] = {
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "dict": lambda pairs: {key: item for key, item in pairs},
+}
+
+
+def _made(kind: str, **parts: Any) -> dict[str, Any]:
+    return {_KIND: kind, **parts}
+
+
+def _plain_dtype(text: str) -> np.dtype[Any]:
+    dtype = np.dtype(text)
+    if dtype.hasobject:
+        raise ValueError(f"a scalar of type {text}")
+    return dtype
+
+
+def _init_fields(value: Any) -> list[str]:
+    return [each.name for each in fields(value) if each.init]
