@@ -13,7 +13,7 @@ import pytest
 import rareclass as package
 from cli.conftest import QUICK, Run, message, purchases
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.ensemble.members.logistic import LogisticOnQuantiles
+from rareclass.ensemble.members.linear import LogisticOnQuantiles
 from rareclass.model.model_file import load_model
 
 # One member of each kind of function.

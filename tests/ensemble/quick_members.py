@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rareclass.ensemble.functions.linear_function import LinearFunction
-from rareclass.ensemble.members.member import CrossFitted, FoldByFold, each_fold
+from rareclass.ensemble.members.member import CrossFitted, FoldByFold
+from rareclass.ensemble.score_functions import LinearFunction
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Slow(MeanDifference):
         scores, functions = np.full(len(rows.fold), np.nan), []
         self.clock.now += self.seconds_a_row * len(rows.fold) * rows.n_folds
         self.clock.rows.append((len(rows.fold), int(rows.is_rare.sum()), rows.n_folds))
-        for number, tested in each_fold(rows):
+        for number, tested in rows.each_fold():
             if number == self.interrupted_in:
                 raise KeyboardInterrupt
             self.clock.now += self.seconds

@@ -14,9 +14,9 @@ from rareclass.ensemble.giveaway import warn_of_giveaways
 from rareclass.ensemble.held_out import HeldOut
 from rareclass.ensemble.importances import _shuffled, permutation_importances
 from rareclass.ensemble.leaderboard import leaderboard
-from rareclass.ensemble.learned_member import merged
-from rareclass.ensemble.members.logistic import LogisticOnIndicators
+from rareclass.ensemble.members.linear import LogisticOnIndicators
 from rareclass.ensemble.race import Candidate
+from rareclass.ensemble.score_functions import mean_function
 from rareclass.ensemble.training_rows import TrainingRows
 from rareclass.ensemble.training_views import TrainingViews
 from rareclass.findings import finding_of
@@ -77,7 +77,9 @@ def learned(views, name="mean difference"):
     rows = EncodedFolds(views.encoded("quantiles"), views.is_rare, views.weight, views.fold, 0, 1)
     (found,) = MeanDifference(name).cross_fit(rows)
     functions = found.functions
-    return Candidate(MeanDifference(name), "", found.held_out, functions, merged(functions), 1.5)
+    return Candidate(
+        MeanDifference(name), "", found.held_out, functions, mean_function(functions), 1.5
+    )
 
 
 def test_importances_are_losses_of_the_merit_by_hand():

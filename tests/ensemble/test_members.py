@@ -14,11 +14,10 @@ from sklearn.linear_model import LogisticRegression
 
 from draws import draws
 from rareclass import MIBC, RareClassifier
-from rareclass.ensemble.false_positive_rate import FalsePositiveRate
-from rareclass.ensemble.learned_member import LearnedMember, merged
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.objectives import precision_at_rare
+from rareclass.ensemble.score_functions import mean_function
 from rareclass.metrics import average_precision
 
 # As much of each as takes no time; whoever has no entry is tried as it is.
@@ -197,7 +196,7 @@ def test_a_learned_metric_follows_what_decides():
     assert not np.allclose(of_all, learned.held_out[tested], atol=1e-3)
     # What new rows are scored by is one function in one metric.
     assert all(each.scales is scales for each in learned.functions)
-    assert merged(learned.functions).scores(X).shape == (240,)
+    assert mean_function(learned.functions).scores(X).shape == (240,)
 
 
 def test_a_view_that_holds_nothing_ranks_nothing():
@@ -206,19 +205,6 @@ def test_a_view_that_holds_nothing_ranks_nothing():
         replace(rows, X=sparse.csr_matrix((80, 0)))
     ):
         np.testing.assert_array_equal(each.held_out, 0.0)
-
-
-def test_members_of_files_that_hold_several_functions_are_their_mean():
-    (learned,) = MEMBERS["mibc"]().cross_fit(encoded())
-    scale = FalsePositiveRate.of(learned.held_out)
-    member = LearnedMember("mibc", "", "quantiles", merged(learned.functions), scale, 1.0)
-    state = dict(member.__dict__)
-    state["functions"] = learned.functions
-    del state["function"]
-    opened = LearnedMember.__new__(LearnedMember)
-    opened.__setstate__(state)
-    X = encoded().X
-    np.testing.assert_allclose(opened.rarity(X, 1), member.rarity(X, 1))
 
 
 def test_portfolios_are_made_of_members():

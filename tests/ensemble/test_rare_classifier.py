@@ -17,8 +17,8 @@ from ensemble.quick_members import MeanDifference
 from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.ensemble import rare_classifier, training_rows
-from rareclass.ensemble.members.forests import ExtraTrees
 from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers, LaplaceOnQuantiles
+from rareclass.ensemble.members.scikit_learn import ExtraTrees
 from rareclass.errors import InputError
 from rareclass.findings import finding_of
 from rareclass.metrics import average_precision

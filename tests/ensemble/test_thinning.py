@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from draws import draws
 from rareclass.ensemble.budget import Budget, CostModel
-from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
-from rareclass.ensemble.members.logistic import LogisticOnQuantiles
+from rareclass.ensemble.members.linear import LogisticOnQuantiles
 from rareclass.ensemble.members.member import Size, Stopped
+from rareclass.ensemble.members.scikit_learn import HistogramBoosting
 from rareclass.ensemble.thinning import LEAST_PER_RARE, LEAST_ROWS, affordable_rows
 
 

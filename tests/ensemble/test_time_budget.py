@@ -9,10 +9,8 @@ from ensemble.quick_members import Clock, MeanDifference, Slow
 from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.ensemble import budget, race, rare_classifier, thinning, training_rows
-from rareclass.ensemble.members.balanced_forest import BalancedForest
-from rareclass.ensemble.members.forests import ExtraTrees
-from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
 from rareclass.ensemble.members.kernel_machine import LaplaceOnQuantiles
+from rareclass.ensemble.members.scikit_learn import BalancedForest, ExtraTrees, HistogramBoosting
 from rareclass.findings import finding_of
 
 X, Y = rare_mixture(120, 20)

@@ -11,14 +11,16 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from draws import draws
-from rareclass.ensemble.functions.tree_sum import TreeSum
-from rareclass.ensemble.members.balanced_forest import BalancedForest
-from rareclass.ensemble.members.catboost import CatBoost
-from rareclass.ensemble.members.forests import ExtraTrees, RandomForest, _of_plain_trees
-from rareclass.ensemble.members.histogram_boosting import HistogramBoosting
-from rareclass.ensemble.members.lightgbm import LightGBM
+from rareclass.ensemble.members.boosters import CatBoost, LightGBM, XGBoost
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
-from rareclass.ensemble.members.xgboost import XGBoost
+from rareclass.ensemble.members.scikit_learn import (
+    BalancedForest,
+    ExtraTrees,
+    HistogramBoosting,
+    RandomForest,
+    of_copied_trees,
+)
+from rareclass.ensemble.tree_sum import TreeSum
 
 MEMBERS = [
     HistogramBoosting(rounds=10),
@@ -59,7 +61,7 @@ def test_trees_that_are_no_clones_learn_what_clones_do(kind):
         made(7, max_features=0.5, min_samples_leaf=2, max_leaf_nodes=20, random_state=3)
         .fit(X, is_rare)
         .estimators_
-        for made in (_of_plain_trees(kind), kind)
+        for made in (of_copied_trees(kind), kind)
     )
     assert len({tree.random_state for tree in plain}) == 7
     for one, other in zip(plain, of_clones, strict=True):

@@ -8,10 +8,9 @@ from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from draws import draws
-from rareclass.ensemble.functions._tree_sum_jit import MOST_MASKED_LEAVES
-from rareclass.ensemble.functions.float32_thresholds import before_rounding, below_float32
-from rareclass.ensemble.functions.from_scikit_learn import from_histogram_boosting
-from rareclass.ensemble.functions.tree_sum import Tree, TreeSum
+from rareclass.ensemble._tree_sum_jit import MOST_MASKED_LEAVES
+from rareclass.ensemble.members.scikit_learn import from_histogram_boosting
+from rareclass.ensemble.tree_sum import Tree, TreeSum, before_rounding, below_float32
 from rareclass.model.soundness import check_parts
 
 N_FEATURES = 3

@@ -14,10 +14,8 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier
 
 from draws import draws
-from rareclass.ensemble.functions.from_catboost import from_catboost
-from rareclass.ensemble.functions.from_lightgbm import from_lightgbm
-from rareclass.ensemble.functions.from_scikit_learn import from_forest, from_histogram_boosting
-from rareclass.ensemble.functions.from_xgboost import from_xgboost
+from rareclass.ensemble.members.boosters import from_catboost, from_lightgbm, from_xgboost
+from rareclass.ensemble.members.scikit_learn import from_forest, from_histogram_boosting
 
 
 @st.composite

@@ -15,7 +15,7 @@ from fuzz import bases, changed_archives
 from fuzz.changed_archives import Members, archive_of, array_of, members_of, npy, with_header
 from fuzz.outcome import Outcome, outcome_of
 from fuzz.targets import all_targets, run_case
-from rareclass.ensemble.functions.tree_sum import Tree, TreeSum
+from rareclass.ensemble.tree_sum import Tree, TreeSum
 from rareclass.errors import InputError
 from rareclass.model.archive import DamagedArchiveError, check_archive, seal
 from rareclass.model.model_file import ModelFile, load_model

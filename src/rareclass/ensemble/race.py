@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rareclass.ensemble.budget import Budget, CostModel
-from rareclass.ensemble.functions.score_function import ScoreFunction
 from rareclass.ensemble.held_out import HeldOut
-from rareclass.ensemble.learned_member import merged
 from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Size, Stopped
+from rareclass.ensemble.score_functions import ScoreFunction, mean_function
 from rareclass.ensemble.thinning import affordable_rows
 from rareclass.ensemble.training_views import TrainingViews
 from rareclass.folds.majority_part import draw_majority
@@ -166,7 +165,7 @@ class Race:
                 each.setting,
                 each.held_out,
                 each.functions,
-                merged(each.functions),
+                mean_function(each.functions),
                 took / len(found),
             )
             self.candidates[candidate.key] = candidate

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rareclass.ensemble import RareClassifier
-from rareclass.ensemble.members.member import Member
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.objectives import OBJECTIVES, as_objective
 from rareclass.ensemble.training_rows import FOLDS
@@ -76,7 +75,7 @@ class AutoMethod:
 
     def fit(self, rows: EncodedRows, terms: Terms, notes: list[str]) -> RareClassifier:
         """Fit within its share of the time."""
-        members = [_within(member, terms.memory) for member in make_members(self.members)]
+        members = [member.within_memory(terms.memory) for member in make_members(self.members)]
         model = RareClassifier(
             time_budget=max(terms.share * self.seconds, _LEAST_SECONDS),
             objective=self.objective,
@@ -211,12 +210,6 @@ def check_objective(name: str) -> str:
             f"{hint}There are: {', '.join(shown)}.",
         ) from None
     return name
-
-
-def _within(member: Member, memory: int) -> Member:
-    """The member with at most so many bytes for what it may work out again, a kernel."""
-    allowed = getattr(member, "memory", None)
-    return member if allowed is None else replace(member, memory=min(allowed, memory))  # type: ignore[type-var]
 
 
 def _board(model: RareClassifier) -> list[dict[str, Any]]:

@@ -1,16 +1,15 @@
-"""RankRC as a member: rare and majority landmarks, all folds and lams on one kernel."""
+"""RankRC as a member: rare and majority landmarks, all folds and lams on one kernel matrix."""
 
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rareclass.ensemble.functions.kernel_function import KernelFunction
-from rareclass.ensemble.functions.score_function import ScoreFunction
-from rareclass.ensemble.members.member import AnyTable, CrossFitted, EncodedFolds, Size, each_fold
+from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, Member, Size
+from rareclass.ensemble.score_functions import KernelFunction, ScoreFunction
 from rareclass.estimators.folds import Fold
 from rareclass.labels.two_classes import Labels
 from rareclass.metrics import average_precision
@@ -36,19 +35,16 @@ _SIMILARITY_ROWS = 5000
 
 
 @dataclass(frozen=True)
-class KernelMember(AnyTable):
-    """A kernel machine; whoever inherits says on which numbers and with which kernel."""
+class KernelMember(Member):
+    """A kernel machine; subclasses say on which numbers and with which kernel."""
 
-    name: ClassVar[str]
-    view: ClassVar[str]
-    package: ClassVar[str | None] = None
     kernel: ClassVar[str]
     learns_metric: ClassVar[bool] = False
 
     most_majority: ClassVar[int | None] = 20_000
 
     most_rare: int = 400  # landmarks among the rare rows
-    n_majority: int = 400  # and among the others
+    n_majority: int = 400  # landmarks among the others
     lams: tuple[float, ...] | None = None  # None: by the number of rows
     memory: int = 1 << 30
 
@@ -60,12 +56,19 @@ class KernelMember(AnyTable):
         n_passes = 1 + self.learns_metric
         return 1e-9 * landmarks * (size.n_rows + landmarks) * (entry + questions) * n_passes
 
+    def within_memory(self, n_bytes: int) -> Self:
+        """Return the member with at most so many bytes for its kernel."""
+        return replace(self, memory=min(self.memory, n_bytes))
+
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
-        """The best lams, and where a metric is learned, the best in that metric."""
+        """Learn the best lams, and where a metric is learned, the best in that metric."""
         rows.check()
         target = _target(rows)
-        settings = self._settings(rows, target)
-        folds = [Fold(tested, tested) for _, tested in each_fold(rows)]
+        landmarks = self._landmarks(rows, target.labels)
+        settings = KernelSettings(
+            self.kernel, "mean", landmarks, self.memory, rows.n_jobs, rows.seed
+        )
+        folds = [Fold(tested, tested) for _, tested in rows.each_fold()]
         lams = self._lams(len(rows.fold))
         plain = cross_fit(settings, _source(rows), target, folds, lams, check=rows.check)
         best = np.argsort([-_merit(rows, column) for column in plain.held_out.T], kind="stable")
@@ -83,12 +86,8 @@ class KernelMember(AnyTable):
         fitting = (powers for most, powers in _POWERS if n_rows <= most)
         return tuple(2.0**power for power in next(fitting, _POWERS_OF_MANY))
 
-    def _settings(self, rows: EncodedFolds, target: TwoClasses) -> KernelSettings:
-        landmarks = self._landmarks(rows, target.labels)
-        return KernelSettings(self.kernel, "mean", landmarks, self.memory, rows.n_jobs, rows.seed)
-
     def _landmarks(self, rows: EncodedFolds, labels: Labels) -> np.ndarray:
-        """Row numbers: rare rows, spread out where there are many, and majority rows by chance."""
+        """Draw row numbers: rare rows, spread out where there are many, and majority rows."""
         rng = check_random_state(rows.seed)
         rare = labels.rare
         if len(rare) > self.most_rare:
@@ -107,7 +106,7 @@ class KernelMember(AnyTable):
         rows: EncodedFolds,
         scales: np.ndarray | None = None,
     ) -> list[ScoreFunction]:
-        """The functions of the folds for lam number k, over the same landmarks.
+        """Return the functions of the folds for lam number k, over the same landmarks.
 
         `rows` and landmarks are in the metric that `scales` bring new rows into.
         """
@@ -116,10 +115,14 @@ class KernelMember(AnyTable):
             self.kernel, machines.width, expansion.landmarks, machines.coefficients[0][:, k]
         )
         first.least = _least_similarity(first, rows)
-        first.most = _typical(machines.held_out[:, k], rows)
+        first.most = float(np.nanmedian(machines.held_out[~rows.is_rare, k]))
         first.scales = scales
-        others = (_with_coefficients(first, each[:, k]) for each in machines.coefficients[1:])
-        return [first, *others]
+        functions: list[ScoreFunction] = [first]
+        for coefficients in machines.coefficients[1:]:
+            another = copy(first)
+            another.coefficients = coefficients[:, k]
+            functions.append(another)
+        return functions
 
     def _with_metric(
         self,
@@ -131,11 +134,11 @@ class KernelMember(AnyTable):
         plain: CrossFittedMachines,
         best: int,
     ) -> list[CrossFitted]:
-        """Machines in the metric of the best plain ones, all in that of their mean.
+        """Learn machines in the metric of the mean of the best plain machines.
 
         With few rare rows, of which the metric knows the labels, held-out scores are those of
-        other machines: each fold in the metric of its own plain one, which knows nothing of the
-        rows held out.
+        other machines: each fold in the metric of its own plain machine, which knows nothing of
+        the rows held out.
         """
         many = len(rows.fold) >= _SINGLE_PRECISION_ROWS
         lams = all_lams[best : best + 1] if many else all_lams[max(0, best - 1) : best + 2]
@@ -144,7 +147,7 @@ class KernelMember(AnyTable):
         own = np.full((len(rows.fold), len(lams)), np.nan)
         chosen = 0
         if is_own:
-            for (_, tested), coefficients in zip(each_fold(rows), plain.coefficients, strict=True):
+            for (_, tested), coefficients in zip(rows.each_fold(), plain.coefficients, strict=True):
                 scales = gradient_scales(plain.expansion, coefficients[:, best], sample)
                 fold, source = [Fold(tested, tested)], _source(rows, scales)
                 of_fold = cross_fit(settings, source, target, fold, lams, check=rows.check)
@@ -156,7 +159,7 @@ class KernelMember(AnyTable):
         scales = gradient_scales(plain.expansion, mean, sample)
         final = cross_fit(settings, _source(rows, scales), target, folds, lams, check=rows.check)
         k = int(np.argmax([_merit(rows, column) for column in final.held_out.T]))
-        functions = self._functions(final, k, _in_metric(rows, scales), scales)
+        functions = self._functions(final, k, replace(rows, X=rows.X * scales), scales)
         held_out = own[:, chosen] if is_own else final.held_out[:, k]
         return [CrossFitted("learned metric", held_out, functions)]
 
@@ -197,7 +200,7 @@ class GaussianOnNumbers(KernelMember):
 
 
 def _source(rows: EncodedFolds, scales: np.ndarray | None = None) -> RowSource:
-    """The rows in a metric, in the precision that their number asks for."""
+    """Return the rows in a metric, of 32 bits where there are many."""
     many = len(rows.fold) >= _SINGLE_PRECISION_ROWS
     X = rows.X if scales is None else rows.X * scales
     return as_source(np.ascontiguousarray(X, dtype=np.float32 if many else np.float64))
@@ -214,23 +217,18 @@ def _target(rows: EncodedFolds) -> TwoClasses:
 
 
 def _merit(rows: EncodedFolds, held_out: np.ndarray) -> float:
-    """Average precision of held-out scores; without rare rows among them 0: all lams are alike."""
+    """Average precision of held-out scores; 0, and so all lams alike, without rare rows there."""
     tested = ~np.isnan(held_out)
     if not rows.is_rare[tested].any():
         return 0.0
     return average_precision(rows.is_rare[tested], held_out[tested], rows.weights(tested))
 
 
-def _typical(held_out: np.ndarray, rows: EncodedFolds) -> float:
-    """Median held-out score of the majority."""
-    return float(np.nanmedian(held_out[~rows.is_rare]))
-
-
 def _least_similarity(function: KernelFunction, rows: EncodedFolds) -> float:
     """A tenth of the least sum of similarities among training rows, or some thousands of them.
 
-    A landmark's likeness to itself, which no new row has, is left out: rare rows lie where there
-    are few others, and new ones must not be taken for rows that are like nothing.
+    A landmark's similarity to itself, which no new row has, is left out: rare rows lie where there
+    are few others, and new ones must not count as rows that are like nothing.
     """
     step = max(1, len(rows.fold) // _SIMILARITY_ROWS)
     X = np.asarray(rows.X[::step], dtype=np.float32)
@@ -244,17 +242,6 @@ def _sample(rows: EncodedFolds) -> np.ndarray:
     n_rows = len(rows.fold)
     chosen = rng.choice(n_rows, min(_SLOPE_ROWS, n_rows), replace=False)
     return rows.X[np.sort(chosen)]
-
-
-def _in_metric(rows: EncodedFolds, scales: np.ndarray) -> EncodedFolds:
-    return replace(rows, X=rows.X * scales)
-
-
-def _with_coefficients(function: KernelFunction, coefficients: np.ndarray) -> KernelFunction:
-    """The same landmarks with other coefficients."""
-    another = copy(function)
-    another.coefficients = coefficients
-    return another
 
 
 def _setting(lam: float) -> str:

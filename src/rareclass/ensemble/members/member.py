@@ -1,25 +1,36 @@
-"""What an ensemble knows of a learner: the view it needs, what it costs, how it learns folds."""
+"""Ensemble members: what a learner declares (view, cost, share of time) and how it learns folds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from rareclass.ensemble.functions.score_function import ScoreFunction
+from rareclass.ensemble.score_functions import ScoreFunction
+from rareclass.ensemble.tree_sum import TreeSum
+from rareclass.rows.memory import count_threads
+from rareclass.rows.workers import Workers
+
+# Cells of a table for which a further thread within one fold pays.
+_CELLS_A_THREAD = 2_000_000
+# Ten thousand million numbers of this size still have a sum in float32.
+_LARGEST = np.float32(1e28)
+
+Work = TypeVar("Work")
+Result = TypeVar("Result")
 
 
 class Stopped(Exception):  # noqa: N818 (nothing went wrong)
-    """The time for a member ran out before it was learned."""
+    """The time for a member ran out before the member was learned."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A training table by its numbers."""
+    """Numbers of rows, rare rows and features (of the member's view) of a training table."""
 
     n_rows: int
     n_rare: int
-    n_features: int  # of the member's view
+    n_features: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +40,7 @@ class EncodedFolds:
     `X` has the shape (n_rows, n_features), dense or CSR; `is_rare`, `weight` (None: every row
     counts once) and `fold` the shape (n_rows,). Rows of fold k are not learned from when their
     scores are held-out scores; a fold below 0 is learned from always and scored by nobody.
-    `check` raises `Stopped` when there is no time left; it is called between folds.
+    `check` raises `Stopped` when there is no time left; members call it between folds.
     """
 
     X: Any
@@ -42,7 +53,7 @@ class EncodedFolds:
 
     @property
     def size(self) -> Size:
-        """The table by its numbers."""
+        """Numbers of rows, rare rows and features."""
         return Size(self.X.shape[0], int(self.is_rare.sum()), self.X.shape[1])
 
     @property
@@ -50,8 +61,8 @@ class EncodedFolds:
         """Number of folds."""
         return int(self.fold.max()) + 1
 
-    def take(self, rows: np.ndarray, weight: np.ndarray | None) -> "EncodedFolds":
-        """Some of the rows, with other weights."""
+    def take(self, rows: np.ndarray, weight: np.ndarray | None) -> Self:
+        """Return some of the rows, with other weights."""
         return replace(
             self,
             X=self.X[rows],
@@ -61,85 +72,135 @@ class EncodedFolds:
         )
 
     def weights(self, rows: np.ndarray) -> np.ndarray | None:
-        """Weights of the chosen rows, if there are any."""
+        """Return the weights of the chosen rows, if there are any."""
         return None if self.weight is None else self.weight[rows]
+
+    def each_fold(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the number of each fold and the mask of its rows, while there is time."""
+        for number in range(self.n_folds):
+            self.check()
+            yield number, self.fold == number
 
 
 class CrossFitted(NamedTuple):
-    """A setting of a member, learned once for every fold.
+    """One setting of a member, learned once for every fold.
 
     `held_out` of shape (n_rows,) are scores by the function that did not see the row, NaN for rows
     of no fold; `functions` are those of the folds, in order.
     """
 
-    setting: str  # what tells it from others of the member, in words; "" where there is one
+    setting: str  # in words, such as "C 0.1"; "" where the member has one setting
     held_out: np.ndarray
     functions: list[ScoreFunction]
 
 
-class Member(Protocol):
-    """A way to learn a ranking from encoded rows: settings, never changed by learning."""
+class Member:
+    """A way to learn a ranking from encoded rows; subclasses are frozen and have `cross_fit`."""
 
-    name: ClassVar[str]  # what `members=` and the leaderboard call it
-    view: ClassVar[str]  # the encoding it needs: a name that `rareclass.encoding.views` knows
-    package: ClassVar[str | None]  # what must be installed besides the core
-    # Of the time, beside the shares of the others, where there is not enough for all of them.
-    share: ClassVar[float]
-    # Of fewer rows it learns nothing that quicker ones do not: it is left out of several then.
-    least_rows: ClassVar[int]
-
-    # Majority rows that it learns from at most, with weights that make up; None: all.
-    most_majority: ClassVar[int | None]
+    name: ClassVar[str]  # in `members=` and in the leaderboard
+    view: ClassVar[str]  # the encoding that the member needs: a name in `rareclass.encoding.views`
+    package: ClassVar[str | None] = None  # to be installed besides the core
+    # Share of the time, relative to the shares of the others, where time is short.
+    share: ClassVar[float] = 1.0
+    # On fewer rows the member adds nothing to quicker ones, and is left out of several.
+    least_rows: ClassVar[int] = 0
+    # Majority rows that the member learns from at most, with weights that make up; None: all.
+    most_majority: ClassVar[int | None] = None
 
     def cost(self, size: Size) -> float:
-        """How its time grows: proportional to the seconds of one fold, in any unit."""
-        ...
+        """Return a number that is proportional to the seconds of one fold, in any unit."""
+        raise NotImplementedError
 
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
         """Learn every fold, for one setting or for several that share the work.
 
         Raises `Stopped` when `rows.check` does.
         """
-        ...
+        raise NotImplementedError
+
+    def within_memory(self, n_bytes: int) -> "Member":
+        """Return the member with at most so many bytes for what it could compute again."""
+        return self
 
 
-class AnyTable:
-    """What most members say of time and of tables: an even share, and all rows of any number."""
+class FoldByFold(Member):
+    """A member of one setting that learns each fold by itself; subclasses have `learn`."""
 
-    share: ClassVar[float] = 1.0
-    least_rows: ClassVar[int] = 0
-    most_majority: ClassVar[int | None] = None
-
-
-class FoldByFold(AnyTable):
-    """A member that learns one fold after the other; whoever inherits has ``learn``."""
+    # Threads go to the folds first. Boosting by several threads meets at a barrier in every node
+    # of every tree: on a machine that does anything else, waiting takes far longer than one thread
+    # needs for everything. Folds have nothing to wait for.
+    folds_at_once: ClassVar[bool] = False
 
     def learn(
         self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
     ) -> ScoreFunction:
-        """A function from the rows of one training part."""
+        """Learn a score function from the rows of one training part."""
         raise NotImplementedError
 
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
         """Learn every fold; there is one setting."""
-        held_out = np.full(len(rows.fold), np.nan)
-        functions = []
-        for number, tested in each_fold(rows):
-            train = np.flatnonzero(~tested)
+        at_once, n_threads = 1, rows.n_jobs
+        if self.folds_at_once:
+            available = count_threads(rows.n_jobs)
+            at_once = max(1, min(available, rows.n_folds))
+            n_threads = max(1, min(available // at_once, rows.X.size // _CELLS_A_THREAD))
+
+        def learned(number: int) -> tuple[ScoreFunction, np.ndarray]:
+            rows.check()
+            train = np.flatnonzero(rows.fold != number)
             function = self.learn(
                 rows.X[train],
                 rows.is_rare[train],
                 rows.weights(train),
                 rows.seed + number,
-                rows.n_jobs,
+                n_threads,
             )
-            held_out[tested] = function.scores(rows.X[np.flatnonzero(tested)], rows.n_jobs)
+            return function, function.scores(rows.X[np.flatnonzero(rows.fold == number)], n_threads)
+
+        held_out, functions = np.full(len(rows.fold), np.nan), []
+        for number, (function, scores) in enumerate(
+            in_order(learned, range(rows.n_folds), at_once)
+        ):
+            held_out[rows.fold == number] = scores
             functions.append(function)
         return [CrossFitted("", held_out, functions)]
 
 
-def each_fold(rows: EncodedFolds) -> Iterator[tuple[int, np.ndarray]]:
-    """Number of each fold and the mask of its rows, while there is time."""
-    for number in range(rows.n_folds):
-        rows.check()
-        yield number, rows.fold == number
+class TreeMember(FoldByFold):
+    """A member whose score is a sum of trees; subclasses have `grow`."""
+
+    view: ClassVar[str] = "trees"
+
+    def learn(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> TreeSum:
+        """Learn trees; the score is 0 where there is one class."""
+        if is_rare.all() or not is_rare.any():
+            return TreeSum.of([])
+        return self.grow(X, is_rare, weight, seed, n_jobs)
+
+    def grow(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> TreeSum:
+        """Learn trees from rows of two classes."""
+        raise NotImplementedError
+
+
+def float32_rows(X: np.ndarray) -> np.ndarray:
+    """Return dense rows in float32, for libraries that compare in it, clipped to +-1e28.
+
+    Scored as they are, larger numbers still lie beyond every threshold.
+    """
+    with np.errstate(over="ignore"):
+        rows = np.asarray(X).astype(np.float32)
+    return np.clip(rows, -_LARGEST, _LARGEST, out=rows)
+
+
+def in_order(
+    do: Callable[[Work], Result], pieces: Iterable[Work], n_threads: int
+) -> Iterator[Result]:
+    """Apply `do` to each piece and yield the results in order; one thread is the caller's.
+
+    When the time ran out, or at Ctrl-C, waiting pieces are dropped.
+    """
+    return map(do, pieces) if n_threads == 1 else Workers().map(do, pieces, n_threads)

@@ -1,31 +1,33 @@
-"""Members by name, and which of them `members=` means, the most useful first."""
+"""Registry of members by name, and the members that `members=` means, the most useful first."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from rareclass.ensemble.members.balanced_forest import BalancedForest
-from rareclass.ensemble.members.catboost import CatBoost
-from rareclass.ensemble.members.forests import ExtraTrees, RandomForest
-from rareclass.ensemble.members.histogram_boosting import (
-    DeepHistogramBoosting,
-    HistogramBoosting,
-    SlowHistogramBoosting,
-)
+from rareclass.ensemble.members.boosters import CatBoost, LightGBM, XGBoost
 from rareclass.ensemble.members.kernel_machine import (
     GaussianOnNumbers,
     GaussianOnTails,
     LaplaceOnQuantiles,
     LaplaceOnTails,
 )
-from rareclass.ensemble.members.lightgbm import LightGBM
-from rareclass.ensemble.members.logistic import LogisticOnIndicators, LogisticOnQuantiles
+from rareclass.ensemble.members.linear import (
+    LogisticOnIndicators,
+    LogisticOnQuantiles,
+    MomentMember,
+)
 from rareclass.ensemble.members.member import Member
-from rareclass.ensemble.members.mibc import MomentMember
-from rareclass.ensemble.members.xgboost import XGBoost
+from rareclass.ensemble.members.scikit_learn import (
+    BalancedForest,
+    DeepHistogramBoosting,
+    ExtraTrees,
+    HistogramBoosting,
+    RandomForest,
+    SlowHistogramBoosting,
+)
 from rareclass.errors import nearest_name
 
-MEMBERS: dict[str, Any] = {
+MEMBERS: dict[str, type[Member]] = {
     kind.name: kind
     for kind in (
         HistogramBoosting,
@@ -75,7 +77,7 @@ PORTFOLIOS: dict[str, tuple[str, ...]] = {
 
 
 def make_members(members: Any) -> list[Member]:
-    """The members that the parameter of an estimator means, each once, in order.
+    """Make the members that the parameter of an estimator means, each once, in order.
 
     A portfolio ("auto", "kernel", "trees"), the name of a member, or a list of such names and of
     Member objects.
@@ -101,7 +103,7 @@ def make_members(members: Any) -> list[Member]:
 
 def _meant_by(asked: Any) -> list[Member]:
     if not isinstance(asked, str):
-        if hasattr(asked, "cross_fit") and hasattr(asked, "name"):
+        if isinstance(asked, Member):
             return [asked]
         raise ValueError(f"members holds {asked!r}, which is neither a name nor a member.")
     if asked in PORTFOLIOS:

@@ -6,10 +6,9 @@ import numpy as np
 
 from rareclass.encoding.sparse_view import SparseView
 from rareclass.ensemble.false_positive_rate import FalsePositiveRate
-from rareclass.ensemble.functions.kernel_function import KernelFunction
-from rareclass.ensemble.functions.linear_function import LinearFunction
-from rareclass.ensemble.functions.tree_sum import TreeSum
 from rareclass.ensemble.rare_classifier import RareClassifier
+from rareclass.ensemble.score_functions import KernelFunction, LinearFunction
+from rareclass.ensemble.tree_sum import TreeSum
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import make_kernel
 from rareclass.model.onnx.graph import Tensor

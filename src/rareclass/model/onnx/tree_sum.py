@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import numpy_helper
 
-from rareclass.ensemble.functions.tree_sum import TreeSum
+from rareclass.ensemble.tree_sum import TreeSum
 from rareclass.model.onnx.graph import ML, Tensor
 
 

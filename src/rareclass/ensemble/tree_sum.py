@@ -1,4 +1,4 @@
-"""f(x) = a + the sum of the values of the leaves that x reaches, one a tree."""
+"""Sums of trees: f(x) = a + the sum of the values of the leaves that x reaches, one a tree."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from rareclass.ensemble.functions._tree_sum_jit import add_trees, lay_out, masks_of
+from rareclass.ensemble._tree_sum_jit import add_trees, lay_out, masks_of
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.protocol import Block
 from rareclass.rows.source import RowSource
@@ -82,7 +82,7 @@ class TreeSum:
 
     @classmethod
     def of(cls, trees: Sequence[Tree], intercept: float = 0.0) -> Self:
-        """The sum of trees and of an intercept."""
+        """Return the sum of trees and of an intercept."""
         splitting = [tree for tree in trees if tree.left[0] >= 0]
         intercept += sum(float(tree.value[0]) for tree in trees if tree.left[0] < 0)
         n_splits = [len(tree.left) // 2 for tree in splitting]
@@ -102,7 +102,7 @@ class TreeSum:
 
     @classmethod
     def mean_of(cls, functions: Sequence[Self]) -> Self:
-        """The sum of all their trees, with values divided by the number of functions."""
+        """Return the sum of all trees, with values divided by the number of functions."""
         splits = np.cumsum([0] + [len(each.left) for each in functions])
         leaves = np.cumsum([0] + [len(each.value) for each in functions])
         shifts = list(zip(functions, splits[:-1], leaves[:-1], strict=True))
@@ -122,9 +122,10 @@ class TreeSum:
     def check_parts(self) -> None:
         """Raise `ValueError` where compiled code would leave its arrays, or walk for ever."""
         n_splits, n_trees = len(self.left), len(self.start) - 1
-        for name, kinds in (("feature", "i"), ("left", "i"), ("right", "i"), ("threshold", "f")):
-            array = getattr(self, name)
-            if array.shape != (n_splits,) or array.dtype.kind not in kinds:
+        of_splits = {"feature": self.feature, "left": self.left, "right": self.right}
+        for name, array in {**of_splits, "threshold": self.threshold}.items():
+            kind = "f" if name == "threshold" else "i"
+            if array.shape != (n_splits,) or array.dtype.kind != kind:
                 raise ValueError(f"{name} does not have an entry for each of {n_splits} splits")
         if np.isnan(self.threshold).any():
             raise ValueError("a threshold is not a number")
@@ -154,7 +155,7 @@ class TreeSum:
         return len(self.start) - 1
 
     def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
-        """f of every row, of shape (n_rows,); the same for any number of threads."""
+        """Return f of every row, of shape (n_rows,); the same for any number of threads."""
         if not X.shape[0]:
             return np.empty(0)
         if len(self.feature) and self.feature.max() >= X.shape[1]:
@@ -186,7 +187,7 @@ class TreeSum:
 
 
 def _plain(tree: Tree) -> tuple[np.ndarray, ...]:
-    """The arrays of a tree in the types that are compiled for."""
+    """Return the arrays of a tree in the types that are compiled for."""
     kinds = (np.int64, np.float64, np.int64, np.int64, np.bool_, np.float64)
     return tuple(
         np.ascontiguousarray(each, dtype=kind) for each, kind in zip(tree, kinds, strict=True)
@@ -194,5 +195,39 @@ def _plain(tree: Tree) -> tuple[np.ndarray, ...]:
 
 
 def _shifted(child: np.ndarray, splits: int, leaves: int) -> np.ndarray:
-    """Children whose splits and leaves stand so much later."""
+    """Return children whose splits and leaves stand so much later."""
     return np.where(child < 0, child - leaves, child + splits).astype(np.int32)
+
+
+def before_rounding(threshold: np.ndarray) -> np.ndarray:
+    """Return the largest float64 that, rounded to float32, is at most the threshold.
+
+    Libraries that compare rows in float32 decide ``float32(x) <= t``. Rounding keeps the order, so
+    that this is ``x <= s``, where s lies half-way between a, the last float32 up to t, and the
+    next one: half-way itself is rounded to the even one of the two.
+
+    >>> [s] = before_rounding(np.array([0.1]))
+    >>> float(np.float32(s)) <= 0.1, float(np.float32(np.nextafter(s, 1))) <= 0.1
+    (True, False)
+    """
+    threshold = np.asarray(threshold, dtype=np.float64)
+    below = threshold.astype(np.float32)
+    down = below > threshold
+    below[down] = np.nextafter(below[down], np.float32(-np.inf))
+    with np.errstate(over="ignore"):
+        above = np.nextafter(below, np.float32(np.inf))
+    half_way = below.astype(np.float64) / 2 + above.astype(np.float64) / 2
+    is_even = below.view(np.int32) % 2 == 0
+    found = np.where(is_even, half_way, np.nextafter(half_way, -np.inf))
+    return np.where(np.isfinite(found), found, threshold)
+
+
+def below_float32(threshold: np.ndarray) -> np.ndarray:
+    """Return s such that ``x < s`` is ``float32(x) < t``: `before_rounding` of a strict comparison.
+
+    >>> [s] = below_float32(np.array([0.5]))
+    >>> float(np.float32(s)) < 0.5, float(np.float32(np.nextafter(s, 1))) < 0.5
+    (True, False)
+    """
+    exact = np.asarray(threshold, dtype=np.float32)
+    return before_rounding(np.nextafter(exact, np.float32(-np.inf)))

@@ -1,7 +1,7 @@
-"""f(x) = sum_r b_r k(z_r, x)."""
+"""Score functions of learned members: the protocol, a linear function and a kernel expansion."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -9,8 +9,67 @@ from rareclass.kernels.expansion import KernelExpansion, block_scores
 from rareclass.kernels.kernels import make_kernel
 from rareclass.rows import ArrayRows, as_source
 
-# Rows a block: its kernel stays in cache.
+# Kernel entries of a block of rows: they stay in cache.
 _BLOCK_ENTRIES = 2**19
+
+
+class ScoreFunction(Protocol):
+    """A score f(x) of an encoded row, higher where the row is more like the rare class.
+
+    There are three: a sum of kernel functions, a sum of trees, and a linear function. They hold
+    arrays and numbers alone, so that a model file opens without the library that learned it, and
+    the mean of several of one kind is one of the same kind.
+    """
+
+    def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
+        """Return f of every row of X, of shape (n_rows,), in `n_jobs` threads."""
+        ...
+
+    @classmethod
+    def mean_of(cls, functions: Sequence[Self]) -> Self:
+        """Return the function whose score is the mean of the functions' scores."""
+        ...
+
+
+Function = TypeVar("Function", bound=ScoreFunction)
+
+
+def mean_function(functions: Sequence[Function]) -> Function:
+    """Return the mean of functions of one kind."""
+    return functions[0] if len(functions) == 1 else type(functions[0]).mean_of(functions)
+
+
+class LinearFunction:
+    r"""The linear score :math:`f(x) = a + w \cdot x` of dense or sparse rows.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_features,)
+    intercept : float
+
+    Examples
+    --------
+    >>> LinearFunction(np.array([1.0, -1.0]), 0.5).scores(np.array([[2.0, 1.0]]))
+    array([1.5])
+    """
+
+    def __init__(self, weights: np.ndarray, intercept: float = 0.0) -> None:
+        self.weights, self.intercept = weights, intercept
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where the weights are no list of numbers."""
+        if self.weights.ndim != 1 or self.weights.dtype.kind != "f":
+            raise ValueError("weights is no list of numbers")
+
+    def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
+        """Return f of every row, of shape (n_rows,): one product."""
+        return X @ self.weights + self.intercept
+
+    @classmethod
+    def mean_of(cls, functions: Sequence[Self]) -> Self:
+        """Return the function of the mean weights."""
+        weights = np.mean([each.weights for each in functions], axis=0)
+        return cls(weights, float(np.mean([each.intercept for each in functions])))
 
 
 class KernelFunction:
@@ -32,8 +91,8 @@ class KernelFunction:
     least : float
         Sum of similarities below which a row is less like the landmarks than any training row.
     most : float
-        What such a row scores at most: far from everything a kernel score falls to zero, which
-        may be above the majority's.
+        Highest score of such a row: far from everything a kernel score falls to zero, which may
+        be above the majority's.
     """
 
     def __init__(
@@ -62,13 +121,13 @@ class KernelFunction:
             raise ValueError("width is not above 0")
 
     def scores(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
-        """f of every row, of shape (n_rows,): O(n_landmarks n_features) a row."""
+        """Return f of every row, of shape (n_rows,): O(n_landmarks n_features) a row."""
         scores, similarity = self.with_similarity(X, n_jobs).T
         far = similarity < self.least
         return np.where(far, np.minimum(scores, self.most), scores)
 
     def with_similarity(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
-        """The plain expansion and the sum of similarities of every row: shape (n_rows, 2)."""
+        """Return the plain expansion and the sum of similarities of every row: (n_rows, 2)."""
         X = np.asarray(X, dtype=np.float32)
         if not len(X):
             return np.empty((0, 2))
@@ -82,9 +141,8 @@ class KernelFunction:
 
     @classmethod
     def mean_of(cls, functions: Sequence[Self]) -> Self:
-        """One expansion: over the same landmarks their mean, else over all landmarks."""
-        first = functions[0]
-        n = len(functions)
+        """Return one expansion: over the same landmarks their mean, else over all landmarks."""
+        first, n = functions[0], len(functions)
         same = all(each.landmarks is first.landmarks for each in functions)
         metric = first.kernel, first.width
         if any(

@@ -1,22 +1,17 @@
-"""Logistic regression as a member: on quantiles, and on indicators of every value."""
+"""Linear members: logistic regression for several strengths of its ridge, and MIBC."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from rareclass.ensemble.functions.linear_function import LinearFunction
-from rareclass.ensemble.functions.score_function import ScoreFunction
-from rareclass.ensemble.members.member import AnyTable, CrossFitted, EncodedFolds, Size, each_fold
+from rareclass.ensemble.members.member import CrossFitted, EncodedFolds, FoldByFold, Member, Size
+from rareclass.ensemble.score_functions import LinearFunction, ScoreFunction
 
 
 @dataclass(frozen=True)
-class LogisticMember(AnyTable):
-    """Logistic regression with a ridge, for several strengths of it."""
-
-    name: ClassVar[str]
-    view: ClassVar[str]
-    package: ClassVar[str | None] = None
+class LogisticMember(Member):
+    """Logistic regression with a ridge, for several strengths of the ridge."""
 
     strengths: tuple[float, ...] = (0.01, 0.1, 1.0)  # C of scikit-learn
     max_iter: int = 200
@@ -26,10 +21,10 @@ class LogisticMember(AnyTable):
         return float(size.n_rows) * (1 + size.n_features) * len(self.strengths)
 
     def cross_fit(self, rows: EncodedFolds) -> list[CrossFitted]:
-        """Every strength on every fold, from the strongest ridge to the weakest."""
+        """Learn every strength on every fold, from the strongest ridge to the weakest."""
         held_out = np.full((len(rows.fold), len(self.strengths)), np.nan)
         functions: list[list[ScoreFunction]] = [[] for _ in self.strengths]
-        for _, tested in each_fold(rows):
+        for _, tested in rows.each_fold():
             train = np.flatnonzero(~tested)
             path = self._path(rows.X[train], rows.is_rare[train], rows.weights(train))
             for k, function in enumerate(path):
@@ -65,3 +60,27 @@ class LogisticOnIndicators(LogisticMember):
 
     name = "logistic regression on indicators"
     view = "indicators"
+
+
+@dataclass(frozen=True)
+class MomentMember(FoldByFold):
+    """MIBC: a linear model of the rare rows and the mean and covariance of the majority."""
+
+    name: ClassVar[str] = "mibc"
+    view: ClassVar[str] = "quantiles"
+
+    C: float = 0.1
+
+    def cost(self, size: Size) -> float:
+        """One pass for the covariance."""
+        return float(size.n_rows) * size.n_features**2
+
+    def learn(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> LinearFunction:
+        """Return MIBC's weights on the rows of a training part."""
+        from rareclass.moments import MIBC
+
+        model = MIBC(C=self.C, pos_label=1, n_jobs=n_jobs, random_state=seed)
+        model.fit(X, is_rare.astype(int), sample_weight=weight)
+        return LinearFunction(np.asarray(model.coef_, dtype=np.float64).ravel())

@@ -1,0 +1,311 @@
+"""Members of scikit-learn's trees: histogram boosting and forests, and their trees as `TreeSum`."""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from rareclass.ensemble.members.member import Size, TreeMember, float32_rows, in_order
+from rareclass.ensemble.tree_sum import Tree, TreeSum, before_rounding
+from rareclass.rows.memory import count_threads
+
+# Majority rows that a balanced bootstrap draws at least.
+_FEWEST_MAJORITY = 20
+
+
+@dataclass(frozen=True)
+class HistogramBoosting(TreeMember):
+    """Trees that each correct the sum of those before, by scikit-learn.
+
+    The number of trees is fixed: with few rare rows, those that early stopping would be decided on
+    are missed more. The score is the log odds of the rare class.
+    """
+
+    rounds: int = 150
+    learning_rate: float = 0.05
+    leaves: int = 15
+    least_in_leaf: int = 3  # few rare rows are split off as they are, or not at all
+    l2: float = 0.3
+    features_a_split: float = 0.5  # share of the features that each split may choose from
+
+    name: ClassVar[str] = "histogram boosting"
+    share: ClassVar[float] = 2.0
+    folds_at_once: ClassVar[bool] = True
+
+    def cost(self, size: Size) -> float:
+        """About the microseconds of one thread: histograms of rows, and of the bins of leaves."""
+        rows = size.n_rows * (0.036 + 0.0038 * size.n_features)
+        return self.rounds * (450 + 2.9 * self.leaves * size.n_features + rows)
+
+    def grow(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> TreeSum:
+        """Return the log odds as trees."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        empty = np.isnan(X).all(axis=0)
+        if empty.any():  # has no bins; a constant column has one, and splits nothing either
+            X = np.where(empty, 0.0, X)
+
+        class BinnedUnweighted(HistGradientBoostingClassifier):
+            # Quantiles by weight, which it lays bins by, take several times as long as the trees.
+            def _bin_data(self, X: Any, sample_weight: Any, is_training_data: bool) -> Any:
+                return super()._bin_data(X, None, is_training_data)
+
+        model = BinnedUnweighted(
+            max_iter=self.rounds,
+            learning_rate=self.learning_rate,
+            max_leaf_nodes=self.leaves,
+            min_samples_leaf=self.least_in_leaf,
+            l2_regularization=self.l2,
+            max_features=self.features_a_split,
+            early_stopping=False,
+            random_state=seed,
+        )
+        with _openmp().limit(limits=count_threads(n_jobs), user_api="openmp"):
+            model.fit(X, is_rare, sample_weight=weight)
+        return from_histogram_boosting(model)
+
+
+@dataclass(frozen=True)
+class SlowHistogramBoosting(HistogramBoosting):
+    """Many trees, each of which counts for little."""
+
+    rounds: int = 600
+    learning_rate: float = 0.03
+    leaves: int = 15
+    l2: float = 3.0
+
+    name: ClassVar[str] = "slow histogram boosting"
+    share: ClassVar[float] = 8.0  # the best on long tables, the more rows the better
+    least_rows: ClassVar[int] = 1000
+
+
+@dataclass(frozen=True)
+class DeepHistogramBoosting(HistogramBoosting):
+    """Few large trees that may ask any feature anywhere: what holds for few rows alone."""
+
+    rounds: int = 200
+    learning_rate: float = 0.1
+    leaves: int = 63
+    l2: float = 1.0
+    features_a_split: float = 1.0
+
+    name: ClassVar[str] = "deep histogram boosting"
+    share: ClassVar[float] = 0.5  # many small trees make more of little time
+    least_rows: ClassVar[int] = 1000
+
+
+@cache
+def _openmp() -> ThreadpoolController:
+    """Return the threads of scikit-learn's boosting: looking for them takes 4 ms."""
+    return ThreadpoolController()
+
+
+def from_histogram_boosting(model: Any) -> TreeSum:
+    """Return the raw score of a `HistGradientBoostingClassifier`: log odds of the second class.
+
+    There are two classes, and splits must be numerical.
+    """
+    trees = [_boosted_tree(predictor.nodes) for (predictor,) in model._predictors]
+    return TreeSum.of(trees, float(model._baseline_prediction[0, 0]))
+
+
+def _boosted_tree(nodes: np.ndarray) -> Tree:
+    if nodes["is_categorical"].any():
+        raise ValueError("a split by category is no comparison with a threshold.")
+    leaf = nodes["is_leaf"].astype(bool)
+    left, right = (np.where(leaf, -1, nodes[side].astype(np.int64)) for side in ("left", "right"))
+    return Tree(
+        nodes["feature_idx"],
+        nodes["num_threshold"],
+        left,
+        right,
+        nodes["missing_go_to_left"],
+        nodes["value"],
+    )
+
+
+@dataclass(frozen=True)
+class Forest(TreeMember):
+    """A forest of scikit-learn: the score is the mean share of rare rows in x's leaves."""
+
+    trees: int = 50
+    least_in_leaf: int = 2
+    most_leaves: int = 4000  # bounds the model of a large table: a leaf takes 29 bytes
+
+    def _new(self, n_features: int, **parameters: Any) -> Any:
+        """Return a forest that is still to be fitted."""
+        raise NotImplementedError
+
+    def grow(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> TreeSum:
+        """Return the mean share as trees."""
+        model = self._new(
+            X.shape[1],
+            min_samples_leaf=self.least_in_leaf,
+            max_leaf_nodes=self.most_leaves,
+            random_state=seed,
+            n_jobs=count_threads(n_jobs),
+        )
+        model.fit(float32_rows(X), is_rare, sample_weight=weight)
+        return from_forest(model.estimators_)
+
+
+@dataclass(frozen=True)
+class ExtraTrees(Forest):
+    """Trees of all rows whose splits are the best of random ones."""
+
+    least_in_leaf: int = 3
+    features_a_split: float = 0.5  # share of the features that each split may choose from
+    most_features_a_split: int = 24
+
+    name: ClassVar[str] = "extra trees"
+
+    def cost(self, size: Size) -> float:
+        """About the microseconds of one thread: rows above the last rare ones are split on."""
+        levels = np.log2(2 + size.n_rare) ** 2
+        tried = min(self.features_a_split * size.n_features, self.most_features_a_split)
+        return self.trees * (960 + size.n_rows * (0.15 + 0.0013 * levels * tried))
+
+    def _new(self, n_features: int, **parameters: Any) -> Any:
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        share = min(self.features_a_split, self.most_features_a_split / n_features)
+        return of_copied_trees(ExtraTreesClassifier)(self.trees, max_features=share, **parameters)
+
+
+@dataclass(frozen=True)
+class RandomForest(Forest):
+    """Trees of bootstraps whose splits are the best of some features."""
+
+    name: ClassVar[str] = "random forest"
+
+    def cost(self, size: Size) -> float:
+        """About the microseconds of one thread: rows are sorted by the features that are tried."""
+        levels = np.log2(2 + size.n_rows) ** 2
+        features = 0.0034 * np.sqrt(size.n_features) + 0.0004 * size.n_features
+        return self.trees * (1200 + size.n_rows * levels * features)
+
+    def _new(self, n_features: int, **parameters: Any) -> Any:
+        from sklearn.ensemble import RandomForestClassifier
+
+        return of_copied_trees(RandomForestClassifier)(
+            self.trees, max_features="sqrt", **parameters
+        )
+
+
+def of_copied_trees(kind: Any) -> Any:
+    """Return a forest class that copies its trees, before they learn, without a clone of each.
+
+    A clone reads and checks the parameters of a tree several times over, which takes as long as
+    learning a tree of some hundred rows does. Nothing else is different, the seeds included.
+    """
+
+    class OfCopiedTrees(kind):
+        def _make_estimator(self, append: bool = True, random_state: Any = None) -> Any:
+            if append or random_state is None:  # as no forest asks for
+                return super()._make_estimator(append, random_state)
+            tree = copy(self.estimator_)
+            tree.__dict__.update({name: self.__dict__[name] for name in self.estimator_params})
+            tree.random_state = random_state.randint(np.iinfo(np.int32).max)
+            return tree
+
+    return OfCopiedTrees
+
+
+@dataclass(frozen=True)
+class BalancedForest(TreeMember):
+    """Trees of balanced bootstraps (Chen, Liaw and Breiman, 2004), with splits at random.
+
+    Each tree is learned from a bootstrap of the rare rows and from `ratio` times as many majority
+    rows, all drawn by their weights; its splits are the best of random ones, as those of extra
+    trees. The score is the mean share of rare rows in x's leaves.
+    """
+
+    trees: int = 60
+    ratio: float = 3.0
+    least_in_leaf: int = 2
+    features_a_split: float = 0.5  # share of the features that each split may choose from
+    most_features_a_split: int = 24
+    most_rows: int = 50_000  # that one tree is learned from
+    most_leaves: int = 4000  # bounds the model of a large table: a leaf takes 29 bytes
+
+    name: ClassVar[str] = "balanced forest"
+
+    def cost(self, size: Size) -> float:
+        """About the microseconds of one thread: a bootstrap is looked at in each level."""
+        n_rare, n_majority = self._bootstrap(size.n_rare, size.n_rows - size.n_rare)
+        tried = min(self.features_a_split * size.n_features, self.most_features_a_split)
+        looking = (n_rare + n_majority) * np.log2(2 + n_rare) * (0.039 + 0.0076 * tried)
+        return self.trees * (980 + looking) + 0.08 * size.n_rows * size.n_features
+
+    def grow(
+        self, X: Any, is_rare: np.ndarray, weight: np.ndarray | None, seed: int, n_jobs: int
+    ) -> TreeSum:
+        """Return the mean share as trees."""
+        from sklearn.tree import ExtraTreeClassifier
+
+        X = float32_rows(X)
+        # scikit-learn checks each tree's rows for empty cells; here all are checked at once.
+        has_empty = bool(np.isnan(X).any())
+        rare, majority = np.flatnonzero(is_rare), np.flatnonzero(~is_rare)
+        shares = [_cumulated(rows, weight) for rows in (rare, majority)]
+        sizes = self._bootstrap(len(rare), len(majority))
+        share = min(self.features_a_split, self.most_features_a_split / X.shape[1])
+
+        def tree(seeds: np.random.SeedSequence) -> Any:
+            random = np.random.default_rng(seeds)
+            rows = np.concatenate(
+                [
+                    among[np.searchsorted(up_to, random.random(n), side="right")]
+                    for among, up_to, n in zip((rare, majority), shares, sizes, strict=True)
+                ]
+            )
+            learner = ExtraTreeClassifier(
+                max_features=share,
+                min_samples_leaf=self.least_in_leaf,
+                max_leaf_nodes=self.most_leaves,
+                random_state=int(random.integers(2**31)),
+            )
+            return learner.fit(X[rows], is_rare[rows], check_input=has_empty)
+
+        seeds = np.random.SeedSequence(seed).spawn(self.trees)
+        return from_forest(list(in_order(tree, seeds, count_threads(n_jobs))))
+
+    def _bootstrap(self, n_rare: int, n_majority: int) -> tuple[int, int]:
+        """Return the numbers of rare and majority rows that each tree draws."""
+        n_rare = min(n_rare, max(1, int(self.most_rows / (1 + self.ratio))))
+        return n_rare, min(n_majority, max(int(self.ratio * n_rare), _FEWEST_MAJORITY))
+
+
+def _cumulated(rows: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Return the share of the weight up to each of the rows: a draw is searched in it."""
+    sums = np.cumsum(np.ones(len(rows)) if weight is None else weight[rows])
+    return sums / sums[-1]
+
+
+def from_forest(trees: Sequence[Any]) -> TreeSum:
+    """Return the mean share of the second class in the leaves of decision trees or extra trees.
+
+    Each was learned from two classes; of a forest, pass its ``estimators_``.
+    """
+    learned = [each.tree_ for each in trees]
+    return TreeSum.of(
+        [
+            Tree(
+                tree.feature,
+                before_rounding(tree.threshold),
+                tree.children_left,
+                tree.children_right,
+                tree.missing_go_to_left,
+                tree.value[:, 0, 1] / len(learned),
+            )
+            for tree in learned
+        ]
+    )
