@@ -98,10 +98,11 @@ def formula_intervals(cells: RareCells, values: list[float]) -> list[Bounds]:
     """What a textbook offers for each of `MEASURES`, given their values in the sample."""
     n_rare, n_majority = cells.n_rare, cells.n_majority
     auc, precision, *at_depths = values
-    of_rare, of_majority = placements(cells)
+    placed = placements(cells)
     majority = np.concatenate([cells.gaps, cells.tied])
-    spread = cells.rare @ (of_rare - auc) ** 2 / n_rare / (n_rare - 1)
-    spread += majority @ (np.concatenate(of_majority) - auc) ** 2 / n_majority / (n_majority - 1)
+    of_majority = np.concatenate([placed.gaps, placed.tied])
+    spread = cells.rare @ (placed.rare - auc) ** 2 / n_rare / (n_rare - 1)
+    spread += majority @ (of_majority - auc) ** 2 / n_majority / (n_majority - 1)
     depths = [_depth(int(n_rare), depth) for depth in DEPTHS]
     return [
         _logit_bounds(auc, spread, n_rare),

@@ -34,7 +34,7 @@ from rareclass.compare.told_apart import adjusted_for_the_choice
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import paired_difference, roc_auc
 from rareclass.metrics.paired_evidence import EVIDENCE, Draws
-from rareclass.metrics.scored_pair import split_pair
+from rareclass.metrics.scored_classes import split_pair
 
 LEVEL = 0.95
 N_FOLDS = 5

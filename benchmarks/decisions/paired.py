@@ -34,8 +34,8 @@ from benchmarks.markdown import table
 from rareclass.metrics import average_precision, paired_difference, roc_auc
 from rareclass.metrics.bootstrap import all_items, bootstrap
 from rareclass.metrics.interval import Interval, difference_interval, normal_quantile
-from rareclass.metrics.paired_evidence import EVIDENCE, Draws, Evidence
-from rareclass.metrics.scored_pair import ScoredPair, split_pair
+from rareclass.metrics.paired_evidence import EVIDENCE, Draws, PairEvidence
+from rareclass.metrics.scored_classes import ScoredPair, split_pair
 
 LEVEL = 0.95
 GOAL_SIZE = 0.05 + 0.015
@@ -135,7 +135,7 @@ def _around(value: float, reach: float) -> Interval:
 
 
 def _percentile(
-    pair: ScoredPair, measure: str, n_rare: int, seeds: Any, evidence: Evidence
+    pair: ScoredPair, measure: str, n_rare: int, seeds: Any, evidence: PairEvidence
 ) -> Interval:
     difference = evidence.a(LEVEL).value - evidence.b(LEVEL).value
     if measure in ("roc_auc", "expected_cost"):
@@ -143,9 +143,8 @@ def _percentile(
     from rareclass.metrics import _bootstrap_jit as jit
 
     code = jit.AVERAGE_PRECISION if measure == "average_precision" else jit.PRECISION_AT_K
-    strata, sizes = all_items(pair)
     share = 1.0 / (1 + RARE_ROWS[n_rare])
-    drawn = bootstrap(strata, sizes, code, share, seeds, n_jobs=1)
+    drawn = bootstrap(all_items(pair), code, share, seeds, n_jobs=1)
     low, high = np.quantile(drawn[:, 0] - drawn[:, 1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(difference, float(low), float(high))
 
@@ -203,11 +202,11 @@ def speeds(n_auc: int, n_bootstrap: int, repeats: int = 6) -> list[dict[str, Any
     seeds = np.random.SeedSequence(0).generate_state(2000, np.uint64)
     groups = rng.integers(n_bootstrap // 20, size=n_bootstrap)
     for name, other, of in (("one column", a, None), ("two", b, None), ("two, groups", b, groups)):
-        strata, sizes = all_items(split_pair(y, a, other, None, of))
+        strata = all_items(split_pair(y, a, other, None, of))
         start = time.perf_counter()
-        bootstrap(strata, sizes, 0, 0.0, seeds)
+        bootstrap(strata, 0, 0.0, seeds)
         seconds = time.perf_counter() - start
-        items = sum(items.mass.size for items in strata)
+        items = sum(items.mass.size for items in strata.items)
         rows.append({"rows": n_bootstrap, "columns": name, "items": items, "bootstrap": seconds})
     value = average_precision(y, a)
     rows[-1]["average_precision"] = value

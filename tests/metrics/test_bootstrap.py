@@ -12,11 +12,9 @@ from draws import draws
 from oracles.paired_metrics import pairs
 from rareclass import metrics
 from rareclass.metrics import _bootstrap_jit as jit
-from rareclass.metrics.bootstrap import all_items, bootstrap
+from rareclass.metrics.bootstrap import PairTable, all_items, bootstrap
 from rareclass.metrics.rare_cells import collapse
-from rareclass.metrics.rows_again import _table, _weights_again
-from rareclass.metrics.scored_classes import split_scores
-from rareclass.metrics.scored_pair import split_pair
+from rareclass.metrics.scored_classes import split_pair, split_scores
 
 P = 0.3
 MEASURES = {
@@ -88,13 +86,13 @@ def test_draws_vary_as_slow_draws_do(weighted, grouped, ties):
     w = rng.integers(1, 4, n) if weighted else None
     groups = rng.integers(0, 80, n) if grouped else None
     pair = split_pair(y, a, b, w, groups)
-    strata, sizes = all_items(pair)
+    strata = all_items(pair)
     seeds = np.random.SeedSequence(0).generate_state(n_fast, np.uint64)
-    table = _table(pair)
-    slow_rows = [_weights_again(table, rng) for _ in range(n_slow)]
+    table = PairTable.of(pair)
+    slow_rows = [table.weights_again(rng) for _ in range(n_slow)]
     for measure in (jit.AVERAGE_PRECISION, jit.RECALL_AT_K):
         of = MEASURES[measure]
-        fast = bootstrap(strata, sizes, measure, P if measure == jit.RECALL_AT_K else 0.0, seeds)
+        fast = bootstrap(strata, measure, P if measure == jit.RECALL_AT_K else 0.0, seeds)
         slow = np.array(
             [[of(table.y[k], s[k], v[k]) for s in (table.a, table.b)]
              for v in slow_rows for k in [v > 0]]
@@ -110,18 +108,18 @@ def test_classes_keep_their_weight_and_small_items_share_blocks():
     rng = np.random.default_rng(2)
     y = np.arange(2000) < 400
     pair = split_pair(y, rng.normal(size=2000), rng.normal(size=2000))
-    strata, sizes = all_items(pair)
-    assert [items.n_draws for items in strata] == [400, 1600]
-    assert sizes == (400, 400)
-    whole = bootstrap(strata, sizes, jit.RECALL_AT_K, 1.0, np.arange(20, dtype=np.uint64))
+    strata = all_items(pair)
+    assert [items.n_draws for items in strata.items] == [400, 1600]
+    assert strata.n_distinct == (400, 400)
+    whole = bootstrap(strata, jit.RECALL_AT_K, 1.0, np.arange(20, dtype=np.uint64))
     np.testing.assert_allclose(whole, 1.0)
 
 
 def test_weights_that_are_no_frequencies_keep_their_sum():
     y, w = np.arange(60) < 3, np.where(np.arange(60) < 3, 0.03, 0.7)
-    strata, sizes = all_items(split_pair(y, np.zeros(60), np.zeros(60), w))
+    strata = all_items(split_pair(y, np.zeros(60), np.zeros(60), w))
     seeds = np.arange(5, dtype=np.uint64)
-    drawn = bootstrap(strata, sizes, jit.AVERAGE_PRECISION, 0.0, seeds)
+    drawn = bootstrap(strata, jit.AVERAGE_PRECISION, 0.0, seeds)
     np.testing.assert_allclose(drawn, 0.09 / w.sum(), rtol=1e-12)
 
 
@@ -146,4 +144,4 @@ def test_ctrl_c_ends_a_bootstrap():
             patch("rareclass.metrics.bootstrap._ENTRIES_A_TASK", 1000),
             pytest.raises(KeyboardInterrupt),
         ):
-            bootstrap(*all_items(pair), jit.AVERAGE_PRECISION, 0.0, seeds, n_jobs)
+            bootstrap(all_items(pair), jit.AVERAGE_PRECISION, 0.0, seeds, n_jobs)

@@ -11,7 +11,7 @@ from draws import draws
 from oracles.metrics import precision_at_k_by_filling, samples
 from oracles.paired_metrics import cost_by_rows
 from rareclass import metrics
-from rareclass.metrics.partial_auc import share_with_variance
+from rareclass.metrics.auc import share_with_variance
 from rareclass.metrics.rare_cells import collapse
 from rareclass.metrics.scored_classes import split_scores
 

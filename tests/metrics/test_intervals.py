@@ -27,7 +27,7 @@ def test_placements_are_delongs_structural_components(sample):
     y, s, w = sample
     of_rare, of_majority, auc = placements_by_pairs(y, s, w)
     cells = collapse(split_scores(y, s, w))
-    ours, (of_gaps, of_ties) = placements(cells)
+    ours, of_gaps, of_ties = placements(cells)
     majority, value = np.append(cells.gaps, cells.tied), np.append(of_gaps, of_ties)
     for power in (1, 2):
         assert cells.rare @ ours**power == pytest.approx(w[y == 1] @ of_rare**power, rel=1e-10)

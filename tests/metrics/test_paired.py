@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 from draws import draws, thorough
 from oracles.paired_metrics import auc_spread_by_pairs, pairs
 from rareclass import metrics
-from rareclass.metrics import cells_of_rows
+from rareclass.metrics import rare_cells
 from rareclass.metrics.interval import Interval, difference_interval, sum_interval
-from rareclass.metrics.joint_spread import spread_of_rows
-from rareclass.metrics.paired_auc import auc_influences
-from rareclass.metrics.paired_evidence import EVIDENCE, Draws, _bootstrapped
-from rareclass.metrics.scored_pair import split_pair
+from rareclass.metrics.paired_evidence import (
+    EVIDENCE,
+    Draws,
+    _drawn,
+    auc_influences,
+    spread_of_rows,
+)
+from rareclass.metrics.scored_classes import split_pair
 
 OPTIONS = {
     "roc_auc": {},
@@ -56,7 +60,7 @@ def test_the_correlation_at_the_top_has_a_made_up_row_in_each_variance(measure, 
     y, a, b = two_columns()
     pair, seeds = split_pair(y, a, b, None, None), Draws(np.arange(50, dtype=np.uint64), 1)
     found = EVIDENCE[measure](pair, seeds, k=40)
-    own_a, own_b, both = _bootstrapped(pair, seeds, jit.RECALL_AT_K, 0.1)
+    own_a, own_b, both = _drawn(pair, seeds, jit.RECALL_AT_K, 0.1)
     recalls = [metrics.recall_at_k(y, each, k=40) for each in (a, b)]
     more_a, more_b = (recall * (1.0 - recall) / 20**2 for recall in recalls)
     both += max(2.0 * both / np.sqrt(own_a * own_b) - 1.0, 0.0) * np.sqrt(more_a * more_b)
@@ -71,7 +75,7 @@ def test_the_spread_of_aucs_is_that_of_all_pairs(sample, compiled):
     y, a, b, w, groups = sample
     for grouped in (None, groups):
         pair = split_pair(y, a, b, w, grouped)
-        with patch.object(cells_of_rows, "_SEARCH_FROM", 0 if compiled else 10**9):
+        with patch.object(rare_cells, "_SEARCH_FROM", 0 if compiled else 10**9):
             columns = auc_influences(pair)
         expected = auc_spread_by_pairs(y, a, b, w, grouped)
         found = spread_of_rows(pair, *columns)
@@ -90,7 +94,7 @@ def test_the_compiled_way_reads_the_same_cells(weighted, buckets):
     pair = split_pair(y, a[0], b, rng.integers(1, 4, 3000) if weighted else None)
     slow = auc_influences(pair)
     changes = {"_SEARCH_FROM": 0, "_CHUNK_ROWS": 700} | ({"_BUCKETS_FROM": 0} if buckets else {})
-    with patch.multiple(cells_of_rows, **changes):
+    with patch.multiple(rare_cells, **changes):
         fast = auc_influences(pair)
     for ours, theirs in zip(fast, slow, strict=True):
         assert ours.value == theirs.value

@@ -14,11 +14,15 @@ from rareclass.compare.told_apart import adjusted_for_the_choice
 from rareclass.errors import InputError
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import Interval
-from rareclass.metrics.interval import normal_quantile
-from rareclass.metrics.p_value import p_value_of_intervals
-from rareclass.metrics.paired_evidence import EVIDENCE, Draws, Evidence
-from rareclass.metrics.scored_classes import amount_column, label_column, same_length, score_column
-from rareclass.metrics.scored_pair import split_pair
+from rareclass.metrics.interval import normal_quantile, p_value_of_intervals
+from rareclass.metrics.paired_evidence import EVIDENCE, Draws, PairEvidence
+from rareclass.metrics.scored_classes import (
+    amount_column,
+    label_column,
+    same_length,
+    score_column,
+    split_pair,
+)
 from rareclass.parameters import check_number, check_whole
 
 
@@ -34,12 +38,12 @@ class _Judged(NamedTuple):
 
     def evidence(
         self, measure: Measure, a: NDArray[np.float64], b: NDArray[np.float64]
-    ) -> Evidence:
+    ) -> PairEvidence:
         """What two columns say of a measure."""
         pair = split_pair(self.y, a, b, self.weight, self.groups)
         return EVIDENCE[measure.name](pair, self.draws, **measure.options)
 
-    def difference(self, evidence: Evidence, level: float) -> Interval:
+    def difference(self, evidence: PairEvidence, level: float) -> Interval:
         """Of the first column less the second, with its interval."""
         value, low, high = evidence.interval(level)
         return Interval(

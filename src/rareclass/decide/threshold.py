@@ -6,8 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.metrics.cells_of_columns import cells_of
-from rareclass.metrics.rare_cells import RareCells, collapse, greatest_in_bins
+from rareclass.metrics.rare_cells import RareCells, cells_of, collapse, greatest_in_bins
 from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_scores
 from rareclass.rows.dask_parts import is_dask
 
@@ -55,7 +54,7 @@ def balanced_accuracy_threshold(
     2.5
     """
     if is_dask(scores):
-        from rareclass.metrics.cells_of_parts import MajorityInParts  # needs an extra
+        from rareclass.metrics.rare_cells import MajorityInParts  # needs an extra
 
         cells = cells_of(y, scores, sample_weight)
         return _threshold(cells, MajorityInParts(y, scores, sample_weight))

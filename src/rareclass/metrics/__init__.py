@@ -1,15 +1,25 @@
 """Measures of a ranking with a rare class: exact, weighted, ties honoured, with intervals."""
 
-from rareclass.metrics.auc import accuracy_at_optroc, roc_auc, roc_auc_interval
+from rareclass.metrics.at_k import (
+    lift_at_k,
+    lift_at_k_interval,
+    precision_at_k,
+    precision_at_k_interval,
+    recall_at_k,
+    recall_at_k_interval,
+)
+from rareclass.metrics.auc import (
+    accuracy_at_optroc,
+    partial_auc,
+    partial_auc_interval,
+    roc_auc,
+    roc_auc_interval,
+)
 from rareclass.metrics.average_precision import average_precision, average_precision_interval
 from rareclass.metrics.expected_cost import expected_cost, expected_cost_interval
 from rareclass.metrics.interval import Interval
-from rareclass.metrics.lift_at_k import lift_at_k, lift_at_k_interval
 from rareclass.metrics.mauc import mauc, mauc_interval
 from rareclass.metrics.paired_difference import PairedDifference, paired_difference
-from rareclass.metrics.partial_auc import partial_auc, partial_auc_interval
-from rareclass.metrics.precision_at_k import precision_at_k, precision_at_k_interval
-from rareclass.metrics.recall_at_k import recall_at_k, recall_at_k_interval
 
 __all__ = [
     "Interval",

@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.metrics.cells_of_columns import cells_of
 from rareclass.metrics.interval import (
     Interval,
+    ShareEstimate,
     cautious_square_sum,
     normal_quantile,
     share_interval,
 )
-from rareclass.metrics.rare_cells import RareCells
+from rareclass.metrics.rare_cells import RareCells, cells_of
 from rareclass.metrics.scored_classes import FloatArray
 
 
@@ -26,12 +26,8 @@ def average_precision(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        True or 1 where the row is rare.
-    scores : array-like of shape (n,)
-        Higher means rarer.
-    sample_weight : array-like of shape (n,), optional
-        Copies that each row stands for; 0 leaves the row out.
+    y, scores, sample_weight
+        As in `roc_auc`.
 
     Returns
     -------
@@ -42,8 +38,7 @@ def average_precision(
     Raises
     ------
     ValueError
-        On empty or mismatched columns, labels other than 0 and 1, NaN scores, negative weights,
-        or a class without rows.
+        As `roc_auc`.
 
     Examples
     --------
@@ -101,17 +96,16 @@ def average_precision_interval(
     """
     normal_quantile(level)
     cells = cells_of(y, scores, sample_weight)
-    value, centre, variance = with_variance(cells)
-    return share_interval(value, centre, variance, cells.n_rare, level)
+    return share_interval(*with_variance(cells), cells.n_rare, level)
 
 
 def average_precision_of_cells(cells: RareCells) -> float:
-    """`average_precision` of rows that are counted already."""
+    """Average precision of rows that are counted already."""
     return _mean_over_rare(cells, _precisions(cells))
 
 
-def with_variance(cells: RareCells) -> tuple[float, float, float]:
-    """AP, the same less its first-order bias, and its cautious variance."""
+def with_variance(cells: RareCells) -> ShareEstimate:
+    """AP with its cautious variance."""
     value = average_precision_of_cells(cells)
     of_rare, of_majority = influences(cells)
     majority = np.concatenate([cells.gaps, cells.tied])
@@ -120,15 +114,16 @@ def with_variance(cells: RareCells) -> tuple[float, float, float]:
         + cautious_square_sum(majority, of_majority, value) / cells.n_majority / cells.n_majority
     )
     # Fractional weights can make the first-order bias as great as the value itself.
-    return value, value - min(_self_count_bias(cells), value / 2.0), variance
+    centre = value - min(_self_count_bias(cells), value / 2.0)
+    return ShareEstimate(value, centre, variance)
 
 
 def influences(cells: RareCells) -> tuple[FloatArray, FloatArray]:
     """Influence on AP of a row in each cell, times the weight of the row's class.
 
-    It is the derivative of AP along ``F -> (1 - e) F + e delta_row`` for the class's distribution
-    F: a rare row brings its own precision and lifts that of every rare row below it or level with
-    it; a majority row lowers theirs.
+    The influence is the derivative of AP along ``F -> (1 - e) F + e delta_row`` for the class's
+    distribution F: a rare row brings its own precision and lifts that of every rare row below it or
+    level with it; a majority row lowers theirs.
 
     Shapes (d,) and (2 d + 1,): the d + 1 gaps, then the d ties.
     """
@@ -150,7 +145,7 @@ def _precisions(cells: RareCells) -> FloatArray:
 
 
 def _slopes(cells: RareCells) -> tuple[FloatArray, FloatArray]:
-    """What one more rare row above adds to the precision, and one more majority row takes off."""
+    """Gain in precision by one more rare row above, and loss by one more majority row."""
     rare, majority = cells.rare_from(), cells.majority_from()
     called = rare + majority
     # Two divisions: the square of an extreme weight could overflow or vanish.

@@ -1,7 +1,7 @@
 """Confidence intervals of a share: a number between 0 and 1 that has an estimated variance."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,14 @@ class Interval(NamedTuple):
     value: float
     low: float
     high: float
+
+
+class ShareEstimate(NamedTuple):
+    """Estimate of a share, the same freed from its first-order bias, and its cautious variance."""
+
+    value: float
+    centre: float
+    variance: float
 
 
 def cautious_square_sum(weight: FloatArray, influence: FloatArray, share: float) -> float:
@@ -103,3 +111,37 @@ def _clopper_pearson(share: float, n_trials: float, level: float) -> tuple[float
     low = float(special.betaincinv(hits, misses + 1.0, tail)) if hits > 0 else 0.0
     high = float(special.betaincinv(hits + 1.0, misses, 1.0 - tail)) if misses > 0 else 1.0
     return low, high
+
+
+LEAST_P = 1e-12
+_STEPS = 60
+
+
+def p_value_of_intervals(at: Callable[[float], Interval], level: float) -> float:
+    """1 less the highest level whose interval leaves out 0, by bisection of its logarithm.
+
+    ``at(level)`` is the interval, wider at higher levels. On which side of ``1 - level`` the
+    p-value lies agrees with ``at(level)`` exactly. At least 1e-12.
+    """
+
+    def holds_zero(log_tail: float) -> bool:
+        found = at(-np.expm1(log_tail))
+        return found.low <= 0.0 <= found.high
+
+    held, left_out = np.log(LEAST_P), np.log1p(-1e-9)
+    if holds_zero(left_out):
+        return 1.0
+    if not holds_zero(held):
+        return LEAST_P
+    # What is reported at `level` says on which side of it the p-value lies.
+    if holds_zero(np.log1p(-level)):
+        held = max(held, np.log1p(-level))
+    else:
+        left_out = min(left_out, np.log1p(-level))
+    for _ in range(_STEPS):
+        middle = (held + left_out) / 2.0
+        if holds_zero(middle):
+            held = middle
+        else:
+            left_out = middle
+    return float(np.exp(left_out))

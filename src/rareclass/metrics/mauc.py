@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rareclass.metrics.interval import Interval, normal_quantile, share_interval
-from rareclass.metrics.scored_classes import FloatArray, check_scores
-
-_MOST_DRAWN = 2**31 - 1  # what a draw can count, on every system
+from rareclass.metrics.scored_classes import FloatArray, check_scores, whole_rows
 
 
 def mauc(
@@ -197,7 +195,6 @@ def _drawn(cells: _Cells, members: list[NDArray[np.intp]], rng: Any) -> _Cells:
     for of_level in members:
         own = cells.weight[of_level]
         total = own.sum()
-        # Weights that are no frequencies stand for the nearest whole number of rows, at least one.
-        n = min(max(round(total), 1), _MOST_DRAWN)
+        n = whole_rows(total)
         weight[of_level] = rng.multinomial(n, own / total) * (total / n)
     return cells._replace(weight=weight)

@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from rareclass.errors import InputError, name_hint
-from rareclass.metrics.interval import Interval, normal_quantile
-from rareclass.metrics.p_value import LEAST_P, p_value_of_intervals
-from rareclass.metrics.paired_evidence import EVIDENCE, Draws, Evidence
-from rareclass.metrics.rows_again import values_of_draws
-from rareclass.metrics.scored_pair import ScoredPair, split_pair
+from rareclass.metrics.bootstrap import bootstrap_callable
+from rareclass.metrics.interval import LEAST_P, Interval, normal_quantile, p_value_of_intervals
+from rareclass.metrics.paired_evidence import EVIDENCE, Draws, PairEvidence
+from rareclass.metrics.scored_classes import ScoredPair, split_pair
 from rareclass.parameters import check_whole
 
 
@@ -139,7 +138,7 @@ def paired_difference(
     return _of_evidence(make(pair, draws, **options), level)
 
 
-def _known(measure: Any, options: dict[str, Any]) -> Callable[..., Evidence]:
+def _known(measure: Any, options: dict[str, Any]) -> Callable[..., PairEvidence]:
     """How a measure is compared; unknown measures, unknown and missing options are refused."""
     if not isinstance(measure, str) or measure not in EVIDENCE:
         raise InputError(
@@ -158,7 +157,7 @@ def _known(measure: Any, options: dict[str, Any]) -> Callable[..., Evidence]:
     return make
 
 
-def _of_evidence(evidence: Evidence, level: float) -> PairedDifference:
+def _of_evidence(evidence: PairEvidence, level: float) -> PairedDifference:
     found, a, b = evidence.interval(level), evidence.a(level).value, evidence.b(level).value
     return PairedDifference(
         *found, p_value_of_intervals(evidence.interval, level), a, b, evidence.method
@@ -169,7 +168,7 @@ def _of_callable(
     pair: ScoredPair, measure: Callable[..., float], draws: Draws, level: float
 ) -> PairedDifference:
     """Student's interval and p-value of the bootstrap's standard deviation."""
-    values, drawn = values_of_draws(pair, measure, draws.seeds, draws.progress)
+    values, drawn = bootstrap_callable(pair, measure, draws.seeds, draws.progress)
     n = pair.n_independent
     spread = drawn[:, 0] - drawn[:, 1]
     deviation = float(spread.std(ddof=1))

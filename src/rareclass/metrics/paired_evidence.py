@@ -1,7 +1,14 @@
-"""What two score columns say of a measure: both intervals, and how the estimates go together."""
+"""What two score columns of the same rows say of a measure: both intervals, and their correlation.
+
+A measure of `EVIDENCE` gives the interval of each column at any level, as the measure alone has it,
+and the correlation r of both estimates: from the influence of each row where that is known (AUC by
+DeLong's components, expected cost), by a paired bootstrap elsewhere. In both variances behind r
+stands one made-up row of the greatest possible spread, the one of the intervals.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
@@ -9,30 +16,34 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from rareclass.metrics.at_k import depth, interval_in_top, recall_in_top
+from rareclass.metrics.auc import AreaScale, area_scale, share_with_variance
 from rareclass.metrics.average_precision import with_variance
 from rareclass.metrics.bootstrap import all_items, bootstrap
 from rareclass.metrics.expected_cost import ClassCost, check_threshold, class_cost, cost_columns
-from rareclass.metrics.interval import (
-    Interval,
-    difference_interval,
-    share_interval,
-    sum_interval,
-    wilson_interval,
+from rareclass.metrics.interval import Interval, difference_interval, share_interval, sum_interval
+from rareclass.metrics.rare_cells import (
+    RareCells,
+    collapse,
+    is_worth_compiling,
+    read_cells,
+    weigh_distinct,
 )
-from rareclass.metrics.joint_spread import JointSpread, spread_of_rows
-from rareclass.metrics.lift_at_k import depth
-from rareclass.metrics.paired_auc import RowInfluences, auc_influences
-from rareclass.metrics.partial_auc import AreaScale, area_scale, share_with_variance
-from rareclass.metrics.rare_cells import RareCells, collapse
-from rareclass.metrics.recall_at_k import recall_in_top
-from rareclass.metrics.scored_classes import ScoredClasses
-from rareclass.metrics.scored_pair import ClassPair, ScoredPair
+from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredClasses, ScoredPair
 
 Bounds = Callable[[float], Interval]
 
 
-class Evidence(NamedTuple):
-    """Both columns' intervals at any level, and how their estimates go together."""
+class Draws(NamedTuple):
+    """How a bootstrap is drawn."""
+
+    seeds: NDArray[np.uint64]
+    n_jobs: int | None = None
+    progress: bool | str = False
+
+
+class PairEvidence(NamedTuple):
+    """Both columns' intervals at any level, and how their estimates vary together."""
 
     a: Bounds
     b: Bounds
@@ -42,7 +53,7 @@ class Evidence(NamedTuple):
     method: str
 
     def interval(self, level: float) -> Interval:
-        """Of the difference: what holds both Zou's interval and Student's.
+        """Interval of the difference: what holds both Zou's interval and Student's.
 
         Student's has too short a reach where one ranking is nearly perfect, Zou's where both are:
         docs/decisions/0029. It reaches no farther than if the estimates were unrelated.
@@ -59,50 +70,82 @@ class Evidence(NamedTuple):
         return Interval(found.value, min(found.low, low), max(found.high, high))
 
 
-class Draws(NamedTuple):
-    """How a bootstrap is drawn."""
+class JointSpread(NamedTuple):
+    """Variances and covariance of two estimates."""
 
-    seeds: NDArray[np.uint64]
-    n_jobs: int | None = None
-    progress: bool | str = False
+    variance_a: float
+    variance_b: float
+    covariance: float
+
+    def scaled(self, factor: float) -> "JointSpread":
+        """Return the spread of both estimates in other units, `factor` being the squared unit."""
+        return JointSpread(*(factor * each for each in self))
+
+    def correlation(self, made_up_a: float, made_up_b: float) -> float:
+        """Correlation of the estimates, each variance with a made-up row added to it.
+
+        The made-up rows are those of the intervals of both. Where the estimates have a correlation
+        r, theirs is ``max(2 r - 1, 0)``: they differ by twice as much as a row usually does.
+        """
+        a, b = self.variance_a + made_up_a, self.variance_b + made_up_b
+        if not (a > 0.0 and b > 0.0):
+            return 0.0
+        as_it_is = _correlation(self.covariance, self.variance_a, self.variance_b)
+        shared = max(2.0 * as_it_is - 1.0, 0.0) * math.sqrt(made_up_a) * math.sqrt(made_up_b)
+        return _correlation(self.covariance + shared, a, b)
+
+    @property
+    def of_difference(self) -> float:
+        """Variance of the difference, without made-up rows."""
+        return max(self.variance_a + self.variance_b - 2.0 * self.covariance, 0.0)
+
+
+class RowInfluences(NamedTuple):
+    """Influence of every row on a mean over both classes; the weighted sum of each class is 0."""
+
+    value: float
+    of_rare: FloatArray  # shape (n_rare,)
+    of_majority: FloatArray  # shape (n_majority,)
 
 
 class _Share(NamedTuple):
-    """A share s in [0, 1] as one column has it, and ``scale.of(s)``, which is reported."""
+    """A share s in [0, 1] of one column, and ``scale.of(s)``, which is reported."""
 
     value: float
     centre: float
     variance: float  # cautious, of rows that are independent
-    scale: AreaScale
+    scale: AreaScale = AreaScale(0.0, 1.0)
+
+    def bounds(self, n_trials: float) -> Bounds:
+        """Return the interval by level, as it rests on `n_trials` rows."""
+        return partial(_interval_of_share, self, n_trials)
 
 
-def roc_auc_evidence(pair: ScoredPair, draws: Draws) -> Evidence:
+def roc_auc_evidence(pair: ScoredPair, draws: Draws) -> PairEvidence:
     """DeLong's covariance of both AUCs, and the intervals of `roc_auc_interval`."""
     columns = auc_influences(pair)
     spread = spread_of_rows(pair, *columns)
-    n_rare, n_majority = (_n_trials(pair, rows) for rows in (pair.rare, pair.majority))
+    n_rare, n_majority = (_n_trials(rows) for rows in (pair.rare, pair.majority))
     bounds, made_up = [], []
     for column, variance in zip(columns, spread[:2], strict=True):
         auc = column.value
         extra = auc * (1.0 - auc) * (1.0 / n_rare / n_rare + 1.0 / n_majority / n_majority)
-        n = min(n_rare, n_majority)
-        bounds.append(_share_bounds(_Share(auc, auc, variance + extra, _AS_IT_IS), n))
+        bounds.append(_Share(auc, auc, variance + extra).bounds(min(n_rare, n_majority)))
         made_up.append(extra)
-    method = "DeLong" if not pair.n_groups else "DeLong, clustered"
-    return _evidence(bounds[0], bounds[1], spread, made_up, _n_trials(pair, pair.rare), method)
+    return _evidence(pair, bounds, spread, made_up, "DeLong")
 
 
-def average_precision_evidence(pair: ScoredPair, draws: Draws) -> Evidence:
+def average_precision_evidence(pair: ScoredPair, draws: Draws) -> PairEvidence:
     """Both intervals of `average_precision_interval`, their correlation by bootstrap."""
     from rareclass.metrics import _bootstrap_jit as jit
 
-    shares = [_Share(*with_variance(cells), _AS_IT_IS) for cells in _columns(pair)]
-    return _of_shares(pair, draws, shares, pair.rare.mass, jit.AVERAGE_PRECISION, 0.0)
+    shares = [_Share(*with_variance(cells)) for cells in _columns(pair)]
+    return _of_shares(pair, shares, pair.rare.mass, _drawn(pair, draws, jit.AVERAGE_PRECISION, 0.0))
 
 
 def partial_auc_evidence(
     pair: ScoredPair, draws: Draws, max_fpr: float, standardized: bool = True
-) -> Evidence:
+) -> PairEvidence:
     """Both intervals of `partial_auc_interval`, their correlation by bootstrap."""
     from rareclass.metrics import _bootstrap_jit as jit
 
@@ -112,25 +155,26 @@ def partial_auc_evidence(
         share, variance = share_with_variance(cells, max_fpr)
         shares.append(_Share(share, share, variance, scale))
     n = min(pair.rare.mass, max_fpr * pair.majority.mass)
-    return _of_shares(pair, draws, shares, n, jit.PARTIAL_AUC, max_fpr)
+    return _of_shares(pair, shares, n, _drawn(pair, draws, jit.PARTIAL_AUC, max_fpr))
 
 
-def precision_at_k_evidence(pair: ScoredPair, draws: Draws, k: float) -> Evidence:
+def precision_at_k_evidence(pair: ScoredPair, draws: Draws, k: float) -> PairEvidence:
     """Both intervals of `precision_at_k_interval`, their correlation by bootstrap."""
-    return _in_top(pair, draws, k, lambda n_rare, n: n_rare / k, most=1.0)
+    return _in_top(pair, draws, k, pair.rare.mass / k, most=1.0)
 
 
-def recall_at_k_evidence(pair: ScoredPair, draws: Draws, k: float) -> Evidence:
+def recall_at_k_evidence(pair: ScoredPair, draws: Draws, k: float) -> PairEvidence:
     """Both intervals of `recall_at_k_interval`, their correlation by bootstrap."""
-    return _in_top(pair, draws, k, lambda n_rare, n: 1.0, most=1.0)
+    return _in_top(pair, draws, k, 1.0, most=1.0)
 
 
 def lift_at_k_evidence(
     pair: ScoredPair, draws: Draws, k: float | None = None, share: float | None = None
-) -> Evidence:
+) -> PairEvidence:
     """Both intervals of `lift_at_k_interval`, their correlation by bootstrap."""
     looked_at = depth(_columns(pair)[0], k, share)
-    return _in_top(pair, draws, looked_at, lambda n_rare, n: n / looked_at, most=math.inf)
+    total = pair.rare.mass + pair.majority.mass
+    return _in_top(pair, draws, looked_at, total / looked_at, most=math.inf)
 
 
 def expected_cost_evidence(
@@ -139,7 +183,7 @@ def expected_cost_evidence(
     threshold: float | tuple[float, float] = 0.5,
     cost_fp: ArrayLike = 1.0,
     cost_fn: ArrayLike = 1.0,
-) -> Evidence:
+) -> PairEvidence:
     """Both intervals of `expected_cost_interval`; a mean over rows, so its spread is exact."""
     at: Sequence[float] = threshold if isinstance(threshold, list | tuple) else [threshold] * 2
     if len(at) != 2:
@@ -149,24 +193,21 @@ def expected_cost_evidence(
     bounds, columns, made_up = [], [], []
     for one, cut in enumerate(at):
         check_threshold(cut)
-        parts, influences, extra = [], [], 0.0
-        for rows, amounts, wanted in ((pair.rare, fn, False), (pair.majority, fp, True)):
-            error = ((rows.a, rows.b)[one] > cut) == wanted
+        parts, influences = [], []
+        for rows, amounts, is_error_above in ((pair.rare, fn, False), (pair.majority, fp, True)):
+            error = ((rows.a, rows.b)[one] > cut) == is_error_above
             amount = amounts.compress(rows.mask)
             part = class_cost(error, amount, rows.weight, total, rows.group)
             parts.append(part)
             # Of a mean over the class, times the class's share of the rows.
             influences.append(amount * error * (rows.mass / total) - part.value)
-            extra += _made_up_cost(part)
         bounds.append(partial(_summed, tuple(parts)))
         columns.append(RowInfluences(0.0, *influences))
-        made_up.append(extra)
-    spread = spread_of_rows(pair, *columns)
-    method = "influence" if not pair.n_groups else "influence, clustered"
-    return _evidence(bounds[0], bounds[1], spread, made_up, _n_trials(pair, pair.rare), method)
+        made_up.append(sum(_made_up_cost(part) for part in parts))
+    return _evidence(pair, bounds, spread_of_rows(pair, *columns), made_up, "influence")
 
 
-EVIDENCE: Mapping[str, Callable[..., Evidence]] = {
+EVIDENCE: Mapping[str, Callable[..., PairEvidence]] = {
     "roc_auc": roc_auc_evidence,
     "average_precision": average_precision_evidence,
     "precision_at_k": precision_at_k_evidence,
@@ -176,84 +217,145 @@ EVIDENCE: Mapping[str, Callable[..., Evidence]] = {
     "expected_cost": expected_cost_evidence,
 }
 
-_AS_IT_IS = AreaScale(0.0, 1.0)
+
+def auc_influences(pair: ScoredPair) -> tuple[RowInfluences, RowInfluences]:
+    """AUC of both columns, and DeLong's structural components of each row less the AUC.
+
+    Of a rare row the share of the majority below it, of a majority row the share of the rare rows
+    above it; ties count one half. O(n log n_rare) time, O(n) memory.
+    """
+    rare, majority = pair.rare, pair.majority
+    compiled = is_worth_compiling(rare.a.size + majority.a.size)
+
+    def of_column(scores: tuple[FloatArray, FloatArray]) -> RowInfluences:
+        distinct, held = weigh_distinct(scores[0], rare.weight)
+        above = np.append(np.cumsum(held[::-1])[::-1], 0.0) / held.sum()
+        of_cells = np.empty(2 * distinct.size + 1)
+        of_cells[0::2], of_cells[1::2] = above, (above[:-1] + above[1:]) / 2.0
+        cells, of_majority = read_cells(distinct, scores[1], majority.weight, of_cells, compiled)
+        found = RareCells(distinct, held, tied=cells[1::2], gaps=cells[0::2])
+        below = found.majority_below() / found.n_majority
+        of_cells[1::2] = below  # where rare rows are
+        _, of_rare = read_cells(distinct, scores[0], None, of_cells, compiled)
+        auc = float(np.clip(held @ below / found.n_rare, 0.0, 1.0))
+        of_rare -= auc
+        of_majority -= auc
+        return RowInfluences(auc, of_rare, of_majority)
+
+    columns = [(rare.a, majority.a), (rare.b, majority.b)]
+    if not compiled:
+        return of_column(columns[0]), of_column(columns[1])
+    with ThreadPoolExecutor(2) as pool:  # the search lets go of the interpreter
+        a, b = pool.map(of_column, columns)
+    return a, b
+
+
+def spread_of_rows(pair: ScoredPair, a: RowInfluences, b: RowInfluences) -> JointSpread:
+    """``sum_i w_i a_i b_i / W**2`` added over both classes; with groups over sums by group.
+
+    A group's sum has what its rare and its majority rows say, so the classes vary together as the
+    groups do; the sum over groups is times ``G / (G - 1)``.
+    """
+    if pair.n_groups:
+        of_a, of_b = (_by_group(pair, each) for each in (a, b))
+        spread = JointSpread(float(of_a @ of_a), float(of_b @ of_b), float(of_a @ of_b))
+        return spread.scaled(pair.n_groups / max(pair.n_groups - 1, 1))
+    parts = [
+        _of_class(pair.rare, a.of_rare, b.of_rare),
+        _of_class(pair.majority, a.of_majority, b.of_majority),
+    ]
+    return JointSpread(*(x + y for x, y in zip(*parts, strict=True)))
+
+
+def _of_class(rows: ClassPair, a: FloatArray, b: FloatArray) -> JointSpread:
+    own, other = (a, b) if rows.weight is None else (rows.weight * a, rows.weight * b)
+    # Two divisions: the square of an extreme weight could overflow.
+    sums = (float(x @ y) / rows.mass / rows.mass for x, y in ((own, a), (other, b), (own, b)))
+    return JointSpread(*sums)
+
+
+def _by_group(pair: ScoredPair, of: RowInfluences) -> FloatArray:
+    total = np.zeros(pair.n_groups)
+    for rows, influence in ((pair.rare, of.of_rare), (pair.majority, of.of_majority)):
+        own = influence if rows.weight is None else rows.weight * influence
+        total += np.bincount(rows.group, own / rows.mass, pair.n_groups)  # type: ignore[arg-type]
+    return total
+
+
+def _correlation(covariance: float, variance_a: float, variance_b: float) -> float:
+    if not (variance_a > 0.0 and variance_b > 0.0):
+        return 0.0
+    return min(max(covariance / math.sqrt(variance_a) / math.sqrt(variance_b), -1.0), 1.0)
 
 
 def _columns(pair: ScoredPair) -> tuple[RareCells, RareCells]:
     rare, majority = pair.rare, pair.majority
-    splits = (
-        ScoredClasses(rare.a, majority.a, rare.weight, majority.weight),
-        ScoredClasses(rare.b, majority.b, rare.weight, majority.weight),
+    return (
+        collapse(ScoredClasses(rare.a, majority.a, rare.weight, majority.weight)),
+        collapse(ScoredClasses(rare.b, majority.b, rare.weight, majority.weight)),
     )
-    return collapse(splits[0]), collapse(splits[1])
 
 
-def _in_top(
-    pair: ScoredPair,
-    draws: Draws,
-    k: float,
-    factor: Callable[[float, float], float],
-    most: float,
-) -> Evidence:
-    """Wilson's intervals of recall, times a factor of the weight of the rare and of all rows."""
+def _drawn(pair: ScoredPair, draws: Draws, measure: int, option: float) -> JointSpread:
+    """Spread of both values over the replicates of the bootstrap."""
+    values = bootstrap(all_items(pair), measure, option, *draws)
+    (a, both), (_, b) = np.cov(values.T)
+    return JointSpread(float(a), float(b), float(both))
+
+
+def _in_top(pair: ScoredPair, draws: Draws, k: float, times: float, most: float) -> PairEvidence:
+    """Wilson's intervals of recall among the top k, times a factor, at most `most`."""
     from rareclass.metrics import _bootstrap_jit as jit
 
-    n_rare, n = pair.rare.mass, pair.rare.mass + pair.majority.mass
     recalls = [recall_in_top(cells, k) for cells in _columns(pair)]
-    n_trials = _n_trials(pair, pair.rare)
-    spread = _bootstrapped(pair, draws, jit.RECALL_AT_K, min(k / n, 1.0))
-    made_up = [recall * (1.0 - recall) / n_trials / n_trials for recall in recalls]
-    times = factor(n_rare, n)
-    a, b = (partial(_wilson_bounds, recall, n_trials, times, most) for recall in recalls)
-    spread = JointSpread(*(times * times * each for each in spread))
-    made_up = [times * times * each for each in made_up]
-    return _evidence(a, b, spread, made_up, n_trials, _bootstrap_name(pair))
+    n_trials = _n_trials(pair.rare)
+    share = min(k / (pair.rare.mass + pair.majority.mass), 1.0)
+    spread = _drawn(pair, draws, jit.RECALL_AT_K, share).scaled(times * times)
+    made_up = [times * times * _made_up_share(recall, n_trials) for recall in recalls]
+    bounds = [partial(interval_in_top, recall, n_trials, times, most) for recall in recalls]
+    return _evidence(pair, bounds, spread, made_up, _BOOTSTRAP)
 
 
 def _of_shares(
-    pair: ScoredPair,
-    draws: Draws,
-    shares: list[_Share],
-    n_trials: float,
-    measure: int,
-    option: float,
-) -> Evidence:
+    pair: ScoredPair, shares: list[_Share], n_trials: float, spread: JointSpread
+) -> PairEvidence:
     """Intervals on the logit scale; rows that move together have the bootstrap's variance."""
-    spread = _bootstrapped(pair, draws, measure, option)
-    n_rare = _n_trials(pair, pair.rare)
-    made_up = [share.value * (1.0 - share.value) / n_rare / n_rare for share in shares]
+    n_rare = _n_trials(pair.rare)
+    made_up = [_made_up_share(share.value, n_rare) for share in shares]
     if pair.n_groups:
         n_trials = min(n_rare, n_trials)
         shares = [
             share._replace(variance=variance + extra)
             for share, variance, extra in zip(shares, spread[:2], made_up, strict=True)
         ]
-    a, b = (_share_bounds(share, n_trials) for share in shares)
     squared = shares[0].scale.factor ** 2
-    spread = JointSpread(*(squared * each for each in spread))
+    bounds = [share.bounds(n_trials) for share in shares]
     made_up = [squared * each for each in made_up]
-    return _evidence(a, b, spread, made_up, n_rare, _bootstrap_name(pair))
+    return _evidence(pair, bounds, spread.scaled(squared), made_up, _BOOTSTRAP)
+
+
+_BOOTSTRAP = "paired stratified bootstrap"
+_CLUSTERED = {
+    _BOOTSTRAP: "paired bootstrap of groups",
+    "DeLong": "DeLong, clustered",
+    "influence": "influence, clustered",
+}
 
 
 def _evidence(
-    a: Bounds, b: Bounds, spread: JointSpread, made_up: list[float], n_trials: float, method: str
-) -> Evidence:
-    deviation = math.sqrt(spread.of_difference)
-    return Evidence(a, b, spread.correlation(*made_up), deviation, n_trials, method)
+    pair: ScoredPair,
+    bounds: Sequence[Bounds],
+    spread: JointSpread,
+    made_up: Sequence[float],
+    method: str,
+) -> PairEvidence:
+    deviation, correlation = math.sqrt(spread.of_difference), spread.correlation(*made_up)
+    method = _CLUSTERED[method] if pair.n_groups else method
+    a, b = bounds
+    return PairEvidence(a, b, correlation, deviation, _n_trials(pair.rare), method)
 
 
-def _bootstrapped(pair: ScoredPair, draws: Draws, measure: int, option: float) -> JointSpread:
-    strata, sizes = all_items(pair)
-    values = bootstrap(strata, sizes, measure, option, *draws)
-    (a, both), (_, b) = np.cov(values.T)
-    return JointSpread(float(a), float(b), float(both))
-
-
-def _bootstrap_name(pair: ScoredPair) -> str:
-    return "paired bootstrap of groups" if pair.n_groups else "paired stratified bootstrap"
-
-
-def _n_trials(pair: ScoredPair, rows: ClassPair) -> float:
+def _n_trials(rows: ClassPair) -> float:
     """Independent rows of a class; of groups as many as would vary like ones of equal weight."""
     if rows.group is None:
         return rows.mass
@@ -261,25 +363,18 @@ def _n_trials(pair: ScoredPair, rows: ClassPair) -> float:
     return 1.0 / float(share @ share)
 
 
-def _share_bounds(share: _Share, n_trials: float) -> Bounds:
-    return partial(_bounds_of_share, share, n_trials)
-
-
-def _bounds_of_share(share: _Share, n_trials: float, level: float) -> Interval:
+def _interval_of_share(share: _Share, n_trials: float, level: float) -> Interval:
     found = share_interval(share.value, share.centre, share.variance, n_trials, level)
     return Interval(*(share.scale.of(bound) for bound in found))
 
 
-def _wilson_bounds(
-    recall: float, n_trials: float, times: float, most: float, level: float
-) -> Interval:
-    found = wilson_interval(recall, n_trials, level)
-    value = recall * times
-    return Interval(value, found.low * times, max(min(found.high * times, most), value))
-
-
 def _summed(parts: tuple[ClassCost, ...], level: float) -> Interval:
     return sum_interval([part.interval(level) for part in parts])
+
+
+def _made_up_share(share: float, n_trials: float) -> float:
+    """One row of the greatest possible spread, as a part of the variance of a share."""
+    return share * (1.0 - share) / n_trials / n_trials
 
 
 def _made_up_cost(part: ClassCost) -> float:

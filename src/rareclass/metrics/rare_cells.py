@@ -1,15 +1,28 @@
 """A scored sample reduced to what ranking measures need: the majority counted between rare scores.
 
-Every measure here is a function of how many majority rows lie above, at and below each rare
-score. Where exactly they lie between two neighbouring rare scores changes nothing, so n rows
-become 2 d + 1 counts, d being the number of distinct rare scores.
+Every measure here is a function of how many majority rows lie above, at and below each rare score.
+Where exactly they lie between two neighbouring rare scores changes nothing, so n rows become
+2 d + 1 cells, d being the number of distinct rare scores: gap 0, tie 0, gap 1, tie 1, ..., gap d.
+No score is rounded or put in a bin. Columns of Dask are counted where their parts are: each part
+gives its distinct rare scores, these are joined, and the counts of the parts around them are added.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from rareclass.metrics.scored_classes import FloatArray, ScoredClasses
+from rareclass.metrics.scored_classes import (
+    FloatArray,
+    ScoredClasses,
+    check_scores,
+    label_column,
+    same_length,
+    split_scores,
+)
+from rareclass.rows.dask_parts import delayed_parts, is_dask
 
 # Rows from which on the search is worth the loading of compiled code: that takes 5 to 20 ms where
 # the process has fitted a model, 0.4 s where nothing else needed numba. Once loaded, the search is
@@ -22,6 +35,15 @@ _BUCKETS_FROM = 250_000
 _CHUNK_ROWS = 1_000_000
 # Rows whose bins are found at a time.
 _STRETCH_ROWS = 65_536
+# Parts of a Dask column whose counts are added in one task.
+_FAN_IN = 8
+
+
+class WeighedScores(NamedTuple):
+    """Distinct scores, ascending, and the weight of the rows at each; both of shape (d,)."""
+
+    scores: FloatArray
+    weight: FloatArray
 
 
 class RareCells(NamedTuple):
@@ -57,6 +79,16 @@ class RareCells(NamedTuple):
         return np.cumsum(self.gaps[:-1]) + np.cumsum(self.tied) - self.tied / 2
 
 
+def cells_of(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> RareCells:
+    """Count both classes around the rare scores, from columns as `split_scores` takes them.
+
+    Columns of Dask are counted where they are; see `cells_of_parts`.
+    """
+    if is_dask(scores) or is_dask(y):
+        return cells_of_parts(y, scores, sample_weight)
+    return collapse(split_scores(y, scores, sample_weight))
+
+
 def collapse(split: ScoredClasses) -> RareCells:
     """Count both classes around the d distinct rare scores.
 
@@ -69,7 +101,7 @@ def collapse(split: ScoredClasses) -> RareCells:
 
 
 def collapse_by_searching(split: ScoredClasses) -> RareCells:
-    """`collapse` by a compiled search of every row among the sorted rare scores."""
+    """Do as `collapse` by a compiled search of every row among the sorted rare scores."""
     if split.rare_weight is None:
         scores, rare = weigh_distinct(split.rare, None)
     else:
@@ -81,7 +113,7 @@ def collapse_by_searching(split: ScoredClasses) -> RareCells:
 
 
 def search(distinct: FloatArray, scores: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """Weight of the rows in each cell: gap 0, tie 0, gap 1, tie 1, ..., gap d."""
+    """Weight of the rows in each of the 2 d + 1 cells."""
     # Not at the top: numba takes longer to load than small samples take to sort.
     from rareclass.metrics import _rare_cells_jit as jit
 
@@ -103,7 +135,7 @@ def search(distinct: FloatArray, scores: FloatArray, weight: FloatArray | None) 
 
 
 def collapse_by_sorting(split: ScoredClasses) -> RareCells:
-    """`collapse` by sorting both classes, with numpy alone."""
+    """Do as `collapse` by sorting both classes, with numpy alone."""
     scores, rare = weigh_distinct(split.rare, split.rare_weight)
     if split.majority_weight is None:
         # Plain sorting is vectorised; argsort is needed only to carry weights along.
@@ -126,17 +158,17 @@ def collapse_by_sorting(split: ScoredClasses) -> RareCells:
     return RareCells(scores, rare, tied=cells[1::2], gaps=cells[0::2])
 
 
-def weigh_distinct(scores: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """The distinct scores, ascending, and the weight of the rows at each."""
+def weigh_distinct(scores: FloatArray, weight: FloatArray | None) -> WeighedScores:
+    """Add up the weight of the rows at each distinct score."""
     if weight is None:
         distinct, counts = np.unique(scores, return_counts=True)
-        return distinct, counts.astype(np.float64)
+        return WeighedScores(distinct, counts.astype(np.float64))
     distinct, inverse = np.unique(scores, return_inverse=True)
-    return distinct, np.bincount(inverse, weight).astype(np.float64)
+    return WeighedScores(distinct, np.bincount(inverse, weight).astype(np.float64))
 
 
 def greatest_in_bins(upper: FloatArray, scores: FloatArray) -> FloatArray:
-    """The greatest score in each bin below increasing bounds; -inf where a bin is empty.
+    """Greatest score in each bin below increasing bounds; -inf where a bin is empty.
 
     Bin i holds the scores from the bound before it up to, and without, ``upper[i]``.
 
@@ -149,3 +181,166 @@ def greatest_in_bins(upper: FloatArray, scores: FloatArray) -> FloatArray:
         below = some[some < upper[-1]]
         np.maximum.at(found, np.searchsorted(upper, below, side="right"), below)
     return found
+
+
+def read_cells(
+    distinct: FloatArray,
+    scores: FloatArray,
+    weight: FloatArray | None,
+    table: FloatArray,
+    compiled: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Weight in each cell, shape (2 d + 1,), and for each row the entry of `table` for its cell.
+
+    O(n log d) time.
+    """
+    if compiled:
+        return _read_compiled(distinct, scores, weight, table)
+    left = np.searchsorted(distinct, scores)
+    cell = 2 * left + (distinct[np.minimum(left, distinct.size - 1)] == scores)
+    held = np.bincount(cell, weight, 2 * distinct.size + 1).astype(np.float64)
+    return held, table[cell]
+
+
+def is_worth_compiling(n_rows: int) -> bool:
+    """Return whether so many rows make up for the loading of compiled code."""
+    return n_rows >= _SEARCH_FROM
+
+
+def _read_compiled(
+    distinct: FloatArray, scores: FloatArray, weight: FloatArray | None, table: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    # Not at the top: numba takes longer to load than small samples take to sort.
+    from rareclass.metrics import _rare_cells_jit as jit
+
+    held, out = np.zeros(2 * distinct.size + 1), np.empty(scores.size)
+    size = min(_CHUNK_ROWS, scores.size)
+    row = np.arange(size, dtype=np.int32)
+    by_bucket = distinct.size >= _BUCKETS_FROM
+    if by_bucket:
+        bucket, ordered = np.empty(size, np.uint8), np.empty(size)
+    for start in range(0, scores.size, size):
+        rows = slice(start, start + size)
+        own = scores[rows]
+        if by_bucket:
+            jit.order_rows_by_bucket(distinct, own, bucket, ordered, row)
+            own = ordered[: own.size]
+        own_weight = None if weight is None else weight[rows]
+        jit.add_and_read(distinct, own, row, own_weight, held, table, out[rows])
+    return held, out
+
+
+def cells_of_parts(y: Any, scores: Any, sample_weight: Any = None) -> RareCells:
+    """Count both classes around the rare scores, from Dask columns with the same parts.
+
+    Dask counts on the cluster of a client, else in threads. Where one column is in memory, the
+    others are brought here, and all are one part. O(n log d) time over the workers; 2 d + 1
+    numbers a part come back.
+
+    Raises `ValueError` as `split_scores` does, naming the part.
+    """
+    import dask
+
+    parts = _delayed_split(y, scores, sample_weight)
+    rare = _tree([dask.delayed(_rare)(part) for part in parts], dask.delayed(_joined))
+    counts = [dask.delayed(_counted)(part, rare) for part in parts]
+    (distinct, weight), cells = dask.compute(rare, _tree(counts, dask.delayed(sum)))
+    for name, there in (("rare (y = 1)", distinct.size), ("majority (y = 0)", cells.any())):
+        if not there:
+            raise ValueError(f"y holds no {name} row: both classes are needed.")
+    return RareCells(distinct, weight, tied=cells[1::2], gaps=cells[0::2])
+
+
+class MajorityInParts:
+    """Scores of the majority in columns of parts, for a threshold."""
+
+    def __init__(self, y: Any, scores: Any, sample_weight: Any) -> None:
+        self._parts = _delayed_split(y, scores, sample_weight)
+
+    def greatest(self) -> float:
+        """Return the greatest score."""
+        return float(self._greatest(_greatest_of_all)[0])
+
+    def greatest_below(self, upper: FloatArray) -> FloatArray:
+        """Return the greatest score in each bin; see `greatest_in_bins`."""
+        return self._greatest(_greatest_below, upper)
+
+    def _greatest(self, of_part: Any, *more: Any) -> FloatArray:
+        import dask
+
+        of_parts = [dask.delayed(of_part)(part, *more) for part in self._parts]
+        (found,) = dask.compute(_tree(of_parts, dask.delayed(_greatest_of_parts)))
+        return np.asarray(found)
+
+
+def _together(*columns: Any) -> list[tuple[Any, ...]]:
+    """Pair up the parts of the columns; None for a column that is not given."""
+    in_parts = [each for each in columns if is_dask(each)]
+    n_parts = {each.npartitions for each in in_parts}
+    if len(n_parts) > 1:
+        raise ValueError(
+            f"y, scores and sample_weight have {sorted(n_parts)} parts: rechunk or repartition "
+            "them alike."
+        )
+    if any(each is not None and not is_dask(each) for each in columns):
+        return [tuple(None if each is None else np.asarray(each) for each in columns)]
+    delayed = [[] if each is None else delayed_parts(each) for each in columns]
+    return list(zip_longest(*delayed))
+
+
+def _delayed_split(y: Any, scores: Any, sample_weight: Any) -> list[Any]:
+    """Each part split by class, where it is."""
+    import dask
+
+    split = dask.delayed(_split, pure=False)
+    return [split(k, *columns) for k, columns in enumerate(_together(y, scores, sample_weight))]
+
+
+def _split(number: int, y: Any, scores: Any, weight: Any) -> ScoredClasses:
+    try:
+        value, amount = check_scores(np.asarray(scores), weight)
+        label = label_column(np.asarray(y))
+        same_length("y", label, value.size)
+    except ValueError as error:
+        raise ValueError(f"part {number}: {error}") from error
+    counts = np.ones(value.size, bool) if amount is None else amount > 0
+    columns = [
+        None if column is None else column.compress(mask)
+        for column in (value, amount)
+        for mask in (label & counts, ~label & counts)
+    ]
+    return ScoredClasses(*columns)  # type: ignore[arg-type]
+
+
+def _rare(part: ScoredClasses) -> WeighedScores:
+    return weigh_distinct(part.rare, part.rare_weight)
+
+
+def _joined(parts: Sequence[WeighedScores]) -> WeighedScores:
+    scores, weights = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return weigh_distinct(scores, weights)
+
+
+def _counted(part: ScoredClasses, rare: WeighedScores) -> FloatArray:
+    if not part.majority.size or not rare.scores.size:
+        return np.full(2 * rare.scores.size + 1, 0.0) + part.majority.size
+    return search(rare.scores, part.majority, part.majority_weight)
+
+
+def _greatest_below(part: ScoredClasses, upper: FloatArray) -> FloatArray:
+    return greatest_in_bins(upper, part.majority)
+
+
+def _greatest_of_all(part: ScoredClasses) -> FloatArray:
+    return np.array([part.majority.max(initial=-np.inf)])
+
+
+def _greatest_of_parts(parts: Sequence[FloatArray]) -> FloatArray:
+    return np.max(parts, axis=0)
+
+
+def _tree(parts: list[Any], join: Any) -> Any:
+    """Join many into one, a few at a time."""
+    while len(parts) > 1:
+        parts = [join(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
+    return parts[0]
