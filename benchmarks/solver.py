@@ -28,10 +28,10 @@ import numpy as np
 from benchmarks import record
 from benchmarks.simulated import mixture_centres, rare_mixture
 from rareclass import RankRC, rankrc_path
+from rareclass.ranking.problem import solve
 from rareclass.ranking.solvers import path as path_module
 from rareclass.ranking.solvers.newton import minimize
 from rareclass.ranking.solvers.path import solve_path
-from rareclass.ranking.solvers.questions import solve
 
 LAMS = 2.0 ** np.arange(10, -21, -2)
 FEW_TOL, MANY_TOL = 1e-6, 1e-5

@@ -32,7 +32,7 @@ from benchmarks.paper_tables import intrusion
 from benchmarks.paper_tables.protocol import data_folder
 from rareclass import RankRC, StochasticRankRC
 from rareclass.machine import blas_threads
-from rareclass.ranking.solvers.questions import answer
+from rareclass.ranking.problem import answer
 
 LAMS = (1.0, 2.0**-8, 2.0**-16)
 PASSES, ORDER_PASSES = 5, 3

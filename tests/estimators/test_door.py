@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rareclass import MIBC, OrdinalRankRC, RankRC, RankRCCV, StochasticRankRC
-from rareclass.estimators.door import FitsRows, read_features, same_columns, settings_of
+from rareclass.estimators.estimator import FitsRows, read_features, same_columns, settings_of
 from rareclass.findings import Finding, finding_of, warn
 from rareclass.labels.two_classes import StreamLabels, refuse_missing, relative_weights, row_weights
 from rareclass.online import CBR

@@ -16,7 +16,7 @@ from rareclass import (
 )
 from rareclass.decide.calibration.calibration import Calibration
 from rareclass.decide.calibration.level_calibration import LevelCalibration
-from rareclass.estimators.probabilities import learn_calibration
+from rareclass.estimators.estimator import learn_calibration
 from rareclass.model.model_file import TRUSTED_TYPES
 
 X, Y = make_classification(500, n_features=5, n_redundant=0, weights=[0.9], random_state=0)

@@ -11,8 +11,7 @@ from made_tables import rare_mixture
 from rareclass import RankRC
 from rareclass.kernels import landmarks as module
 from rareclass.kernels.kernels import Gaussian
-from rareclass.kernels.landmarks import LandmarkRule, distinct_landmarks
-from rareclass.kernels.pivoted_cholesky import pivoted_cholesky
+from rareclass.kernels.landmarks import LandmarkRule, distinct_landmarks, pivoted_cholesky
 
 X, Y = rare_mixture(120, 30)
 RARE = np.flatnonzero(Y)

@@ -10,7 +10,7 @@ from draws import draws
 from made_tables import rare_mixture
 from rareclass import RankRC
 from rareclass.kernels.kernels import Gaussian, Laplace, Linear, Polynomial
-from rareclass.kernels.pivoted_cholesky import pivoted_cholesky
+from rareclass.kernels.landmarks import pivoted_cholesky
 
 
 def greedy(K, n_most):

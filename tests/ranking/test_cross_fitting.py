@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 from draws import draws
 from made_tables import rare_mixture
 from rareclass import RankRC
-from rareclass.estimators.folds import Fold
+from rareclass.estimators.search import Fold
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.labels.two_classes import read_labels
 from rareclass.ranking import cross_fitting
 from rareclass.ranking.cross_fitting import cross_fit
-from rareclass.ranking.feature_scales.gradient_metric import gradient_scales
-from rareclass.ranking.feature_scales.kernel_slopes import KernelSlopes
+from rareclass.ranking.feature_scales.gradients import KernelSlopes, gradient_scales
 from rareclass.ranking.preparation import KernelSettings
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import as_source

@@ -16,12 +16,14 @@ from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.labels.two_classes import read_labels
 from rareclass.ranking.feature_scales import learning, selection
-from rareclass.ranking.feature_scales.distinct_rows import distinct_rows, row_hashes
-from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
-from rareclass.ranking.feature_scales.kernel_slopes import KernelSlopes
-from rareclass.ranking.feature_scales.learning import ScaleSettings, learn_feature_scales
-from rareclass.ranking.feature_scales.selection import clearly_better, smallest_as_good
-from rareclass.ranking.feature_scales.trial import Study
+from rareclass.ranking.feature_scales.gradients import KernelSlopes, held_out_gradients
+from rareclass.ranking.feature_scales.learning import (
+    ScaleSettings,
+    clearly_better,
+    learn_feature_scales,
+    smallest_as_good,
+)
+from rareclass.ranking.feature_scales.trial import Study, distinct_rows, row_hashes
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import as_source, from_arrays, from_parquet
 

@@ -14,9 +14,9 @@ from oracles.pairs import pair_loss
 from rareclass import RankRC
 from rareclass.findings import Status
 from rareclass.ranking.losses import make_loss
-from rareclass.ranking.solvers import hardest_share
-from rareclass.ranking.solvers.hardest_share import lowest_share
+from rareclass.ranking.solvers import reweighting as hardest_share
 from rareclass.ranking.solvers.path import solve_path
+from rareclass.ranking.solvers.reweighting import lowest_share
 
 LAM, SHARE = 2.0**-6, 0.5
 X, Y = rare_mixture(300, 20)

@@ -9,9 +9,9 @@ from draws import draws
 from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.ranking.losses import LOSSES, make_loss
+from rareclass.ranking.problem import solve
 from rareclass.ranking.solvers import preconditioner
 from rareclass.ranking.solvers.newton import _search
-from rareclass.ranking.solvers.questions import solve
 
 X, Y = rare_mixture(400, 30)
 NAMES = sorted(set(LOSSES) - {"smoothed_hinge"})

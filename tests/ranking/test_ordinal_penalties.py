@@ -12,10 +12,9 @@ from rareclass import OrdinalRankRC, OrdinalRankRCCV, RankRC
 from rareclass.labels.levels import read_levels
 from rareclass.labels.two_classes import read_labels
 from rareclass.ranking.feature_scales import learning, selection
-from rareclass.ranking.feature_scales.distinct_rows import distinct_rows
-from rareclass.ranking.feature_scales.held_out_gradient import held_out_gradients
-from rareclass.ranking.feature_scales.trial import Study
-from rareclass.ranking.solvers.certificate import violations
+from rareclass.ranking.feature_scales.gradients import held_out_gradients
+from rareclass.ranking.feature_scales.trial import Study, distinct_rows
+from rareclass.ranking.solvers.proximal_newton import violations
 from rareclass.ranking.targets import OrderedLevels, TwoClasses
 from rareclass.rows import as_source
 

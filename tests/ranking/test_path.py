@@ -15,13 +15,12 @@ from rareclass.findings import Status
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian
 from rareclass.ranking import fitting, preparation
-from rareclass.ranking.problem import Evaluation
+from rareclass.ranking.problem import Evaluation, answer, solve, solve_in_step
 from rareclass.ranking.solvers import path as module
 from rareclass.ranking.solvers.newton import minimize
 from rareclass.ranking.solvers.part import PartDirection, kernel_is_worth_keeping, part_stride
 from rareclass.ranking.solvers.path import solve_path, solve_paths
 from rareclass.ranking.solvers.preconditioner import SampledHessian
-from rareclass.ranking.solvers.questions import answer, solve, solve_in_step
 from rareclass.rows import ArrayRows, Budget, as_source
 
 LAMS = [2.0**-4, 2.0**2, 2.0**-10]

@@ -18,15 +18,21 @@ from rareclass import RankRC, RankRCCV, RankSVM, rankrc_path
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import LOSSES
 from rareclass.ranking.losses.rare_outer import RareOuterLoss
-from rareclass.ranking.solvers.certificate import duality_gap, largest_lam, violations
+from rareclass.ranking.problem import answer
+from rareclass.ranking.solvers.path import _between, default_lams, sparse_starts, unit_norm
 from rareclass.ranking.solvers.path import solve_paths as paths_of
-from rareclass.ranking.solvers.proximal_newton import ActiveHessian, Penalized, QuadraticModel
-from rareclass.ranking.solvers.questions import answer
-from rareclass.ranking.solvers.sparse_path import _between, default_lams, starts, unit_norm
+from rareclass.ranking.solvers.proximal_newton import (
+    ActiveHessian,
+    Penalized,
+    QuadraticModel,
+    duality_gap,
+    largest_lam,
+    violations,
+)
 from rareclass.rows import from_arrays
 
 X, Y = rare_mixture(400, 30)
-solve_paths = partial(paths_of, starts=starts)
+solve_paths = partial(paths_of, starts=sparse_starts)
 SMOOTH = sorted(name for name, loss in LOSSES.items() if not issubclass(loss, RareOuterLoss))
 
 

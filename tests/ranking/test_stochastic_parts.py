@@ -10,12 +10,18 @@ from draws import draws
 from oracles.pairs import ranking_loss
 from rareclass.kernels.kernels import Gaussian, Linear
 from rareclass.ranking.losses import SmoothedHinge
-from rareclass.ranking.stochastic import mini_batch
+from rareclass.ranking.stochastic import learner as mini_batch
 from rareclass.ranking.stochastic.feeding import CAPACITY, Reservoir
 from rareclass.ranking.stochastic.landmark_space import span, widened
-from rareclass.ranking.stochastic.learner import Learned, Settings
-from rareclass.ranking.stochastic.mini_batch import HeldRare, MiniBatch, Scores
-from rareclass.ranking.stochastic.running_model import BatchModel, RunningModel
+from rareclass.ranking.stochastic.learner import (
+    BatchModel,
+    HeldRare,
+    Learned,
+    MiniBatch,
+    RunningModel,
+    Scores,
+    Settings,
+)
 from rareclass.ranking.stochastic.weighted_rows import Table, WeightedRows, joined, visits
 from rareclass.rows import as_source
 

@@ -10,10 +10,9 @@ from rareclass.findings import Status
 from rareclass.metrics import roc_auc
 from rareclass.ranking import fitting, preparation
 from rareclass.ranking.preparation import Prepared
+from rareclass.ranking.problem import solve
 from rareclass.ranking.solvers import path
-from rareclass.ranking.solvers.part import PartDirection
-from rareclass.ranking.solvers.questions import solve
-from rareclass.ranking.solvers.witnesses import Witnesses
+from rareclass.ranking.solvers.part import PartDirection, Witnesses
 
 X, Y = rare_mixture(20_000, 40, seed=3)
 LAMS = [1.0, 2.0**-6, 2.0**-12]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import InputError, counted
-from rareclass.estimators.folds import Fold, make_folds
+from rareclass.estimators.search import Fold, make_folds
 from rareclass.folds.dealing import dealt
 from rareclass.folds.places import places
 from rareclass.folds.stretches import stretches

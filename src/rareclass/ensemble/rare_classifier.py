@@ -16,9 +16,7 @@ from rareclass.ensemble.members.member import Member, Size
 from rareclass.ensemble.objectives import as_objective
 from rareclass.ensemble.thinning import affordable_rows, most_rows
 from rareclass.ensemble.training_rows import Given, TrainingRows, in_memory, read_training_rows
-from rareclass.estimators.door import FitsRows
-from rareclass.estimators.probabilities import learn_calibration
-from rareclass.estimators.rank_scorer import RankScorer
+from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.estimators.search import Scoring
 from rareclass.findings import Finding, warn
 from rareclass.parameters import check_number, check_whole

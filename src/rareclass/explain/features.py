@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.estimators.door import read_features
+from rareclass.estimators.estimator import read_features
 
 Floats = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.estimators.door import read_features
+from rareclass.estimators.estimator import read_features
 from rareclass.explain.explaining import is_rare_classifier
 from rareclass.explain.explanation import Floats, strongest_of
 from rareclass.explain.kernel_explanation import plain_kernel

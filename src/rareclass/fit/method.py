@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.errors import InputError
-from rareclass.estimators.door import FitsRows
+from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, most_folds
 from rareclass.folds.places import places
 from rareclass.folds.stretches import exactly

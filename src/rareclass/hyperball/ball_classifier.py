@@ -7,7 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import f1_score
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.estimators.door import read_features
+from rareclass.estimators.estimator import read_features
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.description import Description, describe
 from rareclass.hyperball.picture import BallPicture, take_picture

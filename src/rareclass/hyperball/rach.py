@@ -5,7 +5,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from rareclass.estimators.door import FitsRows, read_features, settings_of
+from rareclass.estimators.estimator import FitsRows, read_features, settings_of
 from rareclass.findings import warn
 from rareclass.hyperball.ball import SHARE, fit_ball
 from rareclass.hyperball.ball_classifier import BallClassifier

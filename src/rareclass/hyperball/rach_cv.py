@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 from threadpoolctl import threadpool_limits
 
-from rareclass.estimators.door import read_features, settings_of
+from rareclass.estimators.estimator import read_features, settings_of
 from rareclass.estimators.search import SearchCV, ranks
 from rareclass.findings import warn
 from rareclass.hyperball.ball import SHARE, SOLVED

@@ -9,7 +9,7 @@ from scipy import sparse
 from rareclass.hyperball.ball_problem import Points
 from rareclass.kernels.expansion import whiten
 from rareclass.kernels.kernels import Kernel, Matrix
-from rareclass.kernels.pivoted_cholesky import pivoted_cholesky
+from rareclass.kernels.landmarks import pivoted_cholesky
 from rareclass.rows import Block
 
 

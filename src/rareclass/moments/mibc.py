@@ -10,14 +10,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.errors import InputError
-from rareclass.estimators.door import (
+from rareclass.estimators.estimator import (
     FitsRows,
+    RankScorer,
     finite_scores,
     read_features,
     same_columns,
     settings_of,
 )
-from rareclass.estimators.rank_scorer import RankScorer
 from rareclass.findings import warn
 from rareclass.labels.two_classes import Labels, StreamLabels, plain, read_labels, row_weights
 from rareclass.moments.covariance import CovarianceModel

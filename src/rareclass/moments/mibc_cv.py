@@ -9,11 +9,8 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from rareclass.decide import balanced_accuracy_threshold
-from rareclass.estimators.door import read_features, settings_of
-from rareclass.estimators.folds import Fold, make_folds
-from rareclass.estimators.probabilities import learn_calibration
-from rareclass.estimators.rank_scorer import RankScorer
-from rareclass.estimators.search import Scoring, SearchCV, as_scoring, of_best
+from rareclass.estimators.estimator import RankScorer, learn_calibration, read_features, settings_of
+from rareclass.estimators.search import Fold, Scoring, SearchCV, as_scoring, make_folds, of_best
 from rareclass.labels.two_classes import Labels, read_labels
 from rareclass.moments.covariance import CovarianceModel
 from rareclass.moments.mibc import MIBC

@@ -16,8 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from rareclass.decide.threshold import threshold_between, threshold_between_few
-from rareclass.estimators.door import FitsRows, finite_scores, read_features
-from rareclass.estimators.rank_scorer import RankScorer
+from rareclass.estimators.estimator import FitsRows, RankScorer, finite_scores, read_features
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.machine import check_fits
 from rareclass.metrics.scored_classes import split_scores

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rareclass.estimators.folds import Fold
+from rareclass.estimators.search import Fold
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.machine import blas_threads
 from rareclass.ranking.fitting import PENALTIES

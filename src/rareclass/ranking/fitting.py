@@ -14,11 +14,15 @@ from rareclass.machine import blas_threads
 from rareclass.progress import track
 from rareclass.ranking.preparation import Prepared, coefficients_of
 from rareclass.ranking.problem import RankingProblem
-from rareclass.ranking.solvers import sparse_path
-from rareclass.ranking.solvers.certificate import duality_gap
 from rareclass.ranking.solvers.newton import Solution, Step
-from rareclass.ranking.solvers.path import Starts, solve_paths
-from rareclass.ranking.solvers.sparse_path import unit_norm
+from rareclass.ranking.solvers.path import (
+    Starts,
+    default_lams,
+    solve_paths,
+    sparse_starts,
+    unit_norm,
+)
+from rareclass.ranking.solvers.proximal_newton import duality_gap
 
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 # Rounding error that stops the solver below this optimality is nobody's concern.
@@ -47,7 +51,7 @@ class Penalty:
 
 PENALTIES: dict[str, Penalty] = {
     "l2": Penalty(whiten, None, lambda makers: PAPER_LAMS, False),
-    "l1": Penalty(unit_norm, sparse_path.starts, sparse_path.default_lams, True),
+    "l1": Penalty(unit_norm, sparse_starts, default_lams, True),
 }
 
 

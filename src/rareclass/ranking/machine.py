@@ -23,8 +23,13 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.calibration.level_calibration import LevelCalibration
-from rareclass.estimators.door import FitsRows, finite_scores, read_features, settings_of
-from rareclass.estimators.rank_scorer import RankScorer
+from rareclass.estimators.estimator import (
+    FitsRows,
+    RankScorer,
+    finite_scores,
+    read_features,
+    settings_of,
+)
 from rareclass.kernels.expansion import KernelExpansion, block_scores
 from rareclass.kernels.kernels import FeatureScaled, make_kernel, needs_width
 from rareclass.labels.levels import encode, read_levels

@@ -11,8 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rareclass.estimators.folds import Fold
-from rareclass.estimators.search import OF_CELLS, Scoring
+from rareclass.estimators.search import OF_CELLS, Fold, Scoring
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, expand, whiten
 from rareclass.kernels.kernels import KERNELS, FeatureScaled, Kernel, kernel_width, make_kernel
 from rareclass.kernels.landmarks import LandmarkRule, Landmarks, distinct_landmarks

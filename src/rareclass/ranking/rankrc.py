@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.estimators.door import read_features, same_columns, settings_of
+from rareclass.estimators.estimator import read_features, same_columns, settings_of
 from rareclass.labels.two_classes import plain, read_labels
 from rareclass.ranking.fitting import LearnedMachine, SolverSettings, fit_path
 from rareclass.ranking.losses import make_loss

@@ -19,15 +19,16 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from rareclass.estimators.door import settings_of
-from rareclass.estimators.folds import Fold, make_folds
+from rareclass.estimators.estimator import settings_of
 from rareclass.estimators.search import (
     SCORINGS,
+    Fold,
     Scoring,
     SearchCV,
     TieBreaker,
     TransformsByBest,
     as_scoring,
+    make_folds,
 )
 from rareclass.findings import warn
 from rareclass.machine import blas_threads

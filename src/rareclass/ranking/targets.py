@@ -15,7 +15,7 @@ from rareclass.decide.calibration.calibration import Calibration
 from rareclass.decide.calibration.level_calibration import LevelCalibration
 from rareclass.decide.level_thresholds import thresholds_of_codes
 from rareclass.decide.threshold import threshold_between
-from rareclass.estimators.probabilities import learn_calibration, learn_level_calibration
+from rareclass.estimators.estimator import learn_calibration, learn_level_calibration
 from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.labels.levels import Levels
 from rareclass.labels.two_classes import HeldRows, Labels, plain

@@ -18,8 +18,13 @@ from numpy.polynomial import chebyshev
 from scipy.special import expit
 
 from rareclass.ranking.losses import _logistic_jit as jit
-from rareclass.ranking.losses.margin_loss import MarginLoss, RowTerms
-from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms
+from rareclass.ranking.losses.pair_loss import (
+    NO_LEVELS,
+    BlockTerms,
+    MarginLoss,
+    RareTerms,
+    RowTerms,
+)
 
 # The nearest singularity is pi away from the real line, so that n terms on a cell of length one
 # leave about 12.6^-n.

@@ -10,8 +10,13 @@ import numpy as np
 
 from rareclass.parameters import check_number
 from rareclass.ranking.losses import _piecewise_quadratic_jit as jit
-from rareclass.ranking.losses.margin_loss import MarginLoss, RowTerms
-from rareclass.ranking.losses.pair_loss import NO_LEVELS, BlockTerms, RareTerms
+from rareclass.ranking.losses.pair_loss import (
+    NO_LEVELS,
+    BlockTerms,
+    MarginLoss,
+    RareTerms,
+    RowTerms,
+)
 
 
 class RareSide(NamedTuple):

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.parameters import check_number, check_whole
-from rareclass.ranking.losses.margin_loss import MarginLoss
 from rareclass.ranking.losses.margin_losses import make_margin_loss
 from rareclass.ranking.losses.pair_loss import (
     NO_LEVELS,
     BlockTerms,
+    MarginLoss,
     PairLoss,
     RareTerms,
 )

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from rareclass.ranking.losses.majority_outer import PNormPush
+from rareclass.ranking.losses.majority_outer import PartialAUC, PNormPush
 from rareclass.ranking.losses.margin_losses import MARGIN_LOSSES
 from rareclass.ranking.losses.pair_loss import PairLoss
-from rareclass.ranking.losses.partial_auc import PartialAUC
 from rareclass.ranking.losses.rare_outer import Top
 
 LOSSES: dict[str, Any] = MARGIN_LOSSES | {

@@ -10,8 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from rareclass.findings import Status
-from rareclass.ranking.problem import Evaluation
-from rareclass.ranking.solvers.questions import Question, Solver
+from rareclass.ranking.problem import Evaluation, Question, Solver
 
 Preconditioner = Callable[[np.ndarray], np.ndarray]
 """An approximate inverse Hessian: symmetric and positive definite."""

@@ -7,7 +7,7 @@ from scipy import linalg
 
 from rareclass.kernels.expansion import KernelExpansion, expand, whiten
 from rareclass.kernels.kernels import Kernel, Matrix
-from rareclass.kernels.pivoted_cholesky import pivots_of
+from rareclass.kernels.landmarks import pivots_of
 from rareclass.machine import size_text
 from rareclass.ranking.preparation import landmark_kernel
 from rareclass.rows.equal_rows import stacked

@@ -9,31 +9,30 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from rareclass.estimators.door import FitsRows, finite_scores, read_features
-from rareclass.estimators.rank_scorer import RankScorer
+from rareclass.estimators.estimator import FitsRows, RankScorer, finite_scores, read_features
 from rareclass.findings import Status, warn
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.machine import parse_bytes
 from rareclass.progress import track
 from rareclass.ranking.machine import KernelEstimator, KernelModel
-from rareclass.ranking.stochastic.beginning import (
+from rareclass.ranking.stochastic.feeding import (
+    MOST_BATCH,
     Beginning,
+    Feeder,
+    Progress,
+    Published,
+    Reservoir,
+    State,
+    batch_size_of,
     check_landmarks,
     check_numbers,
     most_landmarks,
     plain_loss,
+    publish,
+    undone_unless_learned,
     width_of,
 )
-from rareclass.ranking.stochastic.feeding import (
-    MOST_BATCH,
-    Feeder,
-    Reservoir,
-    State,
-    batch_size_of,
-    undone_unless_learned,
-)
 from rareclass.ranking.stochastic.learner import Settings
-from rareclass.ranking.stochastic.published import Progress, Published, publish
 from rareclass.ranking.stochastic.weighted_rows import Table, visits
 from rareclass.rows.memory import count_threads
 

@@ -1,35 +1,164 @@
-r"""The gradient of the held-out loss by the squared scales of the features, exactly.
+r"""How kernel values change with the squared scales of the features.
 
-In a fold, beta minimises the objective F(beta, s) on the training part, and V(beta, s) is the loss
-of the pairs of held-out rows. As s moves, so does beta, by the implicit function theorem:
-
-.. math::
-
-    \frac{d V}{d s} = \frac{\partial V}{\partial s} - v' \frac{\partial^2 F}{\partial \beta
-    \, \partial s}, \qquad \frac{\partial^2 F}{\partial \beta^2} v =
-    \frac{\partial V}{\partial \beta} .
-
-v comes from conjugate gradients on the Hessian products that Newton's method uses. With f = K beta
-and h = K v, the second term is the derivative by s of :math:`\sum_i g_i h_i + \lambda \beta' K v`
-where g, the slopes of the loss by score, change with s through f. All of it is sums of
-:math:`c_i b_r \, \partial k(x_i, z_r) / \partial s_d` (see `kernel_slopes`), in one pass.
+With :math:`s_d = a_d^2`, kernels of a distance have
+:math:`\partial k(x, z) / \partial s_d = S(x, z) (x_d - z_d)^2`, kernels of an inner product
+:math:`S(x, z) x_d z_d`: one matrix S serves all features, which then cost a matrix product.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from rareclass.estimators.folds import Fold
+from rareclass.estimators.search import Fold
 from rareclass.kernels.expansion import KernelExpansion, expand
-from rareclass.kernels.kernels import FeatureScaled, Matrix
-from rareclass.ranking.feature_scales.kernel_slopes import KernelSlopes
+from rareclass.kernels.kernels import (
+    FeatureScaled,
+    Gaussian,
+    Kernel,
+    Laplace,
+    Linear,
+    Matrix,
+    Polynomial,
+)
 from rareclass.ranking.preparation import Prepared
-from rareclass.ranking.problem import Evaluation, RankingProblem
-from rareclass.ranking.solvers.questions import Solver, answer, solve_in_step
+from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, answer, solve_in_step
 from rareclass.rows import Block, RowValues
+
+# Entries of a product of features and landmarks that are worked out at once.
+_MOST_ENTRIES = 2**22
+
+
+def _gaussian(kernel: Gaussian, X: Matrix, Z: Matrix, K: np.ndarray) -> np.ndarray:
+    return K * (-1.0 / kernel.width**2)
+
+
+def _laplace(kernel: Laplace, X: Matrix, Z: Matrix, K: np.ndarray) -> np.ndarray:
+    # -k / (2 sigma distance), where the distance is -sigma log k. Where it is zero, or k is, so
+    # is the product with a squared difference.
+    inside = (K > 0.0) & (K < 1.0)
+    logarithm = np.log(K, out=np.ones_like(K), where=inside)
+    return np.where(inside, K / (2.0 * kernel.width**2 * logarithm), 0.0)
+
+
+def _linear(kernel: Linear, X: Matrix, Z: Matrix, K: np.ndarray) -> np.ndarray:
+    return np.ones_like(K)
+
+
+def _polynomial(kernel: Polynomial, X: Matrix, Z: Matrix, K: np.ndarray) -> np.ndarray:
+    lower = Polynomial(kernel.width, kernel.degree - 1, kernel.offset)
+    return lower.block(X, Z) * (kernel.degree / kernel.width**2)
+
+
+_SLOPES: dict[type, tuple[Callable[..., np.ndarray], bool]] = {
+    Gaussian: (_gaussian, True),
+    Laplace: (_laplace, True),
+    Linear: (_linear, False),
+    Polynomial: (_polynomial, False),
+}
+
+
+def has_slopes(kernel: Kernel) -> bool:
+    """Whether the derivative of a kernel by the scales is known."""
+    return type(kernel) in _SLOPES
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSlopes:
+    r"""Sums of :math:`c_i b_r \, \partial k(x_i, z_r) / \partial s_d` over rows and landmarks."""
+
+    kernel: FeatureScaled
+    landmarks: Matrix  # shape (n_landmarks, n_features), in their own units, not scaled
+
+    def sums(
+        self, X: Matrix, K: np.ndarray, by_row: np.ndarray, by_landmark: np.ndarray
+    ) -> np.ndarray:
+        """The sums for several (c, b), by feature: shape (n_pairs, n_features).
+
+        X, of shape (n, n_features), are rows in their own units, K, of shape (n, n_landmarks),
+        their kernel; c has a column for each pair, shape (n, n_pairs), and b has shape
+        (n_landmarks, n_pairs).
+
+        Cost: as much as the kernel, for each pair.
+        """
+        slope, is_distance = _SLOPES[type(self.kernel.kernel)]
+        Z = self.landmarks.astype(np.float64)
+        X, K = X.astype(np.float64), K.astype(np.float64)
+        S = slope(self.kernel.kernel, self.kernel.scaled(X), self.kernel.scaled(Z), K)
+        if is_distance and not sparse.issparse(X):
+            # Differences do not change with the origin; near the landmarks fewer digits cancel.
+            centre = Z.mean(axis=0)
+            X, Z = X - centre, Z - centre
+        result = np.zeros((by_row.shape[1], X.shape[1]))
+        for k, (c, b) in enumerate(zip(by_row.T, by_landmark.T, strict=True)):
+            rows = slice(None) if c.all() else np.flatnonzero(c)
+            result[k] = _products(X[rows], Z, S[rows], c[rows], b)
+            if is_distance:
+                squares = _squares(X[rows], c[rows] * (S[rows] @ b)) + _squares(Z, b * (c @ S))
+                result[k] = squares - 2.0 * result[k]
+        return result
+
+    def gradients(self, X: np.ndarray, K: np.ndarray, by_landmark: np.ndarray) -> np.ndarray:
+        r"""Gradient by x of :math:`\sum_r b_r k(x, z_r)` at dense rows: shape (n, n_features).
+
+        Kernels of a distance alone: :math:`2 s_d \sum_r b_r S(x, z_r) (x_d - z_{rd})`.
+
+        Cost: as much as the kernel.
+        """
+        slope, is_distance = _SLOPES[type(self.kernel.kernel)]
+        if not is_distance:
+            raise ValueError(f"no gradient for {type(self.kernel.kernel).__name__}.")
+        Z, X = self.landmarks.astype(np.float64), X.astype(np.float64)
+        S = slope(self.kernel.kernel, self.kernel.scaled(X), self.kernel.scaled(Z), K) * by_landmark
+        centre = Z.mean(axis=0)
+        X, Z = X - centre, Z - centre
+        return 2.0 * self.kernel.scales**2 * (S.sum(axis=1)[:, None] * X - S @ Z)
+
+
+def _products(X: Matrix, Z: Matrix, S: np.ndarray, c: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Sums of c_i b_r S_ir x_id z_rd, some landmarks at a time."""
+    total = np.zeros(X.shape[1])
+    size = max(1, _MOST_ENTRIES // max(X.shape[1], 1))
+    for start in range(0, S.shape[1], size):
+        part = slice(start, start + size)
+        landmarks = Z[part].toarray() if sparse.issparse(Z) else Z[part]
+        pulled: Any = X.T @ (c[:, None] * S[:, part])
+        total += np.einsum("dr,rd,r->d", pulled, landmarks, b[part])
+    return total
+
+
+def _squares(X: Matrix, weight: np.ndarray) -> np.ndarray:
+    """Weighted sums of squares by column."""
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).T @ weight).ravel()
+    return weight @ (X * X)
+
+
+# Of the mean: a feature of no slope keeps a tenth of the average scale.
+_FLOOR = 0.01
+
+
+def gradient_scales(
+    expansion: KernelExpansion, coefficients: np.ndarray, X: np.ndarray
+) -> np.ndarray:
+    """Scales of the features, of shape (n_features,) and mean square 1, from gradients at X.
+
+    `expansion` is one without scales, `coefficients` of shape (n_landmarks,). Rows at a landmark
+    count like others. Cost: twice that of the kernel at X.
+    """
+    kernel = FeatureScaled(expansion.kernel, np.ones(X.shape[1]))
+    K = kernel.block(X, expansion.landmarks)
+    gradient = KernelSlopes(kernel, expansion.landmarks).gradients(X, K, coefficients)
+    slope = np.sqrt((gradient**2).mean(axis=0))
+    mean = slope.mean()
+    if not mean > 0.0:
+        return np.ones(X.shape[1])
+    squared = slope / mean + _FLOOR
+    return np.sqrt(squared / squared.mean())
+
 
 # The residual of v relative to the right side, and most products for it. Stopping early leaves
 # the directions out that the rows determine worst.

@@ -1,0 +1,366 @@
+"""Scores of Dask collections: worked out where the parts are, when they are asked for.
+
+Every method that takes rows alone takes a Dask array or DataFrame too, and gives a lazy collection
+of the same parts: nothing runs before ``compute()``, and no row comes here. The model goes once to
+each worker. Of a Spark DataFrame it is the same one with a column more (`estimators.spark`).
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
+from inspect import isfunction
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rareclass.decide.calibration.calibration import Calibration
+from rareclass.decide.calibration.level_calibration import LevelCalibration
+from rareclass.errors import InputError
+from rareclass.labels.two_classes import label_array, plain, signs
+from rareclass.metrics import roc_auc
+from rareclass.rows import LabelledRows, RowSource, as_source, header
+from rareclass.rows.dask_parts import is_dask, is_delayed
+from rareclass.rows.safe_squares import with_safe_squares
+from rareclass.rows.spark_columns import is_spark
+
+_METHODS = ("score_samples", "decision_function", "predict", "_predict_proba", "transform")
+
+
+class AnswersByPart:
+    """Makes the methods of a class that take rows take collections of Dask and Spark, too."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in _METHODS:
+            method = getattr(cls, name, None)
+            if isfunction(method) and not hasattr(method, "answers_by_part"):
+                setattr(cls, name, _by_part(name, method))
+
+
+def _by_part(name: str, method: Callable) -> Callable:
+    @wraps(method)
+    def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_dask(X):
+            return _mapped(self, name, X)
+        if is_spark(X):
+            from rareclass.estimators.spark import with_scores  # needs an extra
+
+            return with_scores(X, self, method=name.removeprefix("_"))
+        return method(self, X, *args, **kwargs)
+
+    answer.answers_by_part = True  # type: ignore[attr-defined]
+    return answer
+
+
+def _mapped(estimator: Any, name: str, X: Any) -> Any:
+    from dask import delayed
+
+    check_is_fitted(estimator)
+    model = delayed(estimator, pure=False)
+    like = _like(estimator, name)
+    if hasattr(X, "chunks"):
+        X = X.rechunk({1: -1})
+        shape: dict[str, Any] = {"drop_axis": 1}
+        if like.ndim == 2:
+            shape = {"chunks": (X.chunks[0], (like.shape[1],))}
+        return X.map_blocks(_of_part, model, name, like, dtype=like.dtype, meta=like, **shape)
+    frame = _as_frame(like, X._meta.index[:0])
+    return X.map_partitions(_of_frame, model, name, like, meta=frame)
+
+
+def _like(estimator: Any, name: str) -> np.ndarray:
+    """An answer for no rows: its type and columns."""
+    if name == "predict":
+        return np.asarray(estimator.classes_)[:0]
+    if name == "_predict_proba":
+        return np.empty((0, len(estimator.classes_)))
+    if name == "transform":
+        return np.empty((0, estimator._n_features_out))
+    return np.empty(0)
+
+
+def _of_part(part: Any, model: Any, name: str, like: np.ndarray) -> np.ndarray:
+    return getattr(model, name)(part) if part.shape[0] else like
+
+
+def _of_frame(part: Any, model: Any, name: str, like: np.ndarray) -> Any:
+    return _as_frame(_of_part(part, model, name, like), part.index)
+
+
+def _as_frame(answer: np.ndarray, index: Any) -> Any:
+    import pandas as pd
+
+    return (pd.Series if answer.ndim == 1 else pd.DataFrame)(answer, index=index)
+
+
+Settings = TypeVar("Settings")
+
+
+class FitsRows(AnswersByPart):
+    """Learning from rows wherever they live: what every estimator of tables shares.
+
+    Whoever inherits has ``fit``.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows in memory."""
+        raise NotImplementedError
+
+    def fit_rows(self, rows: LabelledRows) -> Self:
+        """Learn from rows that live on disk, or anywhere: the same model as `fit` in memory.
+
+        Parameters
+        ----------
+        rows : LabelledRows
+            What `rareclass.rows.from_parquet`, `from_csv` or `from_arrays` gives: features,
+            labels and weights. Only labels and weights are in memory, and what the method holds.
+
+        Returns
+        -------
+        estimator
+            This one.
+
+        Notes
+        -----
+        Time: as `fit`, and one reading of the scratch file a pass over what memory cannot hold.
+        `score_samples`, `predict` and `transform` take such rows in place of X.
+        """
+        rows = LabelledRows.to_learn_from(rows)
+        rows.source.begin_fit()
+        return self.fit(rows, rows.y, rows.sample_weight)
+
+
+def read_features(
+    estimator: BaseEstimator, X: Any, reset: bool = True, squares: bool = False
+) -> RowSource:
+    """The rows of X; its columns are remembered (`reset`), or must be those of before.
+
+    `squares`: whether distances between rows are worked out; see `with_safe_squares`.
+    """
+    if is_delayed(X):
+        raise InputError(
+            "Delayed blocks of Dask do not say how many columns they have.",
+            "Learn by fit_rows(rareclass.rows.from_dask(X, y)), score by part: "
+            "dask.delayed(model).score_samples(block).",
+        )
+    if reset:
+        validate_data(estimator, header(X), skip_check_array=True)
+    if is_dask(X):
+        from rareclass.rows.dask import from_dask  # needs an extra
+
+        X = from_dask(X)
+    source = as_source(X, getattr(estimator, "feature_names_in_", None))
+    if not reset:  # what is no table at all is told first
+        validate_data(estimator, header(X), reset=False, skip_check_array=True)
+    if squares:
+        names = getattr(estimator, "feature_names_in_", None)
+        source = with_safe_squares(source, names, learns=reset)
+    return source
+
+
+def finite_scores(scores: Any) -> Any:
+    """Scores as they are; `ValueError` where one is no number, naming its row. O(n_rows)."""
+    if not isinstance(scores, np.ndarray):
+        return scores
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(scores.sum()):
+            return scores
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        raise ValueError(
+            f"row {wrong[0]}: its score is {scores[wrong[0]]}, beyond what floats hold. Scale the "
+            "columns before fitting and scoring (sklearn.preprocessing.StandardScaler)."
+        )
+    return scores
+
+
+def settings_of(kind: type[Settings], estimator: BaseEstimator) -> Settings:
+    """The parameters of an estimator that a dataclass of settings has fields for."""
+    names = [field.name for field in fields(kind) if field.init]  # type: ignore[arg-type]
+    return kind(**{name: getattr(estimator, name) for name in names})
+
+
+def same_columns(estimator: BaseEstimator, like: BaseEstimator) -> None:
+    """Give an estimator the columns that another one was shown."""
+    estimator.n_features_in_ = like.n_features_in_
+    if hasattr(like, "feature_names_in_"):
+        estimator.feature_names_in_ = like.feature_names_in_
+
+
+# Weights whose ratios to the least are as near as this to whole numbers were copies.
+_ROUNDING = 1e-9
+
+
+def learn_calibration(
+    y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None
+) -> Calibration | None:
+    """The map from held-out scores to probabilities; None where they hold one class only.
+
+    Weights that were divided by the largest are made the copies again that they stood for.
+    """
+    y = np.asarray(y, dtype=bool)
+    if weight is not None:
+        counts = weight > 0.0
+        y, scores, weight = y[counts], scores[counts], weight[counts]
+        if len(weight):
+            copies = weight / weight.min()
+            whole = np.round(copies)
+            weight = whole if (np.abs(copies - whole) <= _ROUNDING * whole).all() else copies
+    if not len(y) or y.all() or not y.any():
+        return None
+    return Calibration.fit(y, scores, weight)
+
+
+def learn_level_calibration(
+    codes: np.ndarray, scores: np.ndarray, weight: np.ndarray | None, n_levels: int
+) -> LevelCalibration:
+    """The maps from held-out scores to probabilities of levels 0 to n_levels - 1."""
+    above: list[Calibration | float] = []
+    for k in range(n_levels - 1):
+        found = learn_calibration(codes > k, scores, weight)
+        above.append(float(np.max(codes) > k) if found is None else found)
+    return LevelCalibration(above)
+
+
+def _check_calibrated(estimator: Any) -> None:
+    """Refuse where there are no probabilities, or where fitting would not make them.
+
+    Estimators that always keep a map say so by ``_calibrates``.
+    """
+    if getattr(estimator, "calibration_", None) is not None:
+        return
+    if estimator._calibrates and not hasattr(estimator, "classes_"):
+        return
+    raise AttributeError(
+        f"this {type(estimator).__name__} has no probabilities: no scores of held-out rows were "
+        "kept. Wrap it: rareclass.decide.CalibratedRanker(estimator).fit(X, y)."
+    )
+
+
+class HasProbabilities:
+    """Probabilities from scores and a map that was learned on held-out ones.
+
+    Whoever inherits has ``score_samples``, ``classes_`` and ``pos_label_``, and where it kept
+    a map ``calibration_``.
+    """
+
+    _calibrates = False
+    classes_: np.ndarray
+    pos_label_: Any
+    calibration_: Calibration | None
+
+    @property
+    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+        """Probability of each of ``classes_``, from the score and a map of held-out scores.
+
+        ``predict_proba(X)`` takes what `score_samples` takes, and gives an ndarray of shape
+        (n_rows, 2), strictly between 0 and 1, at the base rate of the training rows, by weight, or
+        the one of `set_prevalence`. There only where rows were held out while fitting:
+        `rareclass.decide.CalibratedRanker` gives probabilities to any other estimator. `predict`
+        goes by its own threshold, not by one half.
+        """
+        # A property, as an estimator without probabilities is told by having no such attribute.
+        _check_calibrated(self)
+        return self._predict_proba
+
+    def set_prevalence(
+        self, prevalence: float | None = None, majority_sampling_rate: float | None = None
+    ) -> Self:
+        """State the base rate that `predict_proba` is to be of: nothing is learned again.
+
+        Parameters
+        ----------
+        prevalence : float, optional
+            Share of rare rows where the model is used, between 0 and 1.
+        majority_sampling_rate : float, optional
+            In its place: the share of the majority that was kept for training, in (0, 1]. Neither:
+            the base rate of the training rows, by weight.
+
+        Returns
+        -------
+        estimator
+            This one.
+
+        Raises
+        ------
+        InputError
+            On a share out of range, or both.
+        AttributeError
+            Where there are no probabilities.
+        """
+        _check_calibrated(self)
+        check_is_fitted(self)
+        assert self.calibration_ is not None
+        keeps = getattr(self, "best_estimator_", self)  # of a search
+        keeps.calibration_ = self.calibration_.at(prevalence, majority_sampling_rate)
+        return self
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        assert self.calibration_ is not None
+        rare = self.calibration_(self.score_samples(X))  # type: ignore[attr-defined]
+        columns = (1.0 - rare, rare)
+        is_last = self.pos_label_ == self.classes_[1]
+        return np.column_stack(columns if is_last else columns[::-1])
+
+
+class RankScorer(HasProbabilities, ClassifierMixin):
+    """Decisions from a rarity score: what every ranking classifier shares.
+
+    Whoever inherits has ``score_samples``, ``offset_``, ``classes_`` and ``pos_label_``.
+    """
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distance from the threshold, above 0 where ``classes_[1]`` is predicted.
+
+        This is ``score_samples(X) - offset_``, negated when the rare class is ``classes_[0]``:
+        scikit-learn's scorers expect larger values for the class that sorts last.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        decision = self.score_samples(X) - self.offset_
+        if self.pos_label_ == self.classes_[1]:
+            return decision
+        # A row at the threshold is not rare: turned round, it must be just above zero.
+        return np.where(decision == 0.0, np.finfo(np.float64).tiny, -decision)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of every row: the rare one where its score is above ``offset_``."""
+        decision = self.decision_function(X)
+        return self.classes_[(decision > 0.0).astype(int)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Area under the ROC curve of the rare class against the majority, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            Where y lacks a class, or holds a row without a label or with one that `fit` did not
+            see.
+        """
+        scores = self.score_samples(X)
+        y = label_array(y)
+        sign = signs(y, self.classes_, self.pos_label_)
+        if not sign.all():
+            row = int(np.argmax(sign == 0))
+            raise ValueError(f"row {row} of y has no label: leave out the rows without one.")
+        if len(sign) and (sign == sign[0]).all():
+            raise ValueError(
+                f"y holds the class {plain(y[0])!r} only: an AUC needs rows of both "
+                f"classes, {self.classes_.tolist()}."
+            )
+        return roc_auc(sign > 0, scores, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
