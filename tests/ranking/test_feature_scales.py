@@ -1,4 +1,4 @@
-"""Learned scales of features: kernel, derivative, rows, selection, and the estimators."""
+"""Learned scales of features: kernel, derivative, rows, learning, and the estimators."""
 
 import warnings
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from oracles.pairs import pair_loss
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.labels.two_classes import read_labels
-from rareclass.ranking.feature_scales import learning, selection
+from rareclass.ranking.feature_scales import learning
 from rareclass.ranking.feature_scales.gradients import KernelSlopes, held_out_gradients
 from rareclass.ranking.feature_scales.learning import (
     ScaleSettings,
@@ -60,7 +60,7 @@ def quick():
         patch.setattr(learning, "_N_ROUNDS", 3)
         patch.setattr(learning, "_FULL_RATE_ROUNDS", 1)
         patch.setattr(learning, "_LAMS", np.array([2.0**-2, 2.0**-6]))
-        patch.setattr(selection, "_FOLD_SETS", (1001,))
+        patch.setattr(learning, "_FOLD_SETS", (1001,))
         yield
 
 

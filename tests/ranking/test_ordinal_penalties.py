@@ -11,7 +11,7 @@ from ranking.test_sparsity import split_minimum
 from rareclass import OrdinalRankRC, OrdinalRankRCCV, RankRC
 from rareclass.labels.levels import read_levels
 from rareclass.labels.two_classes import read_labels
-from rareclass.ranking.feature_scales import learning, selection
+from rareclass.ranking.feature_scales import learning
 from rareclass.ranking.feature_scales.gradients import held_out_gradients
 from rareclass.ranking.feature_scales.trial import Study, distinct_rows
 from rareclass.ranking.solvers.proximal_newton import violations
@@ -184,7 +184,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(learning, "_N_ROUNDS", 3)
     monkeypatch.setattr(learning, "_FULL_RATE_ROUNDS", 1)
     monkeypatch.setattr(learning, "_LAMS", np.array([2.0**-2, 2.0**-6]))
-    monkeypatch.setattr(selection, "_FOLD_SETS", (1001,))
+    monkeypatch.setattr(learning, "_FOLD_SETS", (1001,))
 
 
 @pytest.mark.thorough
