@@ -34,7 +34,7 @@ from benchmarks.kernel_pass import one_pass
 from benchmarks.paper_tables.study import print_table
 from rareclass.hyperball.knapsack import project_knapsack
 from rareclass.hyperball.pool import distances_to, near_rows
-from rareclass.hyperball.spaces import InputSpace
+from rareclass.hyperball.problem import InputSpace
 from rareclass.rows import ArrayRows, as_source
 
 PARTS = ("projection", "kept", "filter", "million")

@@ -15,7 +15,7 @@ from expected_failures import TABLE
 from hyperball.test_ball_solver import SOLVERS as SOLVERS_WITH_ORACLES
 from moments.mibc_cases import COVARIANCES
 from oracles.pairs import PENALTY_MINIMA
-from rareclass.hyperball.ball import SOLVERS
+from rareclass.hyperball.solver import SOLVERS
 from rareclass.moments.covariance import make_covariance
 from rareclass.online import OnlineRanker
 from rareclass.ranking.fitting import PENALTIES

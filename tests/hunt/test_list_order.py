@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from verbs.test_sureness import two_groups
+from hunt.test_sureness import two_groups
 
 from rareclass.hunt import sure_key
 from rareclass.hunt.list_order import ListOrder

@@ -3,17 +3,18 @@
 import numpy as np
 import pytest
 
-from rareclass.hyperball.candidate_choice import (
+from rareclass.hyperball.choice import (
+    ConfusionCounts,
+    RadiusChoice,
     as_good_from,
     fewest_balls,
     first_of_equals,
     pu_scores,
 )
-from rareclass.hyperball.radius_choice import Counts, RadiusChoice
 
 
 def found(tp: int, fp: int = 0, n_rare: int = 6) -> RadiusChoice:
-    counts = Counts(tp, fp, n_rare - tp)
+    counts = ConfusionCounts(tp, fp, n_rare - tp)
     return RadiusChoice(0.0, counts, counts.f1, float(n_rare), tp / n_rare)
 
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from hyperball.rach_cases import CLEARED, RARE, UNKNOWN, hidden_cluster
-from rareclass.hyperball.ball_problem import Points
-from rareclass.hyperball.ball_solver import one_class_center
 from rareclass.hyperball.pool import MAJORITY, UNLABELLED, distances_to, gather, near_rows
-from rareclass.hyperball.spaces import InputSpace
+from rareclass.hyperball.problem import InputSpace, Points
+from rareclass.hyperball.solver import one_class_center
 from rareclass.labels.partial_labels import read_partial_labels
 from rareclass.rows import ArrayRows, as_source
 

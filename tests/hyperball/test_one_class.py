@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.svm import OneClassSVM
 
 from draws import draws
-from rareclass.hyperball.ball_problem import Points
-from rareclass.hyperball.ball_solver import one_class_center
+from rareclass.hyperball.problem import Points
+from rareclass.hyperball.solver import one_class_center
 
 
 def points_of(X, residual=None):

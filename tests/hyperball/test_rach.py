@@ -27,7 +27,7 @@ from hyperball.rach_cases import (
     unwarned,
 )
 from rareclass.hyperball import RACH
-from rareclass.hyperball.fitting import groups_of
+from rareclass.hyperball.pool import groups_of
 from rareclass.rows import from_parquet
 
 # -- the ball is the solution of Problem 1 -------------------------------------------------------

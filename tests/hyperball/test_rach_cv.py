@@ -18,7 +18,7 @@ from hyperball.rach_cases import (
     unwarned,
 )
 from rareclass.hyperball import RACH, RACHCV
-from rareclass.hyperball.radius_choice import Counts, choose_radius, f1_interval
+from rareclass.hyperball.choice import ConfusionCounts, choose_radius, f1_interval
 from rareclass.rows import from_parquet
 
 # Rare rows that the border by share counts for.
@@ -82,7 +82,9 @@ def test_the_score_is_that_of_folds_worked_by_hand(candidate, radius, learn_radi
     assert model.n_splits_ == 4
     assert (model.best_C1_, model.best_C2_) == (candidate["C1"], candidate["C2"])
     assert (model.best_margin_, model.best_width_) == (candidate["margin"], candidate.get("width"))
-    counts = Counts((called & is_rare).sum(), (called & ~is_rare).sum(), (~called & is_rare).sum())
+    counts = ConfusionCounts(
+        (called & is_rare).sum(), (called & ~is_rare).sum(), (~called & is_rare).sum()
+    )
     found = [model.cv_results_[name].tolist() for name in ("tp", "fp", "fn")]
     assert found == [[k] for k in counts]
     assert model.score_interval_ == f1_interval(counts)

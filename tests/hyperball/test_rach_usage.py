@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from hyperball.rach_cases import QUIET, RARE, UNKNOWN, hidden_cluster, unwarned
 from rareclass.errors import InputError
 from rareclass.hyperball import RACH, RACHCV
-from rareclass.hyperball.spaces import InputSpace
+from rareclass.hyperball.problem import InputSpace
 from rareclass.rows import from_arrays
 
 ESTIMATORS = [

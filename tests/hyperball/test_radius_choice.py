@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from draws import draws
 from hyperball.rach_cases import f1_by_hand
-from rareclass.hyperball.radius_choice import Counts, choose_radius, f1_interval
+from rareclass.hyperball.choice import ConfusionCounts, choose_radius, f1_interval
 
 # Whole numbers and halves: ties are exact.
 DEPTHS = st.lists(st.integers(-8, 8).map(lambda k: k / 2), min_size=1, max_size=14)
@@ -106,13 +106,13 @@ def test_all_inside_with_nothing_gained_by_a_smaller_ball_leaves_it_alone():
 
 
 def test_interval_of_no_rows_is_everything():
-    assert f1_interval(Counts(0, 0, 0)) == (0.0, 1.0)
-    assert Counts(0, 0, 0).f1 == 0.0
+    assert f1_interval(ConfusionCounts(0, 0, 0)) == (0.0, 1.0)
+    assert ConfusionCounts(0, 0, 0).f1 == 0.0
 
 
 @given(tp=st.integers(0, 40), fp=st.integers(0, 40), fn=st.integers(0, 40))
 def test_interval_is_wilsons_of_the_hits_among_what_is_or_was_called_rare(tp, fp, fn):
-    counts, n = Counts(tp, fp, fn), tp + fp + fn
+    counts, n = ConfusionCounts(tp, fp, fn), tp + fp + fn
     low, high = f1_interval(counts)
     if not n:
         return
@@ -134,6 +134,6 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(true_share, n):
     """Hits among n rows that are, or were called, rare, drawn over and over."""
     truth = 2 * true_share / (1 + true_share)
     hits = np.random.default_rng(0).binomial(n, true_share, size=4000)
-    intervals = {k: f1_interval(Counts(int(k), n - int(k), 0)) for k in range(n + 1)}
+    intervals = {k: f1_interval(ConfusionCounts(int(k), n - int(k), 0)) for k in range(n + 1)}
     covered = np.mean([intervals[k][0] <= truth <= intervals[k][1] for k in hits])
     assert 0.91 < covered < 0.995

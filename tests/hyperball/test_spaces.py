@@ -9,9 +9,8 @@ from scipy import sparse
 from draws import draws
 from hyperball.rach_cases import hidden_cluster, unwarned
 from rareclass.hyperball import RACH
-from rareclass.hyperball.ball_problem import Points
 from rareclass.hyperball.pool import input_spread, spread_of
-from rareclass.hyperball.spaces import InputSpace, kernel_space
+from rareclass.hyperball.problem import InputSpace, Points, kernel_space
 from rareclass.kernels.kernels import KERNELS, make_kernel
 
 NAMES = sorted(KERNELS.keys() - {"linear"})  # which has a space of its own

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from scipy.optimize import minimize
 
-from rareclass.hyperball.ball_problem import BallProblem, Points
+from rareclass.hyperball.problem import BallProblem, Points
 
 
 def knapsack_by_enumeration(v, upper, signs, total):

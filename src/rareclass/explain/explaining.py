@@ -77,7 +77,7 @@ def explain(
     >>> [told.columns[k] for k in told.strongest(2)[0]]  # doctest: +SKIP
     ['x5', 'x12']
     """
-    from rareclass.hyperball.ball_classifier import BallClassifier
+    from rareclass.hyperball.rach import BallClassifier
 
     model = getattr(model, "best_estimator_", model)
     if is_rare_classifier(model):

@@ -143,7 +143,7 @@ def _is_better(other: "RACHCV", best: "RACHCV", labels: HuntLabels) -> bool:
 
     Where the share is known, both balls hold as many rows, and the F1 tells.
     """
-    from rareclass.hyperball.candidate_choice import as_good_from
+    from rareclass.hyperball.choice import as_good_from
 
     if "pu_score" not in best.cv_results_:
         return bool(other.best_score_ > best.best_score_)

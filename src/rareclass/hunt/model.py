@@ -12,7 +12,7 @@ from rareclass.files import replacing
 from rareclass.hunt.hunting import Hunt
 from rareclass.hunt.list_order import ListOrder
 from rareclass.hunt.table import HuntTable
-from rareclass.hyperball.spaces import InputSpace, KernelSpace
+from rareclass.hyperball.problem import InputSpace, KernelSpace
 from rareclass.kernels.kernels import make_kernel
 from rareclass.model.archive import seal
 from rareclass.model.metadata_text import as_text

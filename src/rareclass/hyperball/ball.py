@@ -1,36 +1,27 @@
-"""One ball around one rare category: fitting it, and what came of it."""
+"""One ball around one rare category: fitting it, and the rows that it holds."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rareclass.findings import Status
-from rareclass.hyperball.ball_problem import BallProblem, Points
-from rareclass.hyperball.ball_solver import BallSolution, one_class_center, solve_ball
-from rareclass.hyperball.convex_concave import convex_concave
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED, Pool
-from rareclass.hyperball.spaces import Space
+from rareclass.hyperball.problem import BallProblem, BallSpace, Points
+from rareclass.hyperball.settings import SHARE, BallSettings
+from rareclass.hyperball.solver import SOLVERS, BallSolution, one_class_center
+from rareclass.labels.partial_labels import PartialLabels
 
-# How the ball is found: at once, or as in the paper.
-DIRECT, CONVEX_CONCAVE = "direct", "convex_concave"
-SOLVERS: dict[str, Callable[..., BallSolution]] = {
-    DIRECT: solve_ball,
-    CONVEX_CONCAVE: convex_concave,
-}
-# Where the border is.
-SOLVED, SHARE = "solved", "share"
 # A row on the sphere is inside, whatever rounding made of its distance.
 _ROUNDING = 1e-9
-# Of a multiplier's bound: what is nearer than this is at it.
+# Share of a multiplier's bound: a multiplier nearer than this is at its bound.
 _AT_BOUND = 1e-6
 
 
 class Ball(NamedTuple):
-    """A ball, the n rows that it was fitted to and how the solver ended."""
+    """A ball, the n rows that it was fitted to, and how the solver ended."""
 
     label: Any
-    space: Space  # where it lives
+    space: BallSpace
     center: np.ndarray  # (p,), in the coordinates of `space`
     squared_radius: float
     is_moved: bool  # whether a margin or slack set the radius apart from that of Problem 1
@@ -49,7 +40,7 @@ class Ball(NamedTuple):
 
     @property
     def radius(self) -> float:
-        """In the units of the distances."""
+        """Radius in the units of the distances."""
         return float(np.sqrt(self.squared_radius))
 
     @property
@@ -59,108 +50,43 @@ class Ball(NamedTuple):
 
     @property
     def found(self) -> np.ndarray:
-        """Numbers of the unlabelled rows inside: they are predicted rare."""
+        """Numbers of the unlabelled rows inside, which are predicted rare."""
         return self.rows[self.inside]
 
     @property
     def inside(self) -> np.ndarray:
         """Positions in ``rows`` of the unlabelled ones inside.
 
-        Those whose multiplier is below its bound; with a margin or slack those within the radius.
+        Their multiplier is below its bound; with a margin or slack they lie within the radius.
         """
         if self.is_moved:
             within = self.distances <= self.squared_radius
             return np.flatnonzero(within & (self.kinds == UNLABELLED))
         below = self.multipliers < self.price * (1.0 - _AT_BOUND)
-        # Of a row on the sphere, or of price 0, the multiplier does not tell; its distance does.
+        # For a row on the sphere, or of price 0, the distance decides and not the multiplier.
         below |= self.distances <= self.squared_radius
         return np.flatnonzero(below & (self.kinds == UNLABELLED))
 
     def depth(self, X: Any) -> np.ndarray:
-        """``R^2 - distance^2`` of every row of X, shape (n,)."""
+        """Return ``R^2 - distance^2`` of every row of X, shape (n,)."""
         return self.squared_radius - self.space.squared_distances(X, self.center)
 
 
-def share_radius(distances: np.ndarray, pool: Pool) -> float | None:
-    """Squared radius within which the rare share of the unlabelled rows falls.
-
-    None without unlabelled rows. Those that the filter left out are taken to lie farther away.
-    """
-    unlabelled = pool.which(UNLABELLED)
-    if not len(unlabelled):
-        return None
-    order = unlabelled[np.argsort(distances[unlabelled], kind="stable")]
-    reached = np.cumsum(pool.weight[order])
-    left_out = max(pool.weight_unlabelled - float(reached[-1]), 0.0)
-    wanted = pool.rare_share * (reached[-1] + left_out) * (1.0 - 1e-12)
-    return float(distances[order[min(int(np.searchsorted(reached, wanted)), len(order) - 1)]])
-
-
-def prices(pool: Pool, C1: float, C2: float) -> np.ndarray:
-    """Upper bounds of the multipliers: none for rare rows, C1 and C2 times weight for others."""
-    price = np.full(len(pool.rows), np.inf)
-    price[pool.kinds == MAJORITY] = C1
-    price[pool.kinds == UNLABELLED] = C2
-    return np.where(pool.kinds == RARE, np.inf, price * pool.weight)
-
-
-class Start(NamedTuple):
-    """Where the convex-concave loop begins: a centre, and multipliers (Algorithm 2)."""
+class BallStart(NamedTuple):
+    """A centre and multipliers to begin with (Algorithm 2)."""
 
     center: np.ndarray
     squared_radius: float
     multipliers: np.ndarray | None = None
 
 
-def one_class_start(points: Points, pool: Pool) -> Start:
-    """Steps 1 to 5 of Algorithm 2: the one-class ball of the rare rows.
-
-    A single rare row is the centre, and its nearest majority row lies on the sphere.
-    """
-    rare = pool.which(RARE)
-    center, squared_radius = one_class_center(points.take(rare), pool.weight[rare])
-    if len(rare) == 1 and (pool.kinds == MAJORITY).any():
-        majority = points.take(pool.which(MAJORITY))
-        squared_radius = float(majority.squared_distances(center).min())
-    return Start(center, squared_radius)
-
-
-def first_multipliers(
-    points: Points, pool: Pool, price: np.ndarray, start: Start, C1: float, C2: float
-) -> np.ndarray:
-    """Step 6 of Algorithm 2: multipliers that the optimality conditions give for a ball."""
-    distances = points.squared_distances(start.center)
-    apart = distances - start.squared_radius
-    on_sphere = np.abs(apart) <= _ROUNDING * (start.squared_radius + np.abs(distances))
-    signs = np.where(pool.kinds == MAJORITY, -1.0, 1.0)
-    at_bound = np.where(signs * apart > 0.0, price, 0.0)
-    multipliers = np.where(on_sphere, 0.5 * price, at_bound)
-    rare = pool.kinds == RARE
-    multipliers[rare] = np.where((apart[rare] >= 0.0) | on_sphere[rare], 0.5 * (C1 + C2), 0.0)
-    return multipliers
-
-
-class BallSettings(NamedTuple):
-    """Parameters of `RACH` as they are for one ball."""
-
-    C1: float
-    C2: float
-    margin: float = 0.0
-    radius: str = SOLVED
-    slack: float = 0.0
-    solver: str = DIRECT
-    tol: float = 1e-6
-    max_outer: int = 50
-    max_inner: int = 5000
-
-
 def fit_ball(
     label: Any,
-    space: Space,
+    space: BallSpace,
     points: Points,
     pool: Pool,
     settings: BallSettings,
-    start: Start | None = None,
+    start: BallStart | None = None,
 ) -> Ball:
     """Solve Problem 1 over a pool, from the one-class ball or from a solution nearby.
 
@@ -207,9 +133,9 @@ def fit_ball(
 
 
 def _solve(
-    points: Points, pool: Pool, price: np.ndarray, start: Start, settings: BallSettings
+    points: Points, pool: Pool, price: np.ndarray, start: BallStart, settings: BallSettings
 ) -> BallSolution:
-    """The solver's answer, with the multipliers of rows that a price of 0 leaves out at 0."""
+    """Solve without the rows of price 0, whose multipliers are 0."""
     there = np.flatnonzero(price > 0.0)
     signs = np.where(pool.kinds[there] == MAJORITY, -1.0, 1.0)
     seen = points if len(there) == points.n_rows else points.take(there)
@@ -226,3 +152,72 @@ def _solve(
     whole = np.zeros(points.n_rows)
     whole[there] = solution.multipliers
     return solution._replace(multipliers=whole)
+
+
+def prices(pool: Pool, C1: float, C2: float) -> np.ndarray:
+    """Return upper bounds of multipliers: none for rare rows, C1 and C2 times weight for others."""
+    price = np.full(len(pool.rows), np.inf)
+    price[pool.kinds == MAJORITY] = C1
+    price[pool.kinds == UNLABELLED] = C2
+    return np.where(pool.kinds == RARE, np.inf, price * pool.weight)
+
+
+def share_radius(distances: np.ndarray, pool: Pool) -> float | None:
+    """Return the squared radius within which the rare share of the unlabelled rows falls.
+
+    None without unlabelled rows. Rows that the filter left out are taken to lie farther away.
+    """
+    unlabelled = pool.which(UNLABELLED)
+    if not len(unlabelled):
+        return None
+    order = unlabelled[np.argsort(distances[unlabelled], kind="stable")]
+    reached = np.cumsum(pool.weight[order])
+    left_out = max(pool.weight_unlabelled - float(reached[-1]), 0.0)
+    wanted = pool.rare_share * (reached[-1] + left_out) * (1.0 - 1e-12)
+    return float(distances[order[min(int(np.searchsorted(reached, wanted)), len(order) - 1)]])
+
+
+def one_class_start(points: Points, pool: Pool) -> BallStart:
+    """Run steps 1 to 5 of Algorithm 2: the one-class ball of the rare rows.
+
+    A single rare row is the centre, and its nearest majority row lies on the sphere.
+    """
+    rare = pool.which(RARE)
+    center, squared_radius = one_class_center(points.take(rare), pool.weight[rare])
+    if len(rare) == 1 and (pool.kinds == MAJORITY).any():
+        majority = points.take(pool.which(MAJORITY))
+        squared_radius = float(majority.squared_distances(center).min())
+    return BallStart(center, squared_radius)
+
+
+def first_multipliers(
+    points: Points, pool: Pool, price: np.ndarray, start: BallStart, C1: float, C2: float
+) -> np.ndarray:
+    """Run step 6 of Algorithm 2: multipliers that the optimality conditions give for a ball."""
+    distances = points.squared_distances(start.center)
+    apart = distances - start.squared_radius
+    on_sphere = np.abs(apart) <= _ROUNDING * (start.squared_radius + np.abs(distances))
+    signs = np.where(pool.kinds == MAJORITY, -1.0, 1.0)
+    at_bound = np.where(signs * apart > 0.0, price, 0.0)
+    multipliers = np.where(on_sphere, 0.5 * price, at_bound)
+    rare = pool.kinds == RARE
+    multipliers[rare] = np.where((apart[rare] >= 0.0) | on_sphere[rare], 0.5 * (C1 + C2), 0.0)
+    return multipliers
+
+
+def transduced(labels: PartialLabels, balls: tuple[Ball, ...]) -> np.ndarray:
+    """Return the labels of all rows: given ones, and for unlabelled rows by their multipliers.
+
+    A row that several balls claim goes to the one in which it lies deepest.
+    """
+    code = labels.code.copy()
+    unlabelled = labels.code < 0
+    code[unlabelled] = np.flatnonzero(labels.classes == labels.majority)[0]
+    deepest = np.full(len(code), -np.inf)
+    for ball in balls:
+        depth = ball.squared_radius - ball.distances[ball.inside]
+        found = ball.found
+        wins = depth > deepest[found]
+        deepest[found[wins]] = depth[wins]
+        code[found[wins]] = np.flatnonzero(labels.classes == ball.label)[0]
+    return labels.classes[code]

@@ -1,4 +1,4 @@
-"""A ball in words: where its rows differ from the others, and which rows are nearest."""
+"""Description of a ball: features that set its rows apart, and the rows nearest to its centre."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from scipy import sparse
 
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.pool import RARE, UNLABELLED, Background
-from rareclass.hyperball.spaces import InputSpace
+from rareclass.hyperball.problem import InputSpace
 from rareclass.labels.two_classes import plain
 
-# Middle nine tenths: "typical" of the inside and of the outside.
+# Quantiles that bound the typical range of the inside and of the outside.
 _LOW, _HIGH = 0.05, 0.95
-# Features that are looked at value by value: the means tell them from the others.
+# Features that are described, those whose means differ most.
 _MOST_FEATURES = 100
 _SHOWN = 10
 _NEAREST = 5
@@ -23,25 +23,25 @@ _WIDTH = 80
 
 
 class FittedBalls(Protocol):
-    """What is read of a fitted `RACH` or `RACHCV`."""
+    """A fitted `RACH` or `RACHCV`."""
 
     @property
     def balls_(self) -> Sequence[Ball]:
-        """Its balls."""
+        """Fitted balls."""
         ...
 
     @property
     def background_(self) -> Background:
-        """A sample of the other rows."""
+        """Sample of the other rows."""
         ...
 
     @property
     def transduction_(self) -> np.ndarray:
-        """The label of every row of the training table."""
+        """Label of every row of the training table."""
         ...
 
     def names_of(self, columns: Iterable[int]) -> list[str]:
-        """What columns are called."""
+        """Return the names of columns."""
         ...
 
 
@@ -51,8 +51,7 @@ class FeatureRow(NamedTuple):
     ball: int  # position in `balls_`
     label: Any  # the category
     feature: str
-    # the ball's; with a kernel, which has none among the rows, the mean of the inside
-    center: float
+    center: float  # of the ball; with a kernel, where rows have no centre, mean of the inside
     inside_low: float  # middle nine tenths of the rows inside, labelled rare ones included
     inside_high: float
     outside_low: float  # middle nine tenths of the other rows
@@ -69,17 +68,17 @@ class Neighbour(NamedTuple):
     distance: float
 
 
-class Overlap(NamedTuple):
-    """Two balls that meet."""
+class BallOverlap(NamedTuple):
+    """Overlap of two balls that meet."""
 
     first: int  # positions in `balls_`
     second: int
     n_rows: int  # of the two optimisations, and of the background, that lie in both
-    share: float  # of those in the one that holds fewer
+    share: float  # of the rows of the ball that holds fewer
 
 
-class Summary(NamedTuple):
-    """One ball in numbers: rows that entered, lie inside, and R."""
+class BallSummary(NamedTuple):
+    """Counts of the rows of one ball, and its radius."""
 
     ball: int
     name: str
@@ -93,30 +92,30 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True)
 class Description:
-    """What `RACH.describe` returns; ``print`` shows the most telling part of it.
+    """Result of `RACH.describe`; ``print`` shows the most telling part of it.
 
     Attributes
     ----------
-    summaries : tuple of Summary
+    summaries : tuple of BallSummary
     table : list of dict
         One for each ball and feature, the most different features of a ball first: ``ball``,
         ``label``, ``feature``, ``center``, ``inside_low``, ``inside_high``, ``outside_low``,
         ``outside_high``, ``overlap``. At most 100 features a ball.
     nearest_labelled, nearest_unlabelled : list of Neighbour
-    overlaps : list of Overlap
+    overlaps : list of BallOverlap
         Pairs of balls that meet.
     """
 
-    summaries: tuple[Summary, ...]
+    summaries: tuple[BallSummary, ...]
     table: list[dict[str, Any]]
     nearest_labelled: list[Neighbour]
     nearest_unlabelled: list[Neighbour]
-    overlaps: list[Overlap]
+    overlaps: list[BallOverlap]
 
     def __str__(self) -> str:
         return "\n".join(line for summary in self.summaries for line in self._lines(summary))
 
-    def _lines(self, summary: Summary) -> list[str]:
+    def _lines(self, summary: BallSummary) -> list[str]:
         return [
             *_wrapped(f"Ball of {summary.name}: radius {summary.radius:.4g}", indent=0),
             *_wrapped(
@@ -168,8 +167,8 @@ def describe(model: FittedBalls) -> Description:
     return Description(summaries, table, labelled, unlabelled, overlaps(model))
 
 
-def overlaps(model: FittedBalls) -> list[Overlap]:
-    """Pairs of balls with rows in both, or, without a kernel, whose surfaces meet."""
+def overlaps(model: FittedBalls) -> list[BallOverlap]:
+    """Return pairs of balls with rows in both or, without a kernel, whose surfaces meet."""
     balls = model.balls_
     if len(balls) < 2:
         return []
@@ -180,12 +179,12 @@ def overlaps(model: FittedBalls) -> list[Overlap]:
             n_both = len(np.intersect1d(inside[first], inside[second]))
             if n_both or _surfaces_meet(balls[first], balls[second]):
                 fewer = max(min(len(inside[first]), len(inside[second])), 1)
-                found.append(Overlap(first, second, n_both, n_both / fewer))
+                found.append(BallOverlap(first, second, n_both, n_both / fewer))
     return found
 
 
 def ball_name(model: FittedBalls, number: int) -> str:
-    """The category of a ball, and which of its balls it is where it has several."""
+    """Return the category of a ball, numbered where the category has several balls."""
     label = model.balls_[number].label
     same = [k for k, other in enumerate(model.balls_) if other.label == label]
     which = f", ball {same.index(number) + 1} of {len(same)}" if len(same) > 1 else ""
@@ -193,7 +192,7 @@ def ball_name(model: FittedBalls, number: int) -> str:
 
 
 def _rows_inside(ball: Ball, balls: Sequence[Ball], background: Background) -> np.ndarray:
-    """Numbers of the rows in a ball, of all that any of the balls was fitted to."""
+    """Return the rows in a ball, among all rows that any ball was fitted to and the background."""
     numbers = [ball.rows[ball.distances <= ball.squared_radius]]
     for other in balls:
         if other is not ball:
@@ -210,10 +209,10 @@ def _surfaces_meet(a: Ball, b: Ball) -> bool:
     return bool(np.linalg.norm(apart) < a.radius + b.radius)
 
 
-def _summary(model: FittedBalls, number: int, ball: Ball) -> Summary:
+def _summary(model: FittedBalls, number: int, ball: Ball) -> BallSummary:
     background = model.background_
     share = float(np.mean(ball.depth(background.X) >= 0.0)) if len(background.rows) else 0.0
-    return Summary(
+    return BallSummary(
         ball=number,
         name=ball_name(model, number),
         radius=ball.radius,
@@ -240,7 +239,7 @@ def _nearest(model: FittedBalls, number: int, ball: Ball, wanted: np.ndarray) ->
 
 
 def _features(model: FittedBalls, number: int, ball: Ball) -> list[FeatureRow]:
-    """Features of one ball, those whose other rows are seldom in the inside's range first."""
+    """Describe the features of one ball, those with few other rows in the inside's range first."""
     background = model.background_
     is_inside = ball.kinds == RARE
     is_inside[ball.inside] = True
@@ -278,7 +277,7 @@ def _center_of(ball: Ball, inside: np.ndarray, columns: np.ndarray) -> np.ndarra
 
 
 def _telling(inside: Any, outside: Any) -> np.ndarray:
-    """The columns whose means differ most in units of the outside's spread, most first."""
+    """Return the columns whose means differ most in units of the outside's spread."""
     mean_in, _ = _mean_and_spread(inside)
     mean_out, spread = _mean_and_spread(outside if outside.shape[0] else inside)
     scale = np.where(spread > 0.0, spread, np.where(mean_in == mean_out, 1.0, 1e-12))
@@ -300,7 +299,7 @@ def _dense(X: Any, columns: np.ndarray) -> np.ndarray:
 
 
 def _table(rows: list[dict[str, Any]]) -> list[str]:
-    """Features as lines: names get the room that figures leave."""
+    """Print features as lines: names get the room that figures leave."""
     ranges = [
         (
             _range(row["inside_low"], row["inside_high"]),

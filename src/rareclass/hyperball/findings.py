@@ -1,4 +1,4 @@
-"""What a user should know of a ball before trusting it, and how a reader is told."""
+"""Findings about a ball that a user should know before trusting it, and their wording."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -8,21 +8,21 @@ import numpy as np
 from rareclass.findings import Finding, Status
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.pool import MAJORITY, UNLABELLED, Background, Pool, spread_of
-from rareclass.hyperball.spaces import InputSpace
+from rareclass.hyperball.problem import InputSpace
 from rareclass.labels.two_classes import plain
 
-# A ball that holds so much of everything says nothing.
+# A ball that holds such a share of everything says nothing.
 _USELESS_SHARE = 0.5
-# One that is wider than all the rest, and holds so much of it, neither.
+# Nor does a ball wider than all other rows that holds such a share of them.
 _WIDE_SHARE = 0.05
 
 Words = Callable[[str, Any], str]
-"""How a reader writes a parameter of `RACH` and a change of it, as a remedy of a `Finding` has it:
-a value, "larger", "smaller", or None for its name alone; "" where there is no such parameter."""
+"""Words for a parameter of `RACH` and its change in the remedy of a `Finding`: a value, "larger",
+"smaller", or None for the name alone; "" where the reader has no such parameter."""
 
 
 def in_parameters(name: str, change: Any) -> str:
-    """The words of the library.
+    """Word a parameter and its change as Python users write them.
 
     >>> in_parameters("C2", 0.5), in_parameters("filter", "larger"), in_parameters("C1", None)
     ('C2=0.5', 'a larger filter=', 'C1')
@@ -37,14 +37,14 @@ def in_parameters(name: str, change: Any) -> str:
 
 
 def sentence(finding: Finding, words: Words = in_parameters) -> str:
-    """A finding of a ball, its remedies in the words of the reader."""
+    """Word a finding about a ball, its remedies in the words of the reader."""
     return _SENTENCES[finding.kind](finding.values, finding.remedy, words)
 
 
 def ball_findings(
     ball: Ball, pool: Pool, background: Background, max_kept: int, by_share: bool
 ) -> list[Finding]:
-    """What is to be said of one ball, the gravest first; `by_share`: its border was put so."""
+    """Return the findings about one ball, gravest first; `by_share`: the share set its border."""
     found = [
         _useless_radius(ball, pool, background),
         None if (pool.kinds == MAJORITY).any() else _of(ball.label, "no majority"),
@@ -57,7 +57,7 @@ def ball_findings(
 
 
 def stopped_short(ball: Ball) -> Finding | None:
-    """That the solver reached its limit of steps."""
+    """Report a solver that reached its limit of steps."""
     if ball.status != Status.MAX_ITER:
         return None
     values = {"status": str(ball.status), "gap": ball.gap}
@@ -67,12 +67,12 @@ def stopped_short(ball: Ball) -> Finding | None:
 
 
 def single_row(label: Any) -> Finding:
-    """That a category has no row to hold out."""
+    """Report a category that has no row to hold out."""
     return _of(label, "single row")
 
 
 def share_inside(ball: Ball, background: Background) -> float:
-    """Share of the other rows that lies in a ball."""
+    """Return the share of the other rows that lies in a ball."""
     if not len(background.rows):
         return 0.0
     return float(np.average(ball.depth(background.X) >= 0.0, weights=background.weight))
@@ -85,7 +85,7 @@ def _of(
 
 
 def _useless_radius(ball: Ball, pool: Pool, background: Background) -> Finding | None:
-    """Radius against spread: two far groups of rare rows make a ball around everything."""
+    """Compare radius and spread: two far groups of rare rows make a ball around everything."""
     if len(background.rows) < 2:
         return None
     spread = spread_of(ball.space.points(background.X), background.weight)
@@ -142,7 +142,7 @@ def _say_all_filtered(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Wo
 
 
 def _share_cut(ball: Ball, pool: Pool) -> Finding | None:
-    """A border by share that the kept rows do not reach."""
+    """Report a border by share that the kept rows do not reach."""
     wanted = int(pool.rare_share * pool.n_unlabelled)
     n_kept = int(np.count_nonzero(pool.kinds == UNLABELLED))
     if wanted <= n_kept:
@@ -185,7 +185,7 @@ def _say_too_many_kept(v: Mapping[str, Any], remedy: Mapping[str, Any], words: W
 
 
 def _extreme_price(ball: Ball, pool: Pool) -> Finding | None:
-    """C2 so large that every unlabelled row is inside, or so small that none is."""
+    """Report a C2 so large that every unlabelled row is inside, or so small that none is."""
     unlabelled = ball.kinds == UNLABELLED
     n_unlabelled, n_inside = int(np.count_nonzero(unlabelled)), len(ball.inside)
     if n_unlabelled < 2 or 0 < n_inside < n_unlabelled:
@@ -220,7 +220,7 @@ def _say_none_inside(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Wor
 
 
 def _price_of_half(ball: Ball, pool: Pool) -> float:
-    """The C2 at which a ball about the same centre holds half of the unlabelled rows.
+    """Return the C2 at which a ball about the same centre holds half of the unlabelled rows.
 
     There ``1 + C1 (majority rows inside) = C2 (unlabelled rows outside)``, in weights.
     """
@@ -254,7 +254,7 @@ def _name(values: Mapping[str, Any]) -> str:
 
 
 def _or(ways: Iterable[str]) -> str:
-    """Of those that the reader has: one, "a or b", "a, b or c"."""
+    """Join the ways that the reader has: "a", "a or b", "a, b or c"."""
     *most, last = [way for way in ways if way] or [""]
     return f"{', '.join(most)} or {last}" if most else last
 

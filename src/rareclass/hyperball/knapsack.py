@@ -1,4 +1,4 @@
-"""The continuous quadratic knapsack: the nearest point of a box on a hyperplane."""
+"""The continuous quadratic knapsack: nearest point in a box and on a hyperplane."""
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def project_knapsack(
 def nearest_in_box(
     v: np.ndarray, upper: np.ndarray, signs: np.ndarray, total: float
 ) -> tuple[np.ndarray, float]:
-    """`project_knapsack` for float64 arrays known to be right, and mu: quick where mu is near 0."""
+    """Project valid float64 arrays like `project_knapsack`; return mu too. Quick for mu near 0."""
     low, high, mu = -np.inf, np.inf, 0.0
     for _ in range(_MOST_STEPS):
         clipped = np.clip(v + signs * mu, 0.0, upper)
@@ -90,7 +90,7 @@ def nearest_in_box(
 def _summing_to(
     total: float, clipped: np.ndarray, upper: np.ndarray, signs: np.ndarray
 ) -> np.ndarray:
-    """The same with the last digits right: where v is far from the box, mu has lost them."""
+    """Correct the last digits, which mu has lost where v is far from the box."""
     inside = np.flatnonzero((clipped > 0.0) & (clipped < upper))
     if len(inside):
         each = (total - float(signs @ clipped)) / len(inside)
@@ -102,7 +102,7 @@ def _summing_to(
 def _between_breakpoints(
     v: np.ndarray, upper: np.ndarray, signs: np.ndarray, total: float
 ) -> float:
-    """The mu with sum signs clip(v + signs mu, 0, upper) = total, by bisection.
+    """Find mu with sum signs clip(v + signs mu, 0, upper) = total, by bisection.
 
     Each entry adds a ramp: it begins to rise at mu = -v (sign +1) or v - upper (sign -1), and
     stays level once it has risen by upper.

@@ -1,4 +1,4 @@
-"""What a plot of a ball shows."""
+"""A ball and the rows around it in two dimensions, for a plot."""
 
 from typing import Any, NamedTuple
 
@@ -6,10 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.hyperball.ball import Ball
-from rareclass.hyperball.ball_problem import Points
 from rareclass.hyperball.description import FittedBalls, ball_name
 from rareclass.hyperball.pool import MAJORITY, RARE, UNLABELLED
-from rareclass.hyperball.spaces import InputSpace
+from rareclass.hyperball.problem import InputSpace, Points
 
 LABELLED_RARE = "labelled rare"
 LABELLED_MAJORITY = "labelled majority"
@@ -18,7 +17,7 @@ UNLABELLED_OUTSIDE = "unlabelled, outside"
 
 
 class BallPicture(NamedTuple):
-    """A ball and the rows around it, brought to two dimensions.
+    """Rows around a ball, projected to two dimensions.
 
     Attributes
     ----------
@@ -34,7 +33,7 @@ class BallPicture(NamedTuple):
     rare_distances : ndarray of shape (l,)
         From every labelled rare row to the centre.
     axis_names : tuple of two str
-        What the axes of the plane are.
+        Names of the axes of the plane.
     title : str
         The name of the ball.
     """
@@ -55,7 +54,7 @@ _ITERATIONS = 50
 def take_picture(model: FittedBalls, number: int) -> BallPicture:
     """Project the rows around a ball on a plane through its centre.
 
-    Of a ball without a kernel among two features the plane is theirs. Of others the first axis
+    For a ball without a kernel among two features the plane is theirs. For others the first axis
     points from the centre to the mean of the other rows, the second along the widest direction of
     these across the first.
     """
@@ -102,7 +101,7 @@ def _inside_or_out(inside: np.ndarray) -> np.ndarray:
 def _plane(
     model: FittedBalls, ball: Ball, near: Points, far: Points
 ) -> tuple[np.ndarray, tuple[str, str]]:
-    """Two orthonormal axes, shape (p, 2), and their names."""
+    """Return two orthonormal axes, shape (p, 2), and their names."""
     p = len(ball.center)
     if isinstance(ball.space, InputSpace) and p <= 2:
         names = [*model.names_of(range(p)), ""]

@@ -1,22 +1,42 @@
-"""The rows of a table that a ball is fitted to, and a sample of the rest to compare with."""
+"""The rows of a table that each ball is fitted to, and a sample of the others to compare with.
 
+1. Draw a background sample of the rows that are not known to be rare (`draw_background`).
+2. Deal the rare rows of each category out to its balls (`Grouping`).
+3. For each ball, keep the unlabelled rows near its cases: Algorithm 1 (`gather`, `near_rows`).
+"""
+
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
-from rareclass.hyperball.ball_problem import Points
-from rareclass.hyperball.ball_solver import one_class_center
-from rareclass.hyperball.spaces import InputSpace, block_distances
+from rareclass.hyperball.problem import (
+    BallSpace,
+    InputSpace,
+    Points,
+    block_distances,
+    kernel_space,
+)
+from rareclass.hyperball.settings import PAPER_REACH, RACHSettings, reach_of
+from rareclass.hyperball.solver import one_class_center
+from rareclass.kernels.kernels import kernel_width, make_kernel
 from rareclass.labels.partial_labels import PartialLabels
 from rareclass.rows import ArrayRows, Rows, RowSource
+from rareclass.rows.equal_rows import equal_rows
 
-# What a row is to a ball.
+# Kinds of rows.
 RARE, MAJORITY, UNLABELLED = 1, -1, 0
+# Quantiles of a feature and shares are known to about one percent from so many.
+MOST_ROWS = 5_000
+# With more groups than this the rare rows are scattered and not grouped.
+MOST_GROUPS = 8
 
 
 class Pool(NamedTuple):
-    """Rare, majority and near unlabelled rows, in increasing order of their numbers: n of them."""
+    """The n rare, majority and near unlabelled rows of a ball, in increasing order of numbers."""
 
     rows: np.ndarray  # their numbers in the table
     kinds: np.ndarray  # int8: RARE, MAJORITY or UNLABELLED
@@ -24,13 +44,97 @@ class Pool(NamedTuple):
     X: Any  # (n, n_features), dense or CSR
     n_unlabelled: int  # before the filter
     weight_unlabelled: float  # of these, together
-    n_near: int  # that the filter kept: more than in `rows` where these are the nearest
+    n_near: int  # that the filter kept; `rows` may hold only the nearest of them
     n_majority: int  # labelled rows outside the category, in `rows` or not
     rare_share: float  # of the unlabelled rows, taken to be rare (Algorithm 1)
 
     def which(self, kind: int) -> np.ndarray:
-        """Positions in the pool of the rows of a kind."""
+        """Return positions in the pool of the rows of a kind."""
         return np.flatnonzero(self.kinds == kind)
+
+
+class BallTask(NamedTuple):
+    """One ball to fit: a rare category and the rows that shape the ball."""
+
+    label: Any
+    pool: Pool
+
+
+class Background(NamedTuple):
+    """Uniform sample of the unlabelled rows and of rows with the majority's label."""
+
+    rows: np.ndarray  # their numbers, increasing
+    X: Any  # (n, n_features), dense or CSR
+    is_labelled: np.ndarray
+    weight: np.ndarray
+
+
+class Grouping(NamedTuple):
+    """Settings that deal rare rows out to balls."""
+
+    n_balls: int | str
+    spread: float  # of the other rows, which "auto" compares with
+    seed: int  # of k-means
+
+    def deal(self, rare: np.ndarray, take: Callable[[np.ndarray], Any]) -> list[np.ndarray]:
+        """Return the rare rows of each ball; `take` reads rows by their numbers."""
+        if self.n_balls == 1 or not len(rare):
+            return [rare]
+        rng = np.random.RandomState(self.seed)
+        return [rare[group] for group in groups_of(take(rare), self.n_balls, self.spread, rng)]
+
+
+class Survey(NamedTuple):
+    """A table as it is known before any ball is fitted."""
+
+    tasks: tuple[BallTask, ...]
+    background: Background  # a sample of what is not known to be rare
+    width: float  # of the kernel where it is not given: width="mean"
+    grouping: Grouping
+
+
+def survey(settings: RACHSettings, source: RowSource, labels: PartialLabels) -> Survey:
+    """Read the table: draw a background, split the rare rows, filter the unlabelled ones."""
+    rng = check_random_state(0 if settings.random_state is None else settings.random_state)
+    background = draw_background(source, labels, rng)
+    spread = input_spread(background.X, background.weight)
+    width = 1.0
+    if settings.kernel is not None:
+        width = kernel_width("mean", settings.kernel, lambda: _all_rows(settings, source, labels))
+    grouping = Grouping(settings.n_balls, spread, int(rng.randint(2**31 - 1)))
+    known = Survey((), background, width, grouping)
+    return with_balls(known, settings.n_balls, settings, source, labels)
+
+
+def with_balls(
+    known: Survey,
+    n_balls: int | str,
+    settings: RACHSettings,
+    source: RowSource,
+    labels: PartialLabels,
+) -> Survey:
+    """Survey with so many balls for each category: only the near rows are gathered anew."""
+    grouping = known.grouping._replace(n_balls=n_balls)
+    tasks: list[BallTask] = []
+    for label in labels.rare:
+        for group in grouping.deal(labels.rows_of(label), source.take):
+            reach, share = reach_of(settings.filter), _share_of(settings, labels, group)
+            kept = settings.max_kept
+            pool = gather(source, labels, label, group, reach, kept, share, settings.n_jobs)
+            tasks.append(BallTask(label, pool))
+    return known._replace(tasks=tuple(tasks), grouping=grouping)
+
+
+def make_space(kernel: Any, width: float, pool: Pool, n_landmarks: int) -> tuple[BallSpace, Points]:
+    """Return the space of a ball, and the pool's rows as its points."""
+    rare = pool.which(RARE)
+    if kernel is None:
+        dense = isinstance(pool.X, np.ndarray)
+        origin = pool.X[rare].mean(axis=0, dtype=np.float64) if dense else None
+        space: BallSpace = InputSpace(origin)
+    else:
+        space = kernel_space(make_kernel(kernel, width), pool.X, rare, n_landmarks)
+    return space, space.points(pool.X)
 
 
 def gather(
@@ -46,7 +150,7 @@ def gather(
     """Filter the unlabelled rows by their distance to the centre of the rare ones (Algorithm 1).
 
     `rare` are the rows to enclose: all of the category, or one group of them. Labelled rows of
-    other categories are majority rows. `reach` is that of `near_rows`; None keeps all, however
+    other categories are majority rows. `reach` is as in `near_rows`; None keeps all, however
     many. Of unlabelled and of majority rows the nearest `max_kept` stay. Without a `rare_share`
     that of the labelled rows is taken.
 
@@ -64,7 +168,8 @@ def gather(
         rare_share = float(of_rare / (of_rare + labels.weight_of(others).sum()))
     kept = others
     if len(others) > max_kept:
-        kept = others[_nearest(source, others, space, center, max_kept, n_jobs)]
+        apart = distances_to(ArrayRows(source, others, n_jobs=n_jobs), space, center)
+        kept = others[np.sort(np.argpartition(apart, max_kept - 1)[:max_kept])]
     if reach is not None and len(unlabelled):
         weight = None if labels.weight is None else labels.weight[unlabelled]
         distances = distances_to(ArrayRows(source, unlabelled, n_jobs=n_jobs), space, center)
@@ -92,24 +197,8 @@ def gather(
     )
 
 
-def _nearest(
-    source: RowSource,
-    rows: np.ndarray,
-    space: InputSpace,
-    center: np.ndarray,
-    n_most: int,
-    n_jobs: int | None,
-) -> np.ndarray:
-    distances = distances_to(ArrayRows(source, rows, n_jobs=n_jobs), space, center)
-    return np.sort(np.argpartition(distances, n_most - 1)[:n_most])
-
-
-# Unlabelled rows farther than this many times the threshold are left out: the paper's.
-PAPER_REACH = 3.0
-
-
 def distances_to(rows: Rows, space: InputSpace, center: np.ndarray) -> np.ndarray:
-    """Distance of every row to a centre, in one pass: shape (n_rows,)."""
+    """Return the distance of every row to a centre, in one pass: shape (n_rows,)."""
     return np.sqrt(rows.map(block_distances, space, center))
 
 
@@ -120,13 +209,13 @@ def near_rows(
     reach: float = PAPER_REACH,
     n_most: int | None = None,
 ) -> np.ndarray:
-    """Which unlabelled rows enter the optimisation: increasing row numbers.
+    """Choose the unlabelled rows that enter the optimisation, by increasing row numbers.
 
     1. D = the distance within which the share p of the unlabelled rows falls;
     2. rows within ``reach`` D stay;
     3. of these the ``n_most`` nearest, where there are more.
 
-    `distances` are those to the centre of the labelled rare rows, p is `rare_share`, in (0, 1]; a
+    `distances` are to the centre of the labelled rare rows, p is `rare_share`, in (0, 1]; a
     weight of 0 takes a row out. Cost: O(n), the distances apart. He, Tong, Carbonell, "Rare
     category characterization", ICDM 2010, Algorithm 1.
 
@@ -148,7 +237,7 @@ def near_rows(
 
 
 def _quantile(distances: np.ndarray, weight: np.ndarray | None, share: float) -> float:
-    """The smallest distance within which the share of the weight falls."""
+    """Return the smallest distance within which the share of the weight falls."""
     if weight is None:
         rank = min(max(int(np.ceil(share * len(distances) - 1e-9)), 1), len(distances))
         return float(np.partition(distances, rank - 1)[rank - 1])
@@ -158,17 +247,30 @@ def _quantile(distances: np.ndarray, weight: np.ndarray | None, share: float) ->
     return float(distances[order[min(k, len(order) - 1)]])
 
 
-# Quantiles of a feature and shares are known to about one percent from so many.
-MOST_ROWS = 5_000
+def _share_of(settings: RACHSettings, labels: PartialLabels, rare: np.ndarray) -> float:
+    """Return the share of the unlabelled rows that belongs with some of the rare rows.
+
+    The share of all rare rows, as given or as among the labelled rows, is dealt out to the balls
+    like the labelled rare rows.
+    """
+    all_rare = sum(labels.weight_of(labels.rows_of(label)).sum() for label in labels.rare)
+    share = settings.rare_share
+    if share is None:
+        labelled = sum(labels.weight_of(labels.rows_of(label)).sum() for label in labels.classes)
+        share = all_rare / labelled
+    return float(share * labels.weight_of(rare).sum() / all_rare)
 
 
-class Background(NamedTuple):
-    """A uniform sample of the unlabelled rows and of those with the majority's label."""
-
-    rows: np.ndarray  # their numbers, increasing
-    X: Any  # (n, n_features), dense or CSR
-    is_labelled: np.ndarray
-    weight: np.ndarray
+def _all_rows(
+    settings: RACHSettings, source: RowSource, labels: PartialLabels
+) -> tuple[ArrayRows, np.ndarray | None]:
+    """Return all rows with a weight above 0, and a point near them."""
+    present = labels.present()
+    index = None if len(present) == source.n_rows else present
+    weight = None if labels.weight is None else labels.weight[present]
+    first = source.take(present[:1])
+    shift = None if source.is_sparse else first[0].astype(np.float64)
+    return ArrayRows(source, index, weight, n_jobs=settings.n_jobs), shift
 
 
 def draw_background(
@@ -183,7 +285,7 @@ def draw_background(
 
 
 def input_spread(X: Any, weight: np.ndarray) -> float:
-    """Root mean squared distance of rows to their mean; 0 without rows."""
+    """Return the root mean squared distance of rows to their mean; 0 without rows."""
     if not X.shape[0]:
         return 0.0
     dense = not sparse.issparse(X)
@@ -193,8 +295,47 @@ def input_spread(X: Any, weight: np.ndarray) -> float:
 
 
 def spread_of(points: Points, weight: np.ndarray) -> float:
-    """Root mean squared distance of points to their mean; 0 without points."""
+    """Return the root mean squared distance of points to their mean; 0 without points."""
     if not points.n_rows:
         return 0.0
     mean = points.combine(weight / weight.sum())
     return float(np.sqrt(np.average(points.squared_distances(mean), weights=weight)))
+
+
+def groups_of(
+    X_rare: Any, n_balls: int | str, spread: float, random_state: np.random.RandomState
+) -> list[np.ndarray]:
+    """Return positions of the rare rows of each ball.
+
+    "auto": one ball where it is narrower than the spread of the majority, the root mean squared
+    distance to its mean, else the fewest k-means groups of which each is; one, if there are no such
+    groups up to `MOST_GROUPS`. Cost: a k-means of the rare rows for each number of groups tried.
+    """
+    whole = [np.arange(X_rare.shape[0])]
+    n_distinct = len(equal_rows(X_rare)[0])
+    if n_balls != "auto":
+        return _k_groups(X_rare, min(int(n_balls), n_distinct), random_state)
+    for k in range(1, min(MOST_GROUPS, n_distinct) + 1):
+        groups = _k_groups(X_rare, k, random_state)
+        if all(_enclosing_radius(X_rare[group]) < spread for group in groups):
+            return groups
+    return whole
+
+
+def _k_groups(X: Any, k: int, random_state: np.random.RandomState) -> list[np.ndarray]:
+    if k <= 1:
+        return [np.arange(X.shape[0])]
+    from sklearn.cluster import KMeans
+
+    with threadpool_limits(1):  # a few rows: threads would only get in each other's way
+        labels = KMeans(k, n_init=10, random_state=random_state).fit_predict(X)
+    groups = [np.flatnonzero(labels == label) for label in range(k)]
+    return sorted((group for group in groups if len(group)), key=lambda group: int(group[0]))
+
+
+def _enclosing_radius(X: Any) -> float:
+    """Return the distance from the one-class centre of some rows to the farthest of them."""
+    is_dense = isinstance(X, np.ndarray)
+    points = InputSpace(X.mean(axis=0, dtype=np.float64) if is_dense else None).points(X)
+    center, _ = one_class_center(points, np.ones(points.n_rows))
+    return float(np.sqrt(points.squared_distances(center).max()))

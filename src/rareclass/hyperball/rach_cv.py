@@ -1,4 +1,4 @@
-"""RACHCV: prices and width of RACH chosen by cross-validation over the few labelled rows."""
+"""RACHCV: the parameters of RACH chosen by cross-validation over the few labelled rows."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -11,30 +11,29 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from threadpoolctl import threadpool_limits
 
 from rareclass.estimators.estimator import read_features, settings_of
-from rareclass.estimators.search import SearchCV, ranks
+from rareclass.estimators.search import SearchCV, of_best, ranks
 from rareclass.findings import warn
-from rareclass.hyperball.ball import SHARE, SOLVED
-from rareclass.hyperball.ball_classifier import BallClassifier
-from rareclass.hyperball.candidate_choice import (
+from rareclass.hyperball.choice import (
+    BallCandidate,
+    ConfusionCounts,
+    HeldOutDepths,
+    RadiusChoice,
+    candidates,
+    category_pool,
+    choose_radius,
+    f1_interval,
     fewest_balls,
     first_of_equals,
+    held_out_depths,
     mean_f1,
     pu_scores,
-)
-from rareclass.hyperball.findings import sentence, single_row
-from rareclass.hyperball.fitting import Survey, survey, with_balls
-from rareclass.hyperball.held_out_depths import (
-    BallCandidate,
-    Depths,
-    candidates,
-    cases_of,
-    held_out_depths,
     read_grid,
     unlabelled_inside,
 )
-from rareclass.hyperball.parameters import RACHSettings
-from rareclass.hyperball.rach import RACH
-from rareclass.hyperball.radius_choice import Counts, RadiusChoice, choose_radius, f1_interval
+from rareclass.hyperball.findings import sentence, single_row
+from rareclass.hyperball.pool import Survey, survey, with_balls
+from rareclass.hyperball.rach import RACH, BallClassifier
+from rareclass.hyperball.settings import SHARE, SOLVED, RACHSettings
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
 from rareclass.progress import track
@@ -241,16 +240,14 @@ center_, ...
                 radius_slack=self.best_radius_slack_,
             )
             self.best_estimator_._fit_survey(labels, known[chosen.n_balls])
-            for name in (
-                "balls_",
-                "transduction_",
-                "findings_",
-                "messages_",
-                "width_",
-                "background_",
-            ):
-                setattr(self, name, getattr(self.best_estimator_, name))
         return self
+
+    balls_ = of_best("balls_", "Balls of the best model.")
+    transduction_ = of_best("transduction_", "The label of every training row.")
+    findings_ = of_best("findings_", "Findings about the balls, each with a remedy.")
+    messages_ = of_best("messages_", "The findings in sentences.")
+    width_ = of_best("width_", "Sigma of the kernel.")
+    background_ = of_best("background_", "Sample of the rows that are not known to be rare.")
 
     def _check_labels(self, labels: PartialLabels) -> None:
         for label in labels.rare:
@@ -262,7 +259,7 @@ center_, ...
                 )
 
     def _numbers_asked(self) -> list[Any]:
-        """Numbers of balls to try, the fewest first where none were given."""
+        """Return the numbers of balls to try, the fewest first where none were given."""
         if self.n_balls is None:
             alone = self.radius == SHARE and self.kernel is not None
             return [1] if alone else list(_NUMBERS)
@@ -275,8 +272,8 @@ center_, ...
 
     def _hold_out(
         self, labels: PartialLabels, known: dict[Any, Survey], tried: list[BallCandidate]
-    ) -> "dict[Any, list[_HeldOut]]":
-        """For each category and candidate, the rows held out and the radius that is best."""
+    ) -> "dict[Any, list[HeldOutChoice]]":
+        """Hold out rows, and choose the best radius, for each category and candidate."""
         splits = {label: self._splits(labels, label) for label in labels.rare}
         splits = {label: folds for label, folds in splits.items() if folds}
         self.n_splits_ = max((len(folds) for folds in splits.values()), default=0)
@@ -284,7 +281,7 @@ center_, ...
             return {label: [_UNKNOWN] * len(tried) for label in labels.rare}
         total = sum(len(folds) for folds in splits.values())
         total *= len({(one.n_balls, one.width) for one in tried})
-        found: dict[Any, list[_HeldOut]] = {label: [] for label in splits}
+        found: dict[Any, list[HeldOutChoice]] = {label: [] for label in splits}
         # Small problems: threads of BLAS would only wait for each other.
         with (
             track(
@@ -294,7 +291,7 @@ center_, ...
         ):
             for label, (n, one) in product(splits, known.items()):
                 depths = held_out_depths(
-                    cases_of(one, label),
+                    category_pool(one, label),
                     splits[label],
                     [candidate for candidate in tried if candidate.n_balls == n],
                     self.kernel,
@@ -304,27 +301,29 @@ center_, ...
                 found[label] += self._with_radius(depths)
         return found
 
-    def _with_radius(self, held_out: Depths) -> "list[_HeldOut]":
+    def _with_radius(self, held_out: HeldOutDepths) -> "list[HeldOutChoice]":
         tables, prior = held_out.depths, 0.0
         if self.radius == SHARE:
             tables, prior = held_out.depths_by_share, _SHARE_COUNTS_FOR
         known = (held_out.is_rare, held_out.weight, self.learn_radius, prior)
-        return [_HeldOut(choose_radius(depths, *known), held_out.rows, depths) for depths in tables]
+        return [
+            HeldOutChoice(choose_radius(depths, *known), held_out.rows, depths) for depths in tables
+        ]
 
     def _called(
         self,
         known: dict[Any, Survey],
         tried: list[BallCandidate],
-        held_out: "dict[Any, list[_HeldOut]]",
+        held_out: "dict[Any, list[HeldOutChoice]]",
     ) -> np.ndarray:
-        """Weight of the unlabelled rows that each candidate holds: (categories, candidates)."""
+        """Weigh the unlabelled rows in the balls of each candidate: (categories, candidates)."""
         numbers = [candidate.n_balls for candidate in tried]
         called = np.zeros((len(held_out), len(tried)))
         with threadpool_limits(1):
             for (k, (label, row)), (n, one) in product(enumerate(held_out.items()), known.items()):
                 own = [j for j, number in enumerate(numbers) if number == n]
                 called[k, own] = unlabelled_inside(
-                    cases_of(one, label),
+                    category_pool(one, label),
                     [tried[j] for j in own],
                     [row[j].choice.slack for j in own],
                     self.kernel,
@@ -333,7 +332,7 @@ center_, ...
         return called
 
     def _splits(self, labels: PartialLabels, label: Any) -> list[np.ndarray]:
-        """Numbers of the rows held out in each fold; none where a single rare label allows none."""
+        """Return the rows held out in each fold; no fold where there is a single rare label."""
         rare, others = labels.rows_of(label), labels.labelled_but(label)
         rows = np.concatenate([rare, others])
         is_rare = np.arange(len(rows)) < len(rare)
@@ -360,11 +359,11 @@ center_, ...
     def _store(
         self,
         tried: list[BallCandidate],
-        held_out: "dict[Any, list[_HeldOut]]",
+        held_out: "dict[Any, list[HeldOutChoice]]",
         choices: list[list[RadiusChoice]],
         called: np.ndarray | None,
     ) -> None:
-        """Choose, and keep what came of it; `called` where unlabelled rows are to have a say."""
+        """Choose the best candidate and keep the results; see `_called` for `called`."""
         mean = judged = mean_f1(choices)
         if called is None:
             self.best_index_ = first_of_equals(choices)
@@ -380,9 +379,9 @@ center_, ...
         slacks = [one.slack for one in best]
         several = len(self.pos_labels_) > 1
         self.best_radius_slack_ = dict(zip(held_out, slacks, strict=True)) if several else slacks[0]
-        of_best = [row[self.best_index_] for row in held_out.values()]
-        self.held_out_rows_ = np.concatenate([one.rows for one in of_best])
-        self.held_out_depths_ = np.concatenate([one.depths + one.choice.slack for one in of_best])
+        held = [row[self.best_index_] for row in held_out.values()]
+        self.held_out_rows_ = np.concatenate([one.rows for one in held])
+        self.held_out_depths_ = np.concatenate([one.depths + one.choice.slack for one in held])
         self.score_interval_ = min(f1_interval(one.counts) for one in best)
         self.uncertainty_ = _uncertainty([one.counts for one in best], self.score_interval_)
         self.cv_results_ = {
@@ -391,14 +390,14 @@ center_, ...
             "width": np.array([candidate.width or np.nan for candidate in tried]),
             "margin": np.array([candidate.margin for candidate in tried]),
             "n_balls": np.array([candidate.n_balls for candidate in tried], dtype=object),
-            **{name: total[:, k] for k, name in enumerate(Counts._fields)},
+            **{name: total[:, k] for k, name in enumerate(ConfusionCounts._fields)},
             "f1": mean,
             "rank": ranks(judged),
         } | ({} if called is None else {"pu_score": judged})
 
 
-class _HeldOut(NamedTuple):
-    """Rows held out from the balls of one category, by one candidate."""
+class HeldOutChoice(NamedTuple):
+    """Radius chosen for one candidate on the rows held out from one category."""
 
     choice: RadiusChoice
     rows: np.ndarray  # their numbers
@@ -406,16 +405,16 @@ class _HeldOut(NamedTuple):
 
 
 _NOTHING = np.zeros(0)
-_UNKNOWN = _HeldOut(
-    RadiusChoice(0.0, Counts(0, 0, 0), 0.0, 0.0), _NOTHING.astype(np.intp), _NOTHING
+_UNKNOWN = HeldOutChoice(
+    RadiusChoice(0.0, ConfusionCounts(0, 0, 0), 0.0, 0.0), _NOTHING.astype(np.intp), _NOTHING
 )
-# Balls for each category that are tried where none were asked for.
+# Numbers of balls a category that are tried by default.
 _NUMBERS = (1, 2, 3)
-# The border by share is as good as one that was learned from so many rare rows.
+# The border by share is as good as one learned from so many rare rows.
 _SHARE_COUNTS_FOR = 8.0
 
 
-def _uncertainty(counts: list[Counts], interval: tuple[float, float]) -> str:
+def _uncertainty(counts: list[ConfusionCounts], interval: tuple[float, float]) -> str:
     tp, fp, fn = (int(k) for k in np.sum(counts, axis=0))
     if not tp + fp + fn:
         return "F1 is not known: no labelled row could be held out."

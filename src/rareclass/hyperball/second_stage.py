@@ -1,24 +1,23 @@
-"""From where the ascent is slow to the solution: on which rows, and in which coordinates."""
+"""The second stage of the solver: an interior point on rows near the sphere, and an exact end."""
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from rareclass.hyperball.ball_problem import BallDual, Optimality, Place, ShiftedRows
-from rareclass.hyperball.dual_ascent import feasible
+from rareclass.hyperball.problem import BallDual, DualIterate, Optimality, ShiftedRows
 from rareclass.moments.box_qp import BoxQP, interior_point
 
 # Nanoseconds: of a product in all factorisations together; of a product with the rows; of a row in
 # a step of the ascent; of such a step, and of an interior point, however small.
 _FACTORISE, _PRODUCT, _ROW = 2.0, 0.6, 60.0
 _STEP, _INTERIOR = 1e5, 5e6
-# Rows of the interior point: so many in any case, and so many for a coordinate, but no more than
-# come to so many products of a factorisation; all rows where they come to fewer than this.
+# Rows of the interior point: so many in any case, and so many for a coordinate, within a limit on
+# the products of a factorisation; all rows where these are few.
 _ROWS, _TIMES, _MOST_PRODUCTS, _FEW_PRODUCTS = 500, 4, 5e8, 3e6
-# So many products, where the gap is small already, is exactness worth.
+# Products that exactness is worth where the gap is small already.
 _WORTH = 1e8
-# Of a signed sum of multipliers, beside what rounding makes of it.
+# Relative error of a signed sum of multipliers beyond rounding.
 _SUM_ERROR = 1e-10
 _POLISHED = 3
 # Of the interior point: most steps, and the relative gap to stop at.
@@ -31,7 +30,7 @@ _MOST_WALLS, _MOST_REFINED = 60, 3
 
 
 class SecondStage:
-    """The interior point and the exact end, on more rows if fewer do not help."""
+    """Interior point and exact end, on more rows if fewer do not help."""
 
     def __init__(self, rows: ShiftedRows) -> None:
         self._rows = rows
@@ -42,96 +41,96 @@ class SecondStage:
         self._at_bounds, self._in_vain = False, np.inf
 
     def most_steps(self) -> int:
-        """So many steps of the ascent cost as much as the interior point."""
+        """Return the number of ascent steps that cost as much as the interior point."""
         rows = self._rows
         numbers = rows.Z.nnz if sparse.issparse(rows.Z) else rows.Z.size
         step = _STEP + _ROW * len(rows.signs) + 2.0 * _PRODUCT * numbers
         return int((_INTERIOR + _FACTORISE * self._products(self._most)) / step) + 1
 
     def _products(self, n_rows: int) -> float:
-        """Multiplications of a factorisation of so many rows."""
+        """Return the number of multiplications to factorise so many rows."""
         return n_rows * float(min(n_rows, self._rows.Z.shape[1])) ** 2
 
     def ended(
-        self, dual: BallDual, place: Place, worth: Optimality, tol: float, max_steps: int
-    ) -> tuple[Place, Optimality, int]:
-        """The better of a place and where the exact end leads; the steps that it took.
+        self, dual: BallDual, iterate: DualIterate, worth: Optimality, tol: float, max_steps: int
+    ) -> tuple[DualIterate, Optimality, int]:
+        """Return the better of an iterate and its exact end, and the steps that were taken.
 
         1. Where the gap is not small, the interior point on the rows near the sphere.
         2. The exact end on the rows that this, or the ascent, has left strictly inside their box.
 
         Where 1 on all rows does not halve the gap, only 2 is done until the gap has halved.
         """
-        multipliers, n_steps = place.multipliers, 0
+        multipliers, n_steps = iterate.multipliers, 0
         if tol < worth.gap < 0.5 * self._in_vain:
             # 1.
-            chosen = self._near_sphere(dual, place, worth)
-            multipliers = self._held(dual, place, worth, chosen)
-            part = part_of(dual, place, multipliers, chosen)
+            chosen = self._near_sphere(dual, iterate, worth)
+            multipliers = self._held(dual, iterate, worth, chosen)
+            part = part_of(dual, iterate, multipliers, chosen)
             moved, n_steps = solve_part(part, max_steps)
         else:
             chosen = free_rows(dual, multipliers)
             most = _WORTH if worth.gap <= tol else self._products(self._most)
             if not 0.0 < self._products(len(chosen)) <= most:
-                return place, worth, 0
-            part, moved = part_of(dual, place, multipliers, chosen), multipliers[chosen]
+                return iterate, worth, 0
+            part, moved = part_of(dual, iterate, multipliers, chosen), multipliers[chosen]
         # 2.
         multipliers = multipliers.copy()
         multipliers[chosen] = to_face(part, moved)
         if abs(dual.rows.signs @ multipliers - 1.0) > _SUM_ERROR * multipliers.sum():
             # The interior point was cut short before the sum was right.
-            multipliers = feasible(dual, multipliers)
+            multipliers = dual.feasible(multipliers)
         ended = dual.at(multipliers)
         ends_worth = dual.optimality(ended)
         if n_steps and not ends_worth.gap < 0.5 * worth.gap:
             self._try_harder(worth.gap)
         if ends_worth.gap < worth.gap:
             return ended, ends_worth, n_steps
-        return place, worth, n_steps
+        return iterate, worth, n_steps
 
     def _try_harder(self, gap: float) -> None:
         n = len(self._rows.signs)
         self._in_vain = gap if self._most == n else np.inf
         self._most = min(2 * self._most, n)
 
-    def _near_sphere(self, dual: BallDual, place: Place, worth: Optimality) -> np.ndarray:
-        """The rows nearest to the sphere."""
+    def _near_sphere(self, dual: BallDual, iterate: DualIterate, worth: Optimality) -> np.ndarray:
+        """Return the rows nearest to the sphere."""
         if self._most == len(self._rows.signs):
             return np.arange(self._most)
-        distances = np.sqrt(np.maximum(dual.reach(place), 0.0))
+        distances = np.sqrt(np.maximum(dual.reach(iterate), 0.0))
         apart = np.abs(distances - np.sqrt(max(worth.squared_radius, 0.0)))
         return np.sort(np.argpartition(apart, self._most - 1)[: self._most])
 
     def _held(
-        self, dual: BallDual, place: Place, worth: Optimality, chosen: np.ndarray
+        self, dual: BallDual, iterate: DualIterate, worth: Optimality, chosen: np.ndarray
     ) -> np.ndarray:
-        """Multipliers for the rows not chosen: at the bound of their side, or as they are, in turn.
+        """Set the rows not chosen to the bound of their side, or leave them, in turn.
 
         The bound is right once the sphere is nearly known. Until then, and where more rows lie on
         the sphere than are chosen, leaving them is safe: the dual then rises in any case.
         """
         rows = self._rows
         self._at_bounds = not self._at_bounds
-        multipliers = place.multipliers.copy()
+        multipliers = iterate.multipliers.copy()
         if self._at_bounds:
-            outside = rows.signs * (dual.reach(place) - worth.squared_radius) > 0.0
+            outside = rows.signs * (dual.reach(iterate) - worth.squared_radius) > 0.0
             multipliers = np.where(outside & np.isfinite(rows.price), rows.price, 0.0)
-            multipliers[chosen] = place.multipliers[chosen]
+            multipliers[chosen] = iterate.multipliers[chosen]
         return multipliers
 
 
 def solve_part(qp: BoxQP, most_steps: int = _MOST_STEPS) -> tuple[np.ndarray, int]:
-    """Multipliers (m,) by the interior point, and its steps.
+    """Return multipliers (m,) by the interior point, and its steps.
 
-    They are within the box, their sum right to what the rounding to bounds leaves: `to_face` puts
-    it right.
+    Multipliers lie in the box; `to_face` corrects the small error that rounding to bounds leaves in
+    their sum.
     """
     found = interior_point(qp, 1.0, np.minimum(qp.upper, 1.0), _NEAR, min(most_steps, _MOST_STEPS))
     return np.clip(found.alpha, 0.0, qp.upper), found.n_steps
 
 
 def to_face(qp: BoxQP, multipliers: np.ndarray) -> np.ndarray:
-    """The maximum of the dual over the rows strictly inside the box, the others held.
+    """Maximise the dual over the rows strictly inside the box, the others held.
 
     1. Find the step of `face_step`.
     2. Go along it, to its end or to the first bound.
@@ -165,7 +164,7 @@ def to_face(qp: BoxQP, multipliers: np.ndarray) -> np.ndarray:
 
 
 def face_step(qp: BoxQP, multipliers: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, bool]:
-    r"""The way to the maximum over the free rows F, bounds apart, and whether it ends there.
+    r"""Return the way to the maximum over the free rows F, bounds apart, and whether it ends there.
 
     With rows z and b times their signs, w = s dl and what the sum lacks, t, the maximum has
     :math:`Z_F Z_F' w + \mu 1 = e`, :math:`e = b_F - Z_F u` and :math:`1'w = t`. Let A be the
@@ -200,15 +199,17 @@ def face_step(qp: BoxQP, multipliers: np.ndarray, free: np.ndarray) -> tuple[np.
 
 
 def free_rows(dual: BallDual, multipliers: np.ndarray) -> np.ndarray:
-    """Those strictly inside their box: the rows on the sphere, if the multipliers are right."""
+    """Return the rows strictly inside their box: on the sphere, if the multipliers are right."""
     return np.flatnonzero((multipliers > 0.0) & (multipliers < dual.rows.price))
 
 
-def part_of(dual: BallDual, place: Place, multipliers: np.ndarray, chosen: np.ndarray) -> BoxQP:
-    r"""The dual over some rows, near 1 in size; those of the `BoxQP` are :math:`\sqrt2 s_i z_i`.
+def part_of(
+    dual: BallDual, iterate: DualIterate, multipliers: np.ndarray, chosen: np.ndarray
+) -> BoxQP:
+    r"""Return the dual over some rows, near 1 in size; its rows are :math:`\sqrt2 s_i z_i`.
 
-    Seen from the centre of the place, and, where all rows are chosen, from the middle of the dual:
-    the best centre so far, while that of a place can be anywhere.
+    Rows are seen from the centre of the iterate or, where all are chosen, from the middle of the
+    dual: the best centre so far, while the centre of an iterate can be anywhere.
     """
     rows = dual.rows
     signs, price = rows.signs[chosen], rows.price[chosen]
@@ -216,7 +217,7 @@ def part_of(dual: BallDual, place: Place, multipliers: np.ndarray, chosen: np.nd
         center, squares, total = dual.middle, dual.squares, 0.0
         way = np.zeros_like(center)
     else:
-        center, squares = dual.center(place), np.maximum(dual.reach(place)[chosen], 0.0)
+        center, squares = dual.center(iterate), np.maximum(dual.reach(iterate)[chosen], 0.0)
         held = rows.signs * multipliers
         held[chosen] = 0.0
         total = float(held.sum())
@@ -242,7 +243,7 @@ def _box_qp(
 def _coordinates(
     rows: ShiftedRows, center: np.ndarray, chosen: np.ndarray, way: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows seen from a centre, and a direction, in no more columns than there are rows.
+    """Return rows seen from a centre, and a direction, in no more columns than there are rows.
 
     The inner products of the rows with each other and with the direction stay what they are.
     """
@@ -264,14 +265,14 @@ def _coordinates(
     return Z, way
 
 
-def polished_center(dual: BallDual, place: Place) -> np.ndarray:
-    """The centre from which the free rows of a place are at one distance, nearest to its own.
+def polished_center(dual: BallDual, iterate: DualIterate) -> np.ndarray:
+    """Return the centre nearest to the iterate's that has its free rows at one distance.
 
-    Where prices and multipliers are huge, the sum V of them has lost the digits that tell; the
-    way from it to this centre has not.
+    Where prices and multipliers are huge, their sum V has lost the digits that matter; the way
+    from its centre to this one has not.
     """
-    rows, center = dual.rows, dual.center(place)
-    free = free_rows(dual, place.multipliers)
+    rows, center = dual.rows, dual.center(iterate)
+    free = free_rows(dual, iterate.multipliers)
     if not 0 < len(free) <= _ROWS + rows.Z.shape[1] or len(free) > _TIMES * _ROWS:
         return center
     nothing = np.zeros(len(free))

@@ -28,7 +28,7 @@ _BLOCK_GROUPS = 16
 
 
 class MomentSettings(NamedTuple):
-    """Which second moments are summed, besides weight, mean and variances."""
+    """Moments to sum, besides weight, mean and variances."""
 
     scatter: bool = False  # the whole matrix
     # with the scatter, the third and fourth moments that Ledoit and Wolf's shrinkage needs

@@ -1,19 +1,37 @@
-"""The parameters of RACH, checked."""
+"""Parameters of RACH, checked: of the rows that shape balls, and of one ball."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from rareclass.hyperball.ball import SHARE, SOLVED, SOLVERS, BallSettings
-from rareclass.hyperball.pool import PAPER_REACH
+from rareclass.hyperball.solver import SOLVERS
 from rareclass.labels.two_classes import plain
 from rareclass.parameters import check_number, check_whole, is_number, is_whole
+
+# Where the border of a ball is: at the solved radius, or where the rare share falls inside.
+SOLVED, SHARE = "solved", "share"
+# Unlabelled rows farther than this many times the threshold are left out: the paper's number.
+PAPER_REACH = 3.0
+
+
+class BallSettings(NamedTuple):
+    """Parameters of `RACH` for one ball."""
+
+    C1: float
+    C2: float
+    margin: float = 0.0
+    radius: str = SOLVED
+    slack: float = 0.0
+    solver: str = "direct"
+    tol: float = 1e-6
+    max_outer: int = 50
+    max_inner: int = 5000
 
 
 @dataclass(frozen=True)
 class RACHSettings:
-    """What is asked of balls and of the rows that shape them, as `RACH` has it."""
+    """Parameters of `RACH`: of balls and of the rows that shape them."""
 
     C1: float
     C2: float
@@ -35,10 +53,9 @@ class RACHSettings:
     n_jobs: int | None
 
     def checked(self) -> Self:
-        """These; refuse what cannot be worked with, naming the parameter."""
-        for name in ("C1", "C2", "margin"):
-            of = "a finite number at or above 0"
-            check_number(name, getattr(self, name), of, ends="[)")
+        """Return these settings; refuse a value out of range, naming the parameter."""
+        for name, value in (("C1", self.C1), ("C2", self.C2), ("margin", self.margin)):
+            check_number(name, value, "a finite number at or above 0", ends="[)")
         check_number("tol", self.tol)
         for name in ("max_outer", "max_inner", "n_landmarks", "max_kept"):
             check_whole(name, getattr(self, name))
@@ -67,7 +84,7 @@ class RACHSettings:
                     )
 
     def of_ball(self, label: Any) -> BallSettings:
-        """What is asked of the ball of one category; it is as solved where no dict names it."""
+        """Return the settings of the balls of one category; as solved where no dict names it."""
         radius, slack = self.radius, self.radius_slack
         return BallSettings(
             float(self.C1),
@@ -82,7 +99,7 @@ class RACHSettings:
         )
 
     def _check_border(self) -> None:
-        """Refuse what does not say where the border is."""
+        """Refuse values that do not place the border."""
         slack, share, radius = self.radius_slack, self.rare_share, self.radius
         for value in slack.values() if isinstance(slack, dict) else [slack]:
             if not is_number(value, low=-np.inf):
@@ -104,7 +121,7 @@ class RACHSettings:
 
 
 def reach_of(value: Any) -> float | None:
-    """How many times the threshold the filter keeps: None where it is off."""
+    """Return how many times the threshold the filter keeps; None where it is off."""
     if isinstance(value, (bool, np.bool_)):
         return PAPER_REACH if value else None
     if is_number(value):

@@ -1,10 +1,23 @@
-"""The problem of the ball among points, and its dual."""
+"""The problem of the ball among points, its dual, and the spaces that points live in.
+
+Rows become `Points` in an `InputSpace` or a `KernelSpace`; a `BallProblem` gives each a side of the
+sphere and a price; `BallDual` is its dual, seen from a middle near the ball.
+"""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
+
+from rareclass.hyperball.knapsack import nearest_in_box
+from rareclass.kernels.expansion import whiten
+from rareclass.kernels.kernels import Kernel, Matrix
+from rareclass.kernels.landmarks import pivoted_cholesky
+from rareclass.rows import Block
+
+# How far sums of prices, relative to all of them, may be out by rounding.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -15,17 +28,10 @@ class Points:
     :math:`r_i + \|z_i - c\|^2` without any approximation. Without a kernel r is zero and z_i is the
     row; with one, z_i is the projection of :math:`\phi(x_i)` on the span of the landmarks and
     :math:`r_i = k(x_i, x_i) - \|z_i\|^2`.
-
-    Attributes
-    ----------
-    features : ndarray or CSR of shape (n, p), float64
-        The coordinates z.
-    residual : ndarray of shape (n,)
-        Squared distances r to the space of the coordinates.
     """
 
-    features: Any
-    residual: np.ndarray
+    features: Any  # the coordinates z, float64: ndarray or CSR of shape (n, p)
+    residual: np.ndarray  # squared distances r to the space of the coordinates, (n,)
 
     @property
     def n_rows(self) -> int:
@@ -49,20 +55,113 @@ class Points:
         return self.residual + np.einsum("ij,ij->i", apart, apart)
 
     def combine(self, weights: np.ndarray) -> np.ndarray:
-        r"""The combination :math:`\sum_i w_i z_i`, shape (p,)."""
+        r"""Return the combination :math:`\sum_i w_i z_i`, shape (p,)."""
         return self.features.T @ weights
 
     def take(self, index: np.ndarray) -> "Points":
-        """Some of the points, in the order of `index`."""
+        """Choose some of the points, in the order of `index`."""
         return Points(self.features[index], self.residual[index])
 
 
-# How far sums of prices, relative to all of them, may be out by rounding.
-_ROUNDING = 1e-12
+class BallSpace(Protocol):
+    """Space that turns rows into points and measures their distances to a centre."""
+
+    def points(self, X: Matrix) -> Points:
+        """Turn rows into points."""
+        ...
+
+    def squared_distances(self, X: Matrix, center: np.ndarray) -> np.ndarray:
+        """Return the squared distance of every row of X to a centre in coordinates, shape (n,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class InputSpace:
+    """Space of the rows, seen from an origin near them: far from zero, squares lose digits.
+
+    The origin is subtracted from dense rows and None for sparse ones, which it would fill.
+    """
+
+    origin: np.ndarray | None
+
+    def points(self, X: Matrix) -> Points:
+        """Subtract the origin from rows, in float64."""
+        residual = np.zeros(X.shape[0])
+        if sparse.issparse(X):
+            return Points(sparse.csr_array(X, dtype=np.float64), residual)
+        features = X.astype(np.float64)
+        return Points(features if self.origin is None else features - self.origin, residual)
+
+    def squared_distances(self, X: Matrix, center: np.ndarray) -> np.ndarray:
+        """Return the squared distance of every row of X to the centre."""
+        center = self.input_center(center)
+        if sparse.issparse(X):  # rows that were not shifted, from a centre that was
+            return self.points(X).squared_distances(center)
+        apart = X - center
+        return np.einsum("ij,ij->i", apart, apart)
+
+    def input_center(self, center: np.ndarray) -> np.ndarray:
+        """Return a centre in the units of the features."""
+        return center if self.origin is None else self.origin + center
+
+
+@dataclass(frozen=True)
+class KernelSpace:
+    r"""Span of some landmarks in the feature space of a kernel.
+
+    The coordinates of a row are :math:`z(x) = T' k(L, x)` with :math:`T' K_{LL} T = I`, T being the
+    whitener; the centre with coordinates c is :math:`\sum_l \beta_l \phi(x_l)`, :math:`\beta = T
+    c`.
+    """
+
+    kernel: Kernel
+    landmarks: Matrix  # (n_landmarks, n_features)
+    whitener: np.ndarray  # (n_landmarks, rank)
+
+    def points(self, X: Matrix) -> Points:
+        """Project rows on the span of the landmarks; the residual is what that leaves out."""
+        X = X.astype(np.float64)
+        features = self.kernel.block(X, self.landmarks) @ self.whitener
+        residual = self.kernel.diag(X) - np.einsum("ij,ij->i", features, features)
+        return Points(features, np.maximum(residual, 0.0))
+
+    def squared_distances(self, X: Matrix, center: np.ndarray) -> np.ndarray:
+        r"""Return :math:`k(x, x) - 2 \sum_l \beta_l k(x_l, x) + \|c\|^2` for every row of X."""
+        X = X.astype(np.float64)
+        inner = self.kernel.block(X, self.landmarks) @ self.coefficients(center)
+        return np.maximum(self.kernel.diag(X) - 2.0 * inner + center @ center, 0.0)
+
+    def coefficients(self, center: np.ndarray) -> np.ndarray:
+        """Return beta, the weight of each landmark in a centre."""
+        return self.whitener @ center
+
+
+def kernel_space(kernel: Kernel, X: Matrix, first: np.ndarray, n_landmarks: int) -> KernelSpace:
+    """Span all rows of X where they are few, else landmarks that span the others best.
+
+    X (n, n_features) holds the rows that enter the optimisation; `first` are rows of it that are
+    landmarks in any case, such as the rare ones; half of all at the most. With as many landmarks as
+    rows the centre is exact. Cost: O(n n_landmarks^2) time, 8 n n_landmarks bytes.
+    """
+    # A sparse array, and no sparse matrix: means of the latter are matrices, of two dimensions.
+    X = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else X.astype(np.float64)
+    chosen = np.arange(X.shape[0])
+    if len(chosen) > n_landmarks:
+        first = first[: n_landmarks // 2]
+        others = pivoted_cholesky(kernel, X, n_landmarks - len(first))
+        chosen = np.union1d(first, others)
+    landmarks = X[chosen]
+    whitener = whiten(kernel.block(landmarks, landmarks), np.dtype(np.float64))
+    return KernelSpace(kernel, landmarks, whitener)
+
+
+def block_distances(block: Block, space: BallSpace, center: np.ndarray) -> np.ndarray:
+    """Return the squared distances of the rows of a block to a centre, for `Rows.map`."""
+    return space.squared_distances(block.X, center)
 
 
 class BallProblem(NamedTuple):
-    r"""The rows, on which side of the sphere each belongs, and what it costs to be on the other.
+    r"""Rows, the side of the sphere where each belongs, and the price of being on the other.
 
     .. math::
         \min_{c, R^2} R^2 + \sum_{-} price_i \max(0, R^2 - \|x_i - c\|^2)
@@ -87,7 +186,7 @@ class PrimalValue(NamedTuple):
 
 
 def best_radius(reach: np.ndarray, signs: np.ndarray, price: np.ndarray) -> PrimalValue:
-    """Minimise over :math:`R^2` what the rows cost at given squared distances, exactly.
+    """Minimise the cost of the rows over :math:`R^2` at given squared distances, exactly.
 
     The cost is convex and piecewise linear in :math:`R^2`, its slope 1 + (prices of the majority
     inside) - (prices of the others outside), and :math:`R^2` is not below the distance of any row
@@ -149,7 +248,7 @@ class ShiftedRows:
             )
 
     def _near_the_ball(self, points: Points) -> np.ndarray:
-        """The mean of the rows that are inside for certain; without any, of those that may be."""
+        """Return the mean of the rows that are surely inside; without any, of those that may be."""
         weight = np.where(np.isinf(self.price) & self.plus, 1.0, 0.0)
         if not weight.any():
             weight = np.where(self.plus, self.price, 0.0)
@@ -159,25 +258,25 @@ class ShiftedRows:
         return middle + weight @ (points.features - middle)
 
     def squared_distances(self, center: np.ndarray) -> np.ndarray:
-        """To a centre given from the origin."""
+        """Return squared distances to a centre given from the origin."""
         return np.maximum(self.norms - 2.0 * (self.Z @ center) + center @ center, 0.0)
 
     def value(self, center: np.ndarray) -> PrimalValue:
-        """The objective of the problem at a centre, with its best radius."""
+        """Return the objective of the problem at a centre, with its best radius."""
         return best_radius(self.squared_distances(center), self.signs, self.price)
 
 
-class Place(NamedTuple):
-    """Multipliers, and the sums of rows that go with them: all linear in the multipliers."""
+class DualIterate(NamedTuple):
+    """Multipliers with their sums of rows, which are linear in the multipliers."""
 
     multipliers: np.ndarray
     V: np.ndarray  # (p,): sum of signs l z', with z' seen from the middle of the dual
     S: float  # what V is divided by to get the centre
     inner: np.ndarray  # (n,): z'_i . V
 
-    def beyond(self, last: "Place", share: float) -> "Place":
-        """Farther on along the way from another place."""
-        return Place(
+    def beyond(self, last: "DualIterate", share: float) -> "DualIterate":
+        """Extrapolate along the way from the last iterate."""
+        return DualIterate(
             self.multipliers + share * (self.multipliers - last.multipliers),
             self.V + share * (self.V - last.V),
             self.S + share * (self.S - last.S),
@@ -186,7 +285,7 @@ class Place(NamedTuple):
 
 
 class Optimality(NamedTuple):
-    """What multipliers are worth."""
+    """Objective and duality gap of multipliers."""
 
     squared_radius: float  # the best one for their centre
     objective: float  # at this centre and radius
@@ -195,7 +294,7 @@ class Optimality(NamedTuple):
 
 
 class BallDual:
-    r"""The dual of the problem: concave, and the problem is convex.
+    r"""Dual of the problem: concave, and the problem is convex.
 
     The problem looks as if it were not, for a ball that leaves the majority out. But in place of
     the radius take :math:`\rho = R^2 - \|c\|^2`. Then :math:`\|x - c\|^2 - R^2 = \|x\|^2 - 2 z'c -
@@ -214,42 +313,53 @@ class BallDual:
         self.rows, self.middle = rows, middle
         self.squares = rows.squared_distances(middle)
 
-    def at(self, multipliers: np.ndarray) -> Place:
-        """The sums for these multipliers: two products with the rows."""
+    def at(self, multipliers: np.ndarray) -> DualIterate:
+        """Compute the sums for these multipliers: two products with the rows."""
         weights = self.rows.signs * multipliers
         V = self.rows.Z.T @ weights - weights.sum() * self.middle
-        return Place(multipliers, V, self.total(multipliers), self.inner(V))
+        return DualIterate(multipliers, V, self.total(multipliers), self.inner(V))
+
+    def feasible(self, multipliers: np.ndarray) -> np.ndarray:
+        """Return the nearest multipliers in the box whose signed sum is 1."""
+        return nearest_in_box(multipliers, self.rows.price, self.rows.signs, 1.0)[0]
+
+    def first_multipliers(self) -> np.ndarray:
+        """Guess multipliers for a ball around the middle: the price on the wrong side, else 0."""
+        rows = self.rows
+        radius = rows.value(self.middle).squared_radius
+        wrong = (rows.signs * (self.squares - radius) > 0.0) & np.isfinite(rows.price)
+        return self.feasible(np.where(wrong, rows.price, 0.0))
 
     def total(self, multipliers: np.ndarray) -> float:
-        """S: what the sum V is divided by to get the centre."""
+        """Return S, by which the sum V is divided to get the centre."""
         return 1.0
 
     def inner(self, way: np.ndarray) -> np.ndarray:
-        """Inner products of the rows, seen from the middle, with a direction."""
+        """Return inner products of the rows, seen from the middle, with a direction."""
         return self.rows.Z @ way - self.middle @ way
 
-    def center(self, place: Place) -> np.ndarray:
-        """The centre that goes with a place, from the origin of the rows."""
-        return self.middle + place.V / place.S
+    def center(self, iterate: DualIterate) -> np.ndarray:
+        """Return the centre of an iterate, from the origin of the rows."""
+        return self.middle + iterate.V / iterate.S
 
-    def reach(self, place: Place) -> np.ndarray:
-        """Squared distances from that centre: signs times this is the gradient."""
-        return self.squares - 2.0 * place.inner + place.V @ place.V
+    def reach(self, iterate: DualIterate) -> np.ndarray:
+        """Return squared distances from the centre: signs times these are the gradient."""
+        return self.squares - 2.0 * iterate.inner + iterate.V @ iterate.V
 
-    def optimality(self, place: Place) -> Optimality:
-        """Objective and gap.
+    def optimality(self, iterate: DualIterate) -> Optimality:
+        """Return objective and gap.
 
         With m = signs (reach - R^2): objective - D = sum (price - l) max(0, m) + l max(0, -m).
         """
-        signs, price, reach = self.rows.signs, self.rows.price, self.reach(place)
+        signs, price, reach = self.rows.signs, self.rows.price, self.reach(iterate)
         radius, objective = best_radius(reach, signs, price)
         margin = signs * (reach - radius)
-        room = np.where(np.isfinite(price), price - place.multipliers, 0.0)
+        room = np.where(np.isfinite(price), price - iterate.multipliers, 0.0)
         excess = float(room @ np.maximum(margin, 0.0))
-        excess += float(place.multipliers @ np.maximum(-margin, 0.0))
+        excess += float(iterate.multipliers @ np.maximum(-margin, 0.0))
         return Optimality(radius, objective, excess, self.relative(excess, objective))
 
     def relative(self, excess: float, objective: float) -> float:
-        """A gap relative to the objective, or to its rounding errors where that is 0."""
+        """Return a gap relative to the objective, or to its rounding errors where that is 0."""
         floor = np.finfo(float).eps * float(self.squares.max()) or np.finfo(float).tiny
         return excess / max(abs(objective), floor)

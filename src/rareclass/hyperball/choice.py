@@ -1,0 +1,438 @@
+"""The search of RACHCV: candidates, depths of held-out rows, and the choices made from these.
+
+1. `candidates` lists what is tried.
+2. `held_out_depths` fits each candidate without the labels of each fold and measures these rows.
+3. `choose_radius` moves the border to the best F1 of the held-out rows.
+4. `first_of_equals` or, by `pu_scores`, `fewest_balls` chooses the candidate.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import binomtest
+
+from rareclass.hyperball.ball import Ball, BallStart, fit_ball, one_class_start, share_radius
+from rareclass.hyperball.pool import RARE, UNLABELLED, Grouping, Pool, Survey, make_space
+from rareclass.hyperball.problem import BallSpace, Points
+from rareclass.hyperball.settings import SHARE, SOLVED, BallSettings
+from rareclass.kernels.kernels import make_kernel, needs_width
+
+# The first of each is what a single rare label, which allows no choice, is left with. Where the
+# share puts the border, the first of equally good candidates wins as well, and a few labels are
+# best served by a wide and dear ball (docs/decisions/0043).
+PRICES = {SHARE: (30.0, 3.0, 0.3), SOLVED: (3.0, 0.3, 30.0)}
+# Without a kernel dear majority rows push the centre out of the cases, towards a half-space.
+ROUND_PRICES = (0.3, 0.03, 3.0)
+# Widths, as multiples of the mean one.
+WIDTHS = {SHARE: (8.0, 2.0, 0.5), SOLVED: (1.0, 2.0, 0.5, 4.0)}
+# Margins, as multiples of k(x, x); without a kernel there is none, for the same reason.
+MARGINS = (0.5, 0.2, 0.05)
+# The search needs fewer digits and fewer landmarks than the model that is kept.
+_TOL = 1e-3
+_MOST_OUTER, _MOST_INNER = 3, 300
+_MOST_LANDMARKS = 100
+# Depths nearer than this share of the largest one are equal.
+_ROUNDING = 1e-9
+# A difference of so much of a held-out rare row is none.
+_HALF_A_ROW = 0.5
+
+
+class BallCandidate(NamedTuple):
+    """Parameters of one candidate; the width is None without a kernel that has one."""
+
+    C1: float
+    C2: float
+    width: float | None
+    margin: float = 0.0
+    n_balls: int | str = 1  # for each category
+
+
+class SearchGrid(NamedTuple):
+    """Values to try for each parameter; None leaves them to `candidates`."""
+
+    C1s: list[float] | None
+    C2s: list[float] | None
+    widths: list[float] | None
+    margins: list[float] | None
+
+
+def read_grid(**given: Any) -> SearchGrid:
+    """Check the values of parameters by name: finite, at or above 0."""
+    return SearchGrid(**{name: _values(name, values) for name, values in given.items()})
+
+
+def _values(name: str, values: Any) -> list[float] | None:
+    if values is None:
+        return None
+    least = np.nextafter(0.0, 1.0) if name == "widths" else 0.0
+    above = "above 0" if name == "widths" else "at or above 0"
+    try:
+        given = [float(value) for value in np.ravel(np.asarray(values, dtype=np.float64))]
+    except (TypeError, ValueError):
+        given = []
+    if not given or not all(least <= value < np.inf for value in given):
+        raise ValueError(f"{name}={values!r} must be a list of finite numbers {above}, or None.")
+    return given
+
+
+def candidates(grid: SearchGrid, kernel: Any, radius: str, known: Survey) -> list[BallCandidate]:
+    """Return the candidates for one kind of border, one width after the other.
+
+    Unlabelled rows have no price by default: they help by showing where the border is
+    (docs/decisions/0020).
+    """
+    widths: Sequence[float | None] = [None]
+    if kernel is not None and needs_width(kernel):
+        widths = grid.widths or [share * known.width for share in WIDTHS[radius]]
+    margins, C1s = grid.margins, grid.C1s or PRICES[radius]
+    if kernel is None:
+        margins, C1s = margins or [0.0], grid.C1s or ROUND_PRICES
+    elif margins is None:
+        margins = [share * _unit(kernel, known) for share in MARGINS]
+    return [
+        BallCandidate(C1, C2, width, margin, known.grouping.n_balls)
+        for width, margin, C1, C2 in product(widths, margins, C1s, grid.C2s or [0.0])
+    ]
+
+
+def _unit(kernel: Any, known: Survey) -> float:
+    """Return the size of squared distances in the feature space."""
+    X = known.tasks[0].pool.X[:100]
+    return float(np.mean(make_kernel(kernel, known.width).diag(X)))
+
+
+class HeldOutDepths(NamedTuple):
+    """Depths of the n rows that were held out from the balls of one category."""
+
+    rows: np.ndarray  # their numbers, fold by fold
+    is_rare: np.ndarray
+    weight: np.ndarray
+    depths: np.ndarray  # (candidates, n): R^2 - distance^2, in the ball in which a row lies deepest
+    # the same with R such that the rare share of the unlabelled rows lies inside
+    depths_by_share: np.ndarray
+
+
+class CategoryPool(NamedTuple):
+    """Rows that shape the balls of one category, and how its rare rows are dealt out."""
+
+    label: Any
+    pool: Pool  # of all its balls together; the share is that of the category
+    grouping: Grouping
+
+    def balls(self, pool: Pool) -> Iterator[Pool]:
+        """Yield the pool of each ball, with the rare rows of `pool` dealt out.
+
+        Rare rows of the other balls weigh nothing.
+        """
+        rare = pool.which(RARE)
+        total = pool.weight[rare].sum()
+        for group in self.grouping.deal(rare, lambda positions: pool.X[positions]):
+            others = np.setdiff1d(rare, group)
+            kinds, weight = pool.kinds.copy(), pool.weight.copy()
+            kinds[others], weight[others] = UNLABELLED, 0.0
+            part = pool.weight[group].sum() / total if total else 1.0
+            share = float(pool.rare_share * part)
+            yield pool._replace(kinds=kinds, weight=weight, rare_share=share)
+
+
+def category_pool(known: Survey, label: Any) -> CategoryPool:
+    """Join the pools of the balls of one category."""
+    pools = [task.pool for task in known.tasks if task.label == label]
+    if len(pools) == 1:
+        return CategoryPool(label, pools[0], known.grouping)
+    rows, first = np.unique(np.concatenate([pool.rows for pool in pools]), return_index=True)
+    kinds, weight = (
+        np.concatenate([getattr(pool, name) for pool in pools])[first]
+        for name in ("kinds", "weight")
+    )
+    stack = sparse.vstack if sparse.issparse(pools[0].X) else np.concatenate
+    X = stack([pool.X for pool in pools])
+    X = (sparse.csr_array(X) if sparse.issparse(X) else X)[first]
+    share = sum(pool.rare_share for pool in pools)
+    together = pools[0]._replace(rows=rows, kinds=kinds, weight=weight, X=X, rare_share=share)
+    return CategoryPool(label, together, known.grouping)
+
+
+def held_out_depths(
+    category: CategoryPool,
+    folds: Sequence[np.ndarray],
+    tried: Sequence[BallCandidate],
+    kernel: Any,
+    n_landmarks: int,
+    advance: Callable[..., None],
+) -> HeldOutDepths:
+    """Fit every candidate without the labels of each fold, and measure the fold's rows.
+
+    `folds` are numbers of the rows that lose their label: they stay, unlabelled. The rare rows that
+    are left are dealt out to the balls anew. At most 100 landmarks are used. `advance` is called
+    after each fold and width.
+    """
+    pool = category.pool
+    tested = [np.flatnonzero(np.isin(pool.rows, fold)) for fold in folds]
+    found = [np.full((2, len(tried), len(rows)), -np.inf) for rows in tested]
+    for chosen, space, points in _by_width(pool, tried, kernel, n_landmarks):
+        width = tried[chosen[0]].width
+        for rows, tables in zip(tested, found, strict=True):
+            for one in category.balls(_without_labels(pool, rows)):
+                path = _path(category.label, space, points, one, [tried[k] for k in chosen])
+                for k, ball in zip(chosen, path, strict=False):
+                    borders = np.array([[ball.squared_radius], [_by_share(ball, one)]])
+                    here = borders - ball.distances[rows]
+                    tables[:, k] = np.maximum(tables[:, k], here)
+            advance(note="" if width is None else f"width {width:.3g}")
+    plain, by_share = (_finite(table) for table in np.concatenate(found, axis=2))
+    numbers = np.concatenate(tested)
+    is_rare = pool.kinds[numbers] == RARE
+    return HeldOutDepths(pool.rows[numbers], is_rare, pool.weight[numbers], plain, by_share)
+
+
+def unlabelled_inside(
+    category: CategoryPool,
+    tried: Sequence[BallCandidate],
+    slacks: Sequence[float],
+    kernel: Any,
+    n_landmarks: int,
+) -> np.ndarray:
+    """Weigh the unlabelled rows in the balls of one category, with all labels: (candidates,).
+
+    Each candidate adds its number of `slacks` to the squared radius.
+    """
+    pool = category.pool
+    unlabelled = pool.which(UNLABELLED)
+    inside = np.zeros((len(tried), len(unlabelled)), dtype=bool)
+    for chosen, space, points in _by_width(pool, tried, kernel, n_landmarks):
+        for one in category.balls(pool):
+            path = _path(category.label, space, points, one, [tried[k] for k in chosen])
+            for k, ball in zip(chosen, path, strict=True):
+                inside[k] |= ball.distances[unlabelled] <= ball.squared_radius + slacks[k]
+    return np.asarray(inside @ pool.weight[unlabelled])
+
+
+def _by_width(
+    pool: Pool, tried: Sequence[BallCandidate], kernel: Any, n_landmarks: int
+) -> Iterator[tuple[list[int], BallSpace, Points]]:
+    """Yield the positions of the candidates of each width, its space, and the pool's points."""
+    few = min(n_landmarks, _MOST_LANDMARKS)
+    for width in dict.fromkeys(candidate.width for candidate in tried):
+        chosen = [k for k, candidate in enumerate(tried) if candidate.width == width]
+        yield chosen, *make_space(kernel, width or 1.0, pool, few)
+
+
+def _path(
+    label: Any, space: BallSpace, points: Points, pool: Pool, tried: list[BallCandidate]
+) -> Iterator[Ball]:
+    """Fit a ball for each candidate; none without any rare row."""
+    if not (pool.kinds == RARE).any():
+        return
+    start: BallStart = one_class_start(points, pool)
+    for candidate in tried:
+        settings = BallSettings(
+            candidate.C1,
+            candidate.C2,
+            candidate.margin,
+            tol=_TOL,
+            max_outer=_MOST_OUTER,
+            max_inner=_MOST_INNER,
+        )
+        ball = fit_ball(label, space, points, pool, settings, start)
+        start = start._replace(multipliers=ball.multipliers)
+        yield ball
+
+
+def _by_share(ball: Ball, pool: Pool) -> float:
+    """Return the squared radius by the rare share, or as solved without unlabelled rows."""
+    found = share_radius(ball.distances, pool)
+    return ball.squared_radius if found is None else found
+
+
+def _finite(depths: np.ndarray) -> np.ndarray:
+    """Replace infinite depths, of folds that left no rare label and so no ball, by far outside."""
+    lowest = np.min(depths, initial=0.0, where=np.isfinite(depths))
+    return np.where(np.isfinite(depths), depths, 2.0 * lowest - 1.0)
+
+
+def _without_labels(pool: Pool, positions: np.ndarray) -> Pool:
+    kinds = pool.kinds.copy()
+    kinds[positions] = UNLABELLED
+    more = float(pool.weight[positions].sum())
+    return pool._replace(kinds=kinds, weight_unlabelled=pool.weight_unlabelled + more)
+
+
+class ConfusionCounts(NamedTuple):
+    """Counts of true positives, false positives and false negatives."""
+
+    tp: int
+    fp: int
+    fn: int
+
+    @property
+    def f1(self) -> float:
+        """F1, ``2 tp / (2 tp + fp + fn)``; 0 where nothing is rare and nothing was found."""
+        n = 2 * self.tp + self.fp + self.fn
+        return 2.0 * self.tp / n if n else 0.0
+
+
+def f1_interval(counts: ConfusionCounts, confidence: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's interval, carried over from the share of hits to the F1 of held-out rows.
+
+    Of the rows that are rare or were called rare, :math:`J = tp / (tp + fp + fn)` are both. Given
+    how many such rows there are, tp is binomial, and :math:`F_1 = 2 J / (1 + J)` grows with J: the
+    limits of J are those of F1. (0, 1) where no row is rare or was called rare.
+
+    >>> low, high = f1_interval(ConfusionCounts(3, 1, 1))
+    >>> round(low, 2), round(high, 2)
+    (0.37, 0.94)
+    """
+    n = counts.tp + counts.fp + counts.fn
+    if not n:
+        return 0.0, 1.0
+    limits = binomtest(counts.tp, n).proportion_ci(confidence, method="wilson")
+    low, high = float(limits.low), float(limits.high)
+    return 2.0 * low / (1.0 + low), 2.0 * high / (1.0 + high)
+
+
+class RadiusChoice(NamedTuple):
+    """Slack to add to the squared radius, and its results on the held-out rows."""
+
+    slack: float
+    counts: ConfusionCounts  # of rows, whatever their weight: chance knows of rows only
+    f1: float  # in weights
+    n_rare: float  # weight of the rare ones among the held-out rows
+    recall: float = 0.0  # the share of it that was called rare
+
+
+def choose_radius(
+    depths: np.ndarray,
+    is_rare: np.ndarray,
+    weight: np.ndarray,
+    learn: bool = True,
+    prior: float = 0.0,
+) -> RadiusChoice:
+    """Find the slack s, where rows of depth at or above -s are called rare.
+
+    Problem 1 puts the rare rows that it is given on its sphere, so that others like them often lie
+    just outside. s* is the slack with the best F1; of several the one nearest to 0, each in the
+    middle between the depths of two rows, ``R^2 - distance^2`` of the held-out ones (n,). Where
+    the border at 0 is itself an estimate, worth as much as `prior` rare rows, s* is drawn towards
+    it: with r rare rows held out, :math:`s = s^* r / (r + prior)`. Without `learn` the slack is 0.
+    Cost: O(n log n).
+
+    >>> depths, is_rare = np.array([1.0, -1.0, -3.0]), np.array([True, True, False])
+    >>> choose_radius(depths, is_rare, np.ones(3)).slack
+    2.0
+    >>> choose_radius(depths, is_rare, np.ones(3), prior=2.0).slack
+    1.0
+    """
+    level, unit = _levels(depths)
+    n_rare = float(weight[is_rare].sum())
+    if not learn or not n_rare:  # without a rare row no radius is better than another
+        return _outcome(0.0, level >= 0.0, is_rare, weight)
+    slack, lowest = _best_slack(depths, level, is_rare, weight)
+    if prior:
+        slack *= n_rare / (n_rare + prior)
+        lowest = np.round(-slack / unit)
+    return _outcome(slack, level >= lowest, is_rare, weight)
+
+
+def _best_slack(
+    depths: np.ndarray, level: np.ndarray, is_rare: np.ndarray, weight: np.ndarray
+) -> tuple[float, float]:
+    """Return the slack with the best F1, and the lowest level that it calls rare."""
+    order = np.argsort(-level, kind="stable")
+    falling, steps, called = depths[order], level[order], np.cumsum(weight[order])
+    hits = np.cumsum(weight[order] * is_rare[order])
+    f1 = 2.0 * hits / (called + hits[-1])
+    ends = np.append(steps[1:] < steps[:-1], True)  # equal depths are called together
+    best = np.flatnonzero(ends & (f1 >= f1[ends].max() - 1e-12))
+    below = np.append(falling[1:], 2.0 * falling[-1] - falling[0])
+    at_border = (steps >= 0.0) & (np.append(steps[1:], -1.0) < 0.0)
+    slacks = np.where(at_border, 0.0, -0.5 * (falling + below))[best]
+    nearest = int(np.argmin(np.abs(slacks)))
+    return float(slacks[nearest]), float(steps[best[nearest]])
+
+
+def _levels(depths: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return depths in units of rounding error, as whole numbers, and that unit.
+
+    Equal rows may differ by such errors, and so do a border and the row that lies on it.
+    """
+    unit = _ROUNDING * float(np.abs(depths).max(initial=0.0)) or 1.0
+    return np.round(depths / unit), unit
+
+
+def _outcome(
+    slack: float, called: np.ndarray, is_rare: np.ndarray, weight: np.ndarray
+) -> RadiusChoice:
+    kinds = (called & is_rare, called & ~is_rare, ~called & is_rare)
+    tp, fp, fn = (float(weight[kind].sum()) for kind in kinds)
+    f1 = 2.0 * tp / (2.0 * tp + fp + fn) if tp + fp + fn else 0.0
+    counts = ConfusionCounts(*(int(np.count_nonzero(kind)) for kind in kinds))
+    return RadiusChoice(slack, counts, f1, tp + fn, tp / (tp + fn) if tp else 0.0)
+
+
+def first_of_equals(choices: Sequence[Sequence[RadiusChoice]]) -> int:
+    """Return the first candidate whose F1 is within half a rare row of the best one's.
+
+    `choices` has a row for each category. For balls that all hold the same share of the unlabelled
+    rows: half a held-out row more is chance, and the candidates are ordered by safety.
+    """
+    mean = mean_f1(choices)
+    a_row = np.mean([1.0 / max(row[0].n_rare, 1.0) for row in choices])
+    return int(np.argmax(mean >= mean.max() - _HALF_A_ROW * a_row - 1e-12))
+
+
+def mean_f1(choices: Sequence[Sequence[RadiusChoice]]) -> np.ndarray:
+    """Return the F1 of every candidate, the mean over the categories."""
+    return np.mean([[one.f1 for one in row] for row in choices], axis=0)
+
+
+def pu_scores(choices: Sequence[Sequence[RadiusChoice]], called: np.ndarray) -> np.ndarray:
+    r"""Estimate precision times recall of candidates among the unlabelled rows, up to a factor.
+
+    With r the recall, estimated by (hits + 1/2) / (rare rows + 1) of the held-out ones, and c the
+    weight of the unlabelled rows inside (`called`, of shape (categories, candidates)),
+
+    .. math:: \frac{r^2}{c + 1} \propto \frac{r^2}{P(inside)}
+        = \frac{P(inside | rare)\, P(rare | inside)}{P(rare)}
+
+    needs no share of rare rows, and sees impurity that a few cleared rows cannot: they do not tell
+    a ball with fifty unlabelled rows from one with five hundred. The geometric mean over the
+    categories; 0 where nothing rare was found. Lee and Liu, "Learning with positive and unlabeled
+    examples using weighted logistic regression", ICML 2003.
+    """
+    n_rare = np.array([[one.n_rare for one in row] for row in choices])
+    hits = np.array([[one.recall for one in row] for row in choices]) * n_rare
+    recall = np.where(hits > 0.0, (hits + 0.5) / (n_rare + 1.0), 0.0)
+    with np.errstate(divide="ignore"):
+        return np.exp(np.mean(2.0 * np.log(recall) - np.log(called + 1.0), axis=0))
+
+
+def fewest_balls(
+    scores: np.ndarray, numbers: Sequence[int | str], choices: Sequence[Sequence[RadiusChoice]]
+) -> int:
+    """Return the best candidate of the first number of balls that is as good as any.
+
+    A number is as good where half a rare row more would lift its best score to the overall best.
+    `numbers` has an entry for each candidate, the simplest first.
+    """
+    enough = as_good_from(scores.max(), [row[0].n_rare for row in choices])
+    for number in dict.fromkeys(numbers):
+        own = np.flatnonzero([other == number for other in numbers])
+        if scores[own].max() >= enough:
+            break
+    return int(own[np.argmax(scores[own])])
+
+
+def as_good_from(best: float, n_rare: Sequence[float]) -> float:
+    """Return the score of `pu_scores` from which a candidate is as good as the best one.
+
+    The best one would have that score with half a rare row less found, of `n_rare` a category.
+
+    >>> round(as_good_from(1.0, [2.0]), 4)
+    0.5625
+    """
+    left = [1.0 - _HALF_A_ROW / max(n, 1.0) for n in n_rare]
+    return float(best * np.exp(2.0 * np.mean(np.log(left))) * (1.0 - 1e-12))
