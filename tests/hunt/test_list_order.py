@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hunt.test_sureness import two_groups
 
+from hunt.test_sureness import two_groups
 from rareclass.hunt import sure_key
 from rareclass.hunt.list_order import ListOrder
 from rareclass.hunt.sure_key import Counts
