@@ -23,10 +23,7 @@ from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.online import CBR, OnlineLogistic, OnlineMixture
 from rareclass.online.ranker import OnlineRanker
-from rareclass.stream.best_windows import BestWindows
-from rareclass.stream.column_drift import ColumnCounts
-from rareclass.stream.drift_alarm import DriftAlarm
-from rareclass.stream.window import Window
+from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
 from rareclass.tables.batch import Batch
 
 CHOSEN_ON = (*stream_mixture.CHOSEN_ON, FRAUD)
@@ -63,7 +60,7 @@ def through(stream: Stream, way: str, resets: bool) -> tuple[np.ndarray, int]:
         drift.add(batch, encoded, encoder)
         scores[rows] = learner.test_then_train(encoded.X, stream.rare[rows])
         if start:
-            best.look(window, window.n_added)
+            best.look(window)
         window.add(scores[rows], stream.rare[rows])
         if len(numbers) < WINDOW:
             break

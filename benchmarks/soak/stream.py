@@ -33,7 +33,8 @@ import numpy as np
 
 from benchmarks.cells import ROOT
 from benchmarks.soak.memory import Memory, pause_of
-from rareclass.stream.checkpoint import load_newest
+from rareclass.stored import pack
+from rareclass.stream.checkpoint import KINDS, load_newest
 from rareclass.stream.log import CLOCK_COLUMNS, read_log, read_scores
 
 _COLUMNS = ("id", "amount", "items", "country", "fraud")
@@ -184,11 +185,12 @@ class Stream:
         loaded = load_newest(folder)
         if loaded is None:
             return {}
-        del loaded.state["options"]["alerts"]  # its path: each stream has its own
+        del loaded.state.options["alerts"]  # its path: each stream has its own
         texts = [self.place / _ALERTS, folder / "rejected.jsonl", folder / "contradicted.jsonl"]
         return {
             "checkpoint": loaded.path.name,
-            "state": loaded.state,
+            "state": pack(loaded.state, KINDS)._asdict(),
+            "counters": vars(loaded.state.counters),
             "log": read_log(folder).drop_columns(list(CLOCK_COLUMNS)).to_pydict(),
             "scores": read_scores(folder).to_pydict(),
             **{path.stem: path.read_text().splitlines() for path in texts},
@@ -217,7 +219,7 @@ def differences(found: Any, expected: Any, where: str) -> list[str]:
 
 def missing_or_twice(outcome: dict[str, Any], n_written: int) -> list[str]:
     """Rows that were lost, or are in a table or journal twice."""
-    counters, scored = outcome["state"]["counters"], outcome["scores"]["row"]
+    counters, scored = outcome["counters"], outcome["scores"]["row"]
     alerted = [json.loads(line)["row"] for line in outcome["alerts"]]
     rejected = [(one["file"], one["line"]) for one in map(json.loads, outcome["rejected"])]
     found = []

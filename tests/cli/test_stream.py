@@ -17,12 +17,11 @@ from rich.console import Console
 from cli.conftest import Run, message, purchases
 from rareclass.cli.stream_screen import StreamScreen, drift_words
 from rareclass.errors import InputError
-from rareclass.stream.checkpoint import LOCK, checkpoints_in, claimed
+from rareclass.stream.checkpoint import LOCK, Counters, checkpoints_in, claimed
+from rareclass.stream.drift import WindowMeasures
 from rareclass.stream.log import read_log, read_scores
 from rareclass.stream.loop import Event, Report
 from rareclass.stream.options import StreamOptions
-from rareclass.stream.state import Counters
-from rareclass.stream.window import WindowMeasures
 
 
 @pytest.fixture

@@ -1,13 +1,19 @@
 """A stream with everything in it that streams have: late labels, bad rows, new words, drift."""
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rareclass.stream.checkpoint import load_newest
+from rareclass.stored import pack
+from rareclass.stream.checkpoint import KINDS, claimed, load_newest
+from rareclass.stream.learners import parse_parameters
 from rareclass.stream.log import CLOCK_COLUMNS, read_log, read_scores
+from rareclass.stream.loop import Event, StreamLoop
+from rareclass.stream.options import StreamOptions
+from rareclass.stream.reading import Interruption
 
 COLUMNS = ["id", "amount", "items", "country", "fraud"]
 
@@ -65,18 +71,46 @@ def outcome(folder: Path) -> dict[str, Any]:
     }
 
 
-def assert_same(found: Any, expected: Any, where: str = "") -> None:
-    """Check nested dictionaries of arrays and plain values to the last bit."""
-    if isinstance(expected, dict):
-        assert found.keys() == expected.keys(), where
-        for key in expected:
-            assert_same(found[key], expected[key], f"{where}.{key}")
-    elif isinstance(expected, np.ndarray):
-        assert found.dtype == expected.dtype, where
-        assert found.shape == expected.shape, where
-        assert found.tobytes() == expected.tobytes(), where
-    else:
-        assert found == expected, where
+def assert_same(found: Any, expected: Any) -> None:
+    """Check that values are the same to the last bit, as a checkpoint holds them."""
+    one, other = pack(found, KINDS), pack(expected, KINDS)
+    assert json.dumps(one.tree) == json.dumps(other.tree)
+    assert one.arrays.keys() == other.arrays.keys()
+    for name, array in one.arrays.items():
+        same = other.arrays[name]
+        assert (array.dtype, array.shape) == (same.dtype, same.shape), name
+        assert array.tobytes() == same.tobytes(), name
+
+
+def options_for(source: Path, learner: str = "oam", **more: Any) -> StreamOptions:
+    """Options with small windows; `more` are others."""
+    given: dict[str, Any] = {
+        "id_column": "id", "window": 200, "top": 20, "hold": 20, "every": 125, "report_every": 50,
+        "parameters": parse_parameters(learner, []),
+    }  # fmt: skip
+    return StreamOptions(str(source), "fraud", learner=learner, **(given | more))
+
+
+def run(
+    options: StreamOptions,
+    folder: Path,
+    stop_after: int | None = None,
+    leave_after: int | None = None,
+) -> list[Event]:
+    """Run a stream to its end, to a signal after some rows, or for some events: then no more."""
+    interruption, events = Interruption(), []
+    with claimed(folder):
+        loop = StreamLoop(options, folder, interruption)
+        try:
+            for event in loop.run():
+                events.append(event)
+                if stop_after is not None and event.kind == "batch" and event.rows >= stop_after:
+                    interruption.signal = 2
+                if len(events) == leave_after:
+                    break
+        finally:
+            loop.close()
+    return events
 
 
 def _spoilt(cells: list[str], kind: int) -> list[str]:

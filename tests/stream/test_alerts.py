@@ -11,14 +11,10 @@ import pytest
 from rareclass.online import OAM
 from rareclass.stream import loop as loop_module
 from rareclass.stream import reading
-from rareclass.stream.alert_budget import AlertBudget
-from rareclass.stream.checkpoint import checkpoints_in, claimed, load_checkpoint
-from rareclass.stream.learners import parse_parameters
-from rareclass.stream.loop import StreamLoop
-from rareclass.stream.options import StreamOptions
-from rareclass.stream.reading import Interruption
-from rareclass.stream.reasons import LOOK_EVERY, reasons_of
-from stream.messy_stream import assert_same, messy_records, outcome, write_csv
+from rareclass.stream.alerts import LOOK_EVERY, reasons_of
+from rareclass.stream.checkpoint import checkpoints_in, load_checkpoint
+from rareclass.stream.options import AlertBudget
+from stream.messy_stream import assert_same, messy_records, options_for, outcome, run, write_csv
 
 
 @pytest.fixture(scope="module")
@@ -31,30 +27,12 @@ def few_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
 
 
-def options_for(source: Path, alerts: Path | None, **more: Any) -> StreamOptions:
+def with_alerts(source: Path, alerts: Path | None, learner: str = "oam", **more: Any) -> Any:
     given: dict[str, Any] = {
-        "id_column": "id", "window": 200, "top": 20, "hold": 20, "every": 300, "report_every": 300,
-        "parameters": parse_parameters("oam", []), "alert_budget": AlertBudget(5, 100),
-        "alerts": None if alerts is None else str(alerts), "learner": "oam",
+        "every": 300, "report_every": 300, "alert_budget": AlertBudget(5, 100),
+        "alerts": None if alerts is None else str(alerts),
     }  # fmt: skip
-    return StreamOptions(str(source), "fraud", **(given | more))
-
-
-def run(
-    options: StreamOptions, folder: Path, leave_after: int | None = None, saves: bool = False
-) -> None:
-    """Run a stream to its end, or for some events: then Ctrl-C, which `saves`, or nothing more."""
-    interruption = Interruption()
-    with claimed(folder):
-        loop = StreamLoop(options, folder, interruption)
-        try:
-            for number, _ in enumerate(loop.run()):
-                if number == leave_after and saves:
-                    interruption.signal = 2
-                elif number == leave_after:
-                    break
-        finally:
-            loop.close()
+    return options_for(source, learner, **(given | more))
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -62,7 +40,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "left_after"), [("jsonl", (9, 6, 21)), ("csv", (14,))], ids=["jsonl", "csv"]
+    ("suffix", "left_after"), [("jsonl", (10, 7, 22)), ("csv", (15,))], ids=["jsonl", "csv"]
 )
 def test_a_restart_neither_loses_nor_repeats_an_alert(
     source: Path,
@@ -72,22 +50,23 @@ def test_a_restart_neither_loses_nor_repeats_an_alert(
     left_after: tuple[int, ...],
 ) -> None:
     whole, left = tmp_path / f"whole.{suffix}", tmp_path / f"left.{suffix}"
-    run(options_for(source, whole), tmp_path / "whole")
+    run(with_alerts(source, whole), tmp_path / "whole")
     monkeypatch.setattr(reading, "MOST_ROWS", 37)
     for leave_after in left_after:
-        run(options_for(source, left), tmp_path / "left", leave_after, saves=leave_after % 2 == 0)
-    run(options_for(source, left), tmp_path / "left")
+        run(with_alerts(source, left), tmp_path / "left", leave_after=leave_after)
+    run(with_alerts(source, left), tmp_path / "left", stop_after=600)
+    run(with_alerts(source, left), tmp_path / "left")
     assert left.read_text() == whole.read_text()
     assert len(whole.read_text().splitlines()) > 20
     states = [outcome(tmp_path / name)["state"] for name in ("whole", "left")]
     for state in states:
-        del state["options"]["alerts"]
+        del state.options["alerts"]
     assert_same(states[1], states[0])
 
 
 def test_alerts_are_the_rows_above_the_threshold(source: Path, tmp_path: Path) -> None:
     path = tmp_path / "alerts.jsonl"
-    run(options_for(source, path), tmp_path / "run")
+    run(with_alerts(source, path), tmp_path / "run")
     alerts = read(path)
     with source.open(newline="") as file:
         records = list(csv.DictReader(file))
@@ -126,16 +105,14 @@ def test_alerts_of_a_mixture_do_not_depend_on_batches_or_restarts(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rareclass.online.feature_maps.ROWS", 60)
-    more = {
-        "learner": "mixture", "parameters": parse_parameters("mixture", []), "tails": "linear",
-    }  # fmt: skip
+    more = {"learner": "mixture", "tails": "linear"}
     whole, left = tmp_path / "whole.jsonl", tmp_path / "left.jsonl"
-    run(options_for(source, whole, **more), tmp_path / "whole")
+    run(with_alerts(source, whole, **more), tmp_path / "whole")
     monkeypatch.setattr(reading, "MOST_ROWS", 37)
-    for leave_after in (9, 14, None):
-        run(options_for(source, left, **more), tmp_path / "left", leave_after)
+    for leave_after in (10, 15, None):
+        run(with_alerts(source, left, **more), tmp_path / "left", leave_after=leave_after)
     assert read(left) == read(whole)
-    ends = [outcome(tmp_path / name)["state"]["learner"] for name in ("left", "whole")]
+    ends = [outcome(tmp_path / name)["state"].learner for name in ("left", "whole")]
     assert_same(*ends)
     assert sum(bool(alert["reasons"]) for alert in read(whole)) > 5
 
@@ -144,12 +121,12 @@ def test_alerts_begin_later_on_a_stream_of_before(source: Path, tmp_path: Path) 
     short = tmp_path / "rows.csv"
     lines = source.read_text().splitlines(keepends=True)
     short.write_text("".join(lines[:400]))
-    run(options_for(short, None), tmp_path / "run")
+    run(with_alerts(short, None), tmp_path / "run")
     short.write_text("".join(lines))
     path = tmp_path / "alerts.csv"
-    run(options_for(short, path), tmp_path / "run", leave_after=2)
-    run(options_for(short, path), tmp_path / "run")
+    run(with_alerts(short, path), tmp_path / "run", leave_after=3)
+    run(with_alerts(short, path), tmp_path / "run")
     rows = [int(line.split(",")[0]) for line in path.read_text().splitlines()[1:]]
     assert rows
     assert min(rows) > 399
-    assert load_checkpoint(checkpoints_in(tmp_path / "run")[0])["alerts"]["count"] == len(rows)
+    assert load_checkpoint(checkpoints_in(tmp_path / "run")[0]).alerts.n_alerts == len(rows)

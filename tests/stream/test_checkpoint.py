@@ -1,52 +1,85 @@
-"""Checkpoints: whole, without pickles, the last two kept, damage survived."""
+"""Checkpoints and the files beside them: whole, without pickles, two kept, damage survived."""
 
-import math
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from rareclass.errors import InputError
+from faults import refused
+from rareclass.encoding.schema import Schema
+from rareclass.encoding.streams import OnlineEncoder
+from rareclass.errors import ErrorKind
 from rareclass.stream import checkpoint
 from rareclass.stream.checkpoint import (
+    Counters,
+    SavedLearner,
+    SavedStream,
     checkpoints_in,
     load_checkpoint,
     load_newest,
-    rows_of,
     save_checkpoint,
 )
+from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
+from rareclass.stream.growing_file import REJECTED, FileMark, RejectedFile
+from rareclass.stream.reading import LabelNames
+from rareclass.stream.waiting_rows import LearnedLabels, WaitingRows
+from rareclass.tables.batch import Rejected
 from stream.messy_stream import assert_same
 
-STATE = {
-    "weights": np.array([0.1, -0.0, np.nextafter(1, 2)]),
-    "empty": np.empty((0, 3)),
-    "flags": np.array([True, False]),
-    "nested": {"a/b": {"": np.arange(3), "more": [1, "ä", None]}, "../x": np.zeros(1)},
-    "generator": np.random.default_rng(3).bit_generator.state,
-    "share": 0.1 + 0.2,
-    "many": np.int64(7),
-}
+ROWS = [Rejected("a.csv", line, "too short", "é" * 9) for line in (2, 5)]
+
+
+def state_of(rows: int = 0, **changed: Any) -> SavedStream:
+    window = Window(4, 2)
+    window.add([0.1, -0.0, np.nextafter(1, 2)], [True, False, True])
+    parts: dict[str, Any] = {
+        "options": {"source": "a.csv", "parameters": {"C": 0.1 + 0.2}},
+        "labels": LabelNames("ä", "0"),
+        "encoder": OnlineEncoder(Schema("y", {"a/../b": "number", "land": "category"})),
+        "learner": SavedLearner(3, {"coef": np.array([0.1, -0.0, np.nextafter(1, 2)])}),
+        "held": WaitingRows(3),
+        "learned": LearnedLabels(3),
+        "window": window,
+        "counters": Counters(rows=rows),
+        "rejected": FileMark(2, 120, ROWS[1]),
+        "contradicted": FileMark(),
+        "drift": ColumnCounts(1000, 100.0),
+        "best": BestWindows(),
+        "alarm": DriftAlarm(),
+        "alerts": None,
+        "columns": None,
+        "position": {"file": "a.csv", "byte": 2**40},
+    }
+    return SavedStream(**(parts | changed))
+
+
+def rows_kept(folder: Path) -> list[int]:
+    return [int(path.stem[-15:]) for path in checkpoints_in(folder)]
 
 
 def test_comes_back_to_the_last_bit(tmp_path: Path) -> None:
-    path = save_checkpoint(tmp_path, 12, STATE)
-    assert (path.name, rows_of(path)) == ("checkpoint-000000000000012.npz", 12)
-    assert_same(load_checkpoint(path), STATE)
-    assert math.copysign(1.0, load_checkpoint(path)["weights"][1]) == -1.0
+    state = state_of(12)
+    path = save_checkpoint(tmp_path, 12, state)
+    assert path.name == "checkpoint-000000000000012.npz"
+    assert_same(load_checkpoint(path), state)
+    assert np.signbit(load_checkpoint(path).learner.state["coef"][1])
 
 
 def test_the_last_two_are_kept_and_nothing_else_is_left(tmp_path: Path) -> None:
     (tmp_path / "checkpoint-of-mine.npz").write_text("not ours")
     for rows in (0, 90, 1000, 20000):
-        save_checkpoint(tmp_path, rows, STATE)
-    assert [rows_of(path) for path in checkpoints_in(tmp_path)] == [20000, 1000]
+        save_checkpoint(tmp_path, rows, state_of(rows))
+    assert rows_kept(tmp_path) == [20000, 1000]
     assert len(list(tmp_path.iterdir())) == 3
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "text"])
 def test_a_damaged_one_falls_back_to_the_one_before(tmp_path: Path, damage: str) -> None:
-    older = save_checkpoint(tmp_path, 5, STATE | {"rows": 5})
-    newer = save_checkpoint(tmp_path, 9, STATE | {"rows": 9})
+    older = save_checkpoint(tmp_path, 5, state_of(5))
+    newer = save_checkpoint(tmp_path, 9, state_of(9))
     content = bytearray(newer.read_bytes())
     if damage == "flipped":
         content[len(content) // 3] ^= 0xFF
@@ -54,9 +87,9 @@ def test_a_damaged_one_falls_back_to_the_one_before(tmp_path: Path, damage: str)
     newer.write_bytes(kept)
     loaded = load_newest(tmp_path)
     assert loaded is not None
-    assert (loaded.path, loaded.damaged, loaded.state["rows"]) == (older, (newer,), 5)
+    assert (loaded.path, loaded.damaged, loaded.state.counters.rows) == (older, (newer,), 5)
     older.write_bytes(b"")
-    with pytest.raises(InputError, match=r"No checkpoint in .* can be read"):
+    with refused(ErrorKind.DAMAGED_FILE, says="No checkpoint in"):
         load_newest(tmp_path)
 
 
@@ -65,19 +98,56 @@ def test_none_is_no_fault(tmp_path: Path) -> None:
     assert load_newest(tmp_path / "absent") is None
 
 
-def test_a_newer_format_is_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save_checkpoint(tmp_path, 5, STATE)
-    monkeypatch.setattr(checkpoint, "FORMAT", 2)
-    save_checkpoint(tmp_path, 9, STATE)
+def test_another_format_is_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_checkpoint(tmp_path, 5, state_of(5))
+    monkeypatch.setattr(checkpoint, "FORMAT", 9)
+    save_checkpoint(tmp_path, 9, state_of(9))
     monkeypatch.undo()
-    with pytest.raises(InputError, match="has format 2, this version reads 1"):
+    with refused(ErrorKind.FILE_FORMAT, value=9):
         load_newest(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "state", [{"a": np.array([object()])}, {"a": object()}, {1: 2}, {"a": np.array(["x"], object)}]
-)
-def test_objects_are_never_written(tmp_path: Path, state: dict[str, object]) -> None:
-    with pytest.raises(TypeError, match="a checkpoint cannot hold"):
-        save_checkpoint(tmp_path, 1, state)
+@pytest.mark.parametrize("other", [{"rows": 1}, "text", None])
+def test_a_sound_file_that_is_no_stream_is_refused(tmp_path: Path, other: Any) -> None:
+    path = save_checkpoint(tmp_path, 1, other)
+    with refused(ErrorKind.DAMAGED_FILE, says=path.name):
+        load_newest(tmp_path)
+
+
+def test_objects_are_never_written(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"cannot store object: state\.options\.a"):
+        save_checkpoint(tmp_path, 1, state_of(options={"a": object()}))
     assert not list(tmp_path.iterdir())
+
+
+def test_rows_that_the_checkpoint_does_not_know_are_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / REJECTED
+    file = RejectedFile(path)
+    file.add(ROWS[:1])
+    mark = file.mark()
+    file.add(ROWS[1:])
+    file.close()
+    again = RejectedFile(path, mark)
+    again.add(ROWS[1:])
+    again.sync()
+    again.close()
+    assert len(path.read_text().splitlines()) == 2
+    assert again.mark() == file.mark()
+    path.write_text("")
+    with refused(ErrorKind.DAMAGED_FILE, says="0 bytes"):
+        RejectedFile(path, mark)
+
+
+def test_a_full_disk_is_told_of_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no disk that is always full")
+    (tmp_path / REJECTED).symlink_to("/dev/full")
+    opened = Path.open
+    monkeypatch.setattr(
+        Path, "open", lambda path, mode: opened(path, "wb" if mode == "ab" else mode)
+    )
+    file = RejectedFile(tmp_path / REJECTED)
+    with refused(ErrorKind.UNWRITABLE, says=os.strerror(errno.ENOSPC)):
+        file.add(ROWS)
+    assert file.count == 0
+    file.close()  # tries to write what is left, and may not

@@ -6,7 +6,6 @@ import pytest
 
 from rareclass.errors import InputError
 from rareclass.online import CBR, OAM
-from rareclass.stream.checkpoint import claimed
 from rareclass.stream.learners import (
     LEARNERS,
     make_learner,
@@ -15,10 +14,8 @@ from rareclass.stream.learners import (
     usual_tails,
 )
 from rareclass.stream.log import read_log
-from rareclass.stream.loop import StreamLoop
 from rareclass.stream.options import StreamOptions
-from rareclass.stream.reading import Interruption
-from stream.messy_stream import messy_records, write_csv
+from stream.messy_stream import messy_records, run, write_csv
 
 
 @pytest.mark.parametrize("name", ["cbr", "cbr-diagonal"])
@@ -66,10 +63,7 @@ def test_a_stream_begins_with_a_mixture_and_goes_on_with_its_own(tmp_path: Path)
         options = StreamOptions(
             str(source), "fraud", name, parse_parameters(name, []), tails=usual_tails(name)
         )
-        with claimed(tmp_path / name):
-            loop = StreamLoop(options, tmp_path / name, Interruption())
-            report = [*loop.run()][-2].report
-            loop.close()
+        report = run(options, tmp_path / name)[-2].report
         assert settled("auto", "auto", tmp_path / name) == (name, "report")
         assert report is not None
         assert len(report.members) == (8 if name == "mixture" else 0)

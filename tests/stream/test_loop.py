@@ -9,50 +9,41 @@ from typing import Any
 import numpy as np
 import pytest
 
+from faults import refused
 from rareclass.encoding.schema import Schema
 from rareclass.encoding.streams import OnlineEncoder
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.online import OAM
 from rareclass.stream import loop as loop_module
 from rareclass.stream import reading
-from rareclass.stream.checkpoint import LOCK, checkpoints_in, claimed, load_newest, rows_of
+from rareclass.stream.checkpoint import LOCK, checkpoints_in, claimed, load_newest
+from rareclass.stream.drift import Window
 from rareclass.stream.learners import LEARNERS, make_learner, parse_parameters
 from rareclass.stream.log import read_log
 from rareclass.stream.loop import Event, StreamLoop
 from rareclass.stream.options import StreamOptions
 from rareclass.stream.reading import Interruption
-from rareclass.stream.window import Window
+from rareclass.stream.state import StreamState
 from rareclass.tables.batch import Batch
 from rareclass.tables.csv_source import CsvSource
-from stream.messy_stream import COLUMNS, assert_same, messy_records, outcome, write_csv
-
-
-def options_for(source: Path, learner: str = "oam", **more: Any) -> StreamOptions:
-    given: dict[str, Any] = {
-        "id_column": "id", "window": 200, "top": 20, "hold": 20, "every": 125, "report_every": 50,
-        "parameters": parse_parameters(learner, []),
-    }  # fmt: skip
-    return StreamOptions(str(source), "fraud", learner=learner, **(given | more))
-
-
-def run(options: StreamOptions, folder: Path, stop_after: int | None = None) -> list[Event]:
-    """Run a stream to its end, or until a signal after some rows."""
-    interruption, events = Interruption(), []
-    with claimed(folder):
-        loop = StreamLoop(options, folder, interruption)
-        try:
-            for event in loop.run():
-                events.append(event)
-                if stop_after is not None and event.kind == "batch" and event.rows >= stop_after:
-                    interruption.signal = 2
-        finally:
-            loop.close()
-    return events
+from stream.messy_stream import (
+    COLUMNS,
+    assert_same,
+    messy_records,
+    options_for,
+    outcome,
+    run,
+    write_csv,
+)
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(700, n_sure=250))
+
+
+def newest_rows(folder: Path) -> int:
+    return int(checkpoints_in(folder)[0].stem[-15:])
 
 
 @pytest.fixture(autouse=True)
@@ -120,23 +111,22 @@ def test_the_loop_does_what_one_row_at_a_time_does(
     options = options_for(source, learner)
     run(options, tmp_path)
     found = outcome(tmp_path)
-    schema = Schema.from_state(found["state"]["encoder"]["schema"])
-    plain = OneRowAtATime(schema, options)
+    state = found["state"]
+    plain = OneRowAtATime(state.encoder.schema, options)
     with source.open(newline="") as file:
         records = list(csv.reader(file))[1:]
     for number, cells in enumerate(records, 1):
         plain.take(number, cells)
-    state = found["state"]
-    assert state["counters"]["rows"] == len(records)
-    assert state["counters"]["rare"] == plain.rare
-    assert state["held"]["n_dropped"] == plain.dropped > 0
-    assert state["held"]["ids"] == list(plain.held)
-    assert_same(state["encoder"], plain.encoder.to_state())
-    assert_same(state["window"], plain.window.to_state())
-    assert_same(state["learner"]["n_features"], plain.learner.n_features_in_)
-    assert_same(state["held"]["scores"], np.array([score for _, score in plain.held.values()]))
-    values = np.concatenate([vector for vector, _ in plain.held.values()])
-    assert_same(state["held"]["values"], values)
+    assert state.counters.rows == len(records)
+    assert state.counters.rare == plain.rare
+    assert state.held.n_dropped == plain.dropped > 0
+    held = state.held.to_state()
+    assert held["ids"] == list(plain.held)
+    assert_same(state.encoder, plain.encoder)
+    assert_same(state.window, plain.window)
+    assert state.learner.n_features == plain.learner.n_features_in_
+    assert_same(held["scores"], np.array([score for _, score in plain.held.values()]))
+    assert_same(held["values"], np.concatenate([vector for vector, _ in plain.held.values()]))
     scored = found["scores"]
     assert list(zip(scored["row"], scored["id"], scored["score"], strict=True)) == plain.scores
     rejected = [json.loads(line) for line in found["rejected"].splitlines()]
@@ -182,7 +172,7 @@ def test_stopped_and_started_again_many_times(
     for stop_after in (1, 30, 240, 400, 650):
         events = run(options, tmp_path / "stopped", stop_after)
         assert events[-1].kind == "saved"
-        assert rows_of(checkpoints_in(tmp_path / "stopped")[0]) == events[-1].rows >= stop_after
+        assert newest_rows(tmp_path / "stopped") == events[-1].rows >= stop_after
     events = run(options, tmp_path / "stopped")
     assert events[0].kind == "went on"
     assert_same(outcome(tmp_path / "stopped"), outcome(tmp_path / "whole"))
@@ -199,10 +189,7 @@ def test_left_in_the_lurch_and_started_again(source: Path, tmp_path: Path, n_eve
     options = options_for(source)
     run(options, tmp_path / "whole")
     for more in (0, 2):
-        with claimed(tmp_path / "left"):
-            loop = StreamLoop(options, tmp_path / "left", Interruption())
-            list(zip(range(n_events + more), loop.run(), strict=False))  # nothing is saved now
-            loop.close()
+        run(options, tmp_path / "left", leave_after=n_events + more)
     run(options, tmp_path / "left")
     assert_same(outcome(tmp_path / "left"), outcome(tmp_path / "whole"))
 
@@ -241,10 +228,7 @@ def test_reports_before_the_last_checkpoint_stay_in_the_log(
     assert read_log(tmp_path / "whole")["rows"].to_pylist() == expected
     # Left after any event, the last report included, and started again.
     for n_events in range(len(events) - 4, len(events) + 1):
-        with claimed(tmp_path / f"left-{n_events}"):
-            loop = StreamLoop(options, tmp_path / f"left-{n_events}", Interruption())
-            list(zip(range(n_events), loop.run(), strict=False))
-            loop.close()
+        run(options, tmp_path / f"left-{n_events}", leave_after=n_events)
         run(options, tmp_path / f"left-{n_events}")
         assert_same(outcome(tmp_path / f"left-{n_events}"), outcome(tmp_path / "whole"))
 
@@ -318,6 +302,7 @@ def test_rows_that_are_added_later_are_learned_next_time(source: Path, tmp_path:
         ({"learner": "uniexp"}, "--learner oam, but now it is uniexp"),
         ({"hold": 7}, "--hold 20, but now it is 7"),
         ({"drop": ("items",)}, "--drop not given, but now it is items"),
+        ({"parameters": parse_parameters("oam", ["C=0.5"])}, "but now it is C=0.5"),
     ],
 )
 def test_other_options_need_another_folder(
@@ -325,8 +310,8 @@ def test_other_options_need_another_folder(
 ) -> None:
     options = options_for(source)
     run(options, tmp_path, stop_after=100)
-    with pytest.raises(InputError, match=f"{said}.*another folder"):
-        run(StreamOptions(**(vars(options) | change)), tmp_path)
+    with refused(ErrorKind.COMBINATION, says=said):
+        run(replace(options, **change), tmp_path)
 
 
 def test_a_mixture_of_other_members_needs_another_folder(
@@ -336,34 +321,15 @@ def test_a_mixture_of_other_members_needs_another_folder(
     with monkeypatch.context() as before:
         before.setattr("rareclass.online.mixture.default_members", lambda: few)
         run(options, tmp_path / "run", stop_after=125)
-    with pytest.raises(InputError, match="another version of OnlineMixture: members differ"):
+    with refused(ErrorKind.FILE_FORMAT, says="members differ"):
         run(options, tmp_path / "run")
-
-
-def test_a_folder_from_before_newton_steps_goes_on(source: Path, tmp_path: Path) -> None:
-    before = options_for(source, "logistic")
-    parameters = {k: v for k, v in before.parameters.items() if k != "steps"}
-    run(replace(before, parameters=parameters), tmp_path / "run", stop_after=125)
-    run(before, tmp_path / "run")
-    run(before, tmp_path / "whole")
-    assert_same(outcome(tmp_path / "run"), outcome(tmp_path / "whole"))
-    newton = before.parameters | {"steps": "newton"}
-    with pytest.raises(InputError, match="--param steps=adagrad, but now it is steps=newton"):
-        run(replace(before, parameters=newton), tmp_path / "run")
-
-
-def test_another_parameter_is_named(source: Path, tmp_path: Path) -> None:
-    run(options_for(source), tmp_path, stop_after=100)
-    other = options_for(source, parameters=parse_parameters("oam", ["C=0.5"]))
-    with pytest.raises(InputError, match=r"--param C=.*, but now it is C=0\.5"):
-        run(other, tmp_path)
 
 
 def test_too_many_bad_rows_stop_it_after_a_checkpoint(source: Path, tmp_path: Path) -> None:
     run(options_for(source), tmp_path / "whole")
     strict = options_for(source, max_rejected=3)
     for _ in range(2):
-        with pytest.raises(InputError, match=r"--max-rejected allows 3. The last: .*line \d+: "):
+        with refused(ErrorKind.ROWS, says="--max-rejected allows 3. The last: "):
             run(strict, tmp_path / "strict")
     assert len((tmp_path / "strict" / "rejected.jsonl").read_text().splitlines()) > 3
     run(options_for(source), tmp_path / "strict")
@@ -380,14 +346,12 @@ def test_a_label_takes_the_row_as_it_was_when_it_came(tmp_path: Path) -> None:
         run(options_for(path, parameters=parse_parameters("oam", [])), tmp_path / name)
         folders.append(outcome(tmp_path / name))
     found, expected = folders
-    assert found["state"]["counters"]["labelled"] == 61
+    assert found["state"].counters.labelled == 61
     assert found["scores"]["id"] == ["a"]
     assert found["scores"]["score"] == [0.0]  # nothing had been learned yet
-    window, other = found["state"]["window"], expected["state"]["window"]
-    assert window["scores"][30] == 0.0
-    assert other["scores"][30] != 0.0
-    names = [feature[2] for feature in found["state"]["encoder"]["features"]]
-    assert "FR" not in names
+    assert found["state"].window.rows()[0][30] == 0.0
+    assert expected["state"].window.rows()[0][30] != 0.0
+    assert "country=FR" not in found["state"].encoder.feature_names
 
 
 def test_a_held_row_is_as_wide_as_when_it_came(tmp_path: Path) -> None:
@@ -395,8 +359,8 @@ def test_a_held_row_is_as_wide_as_when_it_came(tmp_path: Path) -> None:
     rows += [["a", "6", "1", "DE", ""], ["x", "6", "1", "FR", "0"], ["b", "6", "", "FR", ""]]
     run(options_for(write_csv(tmp_path / "rows.csv", rows)), tmp_path / "run")
     state = outcome(tmp_path / "run")["state"]
-    assert state["held"]["widths"].tolist() == [3, 5]
-    assert state["learner"]["n_features"] == 5
+    assert state.held.to_state()["widths"].tolist() == [3, 5]
+    assert state.learner.n_features == 5
 
 
 @pytest.mark.parametrize("is_folder", [False, True])
@@ -410,12 +374,10 @@ def test_json_lines_whose_first_rows_have_no_label_yet(tmp_path: Path, is_folder
     options = options_for(source.parent if is_folder else source)
     run(options, tmp_path / "whole")
     found = outcome(tmp_path / "whole")
-    assert found["state"]["counters"]["labelled"] == 50
+    assert found["state"].counters.labelled == 50
     assert found["rejected"] == ""
-    with claimed(tmp_path / "left"):  # with the schema saved, and nothing learned
-        loop = StreamLoop(options, tmp_path / "left", Interruption())
-        assert [event.kind for _, event in zip(range(2), loop.run(), strict=False)][-1] == "saved"
-        loop.close()
+    # Left with the columns saved, and nothing learned.
+    assert run(options, tmp_path / "left", leave_after=2)[-1].kind == "saved"
     run(options, tmp_path / "left")
     assert_same(outcome(tmp_path / "left"), found)
 
@@ -424,10 +386,10 @@ def test_rows_without_label_and_id_are_scored_only(source: Path, tmp_path: Path)
     options = options_for(source, id_column=None, drop=("id",))
     run(options, tmp_path)
     found = outcome(tmp_path)
-    counters = found["state"]["counters"]
-    assert counters["unlabelled"] == len(found["scores"]["row"]) > 0
-    assert found["scores"]["id"] == [None] * counters["unlabelled"]
-    assert found["state"]["held"]["ids"] == []
+    n_unlabelled = found["state"].counters.unlabelled
+    assert n_unlabelled == len(found["scores"]["row"]) > 0
+    assert found["scores"]["id"] == [None] * n_unlabelled
+    assert len(found["state"].held) == 0
 
 
 @pytest.mark.thorough
@@ -463,13 +425,13 @@ def test_a_source_that_breaks_off_is_learned_up_to_there(
     def breaks_off(self: reading.BoundedReader) -> Any:
         n_reads.append(1)
         if len(n_reads) == 8:
-            raise InputError("rows.csv is cut short.")
+            raise InputError("rows.csv is cut short.", kind=ErrorKind.DAMAGED_FILE)
         return honest(self)
 
     monkeypatch.setattr(reading.BoundedReader, "read", breaks_off)
-    with pytest.raises(InputError, match="cut short"):
+    with refused(ErrorKind.DAMAGED_FILE, remedy=False):
         run(options, tmp_path / "broken")
-    rows = rows_of(checkpoints_in(tmp_path / "broken")[0])
+    rows = newest_rows(tmp_path / "broken")
     assert rows % options.every != 0
     events = run(options, tmp_path / "broken")
     assert events[0] == Event("went on", rows)
@@ -481,16 +443,16 @@ def test_a_second_signal_saves_nothing_half_learned(
 ) -> None:
     options = options_for(source)
     run(options, tmp_path / "whole")
-    honest, calls = loop_module.learn, []
+    honest, calls = StreamState._learn, []
 
-    def impatient(state: Any, arrivals: Any) -> Any:
-        scores = honest(state, arrivals)
-        calls.append(len(scores))
+    def impatient(self: StreamState, arrivals: Any) -> Any:
+        learned = honest(self, arrivals)
+        calls.append(1)
         if len(calls) == 8:
             raise KeyboardInterrupt
-        return scores
+        return learned
 
-    monkeypatch.setattr(loop_module, "learn", impatient)
+    monkeypatch.setattr(StreamState, "_learn", impatient)
     with pytest.raises(KeyboardInterrupt):
         run(options, tmp_path / "stopped")
     run(options, tmp_path / "stopped")
@@ -510,8 +472,8 @@ def test_scores_that_are_not_finite_end_the_stream(
         return scores
 
     monkeypatch.setattr(model, "test_then_train", runs_off)
-    with pytest.raises(InputError, match="no longer finite at row"):
+    with refused(ErrorKind.NOT_FINITE):
         run(options, tmp_path)
     loaded = load_newest(tmp_path)
     assert loaded is not None
-    assert np.isfinite(loaded.state["window"]["scores"]).all()
+    assert np.isfinite(loaded.state.window.rows()[0]).all()

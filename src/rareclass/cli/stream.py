@@ -184,9 +184,8 @@ def stream(
     if not 0 < half_life < float("inf"):
         raise InputError(f"--half-life {half_life} is not a number of rows above 0.")
     source = _source(given, query, follow)
-    from rareclass.stream.alerts import check_alert_options
     from rareclass.stream.learners import parse_parameters, settled, usual_tails
-    from rareclass.stream.options import StreamOptions
+    from rareclass.stream.options import StreamOptions, check_alert_options
 
     chosen, drift = settled(learner.value, on_drift.value, checkpoint)
     options = StreamOptions(
@@ -284,7 +283,7 @@ def _learn(
         finally:
             loop.close()
         _print_end(console, options, folder, loop, screen.rows_at_start, interruption.signal)
-        if hasattr(loop, "state"):
+        if loop.has_begun:
             give_json(json_file, _as_plain_data(loop, folder, interruption.signal))
     return interruption.signal
 
@@ -318,7 +317,7 @@ def _print_end(
 ) -> None:
     from rareclass.stream.checkpoint import checkpoints_in
 
-    if not hasattr(loop, "state"):
+    if not loop.has_begun:
         console.print("Stopped before the first rows came; nothing was saved.")
         return
     report = loop.report()
@@ -339,7 +338,7 @@ def _print_end(
     console.print(f"Rows: {', '.join(parts)}.", markup=False)
     if counters.labelled and not counters.rare:
         console.print(
-            f"No label was {loop.state.labels['rare']!r}: nothing can be learned until one is. "
+            f"No label was {loop.state.labels.rare!r}: nothing can be learned until one is. "
             "If the rare class has another name, give it with --positive, and a new folder.",
             markup=False,
         )  # fmt: skip

@@ -165,7 +165,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         OnlineRanker
             This estimator.
         """
-        first = not hasattr(self, "state_")
+        first = not self.has_begun
         if first:
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
@@ -325,6 +325,15 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         known = len(weights)
         raised[:known] = weights * (row - usual)[:known]
         return raised
+
+    def standing(self, n_rows: int, k: int) -> list[Any]:
+        """How the members of a mixture do, see `OnlineMixture`; a learner alone has none."""
+        return []
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a state to score by: after `start`, `partial_fit` or `fit`."""
+        return "state_" in vars(self)
 
     @property
     def coef_(self) -> np.ndarray:

@@ -23,9 +23,8 @@ from rareclass.report.sections.stream import (
 )
 from rareclass.report.sections.threshold import threshold_section
 from rareclass.report.summaries.threshold_table import ThresholdTable
-from rareclass.stream.checkpoint import load_newest
+from rareclass.stream.checkpoint import SavedStream, load_newest
 from rareclass.stream.log import read_log
-from rareclass.stream.window import Window
 
 
 def report_on_stream(folder: Path) -> tuple[Report, dict[str, Any]]:
@@ -43,7 +42,7 @@ def report_on_stream(folder: Path) -> tuple[Report, dict[str, Any]]:
             f"The stream in {folder} has not come to a report yet.",
             "Let it go on, or give it a smaller --report-every.",
         )
-    window = Window.from_state(state["window"])
+    window = state.window
     scores, rare = window.rows()
     sections = [measures_over_time_section(log, window.size, window.top)]
     figures = [
@@ -67,15 +66,16 @@ def report_on_stream(folder: Path) -> tuple[Report, dict[str, Any]]:
         )
     verdict += _state_of(log)
     sections.append(drift_over_time_section(log))
-    if state.get("alerts") is not None:
-        figures.append(Figure("Alerts", whole(state["alerts"]["count"]), _budget(state)))
-        sections.append(_alerts(folder, state, log[-1].rows))
+    if state.alerts is not None:
+        alerts, budget = state.alerts.n_alerts, state.alerts.threshold.budget.words
+        figures.append(Figure("Alerts", whole(alerts), f"at most {budget}"))
+        sections.append(_alerts(state, log[-1].rows, alerts, budget))
     if 0 < rare.sum() < len(rare) and not (scores == scores[0]).all():
         sections += _of_window(folder, state, scores, rare)
     sections += [_data(state, log), settings_section(_settings(folder, state))]
-    target = state["options"]["target"]
+    target = state.options["target"]
     report = Report(
-        f"Stream for {target} = {state['labels']['rare']}",
+        f"Stream for {target} = {state.labels.rare}",
         f"{folder}: {whole(log[-1].rows)} rows so far, last report of {log[-1].time}",
         verdict,
         tuple(figures),
@@ -111,14 +111,9 @@ def _log(folder: Path) -> list[LogRow]:
     ]
 
 
-def _budget(state: dict[str, Any]) -> str:
-    return f"at most {state['alerts']['threshold']['budget']}"
-
-
-def _alerts(folder: Path, state: dict[str, Any], n_rows: int) -> Section:
+def _alerts(state: SavedStream, n_rows: int, count: int, budget: str) -> Section:
     """From the file of alerts, where it is still there."""
-    count, budget = state["alerts"]["count"], state["alerts"]["threshold"]["budget"]
-    given = state["options"].get("alerts")
+    given = state.options.get("alerts")
     path = None if given is None else Path(given)
     if path is None or not path.is_file():
         named = "" if path is None else f" {path}"
@@ -134,17 +129,17 @@ def _alerts(folder: Path, state: dict[str, Any], n_rows: int) -> Section:
 
 
 def _of_window(
-    folder: Path, state: dict[str, Any], scores: np.ndarray, rare: np.ndarray
+    folder: Path, state: SavedStream, scores: np.ndarray, rare: np.ndarray
 ) -> list[Section]:
     table = ThresholdTable.of(rare, scores)
-    target, labels = state["options"]["target"], state["labels"]
+    target, labels = state.options["target"], state.labels
     command = (
         f"rareclass score {shlex.quote(str(folder))} NEW_ROWS.csv --threshold {{threshold}} "
         "--out scores.csv"
     )
     return [
         threshold_section(
-            table, f"{target} = {labels['rare']}", f"{target} = {labels['rest']}", "", command
+            table, f"{target} = {labels.rare}", f"{target} = {labels.rest}", "", command
         ),
         ranking_section(
             table, roc_auc_interval(rare, scores), average_precision_interval(rare, scores)
@@ -152,22 +147,22 @@ def _of_window(
     ]
 
 
-def _data(state: dict[str, Any], log: list[LogRow]) -> Section:
-    counters = state["counters"]
-    n_labelled = max(counters["labelled"], 1)
-    share = percent(counters["rare"] / n_labelled)
+def _data(state: SavedStream, log: list[LogRow]) -> Section:
+    counters = state.counters
+    n_labelled = max(counters.labelled, 1)
+    share = percent(counters.rare / n_labelled)
     facts = (
-        ("Records", whole(counters["rows"])),
-        ("With a class, learned from", whole(counters["labelled"])),
-        ("Rare", f"{whole(counters['rare'])} ({share})"),
-        ("Without a class, scored only", whole(counters["unlabelled"])),
+        ("Records", whole(counters.rows)),
+        ("With a class, learned from", whole(counters.labelled)),
+        ("Rare", f"{whole(counters.rare)} ({share})"),
+        ("Without a class, scored only", whole(counters.unlabelled)),
         ("Reports", whole(len(log))),
     )
     return Section("data", "The data", "What has come so far.", (Facts(facts),))
 
 
-def _settings(folder: Path, state: dict[str, Any]) -> list[tuple[str, str]]:
-    options = state["options"]
+def _settings(folder: Path, state: SavedStream) -> list[tuple[str, str]]:
+    options = state.options
     facts = [("Folder", str(folder)), ("Source", str(options["source"]))]
     facts.append(("Learner", str(options["learner"])))
     parameters = options.get("parameters") or {}

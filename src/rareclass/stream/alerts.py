@@ -3,247 +3,190 @@
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.encoding.streams import Encoded, Feature
-from rareclass.errors import InputError
-from rareclass.model.beside import check_days
-from rareclass.remote import path_of
-from rareclass.stream.alert_budget import AlertBudget
-from rareclass.stream.arrivals import Arrivals
-from rareclass.stream.days import NO_DAY, days_of_cells
+from rareclass.encoding.streams import Feature
+from rareclass.errors import ErrorKind, InputError
+from rareclass.online.ranker import OnlineRanker
 from rareclass.stream.growing_file import GrowingFile
-from rareclass.stream.moving_threshold import Decided, MovingThreshold
-from rareclass.stream.reasons import Reason, Weights, reasons_of
-from rareclass.tables.databases.address import Query
-from rareclass.tables.raw_cells import is_empty, writable
+from rareclass.stream.options import AlertBudget
+from rareclass.stream.reading import Arrivals, days_of_cells, plain_cell
+from rareclass.stream.threshold import NO_DAY, MovingThreshold
+from rareclass.tables.raw_cells import writable
 
 N_REASONS = 3
+# Records between two looks at the weights: each costs as much as some ten rows. Among the first
+# LOOK_EVERY records, while the weights are young, it is a tenth of that.
+LOOK_EVERY = 1_000
 FIELDS = ("row", "id", "time", "score", "place", "recent", "threshold", "file", "line")
-# The raises of a row's features, of the row and weights.
+# What each feature of a row does to its score, given the row and weights.
 Raises = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
-SUFFIXES = (".csv", ".jsonl", ".ndjson")
 
 
-class Alerts:
+class Reason(NamedTuple):
+    """A column that raised a score: its cell as given, and by how much."""
+
+    column: str
+    value: Any
+    raises: float
+
+
+def reasons_of(
+    raises: NDArray[np.float64],
+    columns: Sequence[str],
+    cells: dict[str, Any],
+    most: int = N_REASONS,
+) -> list[Reason]:
+    """Return the columns of a row that raised its score most, the first one most: O(features).
+
+    `raises` is what each feature adds, by `OnlineRanker.raises` above a usual row: for a linear
+    learner ``weight_j (x_j - usual_j)``, where usual is 0 for a scaled number, which is 0 at its
+    running mean, and the share of rows with the value for a category. `columns` names the column
+    of each feature. Columns that do not raise the score are left out.
+    """
+    raised: dict[str, float] = {}
+    for name, amount in zip(columns, raises.tolist(), strict=True):
+        raised[name] = raised.get(name, 0.0) + amount
+    best = sorted((name for name in raised if raised[name] > 0.0), key=lambda name: -raised[name])
+    return [Reason(name, cells[name], raised[name]) for name in best[:most]]
+
+
+def blocks_of(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the block of each record, from 1: one block has reasons by the same weights.
+
+    >>> blocks_of(np.array([1, 100, 101, 1000, 1001, 2000, 2001]))
+    array([ 0,  0,  1,  9, 10, 10, 11])
+    """
+    before = numbers - 1
+    return np.where(before < LOOK_EVERY, before * 10 // LOOK_EVERY, 9 + before // LOOK_EVERY)
+
+
+class ReasonWeights:
+    """Weights that reasons are computed with: those of the learner when a block of records began.
+
+    The weights of each row are gone when it turns out to be an alert. Blocks are fixed by the
+    number of the record, not by the batch, so that reasons do not depend on how rows came.
+    """
+
+    def __init__(self) -> None:
+        self._looks: list[tuple[int, NDArray[np.float64]]] = []
+
+    def look(self, block: int, learner: OnlineRanker) -> None:
+        """Keep the weights for rows of a block, if it is a new one."""
+        if not self._looks or block > self._looks[-1][0]:
+            coef = learner.additive_weights() if learner.has_begun else np.empty(0)
+            self._looks.append((block, coef))
+
+    def at(self, number: int) -> NDArray[np.float64]:
+        """Return the weights for a record of the last batch, of the features born by then."""
+        block = int(blocks_of(np.array(number)))
+        return next(coef for known, coef in reversed(self._looks) if known <= block)
+
+    def forget(self) -> None:
+        """Keep only what the next batch may need."""
+        del self._looks[:-1]
+
+
+class SavedAlerts(NamedTuple):
+    """What a checkpoint holds of alerts."""
+
+    n_alerts: int
+    length: int  # of their file
+    threshold: MovingThreshold
+    weights: ReasonWeights
+
+
+class Alerts(GrowingFile):
     """Raises alerts within a budget and appends them to a file.
 
     The file has a row an alert: ``row`` (number in the stream, from 1), ``id`` and ``time`` as
     given, ``score``, its ``place`` among the last ``recent`` scores (1: higher than all), the
     ``threshold`` in force, ``file`` and ``line``, and the reasons: columns that raised the score
-    most. JSON lines have those as a list of column, value and raises, CSV as text.
+    most. JSON lines have reasons as a list of column, value and raises, CSV as text.
 
-    `time_column` gives the day of each row; None where the budget is in rows.
+    `time_column` gives the day of each row; None where the budget is in rows. `saved` is the state
+    to go on from. Raises `InputError` where a new file is not empty, or cannot be made.
     """
 
     def __init__(
-        self, path: Path, budget: AlertBudget, time_column: str | None = None, length: int = 0
+        self,
+        path: Path,
+        budget: AlertBudget,
+        time_column: str | None = None,
+        saved: SavedAlerts | None = None,
     ) -> None:
-        self.time_column = time_column
-        self.count = 0
-        self.threshold = MovingThreshold(budget)
-        self.weights = Weights()
-        self._file = GrowingFile(path, length)
+        if saved is None and path.is_file() and path.stat().st_size:
+            raise InputError(
+                f"--alerts {path} is there already, and was not begun by this stream.",
+                "Give another name, or remove it.",
+                ErrorKind.EXISTING_FILE,
+            )
+        saved = saved or SavedAlerts(0, 0, MovingThreshold(budget), ReasonWeights())
+        super().__init__(path, saved.length)
+        self.count, self.threshold, self.weights = saved.n_alerts, saved.threshold, saved.weights
+        self._time_column = time_column
         self._is_csv = path.suffix.lower() == ".csv"
 
-    @property
-    def path(self) -> Path:
-        """Where they are written."""
-        return self._file.path
+    def saved(self) -> SavedAlerts:
+        """Return what a checkpoint keeps."""
+        return SavedAlerts(self.count, self.length, self.threshold, self.weights)
 
     def take(
         self,
         arrivals: Arrivals,
-        encoded: Encoded,
+        X: NDArray[np.float64],
         scores: NDArray[np.float64],
         features: tuple[Feature, ...],
         raises: Raises,
-    ) -> int:
-        """Decide on the rows of a batch, write the alerts, and return how many there are.
+    ) -> None:
+        """Decide on the rows of a batch that have cells of their own, and write the alerts.
 
-        `scores` are of the rows with cells of their own, `features` those of the encoder, and
-        `raises` says what each of them does to the score of a row by the weights of a look.
+        `X` and `scores` are of these rows, and `features` those of the encoder.
         """
-        days = None if self.threshold.budget.rows is not None else self._days(arrivals)
-        decided = self.threshold.decide(scores, days)
-        found = np.flatnonzero(decided.is_alert)
-        if len(found):
-            columns = [feature.column for feature in features]
-            rows = [
-                self._row(row, arrivals, decided, scores)
-                | {"reasons": self._reasons(row, arrivals, encoded.X, columns, raises)}
-                for row in found.tolist()
-            ]
-            self._write(rows)
-        self.weights.forget()
-        return len(found)
-
-    def _days(self, arrivals: Arrivals) -> NDArray[np.int64]:
-        cells = arrivals.rows.columns.get(self.time_column or "")
-        if cells is None:
-            return np.full(arrivals.rows.n_rows, NO_DAY)
-        return days_of_cells(cells)
-
-    def _row(
-        self, row: int, arrivals: Arrivals, decided: Decided, scores: NDArray[np.float64]
-    ) -> dict[str, Any]:
-        times = arrivals.rows.columns.get(self.time_column or "")
-        return {
-            "row": int(arrivals.numbers[arrivals.places[row]]),
-            "id": arrivals.ids[row],
-            "time": None if times is None else _plain(times[row]),
-            "score": float(scores[row]),
-            "place": int(decided.places[row]),
-            "recent": int(decided.recent[row]),
-            "threshold": float(decided.thresholds[row]),
-            "file": arrivals.rows.file,
-            "line": int(arrivals.rows.lines[row]),
-        }
-
-    def _reasons(
-        self,
-        row: int,
-        arrivals: Arrivals,
-        X: NDArray[np.float64],
-        columns: list[str],
-        raises: Raises,
-    ) -> list[Reason]:
-        weights = self.weights.at(int(arrivals.numbers[arrivals.places[row]]))
         cells = arrivals.rows.columns
-        own = {name: _plain(cells[name][row]) for name in dict.fromkeys(columns)}
-        return reasons_of(raises(X[row], weights), columns, own, N_REASONS)
+        times, days = cells.get(self._time_column or ""), None
+        if self.threshold.budget.rows is None:
+            n_rows = arrivals.rows.n_rows
+            days = np.full(n_rows, NO_DAY) if times is None else days_of_cells(times)
+        decided = self.threshold.decide(scores, days)
+        columns = [feature.column for feature in features]
+        alerts: list[dict[str, Any]] = []
+        for row in np.flatnonzero(decided.is_alert).tolist():
+            number = int(arrivals.numbers[arrivals.places[row]])
+            own = {name: plain_cell(cells[name][row]) for name in dict.fromkeys(columns)}
+            values = (
+                number, arrivals.ids[row], None if times is None else plain_cell(times[row]),
+                float(scores[row]), int(decided.places[row]), int(decided.recent[row]),
+                float(decided.thresholds[row]), arrivals.rows.file, int(arrivals.rows.lines[row]),
+            )  # fmt: skip
+            reasons = reasons_of(raises(X[row], self.weights.at(number)), columns, own)
+            alerts.append({**dict(zip(FIELDS, values, strict=True)), "reasons": reasons})
+        if alerts:
+            self.append(self._as_csv(alerts) if self._is_csv else _as_json_lines(alerts))
+            self.count += len(alerts)
+        self.weights.forget()
 
-    def _write(self, rows: list[dict[str, Any]]) -> None:
-        if not self._is_csv:
-            lines = [
-                json.dumps(row | {"reasons": [each._asdict() for each in row["reasons"]]},
-                           ensure_ascii=False)
-                for row in rows
-            ]  # fmt: skip
-            self._file.add("".join(line + "\n" for line in lines))
-        else:
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            if not self._file.length:
-                writer.writerow([*FIELDS, *(f"reason_{k + 1}" for k in range(N_REASONS))])
-            for row in rows:
-                said = [f"{each.column} = {_shown(each.value)} ({each.raises:+.3g})"
-                        for each in row["reasons"]]  # fmt: skip
-                cells = [*(row[name] for name in FIELDS), *said, *[""] * (N_REASONS - len(said))]
-                writer.writerow(cells)
-            self._file.add(writable(text.getvalue()))
-        self.count += len(rows)
-
-    def sync(self) -> None:
-        """Flush to disk, before a checkpoint counts on it."""
-        self._file.sync()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def to_state(self) -> dict[str, Any]:
-        """Return what `from_state` needs: arrays and values that JSON can write."""
-        return {
-            "count": self.count,
-            "length": self._file.length,
-            "threshold": self.threshold.to_state(),
-            "weights": self.weights.to_state(),
-        }
-
-    @classmethod
-    def from_state(cls, path: Path, time_column: str | None, state: dict[str, Any]) -> "Alerts":
-        """Open the file again as it was when `to_state` was called."""
-        threshold = MovingThreshold.from_state(state["threshold"])
-        alerts = cls(path, threshold.budget, time_column, int(state["length"]))
-        alerts.count = int(state["count"])
-        alerts.threshold = threshold
-        alerts.weights = Weights.from_state(state["weights"])
-        return alerts
+    def _as_csv(self, alerts: list[dict[str, Any]]) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if not self.length:
+            writer.writerow([*FIELDS, *(f"reason_{k + 1}" for k in range(N_REASONS))])
+        for alert in alerts:
+            said = [f"{each.column} = {_shown(each.value)} ({each.raises:+.3g})"
+                    for each in alert["reasons"]]  # fmt: skip
+            cells = [*(alert[name] for name in FIELDS), *said, *[""] * (N_REASONS - len(said))]
+            writer.writerow(cells)
+        return writable(text.getvalue())
 
 
-def check_alert_options(
-    source: str | Query, path: Path | None, budget: str | None, time_column: str | None
-) -> AlertBudget | None:
-    """The budget that was given; raises `InputError` where options of alerts contradict."""
-    if path is None:
-        for option, given in (("--alert-budget", budget), ("--time", time_column)):
-            if given is not None:
-                raise InputError(
-                    f"{option} is about alerts, and none are asked for.",
-                    "Name a file for them with --alerts.",
-                )
-        return None
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(
-            f"--alerts {path}: the suffix does not say which format it is.",
-            "Give a name that ends in .jsonl or .csv.",
-        )
-    is_folder = isinstance(source, str) and path_of(source).is_dir()
-    if is_folder and path_of(str(source)).resolve() in path.resolve().parents:
-        raise InputError(
-            f"--alerts {path} lies in the folder that the rows come from, and would be read again.",
-            "Give a file elsewhere.",
-        )
-    parsed = None if budget is None else AlertBudget.parse(budget)
-    if parsed is not None and parsed.rows is None and time_column is None:
-        raise InputError(
-            f"--alert-budget {budget} needs the day of each row.",
-            "Name the column of dates with --time, or give a budget in rows, such as 50/10000.",
-        )
-    return parsed
-
-
-def new_alerts(path: Path, budget: AlertBudget, time_column: str | None) -> Alerts:
-    """Alerts in a file that is not there yet, or is empty.
-
-    Raises `InputError` where it holds something, or cannot be made.
-    """
-    if path.exists() and path.is_file() and path.stat().st_size:
-        raise InputError(
-            f"--alerts {path} is there already, and was not begun by this stream.",
-            "Give another name, or remove it.",
-        )
-    return Alerts(path, budget, time_column)
-
-
-def check_times(cells: NDArray[Any] | None, lines: NDArray[np.int64], column: str) -> None:
-    """Raise `InputError` where a cell of the first rows is no time, or they count seconds."""
-    if cells is None:
-        return
-    days = days_of_cells(cells)
-    for row in np.flatnonzero(days == NO_DAY).tolist():
-        cell = _plain(cells[row])
-        if not is_empty(cell):
-            raise InputError(
-                f"Line {lines[row]}: column {column!r}: {cell!r} is no time.",
-                "Give --time a column of dates, such as 2026-03-01 or 2026-03-01T12:00.",
-            )
-    known = days != NO_DAY
-    if all(_is_number(cell) for cell in cells[known].tolist()):
-        check_days(days[known], f"--time {column}")
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _plain(cell: Any) -> Any:
-    """A cell as JSON can write it."""
-    if isinstance(cell, np.generic):
-        cell = cell.item()
-    if isinstance(cell, float) and cell != cell:
-        return None
-    return cell if cell is None or isinstance(cell, (str, int, float, bool)) else str(cell)
+def _as_json_lines(alerts: list[dict[str, Any]]) -> str:
+    plain = [alert | {"reasons": [each._asdict() for each in alert["reasons"]]} for alert in alerts]
+    return "".join(json.dumps(alert, ensure_ascii=False) + "\n" for alert in plain)
 
 
 def _shown(value: Any) -> str:

@@ -1,53 +1,121 @@
 """The folder of a stream, one process at a time: its whole state on disk, the last two kept."""
 
-import json
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import lock_file, release_file, replacing
 from rareclass.model.archive import UNREADABLE, DamagedArchiveError, check_archive, seal
+from rareclass.stored import Kinds, pack, read_stored, unpack, write_stored
 from rareclass.tables.folders import STREAM_LOCK as LOCK
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from rareclass.encoding.streams import OnlineEncoder
+    from rareclass.stream.alerts import SavedAlerts
+    from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
+    from rareclass.stream.growing_file import FileMark
+    from rareclass.stream.reading import LabelNames
+    from rareclass.stream.waiting_rows import LearnedLabels, WaitingRows
+
+FORMAT = 2
 KEPT = 2
-_JSON = "json"
-_ARRAY = "/array"
+KINDS = Kinds(
+    {
+        "stream": "rareclass.stream.checkpoint:SavedStream",
+        "counters": "rareclass.stream.checkpoint:Counters",
+        "learner": "rareclass.stream.checkpoint:SavedLearner",
+        "encoder": "rareclass.encoding.streams:OnlineEncoder",
+        "label names": "rareclass.stream.reading:LabelNames",
+        "waiting rows": "rareclass.stream.waiting_rows:WaitingRows",
+        "learned labels": "rareclass.stream.waiting_rows:LearnedLabels",
+        "file mark": "rareclass.stream.growing_file:FileMark",
+        "rejected row": "rareclass.tables.batch:Rejected",
+        "window": "rareclass.stream.drift:Window",
+        "best windows": "rareclass.stream.drift:BestWindows",
+        "best window": "rareclass.stream.drift:BestWindow",
+        "column counts": "rareclass.stream.drift:ColumnCounts",
+        "drift alarm": "rareclass.stream.drift:DriftAlarm",
+        "alerts": "rareclass.stream.alerts:SavedAlerts",
+        "alert budget": "rareclass.stream.options:AlertBudget",
+        "moving threshold": "rareclass.stream.threshold:MovingThreshold",
+        "reason weights": "rareclass.stream.alerts:ReasonWeights",
+    },
+    {},
+)
 _NAME = re.compile(r"checkpoint-(\d{15})\.npz")
 _UNREADABLE = (*UNREADABLE, DamagedArchiveError, ValueError, KeyError, TypeError, RecursionError)
 
 
-class Loaded(NamedTuple):
+@dataclass
+class Counters:
+    """Numbers of what has come so far."""
+
+    rows: int = 0  # records, rejected ones included
+    labelled: int = 0  # learned from
+    rare: int = 0
+    unlabelled: int = 0  # scored only
+    reported: int = 0  # records at the last row of the log
+
+
+class SavedLearner(NamedTuple):
+    """The moving state of a learner, as `rareclass.online.state.flatten` takes it apart."""
+
+    n_features: int | None  # None: no row has come yet
+    state: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SavedStream:
+    """All that a stream knows, as a checkpoint holds it."""
+
+    options: dict[str, Any]  # `StreamOptions.lasting`
+    labels: "LabelNames"
+    encoder: "OnlineEncoder"
+    learner: SavedLearner
+    held: "WaitingRows"
+    learned: "LearnedLabels"
+    window: "Window"
+    counters: Counters
+    rejected: "FileMark"
+    contradicted: "FileMark"
+    drift: "ColumnCounts"
+    best: "BestWindows"
+    alarm: "DriftAlarm | None"  # None: drift is reported only
+    alerts: "SavedAlerts | None"
+    columns: list[str] | None  # where the source's first row does not name them all
+    position: dict[str, Any] | None  # where the source goes on; None: at its beginning
+
+
+class CutShortError(InputError):
+    """The bytes of a checkpoint are not those that were written."""
+
+
+class LoadedCheckpoint(NamedTuple):
     """A checkpoint that was read."""
 
     path: Path
-    state: dict[str, Any]
+    state: SavedStream
     damaged: tuple[Path, ...] = ()  # newer ones that could not be read
 
 
-def save_checkpoint(folder: Path, rows: int, state: dict[str, Any]) -> Path:
+def save_checkpoint(folder: Path, rows: int, state: SavedStream) -> Path:
     """Write a checkpoint, flush it to disk, rename it into place and remove old ones.
 
-    The state is nested dictionaries of arrays and of values that JSON can write, with text as
-    keys. No objects: nothing in a checkpoint is ever executed.
+    Nothing in a checkpoint is ever executed: see `rareclass.stored`.
 
     Raises `InputError` when the folder cannot be written to, or the disk is full: the older ones
-    stay. `TypeError` for anything that is neither an array of numbers nor JSON.
+    stay. `TypeError` for a state with objects of other kinds.
     """
-    arrays: dict[str, np.ndarray] = {}
-    plain = _take_out_arrays({"format": FORMAT, "rows": rows, "state": state}, "", arrays)
-    text = json.dumps(plain, default=_as_plain)
-    arrays[_JSON] = np.frombuffer(text.encode(), np.uint8)
+    stored = pack({"format": FORMAT, "rows": rows, "state": state}, KINDS)
     path = folder / f"checkpoint-{rows:015d}.npz"
     with replacing(path) as temporary:
         with temporary.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+            write_stored(file, stored)
         seal(temporary)
     sync_folder(folder)
     for old in checkpoints_in(folder)[KEPT:]:
@@ -55,33 +123,39 @@ def save_checkpoint(folder: Path, rows: int, state: dict[str, Any]) -> Path:
     return path
 
 
-def load_checkpoint(path: Path) -> dict[str, Any]:
+def load_checkpoint(path: Path) -> SavedStream:
     """Read one checkpoint.
 
     Raises `InputError` when the file is damaged, or of a format that this version does not know.
     """
     try:
         check_archive(path)
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        plain = json.loads(arrays.pop(_JSON).tobytes())
-        found = plain["format"]
-        state = _put_back_arrays(plain["state"], arrays) if found == FORMAT else {}
+        with path.open("rb") as file:
+            stored = read_stored(file)
+        found = stored.tree["format"]
     except _UNREADABLE as error:
-        raise InputError(
-            f"The checkpoint {path} is damaged or cut short.", "Use the one before it."
+        raise CutShortError(
+            f"The checkpoint {path} is damaged or cut short.",
+            "Use the one before it.",
+            ErrorKind.DAMAGED_FILE,
         ) from error
     if found != FORMAT:
         raise InputError(
             f"{path} has format {found}, this version reads {FORMAT}.",
             "Install the version that made it, or begin anew in another folder.",
+            ErrorKind.FILE_FORMAT,
+            value=found,
         )
+    with sound_state(path):
+        state = unpack(stored, KINDS)["state"]
+        if not isinstance(state, SavedStream):
+            raise TypeError(f"{type(state).__name__} in place of a stream")
     return state
 
 
 @contextmanager
 def sound_state(path: Path) -> Iterator[None]:
-    """Name the checkpoint where its state is not one that a stream writes."""
+    """Raise `InputError` with the checkpoint's name for any error within the block."""
     try:
         yield
     except InputError:
@@ -92,10 +166,11 @@ def sound_state(path: Path) -> Iterator[None]:
             f"The checkpoint {path} is damaged: its state is none of a stream: "
             f"{type(error).__name__} {said}.",
             "Remove it: the one before it is taken then. Or begin anew in another folder.",
+            ErrorKind.DAMAGED_FILE,
         ) from error
 
 
-def load_newest(folder: Path) -> Loaded | None:
+def load_newest(folder: Path) -> LoadedCheckpoint | None:
     """Read the newest checkpoint of a folder that is not damaged; None when there is none.
 
     Raises `InputError` when there are checkpoints, and all of them are damaged.
@@ -103,15 +178,14 @@ def load_newest(folder: Path) -> Loaded | None:
     damaged: list[Path] = []
     for path in checkpoints_in(folder):
         try:
-            return Loaded(path, load_checkpoint(path), tuple(damaged))
-        except InputError as error:
-            if not isinstance(error.__cause__, _UNREADABLE):
-                raise
+            return LoadedCheckpoint(path, load_checkpoint(path), tuple(damaged))
+        except CutShortError:
             damaged.append(path)
     if damaged:
         raise InputError(
             f"No checkpoint in {folder} can be read: {', '.join(path.name for path in damaged)}.",
             "Restore one from a copy, or begin anew in another folder.",
+            ErrorKind.DAMAGED_FILE,
         )
     return None
 
@@ -147,36 +221,6 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _take_out_arrays(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
-    """Move arrays to `arrays`; each leaves behind the name that it has there."""
-    if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value) or _ARRAY in value:
-            raise TypeError(f"a checkpoint cannot hold the keys of {name or 'the state'}")
-        return {key: _take_out_arrays(item, f"{name}.{key}", arrays) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        if value.dtype.hasobject:
-            raise TypeError(f"a checkpoint cannot hold objects: {name}")
-        # Keys may be any text, a category of the data for one; numbers keep the names apart.
-        member = f"{len(arrays):03d}{re.sub(r'[^A-Za-z0-9_.]', '_', name)[:80]}"
-        arrays[member] = value
-        return {_ARRAY: member}
-    return value
-
-
-def _put_back_arrays(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {_ARRAY}:
-        return arrays[value[_ARRAY]]
-    return {key: _put_back_arrays(item, arrays) for key, item in value.items()}
-
-
-def _as_plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"a checkpoint cannot hold {type(value).__name__}")
-
-
 @contextmanager
 def claimed(folder: Path) -> Iterator[Path]:
     """Make the folder if need be and keep other processes out of it until the block ends.
@@ -190,7 +234,9 @@ def claimed(folder: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise InputError(
-            f"--checkpoint {folder} is a file.", "Give the name of a folder."
+            f"--checkpoint {folder} is a file.",
+            "Give the name of a folder.",
+            ErrorKind.EXISTING_FILE,
         ) from None
     except OSError as error:
         raise _unusable(folder, error) from error
@@ -201,7 +247,8 @@ def claimed(folder: Path) -> Iterator[Path]:
         raise _unusable(folder, error) from error
     handle = lock_file(folder / LOCK, f"--checkpoint {folder}")
     try:
-        _remove_left_over(folder)
+        for left_over in folder.glob(".checkpoint-*.npz"):  # of a process killed while it wrote
+            left_over.unlink()
         yield folder
     finally:
         if is_new:
@@ -211,7 +258,7 @@ def claimed(folder: Path) -> Iterator[Path]:
 
 
 def _check_ours(folder: Path) -> None:
-    """Files are removed and cut here: a folder that a stream did not make is left alone."""
+    """Refuse a folder that a stream did not make: a stream removes and cuts files."""
     if (folder / LOCK).exists() or checkpoints_in(folder):
         return
     other = next(iter(sorted(folder.iterdir())), None)
@@ -219,13 +266,8 @@ def _check_ours(folder: Path) -> None:
         raise InputError(
             f"--checkpoint {folder} holds files of something else, {other.name!r} for one.",
             "Give a new folder, or an empty one.",
+            ErrorKind.EXISTING_FILE,
         )
-
-
-def _remove_left_over(folder: Path) -> None:
-    """Remove temporary files of a process that was killed while it wrote a checkpoint."""
-    for path in folder.glob(".checkpoint-*.npz"):
-        path.unlink()
 
 
 def _remove_if_unused(folder: Path) -> None:
@@ -238,5 +280,7 @@ def _remove_if_unused(folder: Path) -> None:
 
 def _unusable(folder: Path, error: OSError) -> InputError:
     return InputError(
-        f"Cannot use the folder {folder}: {error.strerror}.", "Give another with --checkpoint."
+        f"Cannot use the folder {folder}: {error.strerror}.",
+        "Give another with --checkpoint.",
+        ErrorKind.UNWRITABLE,
     )

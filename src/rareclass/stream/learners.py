@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.stream.checkpoint import load_newest, sound_state
 
 if TYPE_CHECKING:
-    from rareclass.online.mixture import Standing
     from rareclass.online.ranker import OnlineRanker
 
 # The paper's C = 1 with no weights is the library's default. In a stream, where rare rows are few
@@ -20,7 +19,7 @@ _CBR_IN_STREAMS: dict[str, Any] = {"C": 2.0**-10, "class_weight": "balanced"}
 
 
 class NamedLearner(NamedTuple):
-    """What a name on the command line stands for."""
+    """Class and parameters behind a name on the command line."""
 
     class_name: str  # in `rareclass.online`
     fixed: dict[str, Any]  # parameters that the name sets
@@ -98,19 +97,19 @@ def make_learner(learner: str, parameters: dict[str, Any]) -> "OnlineRanker":
 
 
 def settled(learner: str, on_drift: str, folder: Path) -> tuple[str, str]:
-    """The learner that is meant, and what it does on drift.
+    """Return the learner, and what it does on drift, with "auto" resolved.
 
-    For "auto" what the folder began with; in a new one `DEFAULT`, and "reset" for a mixture, whose
-    members make up for each other where it was no drift (docs/decisions/0039).
+    "auto" is what the folder began with; in a new folder `DEFAULT`, and "reset" for a mixture,
+    whose members make up for each other where there was no drift (docs/decisions/0039).
 
     Raises `InputError` for "reset" with another learner.
     """
     before = load_newest(folder) if "auto" in (learner, on_drift) else None
     if before is not None:
         with sound_state(before.path):
-            begun = before.state["options"]
+            begun = before.state.options
             learner = str(begun["learner"]) if learner == "auto" else learner
-            on_drift = str(begun.get("on-drift", "report")) if on_drift == "auto" else on_drift
+            on_drift = str(begun["on-drift"]) if on_drift == "auto" else on_drift
     learner = DEFAULT if learner == "auto" else learner
     shrink = make_learner(learner, parse_parameters(learner, ()))._steps_shrink
     if on_drift == "reset" and not shrink:
@@ -118,6 +117,7 @@ def settled(learner: str, on_drift: str, folder: Path) -> tuple[str, str]:
             f"--on-drift reset: the steps of {learner} do not shrink, so that there is nothing to "
             "reset.",
             "Leave it out, or take another learner, such as mixture.",
+            ErrorKind.COMBINATION,
         )
     if on_drift == "auto":
         on_drift = "reset" if learner == "mixture" else "report"
@@ -125,19 +125,8 @@ def settled(learner: str, on_drift: str, folder: Path) -> tuple[str, str]:
 
 
 def usual_tails(learner: str) -> str:
-    """What becomes of numbers far out, where nothing is said: a mixture draws them in itself."""
+    """Return the default treatment of numbers far out: a mixture draws them in itself."""
     return "linear" if learner == "mixture" else "asinh"
-
-
-def standings(learner: "OnlineRanker", window: int, top: int) -> "list[Standing]":
-    """How the members of a mixture do; empty for other learners, and before the first row.
-
-    Average precision and precision at `top` are of the last `window` rows.
-    """
-    if not hasattr(learner, "standing") or not hasattr(learner, "state_"):
-        return []
-    standing: list[Standing] = learner.standing(window, top)
-    return standing
 
 
 def _class_of(learner: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:

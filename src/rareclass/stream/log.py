@@ -13,73 +13,45 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import replacing
 from rareclass.stream.checkpoint import sync_folder
 
+_INT, _FLOAT, _TEXT = pa.int64(), pa.float64(), pa.string()
+_MEASURES = {"auc": _FLOAT, "average_precision": _FLOAT, "precision_at_k": _FLOAT}
+_MOVED = {"column": _TEXT, "stability_index": _FLOAT, "outside": _FLOAT}
+_FALL = {"measure": _TEXT, "value": _FLOAT, "best": _FLOAT, "best_rows": _INT}
+_FALL |= {"low": _FLOAT, "high": _FLOAT}
+_MEMBER = {"name": _TEXT, "weight": _FLOAT, **_MEASURES, "loss": _FLOAT}
+_COUNTS = ("rows", "labelled", "rare", "unlabelled", "held", "dropped", "rejected", "features")
 LOG_SCHEMA = pa.schema(
     {
-        "rows": pa.int64(),
-        "labelled": pa.int64(),
-        "rare": pa.int64(),
-        "unlabelled": pa.int64(),
-        "held": pa.int64(),
-        "dropped": pa.int64(),
-        "rejected": pa.int64(),
-        "features": pa.int64(),
-        "auc": pa.float64(),
-        "average_precision": pa.float64(),
-        "precision_at_k": pa.float64(),
-        "moved": pa.list_(
-            pa.struct(
-                {"column": pa.string(), "stability_index": pa.float64(), "outside": pa.float64()}
-            )
-        ),
-        "falls": pa.list_(
-            pa.struct(
-                {
-                    "measure": pa.string(),
-                    "value": pa.float64(),
-                    "best": pa.float64(),
-                    "best_rows": pa.int64(),
-                    "low": pa.float64(),
-                    "high": pa.float64(),
-                }
-            )
-        ),
-        "members": pa.list_(
-            pa.struct(
-                {
-                    "name": pa.string(),
-                    "weight": pa.float64(),
-                    "auc": pa.float64(),
-                    "average_precision": pa.float64(),
-                    "precision_at_k": pa.float64(),
-                    "loss": pa.float64(),
-                }
-            )
-        ),
-        "resets": pa.int64(),
-        "last_reset": pa.int64(),
-        # The clock's: these two differ from run to run, the others never.
-        "rows_per_second": pa.float64(),
+        **dict.fromkeys(_COUNTS, _INT),
+        **_MEASURES,
+        "moved": pa.list_(pa.struct(_MOVED)),
+        "falls": pa.list_(pa.struct(_FALL)),
+        "members": pa.list_(pa.struct(_MEMBER)),
+        "resets": _INT,
+        "last_reset": _INT,
+        # These two come from the clock and differ from run to run.
+        "rows_per_second": _FLOAT,
         "time": pa.timestamp("ms", tz="UTC"),
     }
 )
 SCORES_SCHEMA = pa.schema(
     {
-        "row": pa.int64(),
-        "id": pa.string(),
-        "score": pa.float64(),
-        "file": pa.dictionary(pa.int32(), pa.string()),
-        "line": pa.int64(),
+        "row": _INT,
+        "id": _TEXT,
+        "score": _FLOAT,
+        "file": pa.dictionary(pa.int32(), _TEXT),
+        "line": _INT,
     }
 )
 CLOCK_COLUMNS = ("rows_per_second", "time")
 _NAME = re.compile(r"part-(\d{15})\.parquet")
 
 
-class Parts:
+class ParquetParts:
     """A table that grows by parts on disk.
 
     Rows added are in memory until `write`.
@@ -108,7 +80,10 @@ class Parts:
         try:
             self.folder.mkdir(exist_ok=True)
         except OSError as error:
-            raise InputError(f"Cannot make the folder {self.folder}: {error.strerror}.") from error
+            raise InputError(
+                f"Cannot make the folder {self.folder}: {error.strerror}.",
+                kind=ErrorKind.UNWRITABLE,
+            ) from error
         with replacing(self.folder / f"part-{rows:015d}.parquet") as temporary:
             table = pa.Table.from_batches(self._waiting, self.schema).unify_dictionaries()
             pq.write_table(table, temporary)
@@ -132,16 +107,6 @@ class Parts:
         return pa.concat_tables(tables) if tables else self.schema.empty_table()
 
 
-def log_parts(folder: Path) -> Parts:
-    """Return the log of a stream's folder, one row a report."""
-    return Parts(folder / "log", LOG_SCHEMA)
-
-
-def score_parts(folder: Path) -> Parts:
-    """Return the scores of the rows that came without a label."""
-    return Parts(folder / "scores", SCORES_SCHEMA)
-
-
 def read_log(folder: str | Path) -> pa.Table:
     """Return the log of a stream as one table, one row a report.
 
@@ -159,7 +124,7 @@ def read_log(folder: str | Path) -> pa.Table:
         past: a list of ``column``, ``stability_index`` and the share ``outside``; ``falls``, the
         measures that are lower than in the best window by more than chance explains: a list of
         ``measure``, ``value``, ``best``, ``best_rows`` and the bounds ``low`` and ``high`` of the
-        fall (both null in reports of earlier versions); ``members`` of a mixture, a list of
+        fall; ``members`` of a mixture, a list of
         ``name``, ``weight``, ``auc`` of the last rare rows, ``average_precision`` and
         ``precision_at_k`` of the window (of its last 10,000 rows) and ``loss`` so far;
         ``resets``, how often drift has made steps long again (``--on-drift reset``), and
@@ -171,7 +136,7 @@ def read_log(folder: str | Path) -> pa.Table:
     InputError
         When there is no such folder.
     """
-    return _existing(folder, log_parts).read()
+    return _parts_in(folder, "log", LOG_SCHEMA).read()
 
 
 def read_scores(folder: str | Path) -> pa.Table:
@@ -193,11 +158,12 @@ def read_scores(folder: str | Path) -> pa.Table:
     InputError
         When there is no such folder.
     """
-    return _existing(folder, score_parts).read()
+    return _parts_in(folder, "scores", SCORES_SCHEMA).read()
 
 
-def _existing(folder: str | Path, parts: Any) -> Parts:
+def _parts_in(folder: str | Path, name: str, schema: pa.Schema) -> ParquetParts:
     if not Path(folder).is_dir():
-        raise InputError(f"There is no folder {folder}.", "rareclass stream makes one.")
-    found: Parts = parts(Path(folder))
-    return found
+        raise InputError(
+            f"There is no folder {folder}.", "rareclass stream makes one.", ErrorKind.MISSING_FILE
+        )
+    return ParquetParts(Path(folder) / name, schema)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -11,31 +12,32 @@ import numpy as np
 
 from rareclass.encoding.schema import find_schema
 from rareclass.encoding.streams import OnlineEncoder
-from rareclass.errors import InputError, column_hint, counted
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.metrics.column_drift import ColumnShift
-from rareclass.stream.alerts import check_times
-from rareclass.stream.arrivals import Arrivals, sort_arrivals
-from rareclass.stream.best_windows import BestWindows, Fall
-from rareclass.stream.checkpoint import load_newest, save_checkpoint, sound_state
-from rareclass.stream.drift_alarm import DriftAlarm
-from rareclass.stream.learners import make_learner, standings
-from rareclass.stream.learning import learn
-from rareclass.stream.log import log_parts, score_parts
-from rareclass.stream.options import StreamOptions
-from rareclass.stream.reading import BoundedReader, Interruption
-from rareclass.stream.rejects import CONTRADICTED, RejectedFile
-from rareclass.stream.state import (
+from rareclass.stream.checkpoint import (
     Counters,
-    StreamState,
-    alerts_of,
-    from_checkpoint,
-    label_names,
-    new_drift,
-    to_checkpoint,
+    LoadedCheckpoint,
+    load_newest,
+    save_checkpoint,
+    sound_state,
 )
+from rareclass.stream.drift import (
+    BestWindows,
+    ColumnCounts,
+    DriftAlarm,
+    Fall,
+    Window,
+    WindowMeasures,
+    segment_size,
+)
+from rareclass.stream.growing_file import CONTRADICTED, REJECTED, RejectedFile
+from rareclass.stream.learners import make_learner
+from rareclass.stream.log import LOG_SCHEMA, SCORES_SCHEMA, ParquetParts
+from rareclass.stream.options import StreamOptions
+from rareclass.stream.reading import BoundedReader, Interruption, check_times, label_names
+from rareclass.stream.state import StreamState, alerts_of
 from rareclass.stream.waiting_rows import LearnedLabels, WaitingRows
-from rareclass.stream.window import Window, WindowMeasures
-from rareclass.tables.batch import Batch, columns_fault
+from rareclass.tables.batch import Batch, Rejected, columns_fault
 from rareclass.tables.sources import Source, open_source
 
 if TYPE_CHECKING:
@@ -43,8 +45,8 @@ if TYPE_CHECKING:
 
 # Rows that the kinds of the columns are found from.
 FIRST_ROWS = 1000
-# With --follow: seconds without a row after which what is there is enough to begin with, and after
-# which what has been learned is saved though no checkpoint is due.
+# With --follow: seconds without a row after which the first rows are enough to begin with, and
+# after which the state is saved though no checkpoint is due.
 PATIENCE = 5.0
 # With --strict: share of the recent cells of a column that may lie outside of what was seen.
 MOST_OUTSIDE = 0.10
@@ -53,7 +55,7 @@ _MOST_WAITING = 200_000
 
 
 class Report(NamedTuple):
-    """What is known at a row of the stream."""
+    """Counts and measures at a row of the stream."""
 
     counters: Counters  # a copy
     held: int  # rows that wait for a label
@@ -81,41 +83,48 @@ class Event(NamedTuple):
 
 
 class StreamLoop:
-    """A stream that is learned from, in a claimed folder; has its state from the first event on."""
+    """A stream that is learned from, in a claimed folder; `has_begun` once columns are known."""
 
     state: StreamState
 
     def __init__(self, options: StreamOptions, folder: Path, interruption: Interruption) -> None:
         self.options, self.folder, self._interruption = options, folder, interruption
-        self._log, self._scores = log_parts(folder), score_parts(folder)
+        self.has_begun = False
+        self._log = ParquetParts(folder / "log", LOG_SCHEMA)
+        self._scores = ParquetParts(folder / "scores", SCORES_SCHEMA)
         self._saved_rows = -1
         self._in_hand = False
         self._reported: Report | None = None
         self._last_rate = (0, monotonic())
 
     def run(self) -> Iterator[Event]:
-        """Go through the stream, from the last checkpoint if there is one, and tell on the way.
+        """Go through the stream, from the last checkpoint if there is one, and yield events.
 
-        It ends at the end of the source or when a signal came; the last "saved" says where a
+        The loop ends at the end of the source or when a signal came; the last "saved" says where a
         restart goes on.
 
         Raises `InputError` for anything wrong with options, source or folder; more rejected rows
         than allowed. What was learned before is saved.
         """
+        error = None
         try:
-            yield from self._begin_and_learn()
-        except KeyboardInterrupt:
-            if self._in_hand:  # a second signal: what was half learned must not be saved
+            loaded = load_newest(self.folder)
+            yield from self._begin() if loaded is None else self._go_on(loaded)
+        except (KeyboardInterrupt, InputError) as stop:
+            if self._in_hand:  # what was half learned must not be saved
                 raise
-        if hasattr(self, "state") and self.state.counters.rows > self._saved_rows:
+            error = stop if isinstance(stop, InputError) else None
+        if self._has_unsaved():
             yield self._save()
+        if error is not None:
+            raise error
 
     def report(self) -> Report:
-        """Return what is known now; the rate is since the last row of the log."""
-        state = self.state
+        """Return counts and measures as they are now; the rate is since the last row of the log."""
+        state, options, begun = self.state, self.options, self.state.learner.has_begun
         rows_before, then = self._last_rate
         return Report(
-            counters=Counters(**vars(state.counters)),
+            counters=replace(state.counters),
             held=len(state.held),
             dropped=state.held.n_dropped,
             rejected=state.rejected.count,
@@ -128,43 +137,39 @@ class StreamLoop:
             alerts=0 if state.alerts is None else state.alerts.count,
             resets=0 if state.alarm is None else state.alarm.count,
             last_reset=None if state.alarm is None else state.alarm.last,
-            members=standings(state.learner, self.options.window, self.options.top),
+            members=state.learner.standing(options.window, options.top) if begun else [],
         )
 
     def close(self) -> None:
-        """Close what is open."""
-        if hasattr(self, "state"):
-            self.state.rejected.close()
-            self.state.contradicted.close()
-            if self.state.alerts is not None:
-                self.state.alerts.close()
+        """Close the files that are open."""
+        for file in self.state.files if self.has_begun else ():
+            file.close()
 
     # -- beginning ---------------------------------------------------------------------------
 
-    def _begin_and_learn(self) -> Iterator[Event]:
-        loaded = load_newest(self.folder)
-        if loaded is None:
-            yield from self._begin()
-            return
+    def _go_on(self, loaded: LoadedCheckpoint) -> Iterator[Event]:
+        """Go on from a checkpoint: rows and files behind it are taken back."""
+        saved = loaded.state
+        n_before, n_reported = saved.counters.rows, saved.counters.reported
         with sound_state(loaded.path):
-            self.options.check_same(loaded.state["options"], self.folder)
-            n_before = loaded.state["counters"]["rows"]
-            n_reported = loaded.state["counters"]["reported"]
-        with closing(self._open(loaded.state["position"], loaded.state["columns"])) as source:
+            self.options.check_same(saved.options, self.folder)
+        with closing(self._open(saved.position, saved.columns)) as source:
             for path in loaded.damaged:
                 path.unlink()
                 note = f"{path.name} was damaged and removed: going on from the one before."
                 yield Event("note", n_before, text=note)
-            self._forget_after(n_before, n_reported)
+            self._log.forget_after(n_reported)
+            self._scores.forget_after(n_before)
             with sound_state(loaded.path):
-                self.state = from_checkpoint(loaded.state, self.folder, self.options)
+                self._start(StreamState.of(saved, self.folder, self.options))
             self._saved_rows = n_before
             yield Event("went on", n_before)
-            if self.state.alerts is not None and "alerts" not in loaded.state:
+            if self.state.alerts is not None and saved.alerts is None:
                 yield self._save()  # at once: from here on their file is this stream's
             yield from self._learn_all(self._reader(source, n_before))
 
     def _begin(self) -> Iterator[Event]:
+        """Begin a stream: its first rows say what the columns hold, for good."""
         yield Event("waiting", 0)
         columns: list[str] | None = None
         while True:
@@ -172,7 +177,10 @@ class StreamLoop:
                 reader = self._reader(source, 0)
                 first = reader.look_ahead(FIRST_ROWS, PATIENCE)
                 if not self._lacks_target(first):
-                    yield from self._found(first, columns)
+                    notes = self._find_columns(first, columns)
+                    # At once: how many rows were there to find the columns from may be chance.
+                    yield self._save()
+                    yield from (Event("note", 0, text=note) for note in notes)
                     yield from self._learn_all(reader)
                     return
             columns = [*first.columns, self.options.target]
@@ -180,7 +188,8 @@ class StreamLoop:
     def _lacks_target(self, first: Batch) -> bool:
         """Whether the first object of JSON lines lacks the target and others have it.
 
-        Its keys are the columns: the source is opened again with the target among them.
+        The keys of that object are the columns: the source is opened again with the target among
+        them.
         """
         target = self.options.target
         unknown = columns_fault([], [target])
@@ -190,14 +199,18 @@ class StreamLoop:
             raise InputError(
                 f"The first row of standard input has no {target!r}, others have.",
                 f'Write "{target}": null there: the first row names the columns.',
+                ErrorKind.MISSING_COLUMN,
+                column=target,
             )
         return True
 
-    def _found(self, first: Batch, columns: list[str] | None) -> Iterator[Event]:
-        """Decide from the first rows what the columns hold, and keep that for good."""
+    def _find_columns(self, first: Batch, columns: list[str] | None) -> tuple[str, ...]:
+        """Start a state from the first rows; return notes on how columns are read."""
         options = self.options
         if not first.n_read:
-            raise InputError(f"{options.source} has no rows.", "Give a source with rows.")
+            raise InputError(
+                f"{options.source} has no rows.", "Give a source with rows.", ErrorKind.TOO_FEW_ROWS
+            )
         schema = find_schema(
             first,
             options.target,
@@ -206,38 +219,33 @@ class StreamLoop:
             category=options.categories,
             positive=options.positive,
         )
-        self._check_time_column(first)
+        if options.time_column is not None:
+            check_times(first, options.time_column)
         alerts = alerts_of(options, None)
-        self._forget_after(-1, -1)
-        self.state = StreamState(
-            encoder=OnlineEncoder(schema, options.max_categories, options.half_life, options.tails),
-            learner=make_learner(options.learner, options.parameters),
-            held=WaitingRows(options.hold),
-            window=Window(options.window, options.top),
-            counters=Counters(),
-            rejected=RejectedFile(self.folder),
-            learned=LearnedLabels(options.hold),
-            contradicted=RejectedFile(self.folder, name=CONTRADICTED),
-            labels=label_names(first, options.target, options.positive),
-            columns=columns,
-            drift=new_drift(options),
-            best=BestWindows(),
-            alarm=DriftAlarm() if options.on_drift == "reset" else None,
-            alerts=alerts,
+        for parts in (self._log, self._scores):
+            parts.forget_after(-1)
+        self._start(
+            StreamState(
+                OnlineEncoder(schema, options.max_categories, options.half_life, options.tails),
+                make_learner(options.learner, options.parameters),
+                held=WaitingRows(options.hold),
+                learned=LearnedLabels(options.hold),
+                window=Window(options.window, options.top),
+                counters=Counters(),
+                rejected=RejectedFile(self.folder / REJECTED),
+                contradicted=RejectedFile(self.folder / CONTRADICTED),
+                labels=label_names(first, options.target, options.positive),
+                drift=ColumnCounts(segment_size(options.window), options.half_life),
+                best=BestWindows(),
+                alarm=DriftAlarm() if options.on_drift == "reset" else None,
+                alerts=alerts,
+                columns=columns,
+            )
         )
-        # At once: how many rows were there to find it from may be chance.
-        yield self._save()
-        for note in schema.notes:
-            yield Event("note", 0, text=note)
+        return schema.notes
 
-    def _check_time_column(self, first: Batch) -> None:
-        name = self.options.time_column
-        if name is None:
-            return
-        if name not in first.columns:
-            hint = column_hint(name, first.columns, "--time")
-            raise InputError(f"{first.file} has no column {name!r}.", hint)
-        check_times(first.columns[name], first.lines, name)
+    def _start(self, state: StreamState) -> None:
+        self.state, self.has_begun = state, True
 
     def _open(self, position: dict[str, Any] | None, columns: list[str] | None) -> Source:
         options = self.options
@@ -252,195 +260,122 @@ class StreamLoop:
             )
 
     def _reader(self, source: Source, n_before: int) -> BoundedReader:
-        segment = (self.state.drift if hasattr(self, "state") else new_drift(self.options)).size
-        bounds = (self.options.report_every, self.options.every, segment)
+        options = self.options
+        bounds = (options.report_every, options.every, segment_size(options.window))
         return BoundedReader(source, self._interruption, bounds, n_before)
-
-    def _forget_after(self, rows: int, reported: int) -> None:
-        """Remove what was written after the checkpoint that is gone on from."""
-        self._log.forget_after(reported)
-        self._scores.forget_after(rows)
 
     # -- learning ----------------------------------------------------------------------------
 
     def _learn_all(self, reader: BoundedReader) -> Iterator[Event]:
         options, counters = self.options, self.state.counters
-        self._check_rejected()
+        self._check_limits()
         last_came = monotonic()
         self._last_rate = (counters.rows, last_came)
         while self._interruption.signal is None:
-            try:
-                batch = reader.read()
-            except InputError:
-                if counters.rows > self._saved_rows:
-                    yield self._save()
-                raise
+            batch = reader.read()
             if batch is None:
                 break
             if not batch.n_read:
                 yield Event("waiting", counters.rows)
-                if monotonic() - last_came > PATIENCE and counters.rows > self._saved_rows:
+                if monotonic() - last_came > PATIENCE and self._has_unsaved():
                     yield self._save()
                 continue
             last_came = monotonic()
-            known = self.state.contradicted.count
-            first = self._take(batch)
-            if first is not None and not known:
-                yield Event("note", counters.rows, text=f"{first}.")
+            note = self._take(batch)
+            if note:
+                yield Event("note", counters.rows, text=note)
             yield Event("batch", counters.rows)
             if counters.rows % options.report_every == 0:
                 yield self._log_report()
             if counters.rows % options.every == 0:
                 yield self._save()
-            self._check_rejected()
-            self._check_outside()
+            self._check_limits()
         else:
             return
-        yield from self._last_report()
-        self._check_outside()
+        if counters.rows > counters.reported:  # rows after the last report
+            yield self._log_report()
+            yield self._save()
+        self._check_limits()
 
-    def _take(self, batch: Batch) -> str | None:
-        """Learn from a batch; the state is of no use while that goes on.
-
-        Returns what the first label says that contradicts an earlier one.
-        """
-        self._in_hand = True
-        state, counters = self.state, self.state.counters
-        arrivals = sort_arrivals(
-            batch, state.encoder.schema, state.held, state.learned, counters.rows
-        )
-        scores, encoded = learn(state, arrivals)
-        self._keep_scores(arrivals, scores)
-        if state.alerts is not None:
-            usual = state.drift.usual(state.encoder)
-            state.alerts.take(
-                arrivals,
-                encoded,
-                scores[arrivals.places],
-                state.encoder.features,
-                lambda row, weights: state.learner.raises(row, usual, weights),
+    def _take(self, batch: Batch) -> str:
+        """Learn from a batch; return a note on the first label that contradicts an earlier one."""
+        known = self.state.contradicted.count
+        self._in_hand = True  # the state is of no use until the batch is learned
+        arrivals, scores = self.state.take(batch)
+        which = np.flatnonzero(np.isnan(arrivals.labels[arrivals.places]))
+        if len(which):
+            places = arrivals.places[which]
+            self._scores.add(
+                {
+                    "row": arrivals.numbers[places],
+                    "id": [arrivals.ids[row] for row in which],
+                    "score": scores[places],
+                    "file": [arrivals.rows.file] * len(which),
+                    "line": arrivals.rows.lines[which],
+                }
             )
-        state.rejected.add(arrivals.rejected)
-        state.contradicted.add(arrivals.contradicted)
-        labelled = ~np.isnan(arrivals.labels)
-        counters.rows += batch.n_read
-        if counters.rows % state.drift.size == 0:
-            state.drift.end_segment(state.encoder)
-            self._heed_drift()
-        counters.labelled += int(labelled.sum())
-        counters.rare += int((arrivals.labels == 1.0).sum())
-        counters.unlabelled += int((~labelled).sum())
-        state.position = batch.position
-        self._in_hand = False
-        return arrivals.contradicted[0].reason if arrivals.contradicted else None
-
-    def _heed_drift(self) -> None:
-        """At the end of a segment: where drift has begun, let the learner learn quickly again."""
-        state = self.state
-        if state.alarm is None or not hasattr(state.learner, "state_"):
-            return
-        moved, falls = state.drift.moves(state.encoder), state.best.falls(state.window)
-        n_columns = len(state.encoder.schema.features)
-        if state.alarm.rings(state.counters.rows, moved, falls, n_columns):
-            state.learner.reset_steps()
-
-    def _keep_scores(self, arrivals: Arrivals, scores: Any) -> None:
-        of_rows = np.isnan(arrivals.labels[arrivals.places])
-        if not of_rows.any():
-            return
-        places = arrivals.places[of_rows]
-        which = np.flatnonzero(of_rows)
-        self._scores.add(
-            {
-                "row": arrivals.numbers[places],
-                "id": [arrivals.ids[row] for row in which],
-                "score": scores[places],
-                "file": [arrivals.rows.file] * len(which),
-                "line": arrivals.rows.lines[of_rows],
-            }
-        )
         if self._scores.n_waiting >= _MOST_WAITING:
-            self._scores.write(self.state.counters.rows + 1)
+            self._scores.write(self.state.counters.rows)
+        self._in_hand = False
+        return f"{arrivals.contradicted[0].reason}." if arrivals.contradicted and not known else ""
 
-    def _check_rejected(self) -> None:
-        """Stop at more bad rows than allowed, with what was learned saved."""
-        most, rejected = self.options.max_rejected, self.state.rejected
-        if most is None or rejected.count <= most or rejected.last is None:
-            return
-        if self.state.counters.rows > self._saved_rows:
-            self._save()
-        last = rejected.last
-        raise InputError(
-            f"{counted(rejected.count, 'row was', 'rows were')} rejected, --max-rejected allows "
-            f"{most:,}. The last: {last.file}, line {last.line}: {last.reason}.",
-            f"{rejected.path} has them all. Correct the source or allow more; the same command "
-            "goes on after them.",
-        )
-
-    def _check_outside(self) -> None:
-        """With --strict: stop at a report with too much of a column outside of what was seen."""
+    def _check_limits(self) -> None:
+        """Raise `InputError` at too many bad rows or, with --strict, at drift."""
+        options, rejected = self.options, self.state.rejected
         report, self._reported = self._reported, None
-        if not self.options.strict or report is None or not report.moved:
-            return
-        worst = max(report.moved, key=lambda each: each.outside)
-        if worst.outside <= MOST_OUTSIDE:
-            return
-        if report.counters.rows > self._saved_rows:
-            self._save()
-        raise InputError(
-            f"{worst.outside:.1%} of the last cells of column {worst.column!r} lie outside of what "
-            f"was seen before row {report.counters.rows:,}, more than {MOST_OUTSIDE:.0%}.",
-            "Look whether the column still means the same. What came so far is learned and saved; "
-            "the same command goes on.",
-        )
+        if options.max_rejected is not None and rejected.count > options.max_rejected:
+            file, line, reason, _ = rejected.last or Rejected("", 0, "", "")
+            raise InputError(
+                f"{counted(rejected.count, 'row was', 'rows were')} rejected, --max-rejected "
+                f"allows {options.max_rejected:,}. The last: {file}, line {line}: {reason}.",
+                f"{rejected.path} has them all. Correct the source or allow more; the same command "
+                "goes on after them.",
+                ErrorKind.ROWS,
+            )
+        if options.strict and report is not None and report.moved:
+            worst = max(report.moved, key=lambda each: each.outside)
+            if worst.outside > MOST_OUTSIDE:
+                raise InputError(
+                    f"{worst.outside:.1%} of the last cells of column {worst.column!r} lie outside "
+                    f"of what was seen before row {report.counters.rows:,}, more than "
+                    f"{MOST_OUTSIDE:.0%}.",
+                    "Look whether the column still means the same. What came so far is learned and "
+                    "saved; the same command goes on.",
+                    ErrorKind.REFUSED,
+                    column=worst.column,
+                )
 
     # -- reports and checkpoints -------------------------------------------------------------
 
     def _log_report(self) -> Event:
         report, counters = self.report(), self.state.counters
-        self._log.add(
-            {
-                name: [value]
-                for name, value in {
-                    **vars(counters),
-                    **report.measures._asdict(),
-                    "moved": [each._asdict() for each in report.moved],
-                    "falls": [each._asdict() for each in report.falls],
-                    "members": [each._asdict() for each in report.members],
-                    "resets": report.resets,
-                    "last_reset": report.last_reset,
-                    "held": report.held,
-                    "dropped": report.dropped,
-                    "rejected": report.rejected,
-                    "features": report.features,
-                    "rows_per_second": report.rows_per_second,
-                    "time": datetime.now(UTC),
-                }.items()
-            }
-        )
+        row = {
+            **vars(counters),
+            **report.measures._asdict(),
+            **report._asdict(),
+            "moved": [each._asdict() for each in report.moved],
+            "falls": [each._asdict() for each in report.falls],
+            "members": [each._asdict() for each in report.members],
+            "time": datetime.now(UTC),
+        }
+        self._log.add({name: [value] for name, value in row.items()})
         counters.reported = counters.rows
         self._reported = report
         self._last_rate = (counters.rows, monotonic())
         return Event("report", counters.rows, report)
 
-    def _last_report(self) -> Iterator[Event]:
-        """At the end of the source: a report of what came after the last one, if anything."""
-        counters = self.state.counters
-        if counters.rows > counters.reported:
-            yield self._log_report()
-            yield self._save()
+    def _has_unsaved(self) -> bool:
+        return self.has_begun and self.state.counters.rows > self._saved_rows
 
     def _save(self) -> Event:
-        """Write all there is, the checkpoint last: it alone says what counts."""
+        """Write all files, the checkpoint last: only the checkpoint says how far they count."""
         rows = self.state.counters.rows
-        self.state.rejected.sync()
-        self.state.contradicted.sync()
-        if self.state.alerts is not None:
-            self.state.alerts.sync()
+        for file in self.state.files:
+            file.sync()
         # Two checkpoints may stand at one row, the second one with the last report: a part of the
         # log is named after its own last row, so that it never takes the place of another.
         self._log.write(self.state.counters.reported)
         self._scores.write(rows)
-        save_checkpoint(self.folder, rows, to_checkpoint(self.state, self.options))
+        save_checkpoint(self.folder, rows, self.state.saved(self.options))
         self._saved_rows = rows
         return Event("saved", rows)

@@ -9,12 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.streams import Feature, OnlineEncoder
+from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.model_file import ModelFile, check_content
-from rareclass.stream.checkpoint import load_checkpoint, load_newest, sound_state
+from rareclass.stream.checkpoint import SavedStream, load_checkpoint, load_newest, sound_state
 from rareclass.stream.state import learner_of
-from rareclass.stream.window import Window
 from rareclass.tables.batch import Batch
 from rareclass.tables.columns import Column
 
@@ -29,7 +28,7 @@ class StreamEncoder:
 
     def __init__(self, encoder: OnlineEncoder) -> None:
         self._encoder = encoder
-        self._features = [Feature(*each) for each in encoder.to_state()["features"]]
+        self._features = encoder.features
         self.columns = [
             Column(name, kind, _TREATMENT[kind], "string")  # type: ignore[arg-type]
             for name, kind in encoder.schema.features.items()
@@ -103,31 +102,36 @@ def load_stream_model(path: Path) -> ModelFile:
     elif path.is_file():
         saved = load_checkpoint(path)
     else:
-        raise InputError(f"The model file {path} does not exist.", "rareclass stream makes one.")
+        raise InputError(
+            f"The model file {path} does not exist.",
+            "rareclass stream makes one.",
+            ErrorKind.MISSING_FILE,
+        )
     with sound_state(path):
-        if saved["learner"]["n_features"] is None:
+        if saved.learner.n_features is None:
             raise InputError(
-                f"{path} has not learned from a row yet.", "Let rareclass stream go on for a while."
+                f"{path} has not learned from a row yet.",
+                "Let rareclass stream go on for a while.",
+                ErrorKind.TOO_FEW_ROWS,
             )
-        encoder = OnlineEncoder.from_state(saved["encoder"])
-        metadata, learner = _metadata(saved, encoder), learner_of(saved)
-        content = ModelFile(StreamEncoder(encoder), learner, metadata, tuple(notices), file=path)
+        encoder, learner = StreamEncoder(saved.encoder), learner_of(saved)
+        content = ModelFile(encoder, learner, _metadata(saved), tuple(notices), file=path)
     check_content(path, content)
     return content
 
 
-def _metadata(saved: dict[str, Any], encoder: OnlineEncoder) -> dict[str, Any]:
-    scores, rare = Window.from_state(saved["window"]).rows()
+def _metadata(saved: SavedStream) -> dict[str, Any]:
+    scores, rare = saved.window.rows()
     majority = scores[~rare]
     quantiles = np.quantile(majority, np.linspace(0, 1, 1001)) if len(majority) else np.zeros(1001)
-    schema = encoder.schema
+    schema = saved.encoder.schema
     others = [name for name in (schema.id_column, *schema.dropped) if name is not None]
     names = [*schema.kinds, *others]
     return {
         "format": "stream",
         "target": schema.target,
-        "rare_label": saved["labels"]["rare"],
-        "rest_label": saved["labels"]["rest"],
+        "rare_label": saved.labels.rare,
+        "rest_label": saved.labels.rest,
         "majority_quantiles": quantiles.tolist(),
         "columns": [{"name": name} for name in names],
     }

@@ -1,15 +1,15 @@
-"""What a stream is asked to do, and which of it must stay the same when it goes on."""
+"""The options of a stream, and which of them must stay the same when it is started again."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
-from rareclass.stream.alert_budget import AlertBudget
 from rareclass.tables.databases.address import Query
 
-# As the user knows them, for messages.
+# Options as the user writes them, for messages.
 _OPTION = {
     "source": "SOURCE",
     "learner": "--learner",
@@ -17,9 +17,48 @@ _OPTION = {
     "id_column": "--id",
 }
 _OF_ALERTS = ("alerts", "alert-budget", "time")
-# What a folder that does not say so was begun with.
-_BEFORE = {"on-drift": "report"}
-_PARAMETERS_BEFORE = {"steps": "adagrad"}
+_ALERT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
+_BUDGET = re.compile(r"\s*([\d,_]+)\s*/\s*(day|[\d,_]+)\s*")
+
+
+@dataclass(frozen=True)
+class AlertBudget:
+    """At most `number` alerts in each period: so many `rows` that are scored, or a calendar day.
+
+    >>> AlertBudget.parse("50/day"), AlertBudget.parse("50/10,000").words
+    (AlertBudget(number=50, rows=None), '50/10000')
+    """
+
+    number: int
+    rows: int | None = None  # None: a day
+
+    @property
+    def words(self) -> str:
+        """The budget as the command line takes it."""
+        return f"{self.number}/{'day' if self.rows is None else self.rows}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read ``50/day`` or ``50/10000``.
+
+        Raises `InputError` for anything else, and for a budget that lets no row or every row
+        through.
+        """
+        found = _BUDGET.fullmatch(text)
+        remedy = "Give so many a day, 50/day, or in rows, 50/10000."
+        number, rows = (re.sub("[,_]", "", part) for part in found.groups()) if found else ("", "")
+        try:
+            budget = cls(int(number), None if rows == "day" else int(rows))
+        except ValueError:
+            raise InputError(f"--alert-budget {text} cannot be read.", remedy) from None
+        if budget.number < 1:
+            raise InputError(f"--alert-budget {text} lets no alert through.", remedy)
+        if budget.rows is not None and budget.number >= budget.rows:
+            raise InputError(
+                f"--alert-budget {text} is no constraint: it lets every row through.",
+                "Give fewer alerts than rows.",
+            )
+        return budget
 
 
 @dataclass(frozen=True)
@@ -57,7 +96,7 @@ class StreamOptions:
         return self.alert_budget or AlertBudget(self.top, self.window)
 
     def lasting(self) -> dict[str, Any]:
-        """Return what the state depends on, as JSON can write it."""
+        """Return the options that the state depends on, as JSON can write them."""
         if isinstance(self.source, Query):
             source = self.source.lasting
         else:
@@ -78,9 +117,8 @@ class StreamOptions:
             "window": self.window,
             "top": self.top,
             "hold": self.hold,
+            "on-drift": self.on_drift,
         }
-        if self.on_drift != _BEFORE["on-drift"]:
-            lasting["on-drift"] = self.on_drift
         if self.alerts is not None:
             lasting |= {
                 "alerts": str(Path(self.alerts).resolve()),
@@ -96,21 +134,63 @@ class StreamOptions:
             # Alerts may be asked for later, but once they are written none is to be left out.
             if name in _OF_ALERTS and "alerts" not in before:
                 continue
-            was: Any = before[name] if name in before else _BEFORE[name]
-            now: Any = given.get(name, _BEFORE.get(name))
-            if name == "parameters":
-                was = {k: v for k, v in _PARAMETERS_BEFORE.items() if k in now} | was
+            was, now = before.get(name), given.get(name)
             if was == now:
                 continue
             if name == "parameters":
-                other = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
-                was = ", ".join(f"{key}={was.get(key)}" for key in other)
-                now = ", ".join(f"{key}={now.get(key)}" for key in other)
+                was, now = _differing(was or {}, now or {})
             option = _OPTION.get(name, f"--{name}")
             raise InputError(
                 f"{folder} goes on with {option} {_shown(was)}, but now it is {_shown(now)}.",
                 "Give the same as before, or another folder with --checkpoint to begin anew.",
+                ErrorKind.COMBINATION,
             )
+
+
+def check_alert_options(
+    source: str | Query, path: Path | None, budget: str | None, time_column: str | None
+) -> AlertBudget | None:
+    """Return the budget that was given, None by default.
+
+    Raises `InputError` where the options of alerts contradict each other.
+    """
+    if path is None:
+        for option, given in (("--alert-budget", budget), ("--time", time_column)):
+            if given is not None:
+                raise InputError(
+                    f"{option} is about alerts, and none are asked for.",
+                    "Name a file for them with --alerts.",
+                    ErrorKind.COMBINATION,
+                )
+        return None
+    if path.suffix.lower() not in _ALERT_SUFFIXES:
+        raise InputError(
+            f"--alerts {path}: the suffix does not say which format it is.",
+            "Give a name that ends in .jsonl or .csv.",
+            ErrorKind.FILE_FORMAT,
+        )
+    is_folder = isinstance(source, str) and path_of(source).is_dir()
+    if is_folder and path_of(str(source)).resolve() in path.resolve().parents:
+        raise InputError(
+            f"--alerts {path} lies in the folder that the rows come from, and would be read again.",
+            "Give a file elsewhere.",
+            ErrorKind.COMBINATION,
+        )
+    parsed = None if budget is None else AlertBudget.parse(budget)
+    if parsed is not None and parsed.rows is None and time_column is None:
+        raise InputError(
+            f"--alert-budget {budget} needs the day of each row.",
+            "Name the column of dates with --time, or give a budget in rows, such as 50/10000.",
+            ErrorKind.COMBINATION,
+        )
+    return parsed
+
+
+def _differing(was: dict[str, Any], now: dict[str, Any]) -> tuple[str, str]:
+    """Parameters that differ, as they were and as they are."""
+    other = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
+    before, after = (", ".join(f"{key}={of.get(key)}" for key in other) for of in (was, now))
+    return before, after
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a stream knows by id: rows that wait for their label, and labels learned of late."""
+"""Rows known by id: those that wait for their label, and the labels learned last."""
 
 from collections import OrderedDict
 from typing import Any
@@ -63,7 +63,7 @@ class WaitingRows:
         return self._rows.pop(name, None)
 
     def to_state(self) -> dict[str, Any]:
-        """Return what `from_state` needs, oldest row first: arrays and values JSON can write."""
+        """Return ids, vectors and scores as columns, oldest row first."""
         rows = self._rows.values()
         vectors = [row.vector for row in rows]
         return {
@@ -90,9 +90,9 @@ class WaitingRows:
 
 
 class LearnedLabels:
-    """The labels learned of late by id, so that one that contradicts an earlier one is noticed.
+    """Labels of the last `capacity` ids, to notice a label that contradicts an earlier one.
 
-    Of the last `capacity` ids: about 150 bytes each; every operation costs O(1).
+    About 150 bytes an id; every operation costs O(1).
 
     >>> learned = LearnedLabels(capacity=2)
     >>> learned.add("a", rare=False, row=1), learned.add("a", rare=False, row=2)
@@ -106,7 +106,7 @@ class LearnedLabels:
         self._labels: OrderedDict[str, tuple[bool, int]] = OrderedDict()
 
     def add(self, name: str, rare: bool, row: int) -> str | None:
-        """Remember the label of a row; what it contradicts, in words."""
+        """Remember the label of a row; return what it contradicts, in words."""
         words = self.contradiction(name, rare, row)
         self._labels.pop(name, None)
         self._labels[name] = (rare, row)
@@ -115,7 +115,7 @@ class LearnedLabels:
         return words
 
     def contradiction(self, name: str, rare: bool, row: int) -> str | None:
-        """What the label of a row contradicts, in words; None for nothing known of."""
+        """Return what the label of a row contradicts, in words; None where it agrees."""
         was, before = self._labels.get(name, (rare, row))
         if was == rare:
             return None
@@ -126,7 +126,7 @@ class LearnedLabels:
         )
 
     def to_state(self) -> dict[str, Any]:
-        """What `from_state` needs, oldest first: arrays and values JSON can write."""
+        """Return ids, labels and rows as columns, oldest first."""
         labels = self._labels.values()
         return {
             "capacity": self.capacity,
@@ -137,7 +137,7 @@ class LearnedLabels:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "LearnedLabels":
-        """The labels that `to_state` described."""
+        """Return the labels that `to_state` described."""
         learned = cls(int(state["capacity"]))
         kept = zip(state["ids"], state["rare"].tolist(), state["rows"].tolist(), strict=True)
         learned._labels.update((name, (rare, row)) for name, rare, row in kept)

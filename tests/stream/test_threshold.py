@@ -1,7 +1,6 @@
 """Alerts within a budget: against a plain loop, and never more than the budget whatever comes."""
 
 import datetime as dt
-import json
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -12,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from rareclass.errors import InputError
-from rareclass.stream import moving_threshold
-from rareclass.stream.alert_budget import AlertBudget
-from rareclass.stream.days import days_of_cells
-from rareclass.stream.moving_threshold import NO_DAY, MovingThreshold
+from faults import refused
+from rareclass.errors import ErrorKind
+from rareclass.stored import pack, unpack
+from rareclass.stream import threshold as threshold_module
+from rareclass.stream.checkpoint import KINDS
+from rareclass.stream.options import AlertBudget
+from rareclass.stream.reading import days_of_cells
+from rareclass.stream.threshold import NO_DAY, MovingThreshold
 
 
 def plain(
@@ -77,7 +79,7 @@ def test_as_one_row_at_a_time(
     for start, end in pairwise(sorted({0, *cuts, 1200})):
         part = threshold.decide(scores[start:end], days[start:end])
         found += zip(part.is_alert.tolist(), part.thresholds.tolist(), strict=True)
-        threshold = MovingThreshold.from_state(threshold.to_state())
+        threshold = unpack(pack(threshold, KINDS), KINDS)
     expected = plain(of, scores.tolist(), None if of.rows else days.tolist())
     assert [alert for alert, _ in found] == [alert for alert, _ in expected]
     np.testing.assert_allclose(
@@ -133,7 +135,7 @@ def test_the_number_expected_is_the_budget() -> None:
 
 
 def test_days_before_the_earliest_remembered_raise_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moving_threshold, "_MOST_DAYS", 3)
+    monkeypatch.setattr(threshold_module, "_MOST_DAYS", 3)
     threshold = MovingThreshold(AlertBudget(5, None))
     scores = np.arange(1000.0)
     assert threshold.decide(scores[:200], np.zeros(200, np.int64)).is_alert.sum() == 5
@@ -141,19 +143,12 @@ def test_days_before_the_earliest_remembered_raise_none(monkeypatch: pytest.Monk
         assert threshold.decide(scores[:10] + 1000.0 * day, np.full(10, day)).is_alert.any()
     again = threshold.decide(scores + 1e6, np.zeros(1000, np.int64))
     assert not again.is_alert.any()
-    assert len(threshold.to_state()["periods"]) == 3
-
-
-def test_state_is_arrays_and_json() -> None:
-    threshold = MovingThreshold(AlertBudget(2, 100))
-    threshold.decide(np.arange(150.0))
-    state = threshold.to_state()
-    json.dumps({key: value for key, value in state.items() if not isinstance(value, np.ndarray)})
+    assert len(threshold._periods) == 3
 
 
 @pytest.mark.parametrize("text", ["", "50", "50/week", "0/day", "5/5", "9/3", ",/day", "-1/10"])
 def test_budgets_that_are_none(text: str) -> None:
-    with pytest.raises(InputError, match="--alert-budget"):
+    with refused(ErrorKind.SETTING, says="--alert-budget"):
         AlertBudget.parse(text)
 
 

@@ -1,13 +1,13 @@
-"""A threshold that follows the scores of a stream, so that alerts keep within a budget."""
+"""Threshold that follows the scores of a stream, so that alerts keep within a budget."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.stream._moving_threshold_jit import raise_alerts
-from rareclass.stream.alert_budget import AlertBudget
+from rareclass.stream._threshold_jit import raise_alerts
+from rareclass.stream.options import AlertBudget
 
 FEWEST = 100  # scores without which no row is an alert
 NO_DAY = np.iinfo(np.int64).min
@@ -18,8 +18,8 @@ _WEEK = 7
 _FIRST_DAY = 10_000.0  # rows that a day is taken to have before one has ended
 
 
-class Decided(NamedTuple):
-    """Of each row: whether it is an alert, and why."""
+class AlertDecisions(NamedTuple):
+    """Which rows are alerts, and why: one entry a row."""
 
     is_alert: NDArray[np.bool_]
     thresholds: NDArray[np.float64]  # in force; NaN while there is none
@@ -57,19 +57,20 @@ class MovingThreshold:
         self.budget = budget
         self._recent = np.empty(0)  # in the order of the stream, as of the last time sorted
         self._sorted = np.empty(0)
-        self._later: list[NDArray[np.float64]] = []  # since then
-        self._n_later = 0
+        self._later = np.empty(0)  # since then
         self._n_rows = 0
         self._periods: dict[int, tuple[int, int]] = {}  # rows and alerts of each
         self._earliest = NO_DAY
         self._day = NO_DAY
 
-    def decide(self, scores: NDArray[np.float64], days: NDArray[np.int64] | None = None) -> Decided:
+    def decide(
+        self, scores: NDArray[np.float64], days: NDArray[np.int64] | None = None
+    ) -> AlertDecisions:
         """Decide on the next rows; `days` are numbers of days, `NO_DAY` where that is not known."""
         n = len(scores)
         scores = np.ascontiguousarray(scores, np.float64)
         periods = self._periods_of(n, days)
-        decided = Decided(
+        decided = AlertDecisions(
             np.zeros(n, np.bool_), np.full(n, np.nan), np.zeros(n, np.int64), np.zeros(n, np.int64)
         )
         for start, end in self._runs(periods):
@@ -101,7 +102,7 @@ class MovingThreshold:
         start = 0
         for change in changes:
             while start < change:
-                end = min(change, start + self._step() - self._n_later)
+                end = min(change, start + self._step() - len(self._later))
                 yield start, end
                 start = end
 
@@ -109,7 +110,7 @@ class MovingThreshold:
         return max(FEWEST, len(self._recent) // 50)
 
     def _take(
-        self, period: int, scores: NDArray[np.float64], decided: Decided, rows: slice
+        self, period: int, scores: NDArray[np.float64], decided: AlertDecisions, rows: slice
     ) -> None:
         if period == NO_DAY or period < self._earliest:
             return
@@ -141,40 +142,10 @@ class MovingThreshold:
         return max(expected, float(self.budget.number))
 
     def _remember(self, period: int, scores: NDArray[np.float64]) -> None:
-        self._later.append(scores.copy())
-        self._n_later += len(scores)
-        if self._n_later < self._step():
+        self._later = np.concatenate([self._later, scores])
+        if len(self._later) < self._step():
             return
         wanted = 30.0 * self._size(period) / self.budget.number
         wanted = int(min(max(wanted, _FEWEST_RECENT), _MOST_RECENT))
-        self._recent = np.concatenate([self._recent, *self._later])[-wanted:]
-        self._sorted = np.sort(self._recent)
-        self._later, self._n_later = [], 0
-
-    def to_state(self) -> dict[str, Any]:
-        """Return what `from_state` needs: arrays and values that JSON can write."""
-        table = [[period, *counts] for period, counts in self._periods.items()]
-        return {
-            "budget": self.budget.words,
-            "recent": self._recent,
-            "later": np.concatenate([np.empty(0), *self._later]),
-            "rows": self._n_rows,
-            "periods": np.array(table, np.int64).reshape(-1, 3),
-            "earliest": self._earliest,
-            "day": self._day,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "MovingThreshold":
-        """Return the threshold that `to_state` described."""
-        threshold = cls(AlertBudget.parse(state["budget"]))
-        threshold._recent = np.asarray(state["recent"], np.float64)
-        threshold._sorted = np.sort(threshold._recent)
-        threshold._later = [np.asarray(state["later"], np.float64)]
-        threshold._n_later = len(state["later"])
-        threshold._n_rows = int(state["rows"])
-        threshold._periods = {
-            period: (rows, alerts) for period, rows, alerts in state["periods"].tolist()
-        }
-        threshold._earliest, threshold._day = int(state["earliest"]), int(state["day"])
-        return threshold
+        self._recent = np.concatenate([self._recent, self._later])[-wanted:]
+        self._sorted, self._later = np.sort(self._recent), np.empty(0)

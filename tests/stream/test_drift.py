@@ -1,0 +1,365 @@
+"""Drift: measures of a window, their falls, columns that moved, and when the alarm rings."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faults import refused
+from rareclass.encoding.schema import Schema
+from rareclass.encoding.streams import OnlineEncoder
+from rareclass.errors import ErrorKind
+from rareclass.metrics import average_precision, precision_at_k, roc_auc, roc_auc_interval
+from rareclass.metrics.column_drift import ColumnShift, population_stability_index
+from rareclass.metrics.interval import difference_interval
+from rareclass.stored import pack, unpack
+from rareclass.stream import drift as drift_module
+from rareclass.stream import loop as loop_module
+from rareclass.stream import reading
+from rareclass.stream.checkpoint import KINDS, load_newest
+from rareclass.stream.drift import (
+    EDGES,
+    BestWindows,
+    ColumnCounts,
+    DriftAlarm,
+    Fall,
+    Window,
+    WindowMeasures,
+    _binned,
+)
+from rareclass.stream.learners import settled
+from rareclass.stream.log import read_log
+from rareclass.tables.batch import Batch
+from stream.messy_stream import assert_same, messy_records, options_for, outcome, run, write_csv
+
+
+def stored(value: Any) -> Any:
+    """A value as a restart finds it."""
+    return unpack(pack(value, KINDS), KINDS)
+
+
+ROWS = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), max_size=40)
+
+
+@given(rows=ROWS, size=st.integers(2, 12), cuts=st.lists(st.integers(0, 40), max_size=5))
+def test_measures_are_those_of_the_last_rows(
+    rows: list[tuple[int, bool]], size: int, cuts: list[int]
+) -> None:
+    window = Window(size, top=2)
+    edges = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
+    for start, end in pairwise(edges):
+        window.add([score for score, _ in rows[start:end]], [rare for _, rare in rows[start:end]])
+    scores = np.array([score for score, _ in rows[-size:]], float)
+    rare = np.array([rare for _, rare in rows[-size:]], bool)
+    assert len(window) == len(scores)
+    if not rare.any() or rare.all():
+        assert window.measures() == WindowMeasures(None, None, None)
+    else:
+        measured = window.measures()
+        assert measured.auc == pytest.approx(roc_auc(rare, scores), abs=1e-12)
+        expected = average_precision(rare, scores)
+        assert measured.average_precision == pytest.approx(expected, abs=1e-12)
+        at_top = precision_at_k(rare, scores, 2) if len(rare) >= 2 else None
+        assert measured.precision_at_k == pytest.approx(at_top, abs=1e-12)
+
+
+@given(rows=ROWS, size=st.integers(2, 12), cut=st.integers(0, 40))
+def test_the_ring_does_not_show_how_rows_came(
+    rows: list[tuple[int, bool]], size: int, cut: int
+) -> None:
+    scores, rare = [score for score, _ in rows], [rare for _, rare in rows]
+    at_once, in_two = Window(size, 2), Window(size, 2)
+    at_once.add(scores, rare)
+    in_two.add(scores[:cut], rare[:cut])
+    in_two = stored(in_two)
+    in_two.add(scores[cut:], rare[cut:])
+    for found, expected in zip(in_two.rows(), at_once.rows(), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert in_two.measures() == at_once.measures()
+
+
+def test_precision_waits_for_k_rows() -> None:
+    window = Window(10, top=3)
+    window.add([0.0, 1.0], [False, True])
+    assert window.measures() == WindowMeasures(1.0, 1.0, None)
+    window.add([2.0], [False])
+    assert window.measures().precision_at_k == pytest.approx(1 / 3)
+
+
+WINDOW = 1_000
+
+
+def window_of(apart: float, seed: int, share: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    rare = generator.random(WINDOW) < share
+    return generator.normal(size=WINDOW) + apart * rare, rare
+
+
+def seen(aparts: list[float], seed: int = 0) -> tuple[BestWindows, Window]:
+    """Windows end to end, the last of them not looked at yet: as a report finds them."""
+    best, window = BestWindows(), Window(WINDOW, top=50)
+    for k, apart in enumerate(aparts):
+        if k:
+            best.look(window)
+        window.add(*window_of(apart, seed + k))
+    return best, window
+
+
+def test_a_fall_is_told_with_its_interval() -> None:
+    best, window = seen([1.5, 2.5, 1.5, 0.3])
+    falls = {fall.measure: fall for fall in best.falls(window)}
+    assert set(falls) == {"auc", "precision_at_k"}
+    fall = falls["auc"]
+    assert fall.best_rows == 2 * WINDOW
+    scores, rare = window.rows()
+    assert fall.value == roc_auc(rare, scores)
+    before = window_of(2.5, 1)
+    level = 1 - 0.01 / 3
+    ours = difference_interval(
+        roc_auc_interval(before[1], before[0], level=level),
+        roc_auc_interval(rare, scores, level=level),
+        0.0,
+    )
+    assert (fall.low, fall.high) == pytest.approx((ours.low, ours.high))
+    assert 0.0 < fall.low < fall.best - fall.value < fall.high
+
+
+def test_chance_is_hardly_ever_a_fall() -> None:
+    n_told = 0
+    best, window = BestWindows(), Window(WINDOW, top=50)
+    for k in range(120):
+        if k:
+            best.look(window)
+        window.add(*window_of(1.0, 1000 + k))
+        n_told += bool(best.falls(window))
+    assert n_told <= 2
+
+
+def test_windows_of_one_class_and_windows_that_are_not_full_are_passed_over() -> None:
+    best, window = BestWindows(), Window(WINDOW, top=50)
+    window.add(np.zeros(WINDOW), np.zeros(WINDOW, bool))
+    best.look(window)
+    assert best.falls(window) == []
+    window.add(*window_of(3.0, 0))
+    best.look(window)
+    best.look(window)
+    assert best._n_windows == 1
+    window.add(np.zeros(WINDOW), np.zeros(WINDOW, bool))
+    assert best.falls(window) == []
+
+
+def test_falls_are_the_same_after_a_restart() -> None:
+    best, window = seen([1.5, 2.5, 0.3])
+    assert stored(best).falls(stored(window)) == best.falls(window)
+
+
+SCHEMA = Schema("y", {"amount": "number", "code": "number", "land": "category"})
+SIZE = 1_000
+
+
+def rows(n: int, seed: int, **changed: Any) -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    amount = generator.lognormal(0, 0.5, n)
+    amount[generator.random(n) < 0.05] = np.nan
+    land = generator.choice(np.array(["DE", "FR", None], object), n)
+    columns = {"amount": amount, "code": generator.integers(0, 2, n) * 1.0, "land": land}
+    return columns | changed
+
+
+def feed(
+    drift: ColumnCounts, encoder: OnlineEncoder, columns: dict[str, np.ndarray], step: int
+) -> None:
+    """The rows of one segment, `step` at a time."""
+    n = len(columns["amount"])
+    for start in range(0, n, step):
+        part = {name: cells[start : start + step] for name, cells in columns.items()}
+        lines = np.arange(len(part["amount"]))
+        batch = Batch(part, lines, "", [], len(lines), {})
+        drift.add(batch, encoder.encode(batch), encoder)
+    if n == SIZE:
+        drift.end_segment(encoder)
+
+
+def begun(n_segments: int, step: int = 250) -> tuple[ColumnCounts, OnlineEncoder]:
+    drift, encoder = ColumnCounts(SIZE, half_life=5_000), OnlineEncoder(SCHEMA, half_life=5_000)
+    for segment in range(n_segments):
+        feed(drift, encoder, rows(SIZE, segment), step)
+    return drift, encoder
+
+
+def test_a_stream_that_stays_is_not_remarked() -> None:
+    drift, encoder = ColumnCounts(SIZE, half_life=5_000), OnlineEncoder(SCHEMA, half_life=5_000)
+    for segment in range(40):
+        feed(drift, encoder, rows(SIZE, segment), 500)
+        assert drift.moves(encoder) == []
+
+
+def test_what_moved_is_named_with_the_oracles_numbers() -> None:
+    drift, encoder = begun(8)
+    before = encoder.to_state()["statistics"]
+    moved = rows(SIZE, 99)
+    moved["amount"] = moved["amount"] * 2.0
+    moved["land"] = np.where(np.arange(SIZE) % 5 == 0, "IT", moved["land"])
+    feed(drift, encoder, moved, 333)
+    found = {each.column: each for each in drift.moves(encoder)}
+    assert set(found) == {"amount", "land"}
+    assert found["land"].outside == pytest.approx(0.2)
+    assert "code" not in found
+    # The past: segments 1 to 7, faded; bins made when the first segment ended.
+    again, edges = begun(1)[1].to_state()["statistics"], None
+    mean, deviation = again[0, 1], np.sqrt(again[0, 3])
+    edges = mean + deviation * EDGES
+    past = sum(
+        2.0 ** (-SIZE * (7 - k) / 5_000) * slow_bins(rows(SIZE, k)["amount"], edges)
+        for k in range(1, 8)
+    )
+    expected = population_stability_index(slow_bins(moved["amount"], edges), np.asarray(past))
+    assert found["amount"].stability_index == pytest.approx(expected, rel=1e-9)
+    assert before[0, 1] == pytest.approx(mean, rel=0.1)
+
+
+def slow_bins(cells: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    counts = np.zeros(len(edges) + 2)
+    for cell in cells:
+        if cell != cell:
+            counts[-1] += 1
+        else:
+            counts[sum(cell > edge for edge in edges)] += 1
+    return counts
+
+
+def test_bins_are_those_of_a_plain_loop() -> None:
+    cells = np.array([np.nan, -11.0, 0.0, 10.0, 10.1, 0.126, 3.0, np.nan, 1.0])
+    np.testing.assert_array_equal(_binned(cells, EDGES), slow_bins(cells, EDGES))
+
+
+def test_a_column_that_never_varied_is_outside_when_it_does() -> None:
+    drift, encoder = ColumnCounts(SIZE, 5_000), OnlineEncoder(SCHEMA, half_life=5_000)
+    for segment in range(4):
+        feed(drift, encoder, rows(SIZE, segment, code=np.full(SIZE, 7.0)), 500)
+    assert drift.moves(encoder) == []
+    feed(drift, encoder, rows(999, 9, code=np.repeat([7.0, 8.0], [800, 199])), 500)
+    (move,) = drift.moves(encoder)
+    assert move.column == "code"
+    assert move.outside == pytest.approx(199 / 1999)
+
+
+def test_bins_are_made_anew_where_they_no_longer_fit() -> None:
+    drift, encoder = begun(4)
+    seen = []
+    for segment in range(4, 40):
+        columns = rows(SIZE, segment)
+        feed(drift, encoder, columns | {"amount": columns["amount"] + 50.0}, 500)
+        seen.append("amount" in [each.column for each in drift.moves(encoder)])
+    assert all(seen[:4])
+    assert not any(seen[20:])
+    columns = rows(SIZE, 99)
+    feed(drift, encoder, columns | {"amount": columns["amount"] + 60.0}, 500)
+    assert [each.column for each in drift.moves(encoder)] == ["amount"]
+
+
+def test_neither_batches_nor_a_restart_show_in_columns() -> None:
+    whole, encoder = begun(4, step=1000)
+    cut, other = begun(2, step=7)
+    cut, other = stored((cut, other))
+    for segment in (2, 3):
+        feed(cut, other, rows(SIZE, segment), 64)
+    assert_same(cut, whole)
+    np.testing.assert_array_equal(cut.usual(other), whole.usual(encoder))
+    shares = dict(zip(encoder.feature_names, whole.usual(encoder).tolist(), strict=True))
+    assert shares["amount"] == 0.0
+    assert shares["land=DE"] == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_nothing_is_said_before_there_is_a_past() -> None:
+    drift, encoder = begun(1)
+    assert drift.moves(encoder) == []
+    feed(drift, encoder, rows(SIZE, 5, land=np.full(SIZE, "IT", object)), 500)
+    moves = drift.moves(encoder)
+    assert all(isinstance(each, ColumnShift) for each in moves)
+    feed(drift, encoder, rows(999, 6, land=np.full(999, "IT", object)), 500)
+    assert "land" in [each.column for each in drift.moves(encoder)]
+
+
+FALL = Fall("auc", 0.7, 0.9, 1000, 0.1, 0.3)
+
+
+def moves(names: str) -> list[ColumnShift]:
+    return [ColumnShift(name, 0.5, 0.0) for name in names]
+
+
+def test_it_rings_when_enough_columns_begin_to_move_or_a_measure_falls() -> None:
+    alarm, rang = DriftAlarm(), []
+    looks: list[tuple[str, list[Fall]]] = [
+        ("", []), ("a", []), ("abc", []), ("abc", []), ("ab", [FALL]), ("ab", [FALL]),
+        ("", []), ("abc", []), ("abcde", [FALL]),
+    ]  # fmt: skip
+    for n, (names, falls) in enumerate(looks):
+        if alarm.rings(n, moves(names), falls, 10):
+            rang.append(n)
+        alarm = stored(alarm)
+    assert rang == [2, 4, 7, 8]
+    assert (alarm.count, alarm.last) == (4, 8)
+
+
+def resetting(source: Path, learner: str = "cbr", **more: Any) -> Any:
+    given = {"hold": 100_000, "every": 450, "report_every": 150, "on_drift": "reset"}
+    return options_for(source, learner, **(given | more))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_csv(tmp_path_factory.mktemp("messy") / "rows.csv", messy_records(900, n_sure=250))
+
+
+@pytest.fixture
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "FIRST_ROWS", 200)
+    monkeypatch.setattr(drift_module, "LEAST_SEGMENT", 200)
+    monkeypatch.setattr(drift_module, "FEWEST_ROWS", 100)
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_steps_are_reset_where_drift_begins_however_the_stream_is_cut(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(resetting(source, on_drift="report"), tmp_path / "reported")
+    run(resetting(source), tmp_path / "whole")
+    whole = outcome(tmp_path / "whole")
+    log = read_log(tmp_path / "whole")
+    assert log["resets"].to_pylist()[-1] >= 2
+    assert set(log["last_reset"].to_pylist()) > {None, 400}
+    # Where the source ends is chance: no reset there.
+    assert whole["state"].alarm.last % 200 == 0
+    learned, only_reported = (
+        whole["state"].learner.state,
+        outcome(tmp_path / "reported")["state"].learner.state,
+    )
+    assert learned["covariance"].trace() > only_reported["covariance"].trace()
+    monkeypatch.setattr(reading, "MOST_ROWS", 37)
+    for stop_after in (399, 400, 401, 700, None):
+        run(resetting(source), tmp_path / "stopped", stop_after)
+    assert_same(outcome(tmp_path / "stopped"), whole)
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_what_a_folder_does_on_drift_is_settled_when_it_begins(
+    source: Path, tmp_path: Path
+) -> None:
+    run(resetting(source, "logistic"), tmp_path / "reset")
+    run(resetting(source, "logistic", on_drift="report"), tmp_path / "report")
+    for name in ("reset", "report"):
+        assert settled("auto", "auto", tmp_path / name) == ("logistic", name)
+        loaded = load_newest(tmp_path / name)
+        assert loaded is not None
+        assert (loaded.state.alarm is not None) == (name == "reset")
+    with refused(ErrorKind.COMBINATION, says="--on-drift report, but now it is reset"):
+        run(resetting(source, "logistic"), tmp_path / "report")
+    with refused(ErrorKind.COMBINATION, says="--on-drift reset, but now it is report"):
+        run(resetting(source, "logistic", on_drift="report"), tmp_path / "reset")
+    with refused(ErrorKind.COMBINATION, says="oam"):
+        settled("oam", "reset", tmp_path / "new")
