@@ -27,15 +27,16 @@ from benchmarks.markdown import table
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.tabular.sets import CHOSEN_ON, SETS, load, split
 from rareclass import RareClassifier
-from rareclass.ensemble.budget import Budget, CostModel
-from rareclass.ensemble.combination import greedy_weights, mean_of_greedy
-from rareclass.ensemble.combined import Judged, _best_settings, combine
-from rareclass.ensemble.held_out import HeldOut
+from rareclass.ensemble.combination import (
+    ScaledCandidate,
+    best_settings,
+    combine,
+    greedy_weights,
+)
 from rareclass.ensemble.members.registry import make_members
-from rareclass.ensemble.race import Race
-from rareclass.ensemble.rare_classifier import _is_of_use
-from rareclass.ensemble.training_rows import Given
-from rareclass.ensemble.training_views import TrainingViews
+from rareclass.ensemble.race import CostModel, Race, TimeBudget
+from rareclass.ensemble.rare_classifier import is_of_use
+from rareclass.ensemble.training_rows import FitInput, HeldOutRows, TrainingViews
 from rareclass.metrics import average_precision, roc_auc
 
 SMALL = (
@@ -52,15 +53,13 @@ def measured(name: str, number: int, members: Any) -> dict[str, Any]:
     train, test = split(rows, number)
     frame, y = rows.part(train)
     model = RareClassifier(members=members, verbose=False)
-    typed = model._read(Given(frame, y))
+    typed = model._read(FitInput(frame, y))
     views = TrainingViews(typed)
-    held_out = HeldOut.of(typed, 0)
-    race = Race(views, held_out, Budget(1e9), CostModel(), 0, 1)
-    race.run([member for member in make_members(members) if _is_of_use(member, views)])
-    combined = combine(
-        list(race.candidates.values()), held_out, average_precision, compact=False, seed=0
-    )
-    judged = combined.judged
+    held_out = HeldOutRows.of(typed, 0)
+    race = Race(views, held_out, TimeBudget(1e9), CostModel(), 0, 1)
+    race.run([member for member in make_members(members) if is_of_use(member, views)])
+    combined = combine(race.candidates, held_out, average_precision, compact=False, seed=0)
+    judged = combined.candidates
     frame, y = rows.part(test)
     encoded = views.statistics.encode(model._typed(frame))
     new = [_scored(each, views, encoded) for each in judged]
@@ -80,17 +79,17 @@ def measured(name: str, number: int, members: Any) -> dict[str, Any]:
     }
 
 
-def _scored(judged: Judged, views: TrainingViews, encoded: Any) -> np.ndarray:
+def _scored(judged: ScaledCandidate, views: TrainingViews, encoded: Any) -> np.ndarray:
     candidate = judged.candidate
     X = views.views[candidate.member.view].transform(encoded)
     return candidate.function.scores(X)
 
 
 def _rules(
-    judged: Sequence[Judged], new: Sequence[np.ndarray], held_out: HeldOut
+    judged: Sequence[ScaledCandidate], new: Sequence[np.ndarray], held_out: HeldOutRows
 ) -> dict[str, np.ndarray]:
     """Test scores by rule."""
-    chosen = _best_settings(judged, 1)
+    chosen = best_settings(judged, 1)
     rng = np.random.default_rng(0)
     y = held_out.is_rare[held_out.tested]
     rest = rng.permutation(np.flatnonzero(~y))[:MOST_JUDGED]
@@ -113,7 +112,9 @@ def _rules(
                 weights = greedy_weights(old, by(merit), n_begin)
                 scores[f"{scale}, greedy from {n_begin} by {words}"] = fresh @ weights
         both = [by(average_precision), by(roc_auc)]
-        scores[f"{scale}, mean of both"] = fresh @ mean_of_greedy(old, both)
+        scores[f"{scale}, mean of both"] = fresh @ np.mean(
+            [greedy_weights(old, each) for each in both], axis=0
+        )
         for C in (0.01, 0.1):
             stacked = LogisticRegression(C=C, class_weight="balanced").fit(old, y)
             scores[f"{scale}, stacked logistic C {C:g}"] = fresh @ stacked.coef_[0]

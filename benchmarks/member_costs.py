@@ -1,6 +1,6 @@
 """Seconds of a core for a unit of each member's cost: `python -m benchmarks.member_costs`.
 
-What `rareclass.ensemble.budget` foretells times with, before a member was seen on the machine.
+`rareclass.ensemble.race` predicts times with these before a member has run on the machine.
 Processor seconds of one thread, three folds, after a first run that compiles.
 """
 

@@ -13,8 +13,7 @@ from rareclass.encoding.category_statistics import CategoryStatistics, log_loss
 from rareclass.encoding.rows_in_order import halves, holds_nearby_only
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import read_table
-from rareclass.ensemble.training_rows import Given, read_training_rows
-from rareclass.ensemble.training_views import TrainingViews
+from rareclass.ensemble.training_rows import FitInput, TrainingViews, read_training_rows
 from rareclass.findings import finding_of
 
 N, N_CARDS, N_DAYS = 6000, 100, 60
@@ -122,5 +121,5 @@ def test_it_is_said_and_folds_by_time_are_not_looked_at():
     with pytest.warns(UserWarning, match="rare rows of one card stand close together") as told:
         model.fit(frame, rare)
     assert finding_of(told[0].message).values == {"columns": ["card"]}
-    rows, _ = read_training_rows(Given(frame, rare, time=day), "auto", None, 0)
+    rows, _ = read_training_rows(FitInput(frame, rare, time=day), "auto", None, 0)
     assert TrainingViews(rows).statistics.nearby_only_ == []

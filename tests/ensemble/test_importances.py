@@ -9,16 +9,17 @@ from ensemble.quick_members import MeanDifference
 from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.encoding.typed_table import read_table
-from rareclass.ensemble.combined import combine
-from rareclass.ensemble.giveaway import warn_of_giveaways
-from rareclass.ensemble.held_out import HeldOut
-from rareclass.ensemble.importances import _shuffled, permutation_importances
-from rareclass.ensemble.leaderboard import leaderboard
+from rareclass.ensemble.combination import combine
+from rareclass.ensemble.importances import (
+    leaderboard,
+    permutation_importances,
+    shuffled_features,
+    warn_of_giveaways,
+)
 from rareclass.ensemble.members.linear import LogisticOnIndicators
 from rareclass.ensemble.race import Candidate
 from rareclass.ensemble.score_functions import mean_function
-from rareclass.ensemble.training_rows import TrainingRows
-from rareclass.ensemble.training_views import TrainingViews
+from rareclass.ensemble.training_rows import FoldedRows, HeldOutRows, TrainingViews
 from rareclass.findings import finding_of
 from rareclass.metrics import average_precision, average_precision_interval, roc_auc
 
@@ -59,16 +60,18 @@ def test_shuffled_features_are_those_of_other_rows():
     expected = X.copy()
     expected[:, 1], expected[:, 3] = X[order, 1], X[order, 3]
     before = X.copy()
-    np.testing.assert_array_equal(_shuffled(X, features, order), expected)
+    np.testing.assert_array_equal(shuffled_features(X, features, order), expected)
     for kind in (sparse.csr_array, sparse.csr_matrix):
-        np.testing.assert_array_equal(_shuffled(kind(X), features, order).toarray(), expected)
+        np.testing.assert_array_equal(
+            shuffled_features(kind(X), features, order).toarray(), expected
+        )
     np.testing.assert_array_equal(X, before)
-    assert _shuffled(X, np.zeros(4, bool), order) is X
+    assert shuffled_features(X, np.zeros(4, bool), order) is X
 
 
 def views_of(frame, y=Y, weight=None):
     number = np.arange(len(y))
-    return TrainingViews(TrainingRows(read_table(frame), y, weight, number % 5, number))
+    return TrainingViews(FoldedRows(read_table(frame), y, weight, number % 5, number))
 
 
 def learned(views, name="mean difference"):
@@ -85,18 +88,18 @@ def learned(views, name="mean difference"):
 def test_importances_are_losses_of_the_merit_by_hand():
     views = views_of(FRAME[["noise", "decides"]])
     candidate = learned(views)
-    held_out = HeldOut(Y, None, np.arange(N))
-    combined = combine([candidate], held_out, average_precision, compact=False, seed=0)
-    (judged,) = combined.judged
+    held_out = HeldOutRows(Y, None, np.arange(N))
+    combination = combine([candidate], held_out, average_precision, compact=False, seed=0)
+    (scaled,) = combination.candidates
 
     found = permutation_importances(
-        views, held_out, [(candidate, judged.scale, 1.0)], average_precision, 3, 1, lambda: True
+        views, held_out, combination, average_precision, 3, 1, lambda: True
     )
-    whole = average_precision(Y, judged.rarity)
+    whole = average_precision(Y, scaled.rarity)
     assert found[1] == pytest.approx(whole - Y.mean(), abs=0.1)  # what is left is chance
     assert abs(found[0]) < 0.05
     none = permutation_importances(
-        views, held_out, [(candidate, judged.scale, 1.0)], average_precision, 3, 1, lambda: False
+        views, held_out, combination, average_precision, 3, 1, lambda: False
     )
     assert np.isnan(none).all()
 
@@ -120,7 +123,7 @@ def test_the_leaderboard_measures_held_out_rows_with_their_weights():
     good, bad = learned(views), learned(views, "worse")
     bad = Candidate(bad.member, "", -bad.held_out, bad.by_fold, bad.function, 2.5)
     combined = combine(
-        [bad, good], HeldOut(Y, weight, np.arange(N)), roc_auc, compact=False, seed=0
+        [bad, good], HeldOutRows(Y, weight, np.arange(N)), roc_auc, compact=False, seed=0
     )
     board = leaderboard(combined, Y, weight)
     assert board["member"].tolist() == ["mean difference", "worse"]
@@ -128,7 +131,7 @@ def test_the_leaderboard_measures_held_out_rows_with_their_weights():
     assert board["weight"].tolist() == [1.0, 0.0]
     assert board["roc_auc"][0] == pytest.approx(roc_auc(Y, good.held_out, weight), abs=1e-3)
     assert board["objective"].tolist() == board["roc_auc"].tolist()
-    interval = average_precision_interval(Y, combined.judged[0].rarity, weight)
+    interval = average_precision_interval(Y, combined.candidates[0].rarity, weight)
     assert board["average_precision"][0] == interval.value
     assert board["average_precision_low"][0] == interval.low
     assert board["average_precision_high"][0] == interval.high

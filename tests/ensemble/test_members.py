@@ -16,7 +16,6 @@ from draws import draws
 from rareclass import MIBC, RareClassifier
 from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
-from rareclass.ensemble.objectives import precision_at_rare
 from rareclass.ensemble.score_functions import mean_function
 from rareclass.metrics import average_precision
 
@@ -217,9 +216,26 @@ def test_portfolios_are_made_of_members():
     assert make_members([mine]) == [mine]
 
 
-def test_precision_among_as_many_as_are_rare():
-    y = np.array([1, 0, 1, 0, 0], bool)
-    assert precision_at_rare(y, np.array([5.0, 4.0, 3.0, 2.0, 1.0])) == 0.5
-    # With weights: three copies of the second rare row reach to the third.
-    weight = np.array([1.0, 1.0, 3.0, 1.0, 1.0])
-    assert precision_at_rare(y, np.array([5.0, 4.0, 3.0, 2.0, 1.0]), weight) == 0.75
+def apart(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rare rows lie apart from the others, and from each other."""
+    rng = np.random.default_rng(seed)
+    is_rare = np.arange(n) % 10 == 0
+    X = rng.normal(size=(n, 4)) * np.where(is_rare, 3.0, 1.0)[:, None]
+    X[is_rare, 0] += 3.0
+    return X, is_rare
+
+
+def test_new_rare_rows_are_not_taken_for_rows_like_nothing():
+    X, is_rare = apart(300, 0)
+    fold = np.random.default_rng(0).permutation(300) % 3
+    found = MEMBERS["smooth kernel on numbers"](lams=(0.01,)).cross_fit(
+        EncodedFolds(X, is_rare, None, fold, seed=0, n_jobs=1)
+    )
+    function = found[0].functions[0]
+    new, new_is_rare = apart(3000, 1)
+    far = function.with_similarity(new)[:, 1] < function.least
+    assert far[new_is_rare].mean() < 0.05
+    assert not far[~new_is_rare].any()
+    # What is far from everything is.
+    nothing = np.full((1, 4), 100.0)
+    assert function.scores(nothing)[0] <= function.most

@@ -213,23 +213,23 @@ def test_hard_tables():
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("given", "says"),
     [
-        ({"members": "kernel on quantile"}, ValueError, "did you mean 'kernel on quantiles'"),
-        ({"members": "q"}, ValueError, "there are 'auto', 'kernel', 'trees'"),
-        ({"members": []}, ValueError, "is not a name, or a list of at least one"),
-        ({"members": 7}, ValueError, "is not a name, or a list of at least one"),
-        ({"members": ["auto", 3]}, ValueError, "holds 3, which is neither"),
-        ({"objective": "auc"}, ValueError, r"'auc' is not one of \['average_precision'"),
-        ({"random_state": -1}, ValueError, "random_state=-1 must be a whole number or None"),
-        ({"pos_label": "thief"}, ValueError, "pos_label='thief' is not among the labels"),
-        ({"cv": 1}, ValueError, "cv=1 must be at least 2"),
-        ({"compact": -0.1}, ValueError, "compact=-0.1 must be True, False or a loss of at least 0"),
-        ({"compact": "yes"}, ValueError, "compact='yes' must be True, False or a loss"),
+        ({"members": "kernel on quantile"}, "mean 'kernel on quantiles'"),
+        ({"members": "q"}, "are 'auto', 'kernel', 'trees'"),
+        ({"members": []}, "members="),
+        ({"members": 7}, "members=7"),
+        ({"members": ["auto", 3]}, "holds 3"),
+        ({"objective": "auc"}, r"'auc' is not one of \['average_precision'"),
+        ({"random_state": -1}, "random_state=-1"),
+        ({"pos_label": "thief"}, "pos_label='thief'"),
+        ({"cv": 1}, "cv=1"),
+        ({"compact": -0.1}, "compact=-0.1 must be True, False or a loss of at least 0"),
+        ({"compact": "yes"}, "compact='yes'"),
     ],
 )
-def test_parameters_are_checked(given, error, said):
-    with pytest.raises(error, match=said):
+def test_parameters_are_checked(given, says):
+    with pytest.raises(ValueError, match=says):
         quick(**given).fit(X, Y)
 
 

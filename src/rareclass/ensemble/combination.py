@@ -1,49 +1,248 @@
-"""Which members count, and for how much: greedy selection on held-out scores.
+"""The combination of members: a common scale, weights by held-out rows, and its own scale.
 
 1. members that are worse than the best by more than chance are left out
 2. the best five begin, with one vote each
 3. ten times the member whose further vote helps most gets one (Caruana et al., "Ensemble
    selection from libraries of models", ICML 2004)
 4. the votes are those of the step that was best
-5. so by the objective, and so by AUC; half of the weight is the mean of both, half is shared alike
-   by all that are not left out
+5. so by the objective, and so by AUC; half of the weight is the mean of both, half is shared
+   equally by all that are not left out
 
 Beginning with five, and sharing, keeps a lucky member from deciding alone where rare rows are few;
 AUC looks at every majority row, and so is the steadier judge of the two (docs/decisions/0028).
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-Merit = Callable[[np.ndarray], float]
-"""Of combined held-out scores: larger is better."""
+from rareclass.ensemble.false_positive_rate import FalsePositiveRate, LearnedMember
+from rareclass.ensemble.training_rows import HeldOutRows
+from rareclass.errors import InputError
+from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
+from rareclass.metrics import (
+    average_precision,
+    average_precision_interval,
+    precision_at_k,
+    roc_auc,
+    roc_auc_interval,
+)
+
+if TYPE_CHECKING:
+    from rareclass.ensemble.race import Candidate
 
 N_BEGIN, N_STEPS = 5, 10
 # A gain below this is rounding.
 _LEAST_GAIN = 1e-9
+# Majority rows that weights are chosen on, at most: as many of the highest as of the others.
+_MOST_WEIGHED = 20_000
+# Settings of one member that the combination chooses from.
+_SETTINGS_A_MEMBER = 2
+# Level of the confidence interval that a member must reach, and the part of the weight that all
+# that reach it share equally.
+_LEVEL = 0.8
+_SHARED = 0.5
+# Members whose AUC is at least this are called faultless: differences among them, up to the rest to
+# 1 in AUC and up to _CLOSE in average precision, say nothing of rows that have drifted.
+_FAULTLESS, _CLOSE = 0.999, 0.05
+# Loss that `compact=True` allows.
+COMPACT_LOSS = 0.01
 
 
-def mean_of_greedy(scores: np.ndarray, merits: Sequence[Merit]) -> np.ndarray:
-    """Weights of the members, of shape (n_members,) and sum 1: the mean over several merits."""
-    return np.mean([greedy_weights(scores, merit) for merit in merits], axis=0)
+def precision_at_rare(y: np.ndarray, scores: np.ndarray, weight: Any = None) -> float:
+    """Precision among as many rows as there are rare ones: as many alerts as cases."""
+    rare = np.asarray(y, dtype=bool)
+    k = float(rare.sum()) if weight is None else float(np.asarray(weight)[rare].sum())
+    return precision_at_k(y, scores, k, weight)
+
+
+def precision_at(k: int, y: np.ndarray, scores: np.ndarray, weight: Any = None) -> float:
+    """Precision among the first k rows, or all where there are fewer."""
+    n_rows = float(len(y)) if weight is None else float(np.asarray(weight).sum())
+    return precision_at_k(y, scores, min(float(k), n_rows), weight)
+
+
+OBJECTIVES: Mapping[str, Scoring] = {**SCORINGS, "precision_at_k": precision_at_rare}
+
+
+def as_objective(objective: Any) -> Scoring:
+    """Return the function that a parameter names; "precision_at=100" is for the first 100 rows.
+
+    Raises `ValueError` on an unknown name.
+
+    >>> y, scores = [True, False, True, False], [4.0, 3.0, 2.0, 1.0]
+    >>> as_objective("precision_at=2")(y, scores)
+    0.5
+    """
+    match = re.fullmatch(r"precision_at=(\d+)", objective) if isinstance(objective, str) else None
+    if match is None:
+        return as_scoring(objective, OBJECTIVES)
+    if int(match[1]) < 1:
+        raise InputError(f"objective={objective!r} names 0 rows.", "Name 1 or more.")
+    return partial(precision_at, int(match[1]))
+
+
+class ScaledCandidate(NamedTuple):
+    """A candidate with its scale, -ln F of its held-out scores (n_tested,), and its objective."""
+
+    candidate: "Candidate"
+    scale: FalsePositiveRate
+    rarity: np.ndarray
+    objective: float
+
+    @classmethod
+    def of(cls, candidate: "Candidate", held_out: HeldOutRows, objective: Scoring) -> Self:
+        """Learn the scale from held-out majority rows, and measure the candidate."""
+        tested = held_out.tested
+        scores = candidate.held_out[tested]
+        scale = _scale(scores, held_out)
+        rarity = -scale(scores)
+        return cls(candidate, scale, rarity, held_out.measure(objective, rarity, tested))
+
+
+def _scale(scores: np.ndarray, held_out: HeldOutRows) -> FalsePositiveRate:
+    """Learn the scale of scores of the tested rows."""
+    majority = ~held_out.is_rare[held_out.tested]
+    weight = held_out.tested_weight
+    return FalsePositiveRate.of(scores[majority], None if weight is None else weight[majority])
+
+
+class Combination(NamedTuple):
+    """All candidates in order of the objective, their weights, and the scale of the combination."""
+
+    candidates: list[ScaledCandidate]
+    weights: np.ndarray
+    scale: FalsePositiveRate
+
+    def in_use(self) -> list[tuple[ScaledCandidate, float]]:
+        """Return the candidates that have weight, with it."""
+        return [
+            (each, float(weight))
+            for each, weight in zip(self.candidates, self.weights, strict=True)
+            if weight > 0.0
+        ]
+
+    def members(self) -> list[LearnedMember]:
+        """Return the members that have weight, in the form stored in the model file."""
+        return [
+            LearnedMember(
+                each.candidate.member.name,
+                each.candidate.setting,
+                each.candidate.member.view,
+                each.candidate.function,
+                each.scale,
+                weight,
+            )
+            for each, weight in self.in_use()
+        ]
+
+
+def combine(
+    candidates: Sequence["Candidate"],
+    held_out: HeldOutRows,
+    objective: Scoring,
+    compact: bool | float,
+    seed: int,
+) -> Combination:
+    """Choose weights of the candidates by held-out rows, and learn the combination's own scale.
+
+    Where no rare row is held out (there is one), the first settings of all members share equally.
+    """
+    scaled = [ScaledCandidate.of(each, held_out, objective) for each in candidates]
+    if np.isnan([each.objective for each in scaled]).any():
+        first = {each.candidate.member.name: each for each in reversed(scaled)}
+        scaled = list(reversed(first.values()))
+        weights = np.full(len(scaled), 1.0 / len(scaled))
+    else:
+        scaled.sort(key=lambda each: -each.objective)
+        weights = _choose_weights(scaled, held_out, objective, compact, seed)
+    rarity = np.column_stack([each.rarity for each in scaled]) @ weights
+    return Combination(scaled, weights, _scale(rarity, held_out))
+
+
+def cross_fitted_log_rates(
+    candidates: Sequence["Candidate"],
+    held_out: HeldOutRows,
+    fold: np.ndarray,
+    objective: Scoring,
+    compact: bool | float,
+    seed: int,
+) -> np.ndarray:
+    """Return ln F of every tested row by scales and weights of the other folds alone, in order.
+
+    Weights and scales that were chosen on rows flatter these rows: cross-fitted rates say what the
+    combination is worth on new rows. O(n_folds) times `combine`.
+    """
+    rates = np.empty(len(held_out.tested))
+    of_row = fold[held_out.tested]
+    for number in np.unique(of_row):
+        within = of_row == number
+        rows, others = held_out.tested[within], held_out.tested[~within]
+        combination = combine(
+            candidates, held_out._replace(tested=others), objective, compact, seed
+        )
+        rarity = np.zeros(len(rows))
+        for each, weight in combination.in_use():
+            rarity -= weight * each.scale(each.candidate.held_out[rows])
+        rates[within] = combination.scale(rarity)
+    return rates
+
+
+def _choose_weights(
+    scaled: Sequence[ScaledCandidate],
+    held_out: HeldOutRows,
+    objective: Scoring,
+    compact: bool | float,
+    seed: int,
+) -> np.ndarray:
+    """Choose weights of candidates in order of the objective: of the best settings of members."""
+    places, part = _rows_to_weigh_on(scaled, held_out, seed)
+
+    def merit(combined: np.ndarray) -> float:
+        return part.measure(objective, combined, part.tested)
+
+    def auc(combined: np.ndarray) -> float:
+        return part.measure(roc_auc, combined, part.tested)
+
+    chosen, shared = _faultless(scaled, places, part), 1.0
+    if not chosen:
+        chosen, shared = _near_the_best(scaled, places, part, objective), _SHARED
+    scores = np.column_stack([scaled[k].rarity[places] for k in chosen])
+    of_chosen = np.full(len(chosen), shared / len(chosen))
+    if shared < 1.0:
+        votes = [greedy_weights(scores, each) for each in (merit, auc)]
+        of_chosen += (1.0 - shared) * np.mean(votes, axis=0)
+    weights = np.zeros(len(scaled))
+    weights[chosen] = of_chosen
+    is_switch = isinstance(compact, (bool, np.bool_))
+    loss = COMPACT_LOSS * compact if is_switch else float(compact)
+    if loss and merit(scaled[0].rarity[places]) >= merit(scores @ of_chosen) - loss:
+        weights[:] = 0.0
+        weights[0] = 1.0
+    return weights
 
 
 def greedy_weights(
-    scores: np.ndarray, merit: Merit, n_begin: int = N_BEGIN, n_steps: int = N_STEPS
+    scores: np.ndarray,
+    merit: Callable[[np.ndarray], float],
+    n_begin: int = N_BEGIN,
+    n_steps: int = N_STEPS,
 ) -> np.ndarray:
-    """Weights of the members, of shape (n_members,) and sum 1; many are 0.
+    """Select members greedily; return their weights, of shape (n_members,) and sum 1.
 
-    `scores` of shape (n_rows, n_members) are on a common scale. O(n_steps n_members) merits.
+    `scores` of shape (n_rows, n_members) are on a common scale; `merit` of combined scores is
+    larger where they are better. O(n_steps n_members) merits.
 
     >>> rare = np.array([True, False, False])
     >>> scores = np.array([[2.0, 0.0], [1.0, 3.0], [0.0, 1.0]])
     >>> greedy_weights(scores, lambda s: s[rare].mean() - s[~rare].max(), n_begin=1)
     array([1., 0.])
     """
-    n_members = scores.shape[1]
     own = np.array([merit(column) for column in scores.T])
-    votes = np.zeros(n_members)
+    votes = np.zeros(scores.shape[1])
     votes[np.argsort(-own, kind="stable")[:n_begin]] = 1.0
     total = scores @ votes
     best, chosen = merit(total), votes.copy()
@@ -55,3 +254,64 @@ def greedy_weights(
         if merits[winner] > best + _LEAST_GAIN:
             best, chosen = merits[winner], votes.copy()
     return chosen / chosen.sum()
+
+
+def best_settings(scaled: Sequence[ScaledCandidate], most: int) -> list[int]:
+    """Return the places of the first settings of each member, so many at most."""
+    seen: dict[str, int] = {}
+    chosen = []
+    for k, each in enumerate(scaled):
+        name = each.candidate.member.name
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] <= most:
+            chosen.append(k)
+    return chosen
+
+
+def _faultless(
+    scaled: Sequence[ScaledCandidate], places: np.ndarray, part: HeldOutRows
+) -> list[int]:
+    """Return the places of candidates near the best, one setting each, if the best is faultless."""
+    aucs, precisions = (
+        np.array([part.measure(measure, each.rarity[places], part.tested) for each in scaled])
+        for measure in (roc_auc, average_precision)
+    )
+    if aucs.max() < _FAULTLESS:
+        return []
+    near = (aucs >= aucs.max() - (1.0 - _FAULTLESS)) & (precisions >= precisions.max() - _CLOSE)
+    equal = np.flatnonzero(near).tolist()
+    return [equal[first] for first in best_settings([scaled[k] for k in equal], 1)]
+
+
+def _near_the_best(
+    scaled: Sequence[ScaledCandidate], places: np.ndarray, part: HeldOutRows, objective: Scoring
+) -> list[int]:
+    """Return the places of candidates that reach the confidence interval of the best one.
+
+    In AUC where that is the objective, else in average precision, which looks at the top as other
+    objectives do.
+    """
+    interval = roc_auc_interval if objective is roc_auc else average_precision_interval
+    y, weight = part.is_rare[part.tested], part.tested_weight
+    chosen = best_settings(scaled, _SETTINGS_A_MEMBER)
+    bounds = [interval(y, scaled[k].rarity[places], weight, _LEVEL) for k in chosen]
+    best = max(bounds, key=lambda bound: bound.value)
+    return [k for k, bound in zip(chosen, bounds, strict=True) if bound.value >= best.low]
+
+
+def _rows_to_weigh_on(
+    scaled: Sequence[ScaledCandidate], held_out: HeldOutRows, seed: int
+) -> tuple[np.ndarray, HeldOutRows]:
+    """Return positions among the tested rows, and those rows: enough to choose weights on.
+
+    All are taken that decide the top of a list: the rare ones, and the others that some candidate
+    places highest. A draw of the rest stands for all of it by its weight.
+    """
+    tested = held_out.tested
+    kept = held_out.is_rare[tested]
+    if len(tested) - np.count_nonzero(kept) <= _MOST_WEIGHED:
+        return np.arange(len(tested)), held_out
+    highest = np.max([each.rarity for each in scaled], axis=0)
+    highest[kept] = -np.inf
+    kept[np.argpartition(highest, -_MOST_WEIGHED // 2)[-_MOST_WEIGHED // 2 :]] = True
+    return held_out.thinned(kept, _MOST_WEIGHED // 2, seed)

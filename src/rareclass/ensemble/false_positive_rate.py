@@ -1,12 +1,17 @@
-"""The common scale of an ensemble: where a score stands among held-out majority rows.
+"""The common scale of an ensemble: the false-positive rate of a score among held-out rows.
 
-Scores of different members mean nothing beside each other. The share of the majority that scores
-as high does: it is the false-positive rate of calling the row rare.
+Scores of different members cannot be compared. The share of the majority that scores as high can:
+it is the false-positive rate of calling the row rare.
 """
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-# Scores that a scale is remembered by: every one of the highest, then ever fewer.
+if TYPE_CHECKING:
+    from rareclass.ensemble.score_functions import ScoreFunction
+
+# Scores that become knots: every one of the highest, then ever fewer.
 _EACH_UP_TO = 32
 _STEPS_A_DOUBLING = 12
 # Highest majority scores that say how the tail goes on beyond the highest of them.
@@ -51,19 +56,19 @@ class FalsePositiveRate:
 
     @classmethod
     def of(cls, majority: np.ndarray, weight: np.ndarray | None = None) -> "FalsePositiveRate":
-        """The scale of held-out majority scores; `weight` None counts each once. O(n log n)."""
+        """Learn the scale from held-out majority scores, `weight` times each. O(n log n)."""
         one = 1.0
         if weight is not None:
             majority, weight = majority[weight > 0.0], weight[weight > 0.0]
             one = float(weight.min())
         scores, counts = _distinct(majority, weight)
         rates = (np.cumsum(counts) - 0.5 * counts + 0.5 * one) / (counts.sum() + one)
-        kept = _thinned(len(scores))
+        kept = _knot_places(len(scores))
         log_rates = np.log(rates[kept][::-1])
         return cls(scores[kept][::-1], log_rates, _excess(scores, counts, _TAIL_ROWS * one))
 
     def check_parts(self) -> None:
-        """Raise `ValueError` where this is no function: knots increase, each has its value."""
+        """Raise `ValueError` where knots do not increase, or not each of them has a value."""
         knots, values = self.knots, self.log_rates
         if knots.ndim != 1 or not len(knots) or values.shape != knots.shape:
             raise ValueError("knots and log_rates are not lists of one length")
@@ -73,14 +78,14 @@ class FalsePositiveRate:
             raise ValueError("excess is not above 0")
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        """ln F of each score, of the same shape. O(log n_knots) a score."""
+        """Return ln F of each score, of the same shape. O(log n_knots) a score."""
         beyond = np.maximum(scores - self.knots[-1], 0.0)
         inside = np.interp(scores, self.knots, self.log_rates)
         return inside - np.log1p(beyond / self.excess)
 
 
 def _distinct(majority: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Decreasing scores that differ by more than rounding, and their weights.
+    """Return decreasing scores that differ by more than rounding, and their weights.
 
     Equal rows may score differently in the last digit, by where they stand among others.
     """
@@ -96,7 +101,7 @@ def _excess(scores: np.ndarray, counts: np.ndarray, tail: float) -> float:
     """Mean excess of the highest scores over the lowest of them, `tail` being their weight.
 
     `scores` are distinct and decreasing, `counts` their weights. Where the highest are equal, but
-    for rounding: the deviation of all scores, or any number where there is none.
+    for rounding, the standard deviation of all scores; 1 where that is 0.
     """
     within = np.minimum(np.cumsum(counts), tail)
     shares = np.diff(within, prepend=0.0)
@@ -110,10 +115,40 @@ def _excess(scores: np.ndarray, counts: np.ndarray, tail: float) -> float:
     return deviation if deviation > noise else 1.0
 
 
-def _thinned(n: int) -> np.ndarray:
+def _knot_places(n: int) -> np.ndarray:
     """Positions among n scores, highest first: each of the first, then a dozen a doubling."""
     if n <= _EACH_UP_TO:
         return np.arange(n)
     steps = int(np.ceil(np.log2(n / _EACH_UP_TO) * _STEPS_A_DOUBLING)) + 1
     spaced = np.geomspace(_EACH_UP_TO, n - 1, steps).astype(np.int64)
     return np.unique(np.concatenate([np.arange(_EACH_UP_TO), spaced, [n - 1]]))
+
+
+class LearnedMember:
+    """A member with weight in a model: its score function, scale and weight.
+
+    Attributes
+    ----------
+    name, setting, view : str
+    function : ScoreFunction
+    scale : FalsePositiveRate
+        Learned from the member's held-out scores.
+    weight : float
+        Share of the combination.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        setting: str,
+        view: str,
+        function: "ScoreFunction",
+        scale: FalsePositiveRate,
+        weight: float,
+    ) -> None:
+        self.name, self.setting, self.view = name, setting, view
+        self.function, self.scale, self.weight = function, scale, weight
+
+    def rarity(self, X: Any, n_jobs: int | None) -> np.ndarray:
+        """Return ``-ln F`` of encoded rows, F their estimated false-positive rate."""
+        return -self.scale(self.function.scores(X, n_jobs))

@@ -1,44 +1,78 @@
-"""How much worse held-out rows are ranked when a column is shuffled among them."""
+"""Leaderboard of members, importances of columns and warnings of columns, by held-out rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from rareclass.ensemble.false_positive_rate import FalsePositiveRate
-from rareclass.ensemble.held_out import HeldOut
-from rareclass.ensemble.race import Candidate
-from rareclass.ensemble.training_views import TrainingViews
+from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.ensemble.combination import Combination
+from rareclass.ensemble.score_functions import ScoreFunction
+from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 from rareclass.estimators.search import Scoring
+from rareclass.findings import Finding, warn
+from rareclass.metrics import average_precision_interval, roc_auc
 
+# Held-out rows that importances are measured on.
 _MOST_RARE, _MOST_ROWS = 500, 2000
+# AUC of one column from which on `fit` warns, and the rows that it is measured on.
+GIVEAWAY_AUC = 0.999
+_FEWEST_RARE, _MOST_MAJORITY = 5, 20_000
+
+
+def leaderboard(
+    combination: Combination, y: np.ndarray, weight: np.ndarray | None
+) -> dict[str, np.ndarray]:
+    """Return a column a measure, an entry a member and setting, in order of the objective.
+
+    `y` and `weight` are those of the held-out rows; measures are NaN where none of them is rare.
+    """
+    candidates, nan = combination.candidates, float("nan")
+    aucs = [roc_auc(y, each.rarity, weight) if y.any() else nan for each in candidates]
+    precisions = [
+        average_precision_interval(y, each.rarity, weight) if y.any() else (nan, nan, nan)
+        for each in candidates
+    ]
+    precision, low, high = np.array(precisions, dtype=np.float64).T
+    return {
+        "member": np.array([each.candidate.member.name for each in candidates]),
+        "setting": np.array([each.candidate.setting for each in candidates]),
+        "objective": np.array([each.objective for each in candidates]),
+        "roc_auc": np.array(aucs),
+        "average_precision": precision,
+        "average_precision_low": low,
+        "average_precision_high": high,
+        "seconds": np.array([each.candidate.seconds for each in candidates]),
+        "weight": np.array(combination.weights, dtype=np.float64),
+    }
 
 
 def permutation_importances(
     views: TrainingViews,
-    held_out: HeldOut,
-    members: Sequence[tuple[Candidate, FalsePositiveRate, float]],
+    held_out: HeldOutRows,
+    combination: Combination,
     objective: Scoring,
     seed: int,
     n_jobs: int,
     has_time: Callable[[], bool],
 ) -> np.ndarray:
-    """Loss of the objective for each column of the table, NaN where time ran out: (n_columns,).
+    """Return the loss of the objective as each column is shuffled among held-out rows.
 
     Held-out rows, all of them or 500 rare and 1,500 others, are scored by the functions of the fold
-    that held them out. `members` come with their scale and weight.
-
-    Cost: a scoring of these rows a column.
+    that held them out. Shape (n_columns,), NaN where time ran out. Cost: a scoring of these rows a
+    column.
     """
     rng = np.random.default_rng(seed)
-    fold, tested = views.fold, held_out.tested
+    tested = held_out.tested
     rare = tested[views.is_rare[tested]]
-    rest = tested[~views.is_rare[tested]]
+    majority = tested[~views.is_rare[tested]]
     rare = rng.permutation(rare)[:_MOST_RARE]
-    rows = np.sort(np.concatenate([rare, rng.permutation(rest)[: _MOST_ROWS - len(rare)]]))
+    rows = np.sort(np.concatenate([rare, rng.permutation(majority)[: _MOST_ROWS - len(rare)]]))
     order = rng.permutation(len(rows))
-    names = dict.fromkeys(candidate.member.view for candidate, _, _ in members)
+    fold = views.fold[rows]
+    members = combination.in_use()
+    names = dict.fromkeys(each.candidate.member.view for each, _ in members)
     encoded = {name: views.encoded(name)[rows] for name in names}
     sources = {
         name: np.stack([views.views[name].source_column_, views.views[name].second_column_])
@@ -47,10 +81,10 @@ def permutation_importances(
 
     def merit_of(X: dict[str, Any]) -> float:
         total = np.zeros(len(rows))
-        for candidate, scale, weight in members:
-            total -= weight * scale(
-                _held_out(candidate, X[candidate.member.view], fold[rows], n_jobs)
-            )
+        for each, weight in members:
+            view = each.candidate.member.view
+            scores = _scores_by_fold(each.candidate.by_fold, X[view], fold, n_jobs)
+            total -= weight * each.scale(scores)
         return held_out.measure(objective, total, rows)
 
     whole = merit_of(encoded)
@@ -59,24 +93,26 @@ def permutation_importances(
         if not has_time():
             break
         shuffled = {
-            name: _shuffled(X, (sources[name] == column).any(axis=0), order)
+            name: shuffled_features(X, (sources[name] == column).any(axis=0), order)
             for name, X in encoded.items()
         }
         losses[column] = whole - merit_of(shuffled)
     return losses
 
 
-def _held_out(candidate: Candidate, X: Any, fold: np.ndarray, n_jobs: int) -> np.ndarray:
+def _scores_by_fold(
+    functions: list[ScoreFunction], X: Any, fold: np.ndarray, n_jobs: int
+) -> np.ndarray:
     scores = np.empty(len(fold))
-    for number, function in enumerate(candidate.by_fold):
+    for number, function in enumerate(functions):
         chosen = np.flatnonzero(fold == number)
         if len(chosen):
             scores[chosen] = function.scores(X[chosen], n_jobs)
     return scores
 
 
-def _shuffled(X: Any, features: np.ndarray, order: np.ndarray) -> Any:
-    """X with some features taken from other rows."""
+def shuffled_features(X: Any, features: np.ndarray, order: np.ndarray) -> Any:
+    """Return X with some features taken from other rows, in this order."""
     if not features.any():
         return X
     if sparse.issparse(X):
@@ -85,3 +121,47 @@ def _shuffled(X: Any, features: np.ndarray, order: np.ndarray) -> Any:
     shuffled = X.copy()
     shuffled[:, features] = X[np.ix_(order, features)]
     return shuffled
+
+
+def warn_of_giveaways(views: TrainingViews) -> None:
+    """Warn of each column of which one number or value ranks the rows almost without a fault.
+
+    Such a column was most often not known before the label was.
+    """
+    if views.is_rare.sum() < _FEWEST_RARE:
+        return
+    X, view = views.encoded("trees"), views.views["trees"]
+    majority = np.flatnonzero(~views.is_rare)
+    step = max(1, len(majority) // _MOST_MAJORITY)
+    rows = np.sort(np.concatenate([np.flatnonzero(views.is_rare), majority[::step]]))
+    y = views.is_rare[rows]
+    best: dict[int, float] = {}
+    for feature, (source, second) in enumerate(
+        zip(view.source_column_, view.second_column_, strict=True)
+    ):
+        if second >= 0:
+            continue  # no column alone
+        values = X[rows, feature]
+        below = np.nextafter(np.nanmin(values, initial=np.finfo(np.float64).max), -np.inf)
+        auc = roc_auc(y, np.where(np.isnan(values), below, values))
+        best[source] = max(best.get(source, 0.0), auc, 1.0 - auc)
+    for source, auc in best.items():
+        if auc > GIVEAWAY_AUC:
+            name = views.table.columns[source].name
+            warn(
+                f"column {name!r} alone ranks the rows with an AUC of {auc:.4f}: was it known "
+                "before the label was? If not, leave it out.",
+                finding=Finding("gives the label away", {"column": name, "roc_auc": auc}),
+            )
+
+
+def warn_of_nearby_columns(statistics: TableStatistics) -> None:
+    """Warn of columns whose values say little of rows that are far away in the table."""
+    columns = statistics.nearby_only_
+    if columns:
+        warn(
+            f"rare rows of one {', '.join(columns)} stand close together in the table, so the "
+            "column says much less of rows far away: the model allows for that. If the rows are "
+            "in the order of time, pass time to fit, so that the estimate does, too.",
+            finding=Finding("holds nearby only", {"columns": columns}, {"time": "fit"}),
+        )

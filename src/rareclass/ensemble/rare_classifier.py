@@ -1,6 +1,5 @@
 """RareClassifier: kernels, trees and linear models on one table, combined; nothing to tune."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,36 +9,26 @@ from threadpoolctl import threadpool_limits
 
 from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.encoding.typed_table import TypedTable, read_table
-from rareclass.ensemble.budget import Budget, CostModel
-from rareclass.ensemble.held_out import HeldOut
-from rareclass.ensemble.members.member import Member, Size
-from rareclass.ensemble.objectives import as_objective
-from rareclass.ensemble.thinning import affordable_rows, most_rows
-from rareclass.ensemble.training_rows import Given, TrainingRows, in_memory, read_training_rows
+from rareclass.ensemble.training_rows import FitInput, FoldedRows, in_memory, read_training_rows
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
-from rareclass.estimators.search import Scoring
 from rareclass.findings import Finding, warn
 from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
 from rareclass.rows.memory import count_threads
 
-# What only `fit` needs is imported there: a model is opened and scores without it.
+# Modules that only `fit` needs are imported there: a model is opened and scores without them.
 if TYPE_CHECKING:
-    from rareclass.ensemble.combined import Combined
-    from rareclass.ensemble.race import Race
-    from rareclass.ensemble.training_views import TrainingViews
+    from rareclass.ensemble.combination import Combination
+    from rareclass.ensemble.members.member import Member
+    from rareclass.ensemble.race import Race, TimeBudget
+    from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
+    from rareclass.estimators.search import Scoring
 
-# Tables of fewer rows are learned without a look at a piece of them first.
-_SMALL_ROWS = 10_000
-_PILOT_MEMBERS = 3
-# Tables of fewer rows are learned by one thread.
+# Tables of fewer rows are learned by one thread: sooner than work is handed to a second one.
 _ONE_THREAD_ROWS = 1_000
-# The part of the time that the first member may be likely to take on all rows: the table is
-# thinned to as many. Each of the others then takes as many of these as it has time for.
-_FIRST_PART = 0.25
-# The part of the time kept for what comes after the members.
+# The part of the time kept for the steps after the members.
 _AFTERWARDS = 0.12
-# Rows that are scored at a time: what bounds the memory of their views.
+# Rows that are scored at a time: this bounds the memory of their views.
 _SCORED_ROWS = 50_000
 _LN_10 = float(np.log(10.0))
 
@@ -227,40 +216,29 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         estimator
             This one.
         """
+        from rareclass.ensemble.combination import as_objective, combine, cross_fitted_log_rates
         from rareclass.ensemble.members.registry import make_members
-        from rareclass.ensemble.race import Race
-        from rareclass.ensemble.training_views import TrainingViews
+        from rareclass.ensemble.race import TimeBudget
 
         check_number("time_budget", self.time_budget)
         if not isinstance(self.compact, (bool, np.bool_)):
             check_number("compact", self.compact, "True, False or a loss of at least 0", ends="[)")
-        budget = Budget(self.time_budget)
+        budget = TimeBudget(self.time_budget)
         objective = as_objective(self.objective)
         members = make_members(self.members)
-        seed = self._seed()
-        rows = self._read(Given(X, y, sample_weight, groups, time))
-        n_jobs = _threads(self.n_jobs, rows.table.n_rows)
-        costs = CostModel()
-        with track("RareClassifier", len(members), self.verbose) as advance:
-            within = Budget((1.0 - _AFTERWARDS) * budget.seconds, budget.started)
-            rows = self._affordable(rows, members, costs, within, n_jobs)
-            views = TrainingViews(rows, self.absolute_time)
-            held_out = HeldOut.of(rows, seed)
-
-            begun: set[str] = set()
-
-            def report(name: str) -> None:
-                advance(name not in begun, f"{name}, {max(within.left, 0.0):.0f} s left")
-                begun.add(name)
-
-            members = [member for member in members if _is_of_use(member, views)] or members
-            race = Race(views, held_out, within, costs, seed, n_jobs, report)
-            with threadpool_limits(1, user_api="blas"):  # waiting, they spin in the way of others
-                self._run(race, members)
-        combined = self._combined(race, objective)
-        self._keep(race, combined, members)
-        self._judge(race, rows, objective)
-        self._describe(race, combined, objective, budget)
+        rows = self._read(FitInput(X, y, sample_weight, groups, time))
+        race = self._race(rows, members, budget)
+        how = objective, self.compact, self._seed()
+        combination = combine(race.candidates, race.held_out, *how)
+        log_rates = cross_fitted_log_rates(race.candidates, race.held_out, race.views.fold, *how)
+        self.members_, self.scale_ = combination.members(), combination.scale
+        self.statistics_ = race.views.statistics
+        self.views_ = {each.view: race.views.views[each.view] for each in self.members_}
+        self.without_time_ = dict(race.without_time)
+        scores = -log_rates / _LN_10
+        self.held_out_score_ = race.held_out.measure(objective, scores, race.held_out.tested)
+        self._estimate(scores, race.views.number, race.held_out)
+        self._describe(race, combination, objective, budget)
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -324,8 +302,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     def _typed(self, X: Any) -> TypedTable:
         return read_table(in_memory(X), self.columns_)
 
-    def _read(self, given: Given) -> TrainingRows:
-        """The rows to learn from; what labels and columns there are is remembered."""
+    def _read(self, given: FitInput) -> FoldedRows:
+        """Read the rows to learn from; keep the labels and columns."""
         rows, labels = read_training_rows(given, self.cv, self.pos_label, self._seed())
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         self.columns_ = rows.table.remembered
@@ -336,89 +314,65 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         return rows
 
-    def _affordable(
-        self,
-        rows: TrainingRows,
-        members: Sequence[Member],
-        costs: CostModel,
-        budget: Budget,
-        n_jobs: int,
-    ) -> TrainingRows:
-        """All rows where there is time for all members; else fewer folds, and such of the rows.
+    def _race(self, rows: FoldedRows, members: "list[Member]", budget: "TimeBudget") -> "Race":
+        """Learn members in turn while there is time; Ctrl-C ends the race."""
+        from rareclass.ensemble.race import CostModel, Race, TimeBudget, rows_in_time
+        from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 
-        So many are kept that the first member manages them in a quarter of the time, or its share.
-        """
-        from rareclass.ensemble.race import pilot
-        from rareclass.ensemble.training_views import TrainingViews
+        seed, costs, begun = self._seed(), CostModel(), set[str]()
+        n_jobs = count_threads(self.n_jobs)
+        if rows.table.n_rows < _ONE_THREAD_ROWS:
+            n_jobs = 1
+        within = TimeBudget((1.0 - _AFTERWARDS) * budget.seconds, budget.started)
+        with track("RareClassifier", len(members), self.verbose) as advance:
+            rows = rows_in_time(rows, members, costs, within, n_jobs, seed, self.absolute_time)
+            views = TrainingViews(rows, self.absolute_time)
 
-        n_rows, n_rare = rows.table.n_rows, int(rows.is_rare.sum())
-        if n_rows < _SMALL_ROWS:
-            return rows
-        views = TrainingViews(rows.piece(self._seed()), self.absolute_time)
-        pilot(members[:_PILOT_MEMBERS], views, costs, self._seed(), n_jobs)
+            def report(name: str) -> None:
+                advance(name not in begun, f"{name}, {max(within.left, 0.0):.0f} s left")
+                begun.add(name)
 
-        def foretold(member: Member) -> float:
-            n_learned = n_rare + most_rows(member, n_rows - n_rare)
-            size = Size(n_learned, n_rare, views.encoded(member.view).shape[1])
-            return costs.foretell(member, size, int(rows.fold.max()) + 1) or 0.0
+            race = Race(views, HeldOutRows.of(rows, seed), within, costs, seed, n_jobs, report)
+            members = [member for member in members if is_of_use(member, views)] or members
+            self.interrupted_ = False
+            try:
+                with threadpool_limits(1, user_api="blas"):  # waiting, they spin in others' way
+                    race.run(members)
+            except KeyboardInterrupt:
+                if not race.candidates:
+                    raise
+                self.interrupted_ = True
+        self._warn_of_members(race, members)
+        return race
 
-        if sum(foretold(member) for member in members) <= budget.left:
-            return rows
-        rows, first = rows.in_fewer_folds(), members[0]
-        share = first.share / sum(member.share for member in members)
-        n_majority = affordable_rows(
-            costs,
-            first,
-            views.encoded(first.view).shape[1],
-            n_rare,
-            n_rows - n_rare,
-            int(rows.fold.max()) + 1,
-            max(_FIRST_PART, share) * budget.left,
-        )
-        if n_majority >= most_rows(first, n_rows - n_rare):
-            return rows
-        return rows.thinned(n_majority, self._seed())
-
-    def _run(self, race: "Race", members: Sequence[Member]) -> None:
-        """Members in turn; Ctrl-C ends it."""
-        self.interrupted_ = False
-        try:
-            race.run(members)
-        except KeyboardInterrupt:
-            if not race.candidates:
-                raise
-            self.interrupted_ = True
-            learned = list(dict.fromkeys(name for name, _ in race.candidates))
+    def _warn_of_members(self, race: "Race", members: "list[Member]") -> None:
+        """Warn of an interruption, of members that failed, and of time for one member only."""
+        learned = race.learned
+        if self.interrupted_:
             warn(
                 f"interrupted: the model is made of what was learned, {', '.join(learned)}.",
                 finding=Finding("interrupted", {"learned": learned}),
             )
+        for name, error in race.failed.items():
+            warn(
+                f"{name} is left out, as it failed: {type(error).__name__}: {error}",
+                finding=Finding("member failed", {"member": name, "error": str(error)}),
+            )
+        if race.without_time and len(learned) == 1:
+            left_out = [member.name for member in members if member.name not in learned]
+            warn(
+                f"time_budget={self.time_budget:g} was enough for {learned[0]} alone, "
+                f"not for {', '.join(left_out)}: allow more seconds.",
+                finding=Finding("one member", {"left out": left_out}, {"time_budget": "larger"}),
+            )
 
-    def _combined(self, race: "Race", objective: Scoring) -> "Combined":
-        from rareclass.ensemble.combined import combine
-
-        candidates = list(race.candidates.values())
-        return combine(candidates, race.held_out, objective, self.compact, self._seed())
-
-    def _judge(self, race: "Race", rows: TrainingRows, objective: Scoring) -> None:
-        """What the model is worth on new rows, and its threshold."""
-        from rareclass.ensemble.combined import cross_fitted_log_rates
-
-        held_out, tested = race.held_out, race.held_out.tested
-        log_rates = cross_fitted_log_rates(
-            list(race.candidates.values()),
-            held_out,
-            race.views.fold,
-            objective,
-            self.compact,
-            self._seed(),
-        )
-        scores, y = -log_rates / _LN_10, held_out.is_rare[tested]
-        weight = held_out.tested_weight
-        self.held_out_ = {"row": rows.number[tested], "rare": y, "score": scores}
+    def _estimate(self, scores: np.ndarray, number: np.ndarray, held_out: "HeldOutRows") -> None:
+        """Keep cross-fitted scores of the held-out rows, and what they say: threshold and map."""
+        tested, weight = held_out.tested, held_out.tested_weight
+        y = held_out.is_rare[tested]
+        self.held_out_ = {"row": number[tested], "rare": y, "score": scores}
         if weight is not None:
             self.held_out_["weight"] = weight
-        self.held_out_score_ = held_out.measure(objective, scores, tested)
         self.calibration_ = learn_calibration(y, scores, weight)
         self.offset_ = (
             float(balanced_accuracy_threshold(y, scores, weight))
@@ -426,54 +380,29 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             else float(scores.max())
         )
 
-    def _keep(self, race: "Race", combined: "Combined", members: Sequence[Member]) -> None:
-        """What scoring needs, and what was left undone."""
-        views = race.views
-        self.members_ = combined.members()
-        self.scale_ = combined.scale
-        self.statistics_ = views.statistics
-        self.views_ = {each.view: views.views[each.view] for each in self.members_}
-        learned = {name for name, _ in race.candidates}
-        for name, error in race.failed.items():
-            warn(
-                f"{name} is left out, as it failed: {type(error).__name__}: {error}",
-                finding=Finding("member failed", {"member": name, "error": str(error)}),
-            )
-        missing = self.without_time_ = dict(race.without_time)
-        if missing and len(learned) == 1:
-            left_out = [member.name for member in members if member.name not in learned]
-            warn(
-                f"time_budget={self.time_budget:g} was enough for {next(iter(learned))} alone, "
-                f"not for {', '.join(left_out)}: allow more seconds.",
-                finding=Finding("one member", {"left out": left_out}, {"time_budget": "larger"}),
-            )
-
     def _describe(
-        self, race: "Race", combined: "Combined", objective: Scoring, budget: Budget
+        self, race: "Race", combination: "Combination", objective: "Scoring", budget: "TimeBudget"
     ) -> None:
-        """Leaderboard and importances, of held-out rows."""
-        from rareclass.ensemble.giveaway import warn_of_giveaways
-        from rareclass.ensemble.importances import permutation_importances
-        from rareclass.ensemble.leaderboard import leaderboard
-        from rareclass.ensemble.nearby_columns import warn_of_nearby_columns
+        """Keep the leaderboard and the importances of columns, of held-out rows."""
+        from rareclass.ensemble.importances import (
+            leaderboard,
+            permutation_importances,
+            warn_of_giveaways,
+            warn_of_nearby_columns,
+        )
 
         views, held_out = race.views, race.held_out
-        y = views.is_rare[held_out.tested]
-        self.leaderboard_ = leaderboard(combined, y, held_out.tested_weight)
+        y = held_out.is_rare[held_out.tested]
+        self.leaderboard_ = leaderboard(combination, y, held_out.tested_weight)
         warn_of_giveaways(views)
         warn_of_nearby_columns(views.statistics)
-        in_use = [
-            (each.candidate, each.scale, float(share))
-            for each, share in zip(combined.judged, combined.weights, strict=True)
-            if share > 0.0
-        ]
         losses = np.full(len(views.table.columns), np.nan)
         if y.any():
             try:
                 losses = permutation_importances(
                     views,
                     held_out,
-                    in_use,
+                    combination,
                     objective,
                     self._seed(),
                     race.n_jobs,
@@ -486,7 +415,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         self.feature_importances_[used] = losses
 
     def _rarity(self, table: TypedTable) -> np.ndarray:
-        """g of every row."""
+        """Return g of every row."""
         encoded = self.statistics_.encode(table)
         total = np.zeros(table.n_rows)
         for name, view in self.views_.items():
@@ -497,14 +426,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         return total
 
 
-def _threads(n_jobs: int | None, n_rows: int) -> int:
-    """Threads to learn by: few rows are learned sooner than work is handed to a second one."""
-    n_threads = count_threads(n_jobs)
-    return 1 if n_rows < _ONE_THREAD_ROWS else n_threads
-
-
-def _is_of_use(member: Member, views: "TrainingViews") -> bool:
-    """Whether there is anything for a member to see, and rows enough for it to be any better."""
+def is_of_use(member: "Member", views: "TrainingViews") -> bool:
+    """Return whether the member has features to see, and rows enough to add anything."""
     if views.table.n_rows < member.least_rows:
         return False
     # A view of indicators holds nothing of its own where there are no categories.

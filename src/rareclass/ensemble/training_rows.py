@@ -1,41 +1,67 @@
-"""The rows that an ensemble learns from: typed, labelled, weighted, in folds."""
+"""The rows that an ensemble learns from and is measured on: typed, weighted, in folds, encoded."""
 
-from typing import Any, NamedTuple, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
 from rareclass.encoding.typed_table import TypedTable, read_table
-from rareclass.ensemble.equal_to_rare import held_out_together
 from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.rows import LabelledRows, RowSource
 
-# Folds where nothing is said of them, and where there is no time for so many on all rows: each
-# learns from more rows then (docs/decisions/0028).
+if TYPE_CHECKING:
+    from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
+    from rareclass.estimators.search import Scoring
+
+# Folds of cv="auto", and where there is no time for so many on all rows: each fold learns from
+# more rows then (docs/decisions/0028).
 FOLDS, FEWER_FOLDS = 5, 3
 # Larger weights are no numbers of copies, whole or not.
 _MOST_COPIES = 1e9
-# Rows elsewhere of which more than these are not read: of the majority a part is learned from.
+# Of a longer file all rare rows are read, and so many of the majority that this is the total.
 _MOST_READ = 500_000
 # A small part that times are taken on.
 _PIECE_ROWS, _PIECE_RARE = 3_000, 300
+# Majority rows that every member scores out of fold, at most: more would hardly make measures
+# more precise, and cost time that learning can use.
+_MOST_HELD_OUT = 100_000
 
 
-class TrainingRows(NamedTuple):
-    """Rows of weight above zero, with the number that each has in the table as it was given."""
+class FitInput(NamedTuple):
+    """The arguments of `RareClassifier.fit`."""
+
+    X: Any
+    y: Any
+    weight: Any = None
+    groups: Any = None
+    time: Any = None
+
+
+class FoldedRows(NamedTuple):
+    """Labelled rows of weight above zero, each with the fold that holds it out.
+
+    `number` is the row's number in the table as given; `fewer_folds` the folds to use where time
+    is short, None where the user chose their number.
+    """
 
     table: TypedTable
     is_rare: np.ndarray
     weight: np.ndarray | None
-    fold: np.ndarray  # that holds each row out
+    fold: np.ndarray
     number: np.ndarray
-    fewer_folds: np.ndarray | None = None  # likewise, to take where time is short
+    fewer_folds: np.ndarray | None = None
     has_names: bool = True  # columns have names of their own
     is_drawn: bool = False  # folds were drawn at random
 
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return int(self.fold.max()) + 1
+
     def part(self, chosen: np.ndarray, weight: np.ndarray | None) -> Self:
-        """Some of the rows, with other weights."""
+        """Return some of the rows, with other weights."""
         return self._replace(
             table=self.table.take(chosen),
             is_rare=self.is_rare[chosen],
@@ -46,40 +72,30 @@ class TrainingRows(NamedTuple):
         )
 
     def in_fewer_folds(self) -> Self:
-        """The same rows in fewer folds, where their number was left open."""
+        """Return the same rows in fewer folds, where their number was left open."""
         return self if self.fewer_folds is None else self._replace(fold=self.fewer_folds)
 
     def piece(self, seed: int) -> Self:
-        """A small part with rare rows in it."""
+        """Draw a small part with rare rows in it."""
         rng = np.random.default_rng(seed)
         rare = rng.permutation(np.flatnonzero(self.is_rare))[:_PIECE_RARE]
-        rest = rng.permutation(np.flatnonzero(~self.is_rare))[: _PIECE_ROWS - len(rare)]
-        chosen = np.sort(np.concatenate([rare, rest]))
+        majority = rng.permutation(np.flatnonzero(~self.is_rare))[: _PIECE_ROWS - len(rare)]
+        chosen = np.sort(np.concatenate([rare, majority]))
         return self.part(chosen, None if self.weight is None else self.weight[chosen])
 
     def thinned(self, n_majority: int, seed: int) -> Self:
-        """All rare rows and so many of the others, whose weights make up for those left out."""
+        """Keep all rare rows and draw so many majority rows, weighted to stand for all."""
         return self.part(*draw_majority(self.is_rare, self.weight, n_majority, seed))
 
 
-class Given(NamedTuple):
-    """What `fit` is given."""
-
-    X: Any
-    y: Any
-    weight: Any = None
-    groups: Any = None
-    time: Any = None
-
-
 def read_training_rows(
-    given: Given, cv: Any, pos_label: Any, seed: int
-) -> tuple[TrainingRows, Labels]:
-    """Read the rows; of a file too long to be read, all rare ones and some others.
+    given: FitInput, cv: Any, pos_label: Any, seed: int
+) -> tuple[FoldedRows, Labels]:
+    """Read the rows; of a file too long to be read, all rare rows and a draw of the majority.
 
     Raises `InputError` and `ValueError` as `RareClassifier.fit`.
     """
-    from rareclass.ensemble.fold_numbers import fold_numbers
+    from rareclass.ensemble.folds import fold_numbers, with_equal_rows_together
 
     number, weight = _part_of_file(given, cv, pos_label, seed)
     y, groups, time = given.y, given.groups, given.time
@@ -98,12 +114,18 @@ def read_training_rows(
     is_rare[labels.rare] = True
     is_drawn = isinstance(cv, (str, int, np.integer)) and groups is None and time is None
     if is_drawn and weight is not None:
-        fold, *fewer = (held_out_together(table, is_rare, each) for each in (fold, *fewer))
-    number = np.arange(table.n_rows) if number is None else number
+        fold, *fewer = (with_equal_rows_together(table, is_rare, each) for each in (fold, *fewer))
     weight = row_weights(weight, table.n_rows)
-    has_names = hasattr(X, "columns") or hasattr(X, "column_names")
-    rows = TrainingRows(table, is_rare, weight, fold, number, has_names=has_names)
-    rows = rows._replace(fewer_folds=fewer[0] if fewer else None, is_drawn=is_drawn)
+    rows = FoldedRows(
+        table,
+        is_rare,
+        weight,
+        fold,
+        np.arange(table.n_rows) if number is None else number,
+        fewer[0] if fewer else None,
+        has_names=hasattr(X, "columns") or hasattr(X, "column_names"),
+        is_drawn=is_drawn,
+    )
     kept = np.sort(np.concatenate([labels.rare, labels.majority]))
     if weight is not None:
         weight = _as_copies(weight[kept])
@@ -113,7 +135,7 @@ def read_training_rows(
 
 
 def in_memory(X: Any, chosen: Any = slice(None)) -> Any:
-    """Rows of a file, or those chosen, with the names of their columns; others as they are."""
+    """Return rows of a file, or those chosen, with their columns' names; other X as it is."""
     names = X.feature_names if isinstance(X, LabelledRows) else None
     source = X.source if isinstance(X, LabelledRows) else X
     if not isinstance(source, RowSource):
@@ -123,11 +145,11 @@ def in_memory(X: Any, chosen: Any = slice(None)) -> Any:
 
 
 def _part_of_file(
-    given: Given, cv: Any, pos_label: Any, seed: int
+    given: FitInput, cv: Any, pos_label: Any, seed: int
 ) -> tuple[np.ndarray | None, Any]:
-    """Row numbers of a file too long to be read: all rare ones, some others; their weights.
+    """Draw row numbers and weights of a file too long to be read.
 
-    None where all rows are read, as for folds that are given by number of row.
+    None and the weights as given where all rows are read, as for folds given by number of row.
     """
     source = given.X.source if isinstance(given.X, LabelledRows) else given.X
     if not isinstance(cv, (str, int, np.integer)):
@@ -144,8 +166,93 @@ def _part_of_file(
 
 
 def _as_copies(weight: np.ndarray) -> np.ndarray:
-    """Whole numbers are numbers of copies; of other weights only ratios count: mean 1."""
+    """Return whole weights as they are (numbers of copies), others divided by their mean."""
     if weight.max() <= _MOST_COPIES and (weight == np.round(weight)).all():
         return weight
     weight = weight / weight.max()  # sums of very large ones do not fit
     return weight / weight.mean()
+
+
+class TrainingViews:
+    """Views of the training rows, the encodings that members ask for, each fitted once.
+
+    Features that depend on the labels are out of fold: no row's own label is among its features.
+    New rows are encoded by all labels.
+    """
+
+    def __init__(self, rows: FoldedRows, absolute_time: bool = False) -> None:
+        from rareclass.encoding.table_statistics import TableStatistics
+
+        self.table, self.is_rare, self.weight = rows.table, rows.is_rare, rows.weight
+        self.fold, self.number, self._is_drawn = rows.fold, rows.number, rows.is_drawn
+        self.views: dict[str, Any] = {}
+        self._statistics = TableStatistics(absolute_time)
+        self._encoded: dict[str, Any] = {}
+
+    def encoded(self, name: str) -> Any:
+        """Return the training rows for a view."""
+        if name not in self._encoded:
+            from rareclass.encoding.views import VIEWS
+
+            self.views[name] = VIEWS[name]()
+            self._encoded[name] = self.views[name].fit_transform(
+                self._table, self.is_rare, self.weight, self.fold, self._statistics
+            )
+        return self._encoded[name]
+
+    @property
+    def statistics(self) -> "TableStatistics":
+        """Statistics of the table, which all views share."""
+        _ = self._table
+        return self._statistics
+
+    @cached_property
+    def _table(self) -> "EncodedTable":
+        """The training rows as the statistics encode them."""
+        return self._statistics.fit_encode(
+            self.table, self.is_rare, self.weight, self.fold, self._is_drawn
+        )
+
+
+class HeldOutRows(NamedTuple):
+    """Labels and weights of the training rows, and the rows that members are measured on.
+
+    `is_rare` and `weight` (None: every row counts once) have an entry a training row. Under these
+    weights the rows `tested`, row numbers, stand for all rows that folds hold out.
+    """
+
+    is_rare: np.ndarray
+    weight: np.ndarray | None
+    tested: np.ndarray
+
+    @classmethod
+    def of(cls, rows: FoldedRows, seed: int) -> "HeldOutRows":
+        """Take all rows that a fold holds out, or all rare ones and a draw of 100,000 others."""
+        tested = np.flatnonzero(rows.fold >= 0)
+        is_rare = rows.is_rare[tested]
+        every = cls(rows.is_rare, rows.weight, tested)
+        if len(tested) - int(is_rare.sum()) <= _MOST_HELD_OUT:
+            return every
+        return every.thinned(is_rare, _MOST_HELD_OUT, seed)[1]
+
+    def thinned(self, kept: np.ndarray, n_others: int, seed: int) -> tuple[np.ndarray, Self]:
+        """Keep the tested rows `kept` and draw others: their positions, and the rows.
+
+        The draw stands for all of the others by its weight.
+        """
+        drawn = draw_majority(kept, self.tested_weight, n_others, seed)
+        of_row = np.zeros(len(self.is_rare))
+        of_row[self.tested[drawn.rows]] = drawn.weight
+        return drawn.rows, self._replace(weight=of_row, tested=self.tested[drawn.rows])
+
+    def measure(self, objective: "Scoring", scores: np.ndarray, rows: np.ndarray) -> float:
+        """Return the objective of scores of rows; NaN where the rows hold one class only."""
+        y = self.is_rare[rows]
+        if y.all() or not y.any():
+            return float("nan")
+        return objective(y, scores, None if self.weight is None else self.weight[rows])
+
+    @property
+    def tested_weight(self) -> np.ndarray | None:
+        """Weights of the rows `tested`, if there are any."""
+        return None if self.weight is None else self.weight[self.tested]

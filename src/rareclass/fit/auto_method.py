@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rareclass.ensemble import RareClassifier
+from rareclass.ensemble.combination import OBJECTIVES, as_objective
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
-from rareclass.ensemble.objectives import OBJECTIVES, as_objective
 from rareclass.ensemble.training_rows import FOLDS
 from rareclass.errors import InputError, counted, nearest_name
 from rareclass.findings import Finding, warnings_as

@@ -67,7 +67,7 @@ TRUSTED_TYPES = (
     "rareclass.ensemble.score_functions.KernelFunction",
     "rareclass.ensemble.score_functions.LinearFunction",
     "rareclass.ensemble.tree_sum.TreeSum",
-    "rareclass.ensemble.learned_member.LearnedMember",
+    "rareclass.ensemble.false_positive_rate.LearnedMember",
     "rareclass.ensemble.rare_classifier.RareClassifier",
     "rareclass.moments.mibc.MIBC",
     "rareclass.moments.solution.Hyperplane",

@@ -25,7 +25,7 @@ from rareclass.ensemble.members.scikit_learn import (
     RandomForest,
     SlowHistogramBoosting,
 )
-from rareclass.errors import nearest_name
+from rareclass.errors import InputError, nearest_name
 
 MEMBERS: dict[str, type[Member]] = {
     kind.name: kind
@@ -82,15 +82,15 @@ def make_members(members: Any) -> list[Member]:
     A portfolio ("auto", "kernel", "trees"), the name of a member, or a list of such names and of
     Member objects.
 
-    Raises `ValueError` where there is no such member, and `ImportError` where its package is not
+    Raises `InputError` where there is no such member, and `ImportError` where its package is not
     installed, both with what to do.
     """
     asked = [members] if isinstance(members, str) else members
     if not isinstance(asked, Sequence) or not len(asked):
-        raise ValueError(f"members={members!r} is not a name, or a list of at least one.")
+        raise InputError(f"members={members!r} names no member.", "Name one, or list some.")
     made: dict[str, Member] = {}
     for each in asked:
-        for member in _meant_by(each):
+        for member in _named(each):
             made.setdefault(member.name, member)
     for member in made.values():
         if member.package is not None and find_spec(member.package) is None:
@@ -101,16 +101,21 @@ def make_members(members: Any) -> list[Member]:
     return list(made.values())
 
 
-def _meant_by(asked: Any) -> list[Member]:
+def _named(asked: Any) -> list[Member]:
+    """Make the members of one entry of `members=`."""
+    if isinstance(asked, Member):
+        return [asked]
     if not isinstance(asked, str):
-        if isinstance(asked, Member):
-            return [asked]
-        raise ValueError(f"members holds {asked!r}, which is neither a name nor a member.")
+        raise InputError(
+            f"members holds {asked!r}, which is neither a name nor a Member.",
+            "Give names, or objects of classes derived from Member.",
+            value=asked,
+        )
     if asked in PORTFOLIOS:
         return [MEMBERS[name]() for name in PORTFOLIOS[asked]]
     if asked in MEMBERS:
         return [MEMBERS[asked]()]
     known = [*PORTFOLIOS, *MEMBERS]
     near = nearest_name(asked, known)
-    hint = f"did you mean {near!r}?" if near else f"there are {', '.join(map(repr, known))}."
-    raise ValueError(f"members names {asked!r}, which is no member: {hint}")
+    hint = f"Did you mean {near!r}?" if near else f"There are {', '.join(map(repr, known))}."
+    raise InputError(f"members names {asked!r}, which is no member.", hint, value=asked)

@@ -1,16 +1,25 @@
-"""Time: who is begun, who is stopped, and what is said. The clock is not a real one."""
+"""The race under a time budget: predicted times, who is begun, who is stopped, what `fit` warns of.
+
+The clock is not a real one.
+"""
 
 from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from draws import draws
 from ensemble.quick_members import Clock, MeanDifference, Slow
 from made_tables import rare_mixture
 from rareclass import RareClassifier
-from rareclass.ensemble import budget, race, rare_classifier, thinning, training_rows
+from rareclass.ensemble import race, rare_classifier, training_rows
 from rareclass.ensemble.members.kernel_machine import LaplaceOnQuantiles
+from rareclass.ensemble.members.linear import LogisticOnQuantiles
+from rareclass.ensemble.members.member import Member, Size, Stopped
 from rareclass.ensemble.members.scikit_learn import BalancedForest, ExtraTrees, HistogramBoosting
+from rareclass.ensemble.race import LEAST_PER_RARE, LEAST_ROWS, CostModel, TimeBudget
 from rareclass.findings import finding_of
 
 X, Y = rare_mixture(120, 20)
@@ -20,7 +29,6 @@ FOLDS = [(np.flatnonzero(np.arange(120) % 3 != k), np.arange(k, 120, 3)) for k i
 @pytest.fixture
 def clock(monkeypatch):
     one = Clock()
-    monkeypatch.setattr(budget, "time", one)
     monkeypatch.setattr(race, "time", one)
     return one
 
@@ -130,6 +138,10 @@ def test_one_member_is_learned_whatever_it_takes(clock):
     assert finding.values == {"left out": ["second"]}
     assert finding.remedy == {"time_budget": "larger"}
     assert model.score_samples(X).shape == (120,)
+    assert np.isnan(model.feature_importances_).all()  # nor was there time for these
+    # A member alone leaves nothing to warn of.
+    model = fitted([Slow("only", clock, 100.0)], 1.0)
+    assert model.without_time_ == {}
 
 
 def test_the_one_that_is_learned_whatever_it_takes_is_likely_to_end_in_time(clock):
@@ -141,18 +153,6 @@ def test_the_one_that_is_learned_whatever_it_takes_is_likely_to_end_in_time(cloc
     with pytest.warns(UserWarning, match="xgboost alone"):  # none is: the quickest
         model = fitted([later, never])
     assert learned(model) == {"xgboost"}
-
-
-def test_a_member_alone_is_nothing_to_be_told(clock):
-    model = fitted([Slow("only", clock, 100.0)], 1.0)
-    assert model.without_time_ == {}
-
-
-def test_importances_are_unknown_where_no_time_was_left(clock):
-    with pytest.warns(UserWarning, match="first alone"):
-        model = fitted([Slow("first", clock, 100.0), MeanDifference("second")], 1.0)
-    assert np.isnan(model.feature_importances_).all()
-    assert np.isfinite(fitted([Slow("first", clock, 1.0)]).feature_importances_).all()
 
 
 def test_an_interrupted_fit_ends_with_what_is_there(clock):
@@ -178,10 +178,10 @@ def test_an_interruption_before_anything_was_learned_is_one(clock):
 
 def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypatch):
     for module, name, value in (
-        (rare_classifier, "_SMALL_ROWS", 500),
+        (race, "SMALL_ROWS", 500),
         (training_rows, "_PIECE_ROWS", 200),
         (training_rows, "_PIECE_RARE", 20),
-        (thinning, "LEAST_ROWS", 100),
+        (race, "LEAST_ROWS", 100),
     ):
         monkeypatch.setattr(module, name, value)
     rng = np.random.default_rng(0)
@@ -228,3 +228,87 @@ def test_of_a_long_table_as_much_is_learned_as_there_is_time_for(clock, monkeypa
 def test_the_time_is_a_number_of_seconds(seconds):
     with pytest.raises(ValueError, match=r"time_budget=.* must be a number above 0"):
         fitted([MeanDifference()], seconds)
+
+
+class Linear(Member):
+    """A member whose time is that of its cells."""
+
+    name, view = "linear", "quantiles"
+
+    def cost(self, size):
+        return float(size.n_rows * size.n_features)
+
+
+class Square(Linear):
+    name = "square"
+
+    def cost(self, size):
+        return float(size.n_rows) ** 2
+
+
+class AtMost(Square):
+    """Learns from so many majority rows at most."""
+
+    most_majority = 30_000
+
+
+@given(
+    st.floats(1e-4, 1.5),
+    st.integers(1, 10**4),
+    st.integers(1, 10**7),
+    st.sampled_from([Linear(), Square(), AtMost()]),
+)
+@draws(100)
+def test_as_many_rows_as_fit_in_the_time(share, n_rare, n_majority, member):
+    costs = CostModel()
+    costs.learn(member, Size(2_000, 100, 10), 5, 0.2)
+
+    def predicted(n):
+        return costs.predict(member, Size(n_rare + n, n_rare, 10), 5)
+
+    most = n_majority if member.most_majority is None else min(n_majority, member.most_majority)
+    seconds = share * predicted(most)
+    size = Size(n_rare + n_majority, n_rare, 10)
+    found = costs.affordable(member, size, 5, seconds).n_rows - n_rare
+    least = min(most, max(LEAST_ROWS, LEAST_PER_RARE * n_rare))
+    assert least <= found <= most
+    assert found == least or predicted(found) <= seconds * (1 + 1e-9)
+    assert found == most or predicted(1.03 * found + 2) > seconds
+
+
+def test_time_is_foretold_from_what_a_member_took():
+    costs, member = CostModel(), Linear()
+    assert costs.predict(member, Size(100, 10, 5), 5) is None
+    costs.learn(member, Size(100, 10, 5), 5, 2.0)
+    assert costs.predict(member, Size(1000, 10, 10), 5) == pytest.approx(40.0)
+    assert costs.predict(member, Size(100, 10, 5), 10) == pytest.approx(4.0)
+    costs.learn(member, Size(200, 10, 5), 5, 2.0)  # the last word counts
+    assert costs.predict(member, Size(100, 10, 5), 5) == pytest.approx(1.0)
+
+
+def test_a_member_that_is_known_is_slower_as_others_were():
+    size = Size(5000, 100, 10)
+    costs, trees, linear = CostModel(), HistogramBoosting(), LogisticOnQuantiles()
+    usual = costs.predict(linear, size, 5)
+    assert usual > 0.0
+    costs.learn(trees, size, 5, 3.0 * costs.predict(trees, size, 5))
+    assert costs.predict(linear, size, 5) == pytest.approx(3.0 * usual)
+    costs.learn(Linear(), size, 5, 1e9)  # of a unit of its own: says nothing of others
+    assert costs.predict(linear, size, 5) == pytest.approx(3.0 * usual)
+    costs.learn(linear, size, 5, 0.5 * usual)
+    assert costs.predict(linear, size, 5) == pytest.approx(0.5 * usual)
+
+
+def test_a_member_is_stopped_somewhat_after_the_end(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("rareclass.ensemble.race.time.perf_counter", lambda: now[0])
+    budget = TimeBudget(10.0, started=100.0)
+    now[0] = 108.0
+    assert budget.left == pytest.approx(2.0)
+    budget.check()
+    now[0] = 111.0
+    budget.check()
+    assert budget.left == pytest.approx(-1.0)
+    now[0] = 112.0
+    with pytest.raises(Stopped):
+        budget.check()

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, TimeSeriesSplit
 
 from draws import draws
-from rareclass.ensemble.fold_numbers import ALWAYS_LEARNED, fold_numbers
-from rareclass.errors import InputError
+from faults import refused
+from rareclass.encoding.typed_table import read_table
+from rareclass.ensemble.folds import ALWAYS_LEARNED, fold_numbers, with_equal_rows_together
+from rareclass.ensemble.training_rows import FitInput, read_training_rows
+from rareclass.errors import ErrorKind, InputError
 from rareclass.labels.two_classes import Labels, read_labels
 
 N = 40
@@ -160,38 +163,80 @@ GAP = np.where(np.arange(N) == 7, np.nan, np.arange(N))
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "kind", "says"),
     [
-        ({"cv": 1}, "cv=1 must be at least 2"),
-        ({"cv": True}, "cv=True must be"),
-        ({"cv": "5"}, "cv='5' is not a number of folds"),
-        ({"cv": [HALVES, HALVES]}, "cv holds row 1 out twice"),
+        ({"cv": 1}, ErrorKind.SETTING, "cv=1"),
+        ({"cv": True}, ErrorKind.SETTING, "cv=True"),
+        ({"cv": [HALVES, HALVES]}, ErrorKind.ROWS, "row 1 "),
         (
             {"cv": TimeSeriesSplit(3), "labels": labels_of(np.arange(N) % 4 == 0)},
-            "fold 1 of cv neither learns from nor tests 20 rows, the first of them row 20",
+            ErrorKind.ROWS,
+            "20 rows, the first of them row 20",
         ),
-        ({"cv": KFold(2), "time": np.arange(N)}, "must be a whole number where time makes"),
-        ({"time": np.arange(N), "groups": np.arange(N)}, "give one of them"),
-        ({"time": np.arange(9)}, r"time has the shape \(9,\) and X 40 rows"),
+        ({"cv": KFold(2), "time": np.arange(N)}, ErrorKind.COMBINATION, "time"),
+        ({"time": np.arange(N), "groups": np.arange(N)}, ErrorKind.COMBINATION, "groups"),
+        ({"groups": np.zeros(N)}, ErrorKind.TOO_FEW_ROWS, "groups puts all rare rows"),
+        ({"time": np.zeros(N)}, ErrorKind.TOO_FEW_ROWS, "time puts all rare rows"),
+        ({"time": (np.arange(N) < 39) + 0}, ErrorKind.TOO_FEW_ROWS, "time puts all rare rows"),
+        ({"time": np.arange(N)}, ErrorKind.TOO_FEW_ROWS, "time puts all majority rows"),
+        ({"labels": labels_of([0, 1]), "n_rows": 2}, ErrorKind.TOO_FEW_ROWS, "1 row"),
+    ],
+)
+def test_folds_that_cannot_be_made_are_refused(given, kind, says):
+    labels = labels_of(np.arange(N) < 8)
+    with refused(kind, says=says):
+        fold_numbers(**{"cv": 5, "labels": labels, "n_rows": N, "seed": 0} | given)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"cv": "5"}, "cv='5'"),
+        ({"time": np.arange(9)}, r"time has the shape \(9,\)"),
         ({"groups": np.ones((N, 2))}, r"groups has the shape \(40, 2\)"),
         ({"time": GAP}, "time has no value at row 7"),
         ({"time": GAP.astype("M8[D]")}, "time has no value at row 7"),
         ({"groups": np.where(np.arange(N) == 7, None, WORDS)}, "groups has no value at row 7"),
         ({"groups": np.where(np.arange(N) == 7, 1, WORDS)}, "groups holds values of several types"),
-        ({"groups": np.zeros(N)}, "groups puts all rare rows into one fold"),
-        ({"time": np.zeros(N)}, "time puts all rare rows into one fold"),
-        ({"time": (np.arange(N) < 39).astype(int)}, "time puts all rare rows"),
         ({"time": np.where(np.arange(N) < 7, "31.12.2025", "01.01.2026")}, "time at row 0 is '31"),
     ],
 )
-def test_what_makes_no_folds_is_told(given, said):
+def test_values_that_make_no_folds_are_refused(given, says):
     labels = labels_of(np.arange(N) < 8)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=says):
         fold_numbers(**{"cv": 5, "labels": labels, "n_rows": N, "seed": 0} | given)
 
 
-def test_a_class_that_no_fold_would_leave_is_told():
-    with pytest.raises(InputError, match="time puts all majority rows into one fold"):
-        fold_numbers(5, labels_of(np.arange(N) < 8), N, 0, time=np.arange(N))
-    with pytest.raises(InputError, match="the majority has 1 row of weight above 0"):
-        fold_numbers(5, labels_of([0, 1]), 2, 0)
+@draws(40)
+@given(seed=st.integers(0, 2**32), n_folds=st.integers(2, 4), n_values=st.integers(1, 3))
+def test_by_comparing_every_pair(seed, n_folds, n_values):
+    random = np.random.default_rng(seed)
+    numbers = random.choice([0.0, -0.0, 1.5, np.nan], 30)
+    words = random.choice(["a", "b", None], 30)
+    frame = pd.DataFrame({"n": numbers, "w": words, "m": random.integers(0, n_values, 30) / 3})
+    is_rare = np.arange(30) % 10 == 0
+    fold = random.integers(0, n_folds, 30)
+    found = with_equal_rows_together(read_table(frame), is_rare, fold)
+    cells = [tuple(None if pd.isna(v) else v for v in row) for row in frame.to_numpy(object)]
+    rare = {row: k for k, row in enumerate(cells) if is_rare[k]}
+    expected = fold.copy()
+    for k, row in enumerate(cells):
+        if not is_rare[k] and row in rare:
+            expected[k] = fold[rare[row]]
+    whole = len(np.unique(expected[~is_rare])) == len(np.unique(fold[~is_rare]))
+    np.testing.assert_array_equal(found, expected if whole else fold)
+
+
+@pytest.mark.parametrize("is_weighted", [True, False])
+def test_rows_that_stand_for_copies_are_held_out_with_their_like(is_weighted):
+    random = np.random.default_rng(0)
+    y = np.arange(100) % 10 == 0
+    X = random.normal(size=(100, 3))
+    X[1] = X[0]  # a majority row that equals a rare one
+    weight = np.where(np.arange(100) == 1, 3000.0, 1.0) if is_weighted else None
+    rows = [read_training_rows(FitInput(X, y, weight), "auto", None, seed)[0] for seed in range(8)]
+    together = [row.fold[0] == row.fold[1] for row in rows]
+    fewer = [row.fewer_folds[0] == row.fewer_folds[1] for row in rows]
+    assert all(together + fewer) == is_weighted
+    for row in rows:
+        assert np.bincount(row.fold[y]).tolist() == [2] * 5

@@ -1,0 +1,173 @@
+"""The folds that all members share: for each row, the number of the fold that holds it out."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rareclass.encoding.typed_table import TypedTable
+from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.estimators.search import Fold, make_folds
+from rareclass.folds.dealing import dealt
+from rareclass.folds.places import places
+from rareclass.folds.stretches import stretches
+from rareclass.folds.times import read_times
+from rareclass.labels.two_classes import Labels
+from rareclass.parameters import is_whole
+
+# Rows that every fold learns from, and none scores.
+ALWAYS_LEARNED = -1
+
+
+def fold_numbers(
+    cv: Any,
+    labels: Labels,
+    n_rows: int,
+    seed: int,
+    groups: Any = None,
+    time: Any = None,
+) -> np.ndarray:
+    """Return the number of the fold that holds each row out, of shape (n_rows,), from 0 on.
+
+    Stratified and shuffled; rows of a group stay together; with `time` a fold is a stretch of it.
+    A single rare row is always learned from. Whatever the folds, both classes are among the rows
+    that a fold does not hold out.
+
+    Raises `ValueError` on a `cv` that is none, and `InputError` where `cv` holds a row out twice or
+    leaves rows out which it does not test, and where groups or times do not fit the rows or leave
+    too few folds.
+    """
+    is_count = isinstance(cv, (bool, int, np.integer))
+    _check(cv, labels, is_count, groups is not None, time is not None)
+    is_rare = np.zeros(n_rows, dtype=bool)
+    is_rare[labels.rare] = True
+    if is_count and len(labels.rare) == 1:  # folds of the majority alone
+        number = np.full(n_rows, ALWAYS_LEARNED)
+        n_majority = len(labels.majority)
+        order = np.random.default_rng(seed).permutation(n_majority)
+        number[labels.majority] = order % min(int(cv), n_majority)
+        return number
+    if time is not None:
+        moment = places(read_times(time, n_rows), n_rows, "time")
+        return _split(labels, "time", partial(stretches, int(cv)), is_rare, moment)
+    if groups is not None:
+        group = places(groups, n_rows, "groups")
+        if is_count:
+            n_folds = min(int(cv), len(np.unique(group[labels.rare])))
+            return _split(labels, "groups", partial(dealt, n_folds, seed), is_rare, group)
+        if hasattr(cv, "split"):
+            cv = list(cv.split(np.empty((n_rows, 0)), is_rare, group))
+    if is_count:
+        cv = min(int(cv), len(labels.rare), len(labels.majority))
+    return _as_numbers(make_folds(cv, labels, n_rows, seed, "more rows"), labels, n_rows)
+
+
+def _check(cv: Any, labels: Labels, is_count: bool, has_groups: bool, has_time: bool) -> None:
+    if has_groups and has_time:
+        raise InputError(
+            "groups and time both make folds.", "Give one of them.", ErrorKind.COMBINATION
+        )
+    if has_time and not is_count:
+        raise InputError(
+            f"cv={cv!r} is no whole number, and time makes the folds.",
+            "Give a number of folds, or no time.",
+            ErrorKind.COMBINATION,
+            value=cv,
+        )
+    if is_count and not is_whole(cv, 2):
+        raise InputError(f"cv={cv!r} is not at least 2 folds.", "Give 2 or more.", value=cv)
+    if is_count and len(labels.majority) < 2:
+        raise InputError(
+            "The majority has 1 row of weight above 0, which cannot be held out and learned from.",
+            "Give more majority rows.",
+            ErrorKind.TOO_FEW_ROWS,
+        )
+
+
+def _as_numbers(folds: list[Fold], labels: Labels, n_rows: int) -> np.ndarray:
+    """Return numbers of folds that each learn from all rows but those that they test."""
+    kept = np.sort(np.concatenate([labels.rare, labels.majority]))
+    number = np.full(n_rows, ALWAYS_LEARNED)
+    for k, fold in enumerate(folds):
+        twice = np.flatnonzero(fold.tested & (number >= 0))
+        if len(twice):
+            raise InputError(
+                f"cv holds row {twice[0]} out twice.",
+                "Give folds that hold each row out once at most.",
+                ErrorKind.ROWS,
+                row=int(twice[0]),
+            )
+        idle = kept[(fold.held_out & ~fold.tested)[kept]]
+        if len(idle):
+            raise InputError(
+                f"Fold {k + 1} of cv neither learns from nor tests {counted(len(idle), 'row')}, "
+                f"the first of them row {idle[0]}.",
+                "Give folds that learn from all rows but those that they test. For folds by time, "
+                "pass time to fit.",
+                ErrorKind.ROWS,
+                row=int(idle[0]),
+            )
+        number[fold.tested] = k
+    return number
+
+
+def _split(
+    labels: Labels,
+    name: str,
+    split: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    is_rare: np.ndarray,
+    place: np.ndarray,
+) -> np.ndarray:
+    """Split the rows that count by group or time, so that each fold leaves both classes."""
+    kept = np.sort(np.concatenate([labels.rare, labels.majority]))
+    number = np.full(len(is_rare), ALWAYS_LEARNED)
+    number[kept] = split(is_rare[kept], place[kept])
+    for kind, rows in (("rare", labels.rare), ("majority", labels.majority)):
+        if len(np.unique(number[rows])) == 1:
+            raise InputError(
+                f"{name} puts all {kind} rows into one fold, which would have none to learn from.",
+                f"Fit without {name}.",
+                ErrorKind.TOO_FEW_ROWS,
+            )
+    return number
+
+
+def with_equal_rows_together(
+    table: TypedTable, is_rare: np.ndarray, fold: np.ndarray
+) -> np.ndarray:
+    """Move each majority row that equals a rare row to the fold of that rare row.
+
+    For rows that stand for copies by their weight. Spread over the folds such copies would be
+    learned from and held out alike; one row for all of them is held out whole, and is scored by
+    functions that know the place by the rare row alone: at the top of the list, with all of its
+    weight. Returns the folds unchanged where one of them would lose its last majority row.
+    """
+    columns = [_as_codes(column.values) for column in table.columns]
+    rare = np.flatnonzero(is_rare & (fold >= 0))
+    near = np.flatnonzero(~is_rare & (fold >= 0))
+    for column in columns:
+        near = near[np.isin(column[near], column[rare])]
+    if not len(near):
+        return fold
+    of_rare = dict(zip(_as_bytes(columns, rare), rare.tolist(), strict=True))
+    moved = fold.copy()
+    for row, cells in zip(near.tolist(), _as_bytes(columns, near), strict=True):
+        if cells in of_rare:
+            moved[row] = fold[of_rare[cells]]
+    before, after = (len(np.unique(folds[~is_rare])) for folds in (fold, moved))
+    return moved if after == before else fold
+
+
+def _as_codes(values: np.ndarray) -> np.ndarray:
+    """Return whole numbers that are equal where values are, missing ones among them."""
+    if values.dtype.kind != "f":
+        return values.astype(np.int64)
+    plain = np.where(np.isnan(values), np.nan, values + 0.0)  # one NaN, and no zero below zero
+    return plain.astype(np.float64).view(np.int64)
+
+
+def _as_bytes(columns: list[np.ndarray], rows: np.ndarray) -> list[bytes]:
+    if not columns:
+        return [b""] * len(rows)
+    return [row.tobytes() for row in np.column_stack([column[rows] for column in columns])]
