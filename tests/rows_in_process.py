@@ -3,9 +3,10 @@
 import cloudpickle
 import numpy as np
 
+from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.partitions.engine import Engine
-from rareclass.rows.partitions.part import Columns, read_part
-from rareclass.rows.partitions.place import Place
+from rareclass.rows.partitions.parts import read_part
+from rareclass.rows.partitions.place import PartHolder
 
 
 class InProcess(Engine):
@@ -18,7 +19,7 @@ class InProcess(Engine):
         names = [f"place {k}" for k in range(n_places)]
         super().__init__([names[k % n_places] for k in range(len(parts))])
         self._names, self._limits = names, limits
-        self._places = {name: Place(**limits) for name in names}
+        self._places = {name: PartHolder(**limits) for name in names}
         self._parts, self._y, self._weight = parts, y, weight
         self._forgets, self._rng = forgets, np.random.default_rng(0)
         self.n_forgotten = self.n_loaded = 0
@@ -29,7 +30,7 @@ class InProcess(Engine):
         for k in parts:
             y = None if self._y is None else self._y[k]
             weight = None if self._weight is None else self._weight[k]
-            part = read_part(k, self._parts[k], y, weight, Columns())
+            part = read_part(k, self._parts[k], y, weight, ColumnRoles())
             self._places[self.place_of[k]].hold(k, part)
             facts.append(cloudpickle.loads(cloudpickle.dumps(part.facts)))
             self.n_loaded += 1
@@ -39,7 +40,7 @@ class InProcess(Engine):
         replies = []
         for name, request in requests.items():
             if self._rng.random() < self._forgets:
-                self._places[name] = Place(**self._limits)
+                self._places[name] = PartHolder(**self._limits)
                 self.n_forgotten += 1
             asked = cloudpickle.loads(cloudpickle.dumps(request))
             reply = self._places[name].answer(asked)

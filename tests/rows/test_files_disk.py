@@ -20,6 +20,7 @@ import pytest
 from rareclass import RankRC, RankRCCV
 from rareclass.errors import InputError
 from rareclass.rows import from_arrays, from_csv, from_parquet
+from rareclass.rows.decoding import BatchDecoder
 from rareclass.rows.scratch import ScratchRows
 
 NAMES = tuple("abcde")
@@ -360,12 +361,12 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch, read, name,
 
 
 def test_a_csv_that_goes_while_reading_is_named(tmp_path, monkeypatch):
-    from rareclass.rows import csv
+    from rareclass.rows import tables_on_disk as csv
 
     (tmp_path / "t.csv").write_text("a,y\n1,2\n")
-    batches = csv._batches
+    batches = csv._csv_batches
     monkeypatch.setattr(
-        csv, "_batches", lambda part, *more: (part.path.unlink(), batches(part, *more))[1]
+        csv, "_csv_batches", lambda part, *more: (part.path.unlink(), batches(part, *more))[1]
     )
     refused(lambda: from_csv(tmp_path / "t.csv", "y"), "t.csv is gone", "Put it back")
 
@@ -390,13 +391,11 @@ def test_a_part_that_changes_while_reading_is_named(tmp_path, monkeypatch, fault
     X, y = data()
     parts(tmp_path, X, y)
     part = tmp_path / "day=2" / "part-2.parquet"
-    from rareclass.rows import parquet
-
-    add = parquet.Decoder.add
+    decode = BatchDecoder.decode
     done = []
 
-    def add_and_harm(self, batch, path, first_row):
-        add(self, batch, path, first_row)
+    def decode_and_harm(self, batch, path, first_row):
+        decoded = decode(self, batch, path, first_row)
         if not done:
             done.append(path)
             if fault == "gone":
@@ -405,8 +404,9 @@ def test_a_part_that_changes_while_reading_is_named(tmp_path, monkeypatch, fault
                 part.write_bytes(part.read_bytes()[:5000])
             else:
                 pq.write_table(table(X, y=y), part)
+        return decoded
 
-    monkeypatch.setattr(parquet.Decoder, "add", add_and_harm)
+    monkeypatch.setattr(BatchDecoder, "decode", decode_and_harm)
     words = {"gone": "is gone", "cut": "cut short or damaged", "replaced": "was changed"}
     refused(lambda: from_parquet(tmp_path, "y"), str(part), words[fault])
 

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from draws import draws
 from rareclass.rows import as_source
-from rareclass.rows.narrowed import narrowed
+from rareclass.rows.source import narrowed
 
 
 @draws(30)

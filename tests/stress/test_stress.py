@@ -7,8 +7,7 @@ import pytest
 
 from rareclass import RACH, RankRC
 from rareclass.online import UniExp
-from rareclass.rows.safe_squares import with_safe_squares
-from rareclass.rows.source import as_source
+from rareclass.rows.source import as_source, with_safe_squares
 from registered import ESTIMATORS, MORE_ESTIMATORS
 from stress.hard_tables import hard_tables
 from stress.tried import tried

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from rareclass.metrics.rare_cells import RareCells, cells_of, collapse, greatest_in_bins
 from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, split_scores
-from rareclass.rows.dask_parts import is_dask
+from rareclass.rows.source import is_dask
 
 # Sums of fractional weights that are equal on paper differ by rounding.
 _EQUAL = 1e-12

@@ -21,9 +21,7 @@ from rareclass.errors import InputError
 from rareclass.labels.two_classes import label_array, plain, signs
 from rareclass.metrics import roc_auc
 from rareclass.rows import LabelledRows, RowSource, as_source, header
-from rareclass.rows.dask_parts import is_dask, is_delayed
-from rareclass.rows.safe_squares import with_safe_squares
-from rareclass.rows.spark_columns import is_spark
+from rareclass.rows.source import is_dask, is_delayed, is_spark, with_safe_squares
 
 _METHODS = ("score_samples", "decision_function", "predict", "_predict_proba", "transform")
 

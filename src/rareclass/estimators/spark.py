@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from rareclass.errors import InputError, name_hint
-from rareclass.rows.spark_columns import column_of, flat, is_spark, partition_of_task
+from rareclass.rows.spark import column_of, flat, is_spark, partition_of_task
 
 _NAMES = {
     "score_samples": "score",

@@ -22,7 +22,7 @@ from rareclass.metrics.scored_classes import (
     same_length,
     split_scores,
 )
-from rareclass.rows.dask_parts import delayed_parts, is_dask
+from rareclass.rows.source import delayed_parts, is_dask
 
 # Rows from which on the search is worth the loading of compiled code: that takes 5 to 20 ms where
 # the process has fitted a model, 0.4 s where nothing else needed numba. Once loaded, the search is

@@ -48,7 +48,7 @@ from rareclass.ranking.preparation import (
 from rareclass.ranking.targets import OrderedLevels, RankingTarget, TwoClasses, pair_costs
 from rareclass.ranking.training_rows import TrainingRows
 from rareclass.rows import rows_of
-from rareclass.rows.narrowed import narrowed
+from rareclass.rows.source import narrowed
 
 # Rows beyond which kernel_dtype="auto" is float32: there the kernel is nearly all of the time.
 _MANY_ROWS = 100_000

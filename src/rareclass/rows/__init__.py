@@ -8,23 +8,20 @@ same algorithms and gives the same answer.
 from importlib import import_module
 from typing import Any
 
-from rareclass.rows.csv import from_csv
 from rareclass.rows.labelled import LabelledRows, from_arrays
 from rareclass.rows.labelled import header as header
-from rareclass.rows.lazy import from_lazy
 from rareclass.rows.memory import ArrayRows
 from rareclass.rows.memory import rows_of as rows_of
-from rareclass.rows.parquet import from_parquet
-from rareclass.rows.parquet_batches import parquet_batches
 from rareclass.rows.protocol import Block as Block
 from rareclass.rows.protocol import Budget as Budget
 from rareclass.rows.protocol import Rows
 from rareclass.rows.protocol import RowValues as RowValues
 from rareclass.rows.protocol import SentOnce as SentOnce
 from rareclass.rows.protocol import Token as Token
+from rareclass.rows.queries import from_lazy, from_sql
 from rareclass.rows.source import RowSource, as_source
 from rareclass.rows.source import consecutive as consecutive
-from rareclass.rows.sql import from_sql
+from rareclass.rows.tables_on_disk import from_csv, from_parquet, parquet_batches
 
 __all__ = [
     "ArrayRows",

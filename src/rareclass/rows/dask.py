@@ -1,4 +1,4 @@
-"""Dask collections as rows: their parts stay on the workers of a cluster."""
+"""Dask collections as rows: the parts stay on the workers of a cluster."""
 
 import threading
 import uuid
@@ -10,23 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rareclass.errors import InputError
-from rareclass.rows.dask_parts import delayed_parts
-from rareclass.rows.decoding import checked_dtype
+from rareclass.errors import ErrorKind, InputError
+from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.partitions.engine import Engine
-from rareclass.rows.partitions.part import Columns, Facts, read_part
-from rareclass.rows.partitions.place import Place, Reply, Request
+from rareclass.rows.partitions.parts import PartFacts, read_part
+from rareclass.rows.partitions.place import PartHolder, Reply, Request
 from rareclass.rows.partitions.table import labelled
+from rareclass.rows.source import delayed_parts
 
-# Shares of a worker's memory: of features that stay there, and of what blocks remember. The rest
-# is Dask's and the work's, so that a worker neither spills nor pauses.
+# Shares of a worker's memory for features and for values that blocks remember. Dask and the work
+# itself need the other half: a worker must neither spill nor pause.
 _OF_FEATURES, _OF_MEMOS = 0.25, 0.25
-# Past so many places their replies are joined on the workers, so many at a time.
+# With more places than this, replies are joined on the workers, this many at a time.
 _FAN_IN = 8
-# Requests of more bytes go from worker to worker, not through the scheduler.
+# Larger requests go from worker to worker, not through the scheduler (bytes).
 _LARGE = 1 << 18
-# Seconds that are waited for a first worker.
+# Seconds to wait for a first worker.
 _PATIENCE = 30
 
 
@@ -42,10 +42,10 @@ def from_dask(
 ) -> LabelledRows:
     """Rows of a Dask collection, for ``fit_rows``: they stay on the workers.
 
-    Every part is read once, where it is or where Dask puts it, and kept there as floats: in
-    memory up to a quarter of what the worker may use, past that in a nameless file of the worker.
-    A pass of a fit is one task a worker. When a worker is lost its parts are read again from what
-    the collection was made of, by others; the result is the same.
+    Every part is read once, where it is or where Dask puts it, and kept there as floats: in up to
+    a quarter of the worker's memory, the others in a nameless file of the worker. A pass of a fit
+    is one task a worker. When a worker is lost, other workers read its parts again from the source
+    of the collection; the result is the same.
 
     Parameters
     ----------
@@ -60,19 +60,19 @@ def from_dask(
     columns : iterable of str or None
         The features of a DataFrame, in this order; None means all other columns.
     dtype : "float32", "float64" or None
-        What the features are kept in; None means float32 when all of a part are float32 or
+        Type of the stored features; None means float32 when all of a part are float32 or
         narrower, else float64.
     client : dask.distributed.Client or None
-        None means the one made last in this process.
+        None means the last one of this process.
     checkpoint : path or None
-        A file that keeps the answers of every pass. When a fit was cut off, by a lost scheduler
-        or a crash, the same fit on the same rows goes on from there.
+        A file for the sums of every pass. When a fit was cut off, by a lost scheduler or a crash,
+        the same fit on the same rows continues from there.
 
     Returns
     -------
     LabelledRows
         Labels and weights are in this process' memory, 8 to 16 bytes a row.
-        ``source.engine.passes`` says what each pass cost.
+        ``source.engine.passes`` has the cost of each pass.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def from_dask(
     Notes
     -----
     A pass sends and receives numbers in proportion to landmarks and rare rows for each worker.
-    What does not change is sent once: landmarks, weights, folds.
+    Values that do not change are sent once: landmarks, weights, folds.
 
     Examples
     --------
@@ -94,11 +94,11 @@ def from_dask(
     ...     model = RankRC().fit_rows(rows)
     """
     client = client_of(client)
-    chosen = Columns(
+    roles = ColumnRoles.of(
         target if isinstance(target, str) else None,
         weight if isinstance(weight, str) else None,
-        None if columns is None else tuple(columns),
-        None if dtype is None else checked_dtype(dtype).name,
+        columns,
+        dtype,
     )
     parts = delayed_parts(collection)
     beside = [
@@ -110,13 +110,14 @@ def from_dask(
             raise InputError(
                 f"{name}= has {len(more):,} parts, the features {len(parts):,}.",
                 "Collections that belong together need the same parts: rechunk or repartition one.",
+                ErrorKind.ROWS,
             )
-    engine = DaskEngine(client, parts, beside[0], beside[1], chosen)
+    engine = DaskEngine(client, parts, beside[0], beside[1], roles)
     return labelled(engine, engine.load(range(len(parts))), checkpoint)
 
 
 def client_of(client: Any = None) -> Any:
-    """The client given, or the one made last; raises `InputError` without any."""
+    """Return `client`, or the last one of this process; raises `InputError` without any."""
     from distributed import default_client
 
     if client is not None:
@@ -127,6 +128,7 @@ def client_of(client: Any = None) -> Any:
         raise InputError(
             "There is no Dask cluster to learn on.",
             "Start one on this machine with dask.distributed.Client(), or pass client=.",
+            ErrorKind.CONNECTION,
         ) from None
 
 
@@ -139,9 +141,9 @@ class DaskEngine(Engine):
         parts: Sequence[Any],
         targets: Sequence[Any] | None,
         weights: Sequence[Any] | None,
-        columns: Columns,
+        roles: ColumnRoles,
     ) -> None:
-        self._client, self._parts, self._columns = client, parts, columns
+        self._client, self._parts, self._roles = client, parts, roles
         self._targets, self._weights = targets, weights
         self._address = client.scheduler.address if client.scheduler else "?"
         self._name = f"{uuid.uuid4().hex[:12]}"
@@ -149,9 +151,9 @@ class DaskEngine(Engine):
         workers = self._workers()
         super().__init__([workers[k * len(workers) // len(parts)] for k in range(len(parts))])
         self._prefer_where_they_are()
-        weakref.finalize(self, _let_forget, client, self._name)
+        weakref.finalize(self, _forget_later, client, self._name)
 
-    def load(self, parts: Sequence[int]) -> list[Facts]:
+    def load(self, parts: Sequence[int]) -> list[PartFacts]:
         """Read parts on their workers."""
         import dask
 
@@ -159,8 +161,8 @@ class DaskEngine(Engine):
         for k in parts:
             beside = [None if of is None else of[k] for of in (self._targets, self._weights)]
             with dask.annotate(workers=[self.place_of[k]], allow_other_workers=True):
-                tasks.append(load(self._name, k, self._parts[k], *beside, self._columns))
-        with self._told_when_lost():
+                tasks.append(load(self._name, k, self._parts[k], *beside, self._roles))
+        with self._naming_losses():
             futures = self._client.compute(tasks, optimize_graph=False)
         found = self._gathered(futures)
         for k, (place, _) in zip(parts, found, strict=True):
@@ -178,10 +180,10 @@ class DaskEngine(Engine):
             if supplies[place] is not None:
                 each = each._replace(supplies={})
             sent[place] = each
-        with self._told_when_lost():
+        with self._naming_losses():
             futures = self._joined(
                 [
-                    # Another worker does it where the one wanted is gone.
+                    # Another worker takes the task where the wanted one is gone.
                     self._submit(
                         "pass",
                         _answer,
@@ -204,20 +206,20 @@ class DaskEngine(Engine):
             return [Reply([], {}, left, (), Counter(), 0, 0.0)]
 
     def _submit(self, kind: str, work: Callable, *args: Any, **where: Any) -> Any:
-        """A task with a name of its own."""
+        """Submit a task with a name of its own."""
         self._next += 1
         key = f"rareclass-{kind}-{self._name}-{self._next}"
         return self._client.submit(work, *args, key=key, **where)
 
     def _joined(self, futures: list[Any]) -> list[Any]:
-        """Replies joined on the workers until few are left."""
+        """Join replies on the workers until few are left."""
         while len(futures) > _FAN_IN:
             groups = [futures[k : k + _FAN_IN] for k in range(0, len(futures), _FAN_IN)]
             futures = [self._submit("join", Reply.joined, group) for group in groups]
         return futures
 
     def _scattered(self, content: bytes | dict[str, bytes], place: str | None = None) -> Any:
-        """Something large on a worker, from which others may fetch it; None: with the tasks.
+        """Put large content on a worker, from which others may fetch it; None where it is small.
 
         The graph of the tasks, which the scheduler holds, stays small.
         """
@@ -229,33 +231,34 @@ class DaskEngine(Engine):
             # In a list, so that a dict is one value and not a value a name.
             return self._client.scatter([content], where, hash=False, timeout=_PATIENCE / 6)[0]
         except (OSError, TimeoutError, ValueError):
-            return None  # that worker is gone, or the scheduler is: the tasks will tell
+            return None  # worker or scheduler is gone: the tasks will fail
 
     def new_place(self, part: int) -> str:
-        """Another worker, each in its turn."""
+        """Name another worker, each in its turn."""
         workers = self._workers()
         self._next += 1
         return workers[self._next % len(workers)]
 
     def close(self) -> None:
-        """Let the workers forget the parts."""
+        """Make the workers forget the parts."""
         if self._client.status == "running":
             self._client.run(_forget, self._name, on_error="ignore")
 
     def _workers(self) -> list[str]:
-        with self._told_when_lost():
+        with self._naming_losses():
             try:
                 self._client.wait_for_workers(1, timeout=_PATIENCE)
             except TimeoutError as error:
                 raise InputError(
                     f"The Dask scheduler at {self._address} has no workers.",
                     "Start some: dask worker ADDRESS.",
+                    ErrorKind.CONNECTION,
                 ) from error
             return sorted(self._client.nthreads())
 
     @contextmanager
-    def _told_when_lost(self) -> Iterator[None]:
-        """Say what is to be done when scheduler or workers are gone for good."""
+    def _naming_losses(self) -> Iterator[None]:
+        """Raise `InputError` with a remedy when scheduler or workers are gone for good."""
         from distributed.client import CancelledError, ClosedClientError, CommClosedError
         from distributed.scheduler import KilledWorker
 
@@ -267,6 +270,7 @@ class DaskEngine(Engine):
                 "They may have too little memory for one part: make the parts smaller, or give "
                 "each worker more. Where workers come and go all the time, raise Dask's "
                 "distributed.scheduler.allowed-failures.",
+                ErrorKind.CONNECTION,
             ) from error
         except (CancelledError, ClosedClientError, CommClosedError, TimeoutError, OSError) as error:
             if self._client.status == "running" and not isinstance(error, CommClosedError):
@@ -275,10 +279,11 @@ class DaskEngine(Engine):
                 f"The Dask scheduler at {self._address} was lost: {type(error).__name__}.",
                 "Start it again and make the collection anew; a fit whose rows were made with "
                 "checkpoint= goes on from its last pass.",
+                ErrorKind.CONNECTION,
             ) from error
 
     def _prefer_where_they_are(self) -> None:
-        """Parts that are on a worker already stay there."""
+        """Keep parts on the workers that hold them already."""
         from distributed import futures_of
 
         held = {k: futures_of(part) for k, part in enumerate(self._parts)}
@@ -292,9 +297,9 @@ class DaskEngine(Engine):
                 self.place_of[k] = Counter(places).most_common(1)[0][0]
 
     def _gathered(self, futures: Sequence[Any]) -> list[Any]:
-        """Results of tasks; those that run are cancelled when anything ends the waiting."""
+        """Wait for results of tasks; an exception meanwhile cancels those that run."""
         try:
-            with self._told_when_lost():
+            with self._naming_losses():
                 return list(self._client.gather(list(futures)))
         except BaseException:
             if self._client.status == "running":
@@ -302,21 +307,21 @@ class DaskEngine(Engine):
             raise
 
 
-def _let_forget(client: Any, name: str) -> None:
-    """Tell the workers without waiting: the garbage collector may call this in any thread."""
+def _forget_later(client: Any, name: str) -> None:
+    """Ask the workers without waiting: the garbage collector may call this in any thread."""
     if client.status == "running":
         ask = partial(client.run, _forget, name, on_error="ignore")
         client.loop.add_callback(ask)
 
 
-# What follows runs on workers, several of which may share a process.
+# The functions below run on workers, several of which may share a process.
 
-_places: dict[tuple[str, str], Place] = {}
+_places: dict[tuple[str, str], PartHolder] = {}
 _lock = threading.Lock()
 
 
-def _load(name: str, number: int, data: Any, y: Any, weight: Any, columns: Columns) -> Any:
-    part = read_part(number, data, y, weight, columns)
+def _load(name: str, number: int, data: Any, y: Any, weight: Any, roles: ColumnRoles) -> Any:
+    part = read_part(number, data, y, weight, roles)
     place, address = _place(name)
     place.hold(number, part)
     return address, part.facts
@@ -332,8 +337,8 @@ def _answer(
     return _place(name)[0].answer(request)
 
 
-def _place(name: str) -> tuple[Place, str]:
-    """What this worker holds of a table, and its address."""
+def _place(name: str) -> tuple[PartHolder, str]:
+    """Parts of a table that this worker holds, and its address."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -342,7 +347,7 @@ def _place(name: str) -> tuple[Place, str]:
         place = _places.get((worker.address, name))
         if place is None:
             shares = [int(share * limit) if limit else None for share in (_OF_FEATURES, _OF_MEMOS)]
-            place = Place(shares[0], shares[1], worker.state.nthreads, worker.local_directory)
+            place = PartHolder(shares[0], shares[1], worker.state.nthreads, worker.local_directory)
             _places[worker.address, name] = place
     return place, worker.address
 

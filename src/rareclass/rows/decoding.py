@@ -1,4 +1,4 @@
-"""From batches of columns, as files give them, to rows with labels and weights."""
+"""From batches of columns, as files and databases give them, to rows with labels and weights."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.files import Location
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.scratch import ScratchRows
@@ -20,11 +20,43 @@ MOST_LABELS = 10_000
 _WOVEN_ROWS = 1024
 # Bytes of a decoded batch.
 _BATCH_BYTES = 16 << 20
+# Types whose values float32 holds exactly.
+_NARROW = {pa.float32(), pa.float16(), pa.bool_(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16()}
+
+Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """Columns that a caller names: labels, weights and features; None of `features` means others.
+
+    `dtype` is float32 or float64, None for the narrowest of them that holds the features.
+    """
+
+    target: str | None = None
+    weight: str | None = None
+    features: tuple[str, ...] | None = None
+    dtype: str | None = None
+
+    @classmethod
+    def of(
+        cls, target: str | None, weight: str | None, columns: Iterable[str] | None, dtype: Any
+    ) -> "ColumnRoles":
+        """Check and freeze the parameters that readers of tables share."""
+        dtype_name = None if dtype is None else checked_dtype(dtype).name
+        return cls(target, weight, None if columns is None else tuple(columns), dtype_name)
+
+
+def checked_dtype(dtype: Any) -> np.dtype:
+    """Return float32 or float64 as a numpy dtype; raise `ValueError` for any other."""
+    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype={dtype!r} is not 'float32' or 'float64'.")
+    return np.dtype(dtype)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which columns of a file are the features, the labels and the weights."""
+    """Columns read from a table: features, labels and weights."""
 
     features: list[str]
     target: str | None
@@ -42,44 +74,54 @@ class Selection:
 
 
 def select_columns(
-    parts: Sequence[tuple[Location, Sequence[str]]],
-    target: str | None,
-    weight: str | None,
-    columns: Iterable[str] | None,
+    parts: Sequence[tuple[Location, Sequence[str]]], roles: ColumnRoles
 ) -> Selection:
-    """Find the columns in every part's list, all but target and weight being features by default.
+    """Find the columns in every part's list; all but target and weight are features by default.
 
-    Raises `InputError` on a name that a part does not have, that the first has twice, or that is
-    given twice.
+    Raises `InputError` on a name that a part does not have, that the first part has twice, or that
+    is given twice.
     """
     path, known = parts[0]
-    features = [n for n in known if n not in (target, weight)] if columns is None else [*columns]
+    target, weight = roles.target, roles.weight
+    default = [name for name in known if name not in (target, weight)]
+    features = default if roles.features is None else list(roles.features)
     chosen = Selection(features, target, weight)
     option_of = dict.fromkeys(features, "columns=") | {weight: "weight=", target: "target="}
     for name in chosen.all:
         if name not in known:
             raise InputError(
-                f"{path}: {option_of[name]} there is no column {name!r}.", name_hint(name, known)
+                f"{path}: {option_of[name]} there is no column {name!r}.",
+                name_hint(name, known),
+                ErrorKind.MISSING_COLUMN,
+                column=name,
             )
         if list(known).count(name) > 1:
-            raise InputError(f"{path} has two columns {name!r}.", "Give them different names.")
+            raise InputError(
+                f"{path} has two columns {name!r}.",
+                "Give them different names.",
+                ErrorKind.COLUMN_NAMES,
+                column=name,
+            )
         if chosen.all.count(name) > 1:
             raise InputError(
                 f"column {name!r} is named twice among columns=, target= and weight=.",
                 "A feature cannot be the label or the weight as well.",
+                ErrorKind.COMBINATION,
+                column=name,
             )
     if not features:
-        raise InputError(f"{path} has no column besides target and weight.", "Features are needed.")
+        raise InputError(
+            f"{path} has no column besides target and weight.",
+            "Features are needed.",
+            ErrorKind.MISSING_COLUMN,
+        )
     for part, names in parts[1:]:
         check_columns_agree(path, chosen.all, part, set(names))
     return chosen
 
 
 class DecodedBatch(NamedTuple):
-    """A batch taken apart.
-
-    X is finite; codes are places of the labels in `BatchDecoder.label_values`.
-    """
+    """Rows of a batch: finite features, and codes of the labels in `BatchDecoder.label_values`."""
 
     X: np.ndarray
     codes: np.ndarray | None
@@ -87,10 +129,10 @@ class DecodedBatch(NamedTuple):
 
 
 class BatchDecoder:
-    """Takes batches apart in row order, and refuses cells that are empty or infinite.
+    """Decodes batches in row order, and refuses cells that are empty or infinite.
 
     Features become `dtype`. A label type of None is text, which is read as numbers where all labels
-    are some.
+    are numbers.
     """
 
     def __init__(self, chosen: Selection, dtype: Any, label_type: pa.DataType | None) -> None:
@@ -98,8 +140,18 @@ class BatchDecoder:
         self._label_type = label_type
         self._code_of: dict[Any, int] = {}
 
+    @classmethod
+    def of_schemas(
+        cls, parts: Sequence[tuple[Location, pa.Schema]], roles: ColumnRoles
+    ) -> "BatchDecoder":
+        """Make the decoder of a table in typed parts; raises `InputError` for unfit columns."""
+        chosen = select_columns([(path, schema.names) for path, schema in parts], roles)
+        narrowest = np.float32 if _is_narrow(parts, chosen) else np.float64
+        kind = None if chosen.target is None else _label_type(parts, chosen.target)
+        return cls(chosen, roles.dtype or narrowest, kind)
+
     def decode(self, batch: pa.RecordBatch, path: Location, first_row: int) -> DecodedBatch:
-        """Take a batch apart whose first row is the row `first_row` of the file, from 1 on."""
+        """Decode a batch whose first row is the row `first_row` of the file, counted from 1."""
         chosen, codes, weights = self.chosen, None, None
         for name in chosen.all:
             _check_present(batch.column(name), name, path, first_row)
@@ -113,7 +165,7 @@ class BatchDecoder:
         return DecodedBatch(block, codes, weights)
 
     def label_values(self) -> np.ndarray:
-        """The label of every code met so far, of one kind however many there are."""
+        """Label of every code met so far, all of one type."""
         found = list(self._code_of)
         if self._label_type is None:
             return labels_as_written(found)
@@ -131,74 +183,61 @@ class BatchDecoder:
                 f"{path}: the target {self.chosen.target!r} has more than {MOST_LABELS:,} "
                 f"different values by row {first_row + len(labels) - 1:,}.",
                 "Name a column of classes as target=.",
+                ErrorKind.LABELS,
+                column=self.chosen.target,
             )
         return codes.astype(np.int16)[labels.indices.to_numpy()]
 
 
-class Decoder:
-    """Takes batches in row order, and turns them into `LabelledRows` on disk."""
+def decode_to_disk(
+    path: Location,
+    parts: Iterable[tuple[Location, Batches]],
+    decoder: BatchDecoder,
+    scratch: str | Path | None,
+    expected_rows: int | None = None,
+) -> LabelledRows:
+    """Decode the parts of `path` into a scratch file, which is deleted if anything fails.
 
-    def __init__(
-        self,
-        batches: BatchDecoder,
-        scratch: str | Path | None,
-        expected_rows: int | None = None,
-    ) -> None:
-        self._batches, self._chosen = batches, batches.chosen
-        self._rows = ScratchRows(len(self._chosen.features), batches.dtype, scratch, expected_rows)
-        self._codes: list[np.ndarray] = []
-        self._weights: list[np.ndarray] = []
-
-    @property
-    def n_rows(self) -> int:
-        """Rows taken in so far."""
-        return self._rows.n_rows
-
-    def read(
-        self, path: Location, parts: Iterable[tuple[Location, Iterator[pa.RecordBatch]]]
-    ) -> LabelledRows:
-        """Take in all batches of the parts of `path`; the scratch file goes if that fails."""
-        try:
-            for part, batches in parts:
-                first_row = 1
-                for batch in batches:
-                    self.add(batch, part, first_row)
-                    first_row += batch.num_rows
-            return self._finish(path)
-        except BaseException:
-            # A traceback that somebody keeps would keep the file too.
-            self._rows.close()
-            raise
-
-    def add(self, batch: pa.RecordBatch, path: Location, first_row: int) -> None:
-        """Take in a batch whose first row is the row `first_row` of the file, counted from 1."""
-        decoded = self._batches.decode(batch, path, first_row)
-        if decoded.codes is not None:
-            self._codes.append(decoded.codes)
-        if decoded.weights is not None:
-            self._weights.append(decoded.weights)
-        self._rows.append(decoded.X)
-
-    def _finish(self, path: Location) -> LabelledRows:
-        """All rows that were taken in."""
-        if not self.n_rows:
+    Labels and weights stay in memory.
+    """
+    names = decoder.chosen.features
+    rows = ScratchRows(len(names), decoder.dtype, scratch, expected_rows)
+    codes: list[Any] = []
+    weights: list[Any] = []
+    try:
+        for part, batches in parts:
+            first_row = 1
+            for batch in batches:
+                decoded = decoder.decode(batch, part, first_row)
+                rows.append(decoded.X)
+                codes.append(decoded.codes)
+                weights.append(decoded.weights)
+                first_row += batch.num_rows
+        if not rows.n_rows:
             raise no_rows(path)
-        labels = None
-        if self._codes:
-            labels = self._batches.label_values()[np.concatenate(self._codes)]
         return LabelledRows(
-            self._rows.source(),
-            labels,
-            np.concatenate(self._weights) if self._weights else None,
-            tuple(self._chosen.features),
+            rows.source(),
+            decoder.label_values()[np.concatenate(codes)] if decoder.chosen.target else None,
+            np.concatenate(weights) if decoder.chosen.weight else None,
+            tuple(names),
         )
+    except BaseException:
+        rows.close()  # a traceback that somebody keeps would keep the file too
+        raise
+
+
+def no_rows(path: Location) -> InputError:
+    """Error for a table with columns only."""
+    return InputError(
+        f"{path} has columns but no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS
+    )
 
 
 def labels_as_written(texts: list[str]) -> np.ndarray:
-    """Different labels as whole numbers, numbers or words, whichever all of them are.
+    """Convert different labels to whole numbers, numbers or words: the first that fits them all.
 
-    Text is a number only where the number is written like that: 01 and 1_0 are words, and so is
-    what no float64 holds to the last digit. Two texts never become one label.
+    Text is a number only where the number is written like that: 01 and 1_0 are words, and so are
+    digits that float64 cannot hold exactly. Two texts never become one label.
 
     Examples
     --------
@@ -225,33 +264,80 @@ def labels_as_written(texts: list[str]) -> np.ndarray:
     return np.array(texts, dtype=object)
 
 
-def no_rows(path: Location) -> InputError:
-    """What is said of a table with columns only."""
-    return InputError(f"{path} has columns but no rows.", "Give a file with rows.")
+def _is_narrow(parts: Sequence[tuple[Location, pa.Schema]], chosen: Selection) -> bool:
+    """True where float32 holds all features exactly; raises `InputError` for other than numbers."""
+    is_narrow = True
+    for path, schema in parts:
+        for name in chosen.all:
+            kind = schema.field(name).type
+            if name == chosen.target:
+                continue
+            is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+            if not (is_number or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
+                raise InputError(
+                    f"{path}: column {name!r} holds {kind}, not numbers.",
+                    "Encode it first, leave it out with columns=, or use the command line, which "
+                    "encodes tables.",
+                    ErrorKind.CELL,
+                    column=name,
+                )
+            is_narrow &= kind in _NARROW or name == chosen.weight
+    return is_narrow
+
+
+def _label_type(parts: Sequence[tuple[Location, pa.Schema]], target: str) -> pa.DataType:
+    """Common type of the labels in all parts; raises `InputError` where there is none."""
+
+    def type_in(path: Location, schema: pa.Schema) -> pa.DataType:
+        kind = schema.field(target).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if pa.types.is_nested(kind):
+            raise InputError(
+                f"{path}: the target {target!r} holds {kind}, not labels.",
+                "Name a column of numbers, truth values or strings as target=.",
+                ErrorKind.LABELS,
+                column=target,
+            )
+        # Widths do not matter: 1 is the same label in all of them.
+        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            return pa.string()
+        return kind
+
+    first = type_in(*parts[0])
+    for path, schema in parts[1:]:
+        kind = type_in(path, schema)
+        if kind == first:
+            continue
+        if not (pa.types.is_integer(kind) and pa.types.is_integer(first)):
+            raise InputError(
+                f"{path}: the target {target!r} holds {kind}, in {parts[0][0]} {first}.",
+                "Write the labels alike in all parts.",
+                ErrorKind.LABELS,
+                column=target,
+            )
+        first = pa.int64()
+    return first
 
 
 def _check_present(cells: pa.Array, name: str, path: Location, first_row: int) -> None:
     if not cells.null_count:
         return
     row = first_row + int(np.argmax(cells.is_null().to_numpy(zero_copy_only=False)))
-    raise _bad_cell(path, name, row, "is empty")
-
-
-def checked_dtype(dtype: Any) -> np.dtype:
-    """float32 or float64 as a numpy dtype; anything else is refused."""
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype={dtype!r} is not 'float32' or 'float64'.")
-    return np.dtype(dtype)
+    raise _bad_cell(path, name, row, "is empty", ErrorKind.CELL)
 
 
 def _weights(batch: pa.RecordBatch, name: str, path: Location, first_row: int) -> np.ndarray:
     weights = _as_numpy(batch.column(name)).astype(np.float64)
     bad = ~((weights >= 0) & (weights < np.inf))
     if bad.any():
-        row = int(bad.argmax())
+        place = int(bad.argmax())
         raise InputError(
-            f"{path}: the weight {name!r} is {weights[row]} at row {first_row + row:,}.",
+            f"{path}: the weight {name!r} is {weights[place]} at row {first_row + place:,}.",
             "Weights are numbers at or above 0.",
+            ErrorKind.CELL,
+            column=name,
+            row=first_row + place,
+            value=float(weights[place]),
         )
     return weights
 
@@ -266,7 +352,7 @@ def _as_numpy(cells: pa.Array) -> np.ndarray:
 def _woven(columns: list[np.ndarray], dtype: np.dtype) -> np.ndarray:
     """Columns side by side as rows."""
     block = np.empty((len(columns[0]), len(columns)), dtype)
-    with np.errstate(over="ignore"):  # what becomes infinite is found afterwards
+    with np.errstate(over="ignore"):  # overflow to infinity is found afterwards
         for start in range(0, len(block), _WOVEN_ROWS):
             rows = slice(start, start + _WOVEN_ROWS)
             for position, cells in enumerate(columns):
@@ -288,12 +374,18 @@ def _check_finite(
         what = f"holds {value}"
         if np.isfinite(value):
             what += ", too large for float32,"
-        raise _bad_cell(path, names[position], first_row + row, what)
+        raise _bad_cell(path, names[position], first_row + row, what, ErrorKind.NOT_FINITE, value)
 
 
-def _bad_cell(path: Location, name: str, row: int, what: str) -> InputError:
+def _bad_cell(
+    path: Location, name: str, row: int, what: str, kind: ErrorKind, value: Any = None
+) -> InputError:
     return InputError(
         f"{path}: column {name!r} {what} at row {row:,} (the first row is 1).",
         "Fill such cells or drop their rows first, or leave the column out with columns=; "
         "the command line fills them.",
+        kind,
+        column=name,
+        row=row,
+        value=value,
     )

@@ -1,4 +1,4 @@
-"""Rows that live somewhere, with their labels: what ``fit_rows`` takes."""
+"""Rows that live anywhere, with their labels: the argument of ``fit_rows``."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,13 +8,12 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import InputError
-from rareclass.rows.dask_parts import is_dask
-from rareclass.rows.source import RowSource, as_source, is_table
+from rareclass.errors import ErrorKind, InputError
+from rareclass.rows.source import HasSource, RowSource, as_source, is_dask, is_table
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledRows:
+class LabelledRows(HasSource):
     """Features wherever they live, labels and weights in memory.
 
     Made by `from_parquet`, `from_csv` and `from_arrays`; taken by ``RankRC.fit_rows``,
@@ -22,7 +21,7 @@ class LabelledRows:
     ``dataclasses.replace(rows, y=rows.y == "U2R")`` is the same rows with other labels.
 
     Rows of a file hold a scratch file on disk until they are closed, by `close` or at the end of
-    a ``with``, or until nobody holds them. What `replace` made of them shares it.
+    a ``with``, or garbage-collected. Results of `replace` share it.
 
     Attributes
     ----------
@@ -54,38 +53,35 @@ class LabelledRows:
         self.close()
 
     def close(self) -> None:
-        """Give the scratch file back; the features can no longer be read, labels stay."""
+        """Delete the scratch file; the features can no longer be read, labels stay."""
         self.source.close()
 
     @staticmethod
     def to_learn_from(rows: Any) -> "LabelledRows":
-        """`rows` as they are, if ``fit_rows`` can learn from them.
+        """Return `rows` as they are, if ``fit_rows`` can learn from them.
 
-        Raises
-        ------
-        TypeError
-            When they are something else, such as a path or a table.
-        InputError
-            When they have no labels.
+        Raises `TypeError` for something else, such as a path or a table, and `InputError` for rows
+        without labels.
         """
         if not isinstance(rows, LabelledRows):
-            given = repr(rows) if isinstance(rows, str | Path) else f"a {type(rows).__name__}"
+            found = repr(rows) if isinstance(rows, str | Path) else f"a {type(rows).__name__}"
             raise TypeError(
-                f"fit_rows takes rows with labels, not {given}. Make them of a file or folder: "
+                f"fit_rows takes rows with labels, not {found}. Make them of a file or folder: "
                 "rareclass.rows.from_parquet(path, target='the column of labels'), or from_csv; "
-                "what is in memory goes to fit(X, y)."
+                "arrays in memory go to fit(X, y)."
             )
         if rows.y is None:
             raise InputError(
                 "These rows have no labels to learn from: y is None.",
                 "Name their column: from_parquet(path, target='the column of labels'), from_csv "
                 "likewise; from_arrays takes y.",
+                ErrorKind.LABELS,
             )
         return rows
 
 
 def from_arrays(X: Any, y: Any, sample_weight: Any = None) -> LabelledRows:
-    """Rows in memory, or in a memory-mapped array, as files give them; nothing is copied.
+    """Rows in memory, or in a memory-mapped array; nothing is copied.
 
     Parameters
     ----------
@@ -109,13 +105,13 @@ def from_arrays(X: Any, y: Any, sample_weight: Any = None) -> LabelledRows:
 
 
 def header(X: Any) -> Any:
-    """What stands for `X` where only its columns are looked at: their number and names.
+    """Stand-in for `X` where only the number and names of its columns count.
 
-    Rows on disk become a table without rows, anything else stays as it is.
+    Rows on disk become a table without rows; anything else stays as it is.
     """
     if isinstance(X, RowSource):
         return np.empty((0, X.n_features))
-    if is_dask(X):  # its meta: no rows, the same columns
+    if is_dask(X):  # the collection's meta: no rows, the same columns
         return X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
     if not isinstance(X, LabelledRows):
         return X

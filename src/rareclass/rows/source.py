@@ -1,4 +1,4 @@
-"""One way to take rows out of arrays, sparse matrices and data frames."""
+"""One way to take rows out of arrays, sparse matrices and data frames, in floats that suffice."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -9,10 +9,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-_CHECK_ROWS = 65536
+from rareclass.errors import ErrorKind, InputError
+
+# Rows looked at together in a pass over values.
+_PASS_ROWS = 65536
 _STRETCH_BYTES = 2**27
-# What float32 holds exactly.
+# Types of columns that float32 holds exactly.
 NARROW = (nw.Float32, nw.Boolean, nw.Int8, nw.Int16, nw.UInt8, nw.UInt16)
+# Sums over ten million columns of squares of differences are still far from the ends.
+NARROW_RANGE = 1e-15, 1e15
+_LEAST, _MOST = 1e-140, 1e145
+# Rounding of a value, of the width that distances are measured by.
+_MOST_ROUNDING = 1e-4
 
 
 class RowSource:
@@ -22,12 +30,12 @@ class RowSource:
     ----------
     n_rows, n_features : int
     dtype : numpy dtype
-        float32 or float64: what blocks come in.
+        float32 or float64: type of the blocks.
     is_sparse : bool
-        Whether blocks are CSR matrices.
+        True where blocks are CSR matrices.
     as_rows : callable or None
-        Makes blocks of chosen rows where they live, from what `ArrayRows` takes; None where rows
-        are read here.
+        Makes blocks of chosen rows where they live, with the arguments of `ArrayRows`; None where
+        rows are read here.
     """
 
     as_rows: Callable[..., Any] | None = None
@@ -45,31 +53,53 @@ class RowSource:
         self.is_sparse = is_sparse
         self._take, self._close = take, close
 
+    @classmethod
+    def of_array(cls, X: Any) -> "RowSource":
+        """Make the rows of an ndarray or CSR matrix of finite floats, which is not copied."""
+        return cls(X.shape, X.dtype, X.__getitem__, sparse.issparse(X))
+
     def take(self, rows: slice | np.ndarray) -> Any:
-        """The chosen rows: ndarray or CSR matrix of shape (n, n_features), a copy or a view."""
+        """Chosen rows: ndarray or CSR matrix of shape (n, n_features), a copy or a view."""
         return self._take(rows)
 
+    def astype(self, dtype: Any) -> "RowSource":
+        """Rows converted to another type of float each time that they are taken."""
+        if self.dtype == np.dtype(dtype):
+            return self
+
+        def take(rows: Any) -> Any:
+            return self.take(rows).astype(dtype)
+
+        shape = self.n_rows, self.n_features
+        return RowSource(shape, dtype, take, self.is_sparse, self._close)
+
     def begin_fit(self) -> None:
-        """Said when a fit begins; those that keep a checkpoint start over in it."""
+        """Begin a fit; rows with a checkpoint start at its first entry."""
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether rows can be taken in any order at the same price."""
+        """True where rows can be taken in any order at the same cost."""
         return self._close is None
 
     def close(self) -> None:
-        """Give back what the rows hold on disk; arrays in memory stay as they are."""
+        """Delete the scratch file of the rows; arrays in memory stay as they are."""
         if self._close is not None:
             self._close()
 
 
+class HasSource:
+    """Base of objects whose features are a `RowSource`."""
+
+    source: RowSource
+
+
 def as_source(X: Any, feature_names: Any = None) -> RowSource:
-    """Look at `X` as rows, check that every value is finite, and copy nothing that can stay.
+    """Take `X` as rows: check that every value is finite, and copy only where needed.
 
     Dense arrays and CSR matrices of float32 or float64 are used in place. Tables (pandas,
     polars, pyarrow) are converted block by block, to float32 when every column is float32 or
     narrower and to float64 otherwise. Other dtypes and CSC matrices are converted once. A
-    `RowSource`, or an object that has one as its ``source``, was looked at when it was made.
+    `RowSource`, or rows with labels, were checked when they were made.
 
     Raises
     ------
@@ -77,11 +107,12 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
         On an empty input, a wrong number of dimensions, a column that is not numeric, or a
         value that is missing or infinite: the message names the row and the column.
     """
-    made = getattr(X, "source", X)
-    if isinstance(made, RowSource):
-        return made
+    if isinstance(X, RowSource):
+        return X
+    if isinstance(X, HasSource):
+        return X.source
     if _is_plain(X):  # many calls with a row each should not wait for the general checks
-        source = RowSource(X.shape, X.dtype, lambda rows: X[rows], False)
+        source = RowSource.of_array(X)
         _check_finite(source, feature_names)
         return source
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
@@ -95,11 +126,10 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
 
 
 def consecutive(source: RowSource) -> Iterator[tuple[int, RowSource]]:
-    """The rows in their order as stretches in memory, each with its first row.
+    """Yield the rows in their order as stretches in memory, each with the number of its first row.
 
-    For those who want some rows of a file here and others there: it is read once, and rows are
-    picked from the stretch. Rows in memory are one stretch and are not copied; so are rows that
-    are summed where they live.
+    A file is read once, and the caller picks rows from each stretch. Rows in memory are one
+    stretch and are not copied; so are rows that are summed where they live.
     """
     size = source.n_rows
     if not source.is_in_memory and source.as_rows is None:
@@ -109,15 +139,11 @@ def consecutive(source: RowSource) -> Iterator[tuple[int, RowSource]]:
             yield 0, source
             return
         rows = source.take(slice(start, min(start + size, source.n_rows)))
-        yield start, RowSource(rows.shape, source.dtype, partial(_picked, rows), source.is_sparse)
-
-
-def _picked(block: Any, rows: slice | np.ndarray) -> Any:
-    return block[rows]
+        yield start, RowSource.of_array(rows)
 
 
 def _is_plain(X: Any) -> bool:
-    """Whether `X` is a dense float array that can be used as it is."""
+    """True for a dense float array that can be used as it is."""
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -128,8 +154,60 @@ def _is_plain(X: Any) -> bool:
 
 
 def is_table(X: Any) -> bool:
-    """Whether `X` is a table with named columns: pandas, polars, pyarrow and their like."""
+    """True for a table with named columns: pandas, polars, pyarrow and their like."""
     return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def is_dask(X: Any) -> bool:
+    """True for a Dask array or DataFrame; does not import Dask."""
+    return _is_of_dask(X) and not is_delayed(X)
+
+
+def is_delayed(X: Any) -> bool:
+    """True for a delayed block of Dask, or a list of them."""
+    first = X[0] if isinstance(X, list | tuple) and X else X
+    return _is_of_dask(first) and type(first).__name__.startswith("Delayed")
+
+
+def _is_of_dask(X: Any) -> bool:
+    if not type(X).__module__.startswith("dask."):
+        return False
+    from dask import is_dask_collection
+
+    return bool(is_dask_collection(X))
+
+
+def delayed_parts(collection: Any) -> list[Any]:
+    """Split a collection into parts with all of its columns, from the first row to the last.
+
+    The collection is an array or DataFrame of Dask, a delayed block or a list of them.
+
+    Raises `TypeError` on anything else, `InputError` on an empty list.
+    """
+    from dask.delayed import Delayed, delayed
+
+    if isinstance(collection, list | tuple):
+        if not collection:
+            raise InputError(
+                "There are no blocks in the list.", "Give at least one.", ErrorKind.TOO_FEW_ROWS
+            )
+        return [each if isinstance(each, Delayed) else delayed(each) for each in collection]
+    if isinstance(collection, Delayed):
+        return [collection]
+    if not is_dask(collection):
+        raise TypeError(
+            f"{type(collection).__name__} is no Dask array, DataFrame or list of delayed blocks."
+        )
+    is_array = type(collection).__module__.startswith("dask.array.")
+    if is_array and collection.ndim == 2 and collection.numblocks[1] > 1:
+        collection = collection.rechunk({1: -1})
+    return list(np.ravel(np.array(collection.to_delayed(), dtype=object)))
+
+
+def is_spark(X: Any) -> bool:
+    """True for a Spark DataFrame; does not import PySpark."""
+    kind = type(X)
+    return kind.__module__.startswith("pyspark.sql.") and kind.__name__ == "DataFrame"
 
 
 def _array_source(X: Any) -> RowSource:
@@ -143,11 +221,11 @@ def _array_source(X: Any) -> RowSource:
         X = X.astype(X.dtype.newbyteorder("="))
     if sparse.issparse(X):
         return RowSource(X.shape, X.dtype, partial(_csr_rows, X), True)
-    return RowSource(X.shape, X.dtype, lambda rows: X[rows], False)
+    return RowSource.of_array(X)
 
 
 def _csr_rows(X: Any, rows: slice | np.ndarray) -> Any:
-    """Rows of a CSR matrix; consecutive ones share its memory and are not to be changed."""
+    """Rows of a CSR matrix; consecutive ones share its memory, so do not write to them."""
     if not isinstance(rows, slice) or rows.step not in (None, 1):
         return X[rows]
     start, stop, _ = rows.indices(X.shape[0])
@@ -182,9 +260,9 @@ def _table_source(X: Any) -> RowSource:
 
 
 def _check_finite(source: RowSource, feature_names: Any) -> None:
-    """Find the first value that is missing or infinite, a block at a time."""
-    for start in range(0, source.n_rows, _CHECK_ROWS):
-        block = source.take(slice(start, start + _CHECK_ROWS))
+    """Raise `ValueError` for the first value that is missing or infinite, a block at a time."""
+    for start in range(0, source.n_rows, _PASS_ROWS):
+        block = source.take(slice(start, start + _PASS_ROWS))
         values = block.data if source.is_sparse else block
         # A sum is one pass without a temporary; it is finite unless something may be wrong.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -208,3 +286,76 @@ def _check_finite(source: RowSource, feature_names: Any) -> None:
             f"Input X contains {kind}: row {start + row}, {name}. Fill or drop it first, for "
             "example with sklearn.impute.SimpleImputer(add_indicator=True)."
         )
+
+
+def with_safe_squares(source: RowSource, names: Any = None, learns: bool = False) -> RowSource:
+    """Return rows whose squared distances floats can hold, in float64 where float32 would not do.
+
+    A square of float32 is 0 below 4e-23 and infinite above 1.8e19, one of float64 below 1e-162 and
+    above 1.3e154. Rows on disk or on workers are returned as they are. `learns` says that a scale
+    is learned from these rows; others may all be zero, or nearly. One pass over rows in memory.
+
+    Raises `ValueError` where float64 will not do either, naming column, row and value.
+    """
+    if not source.is_in_memory:
+        return source
+    largest = largest_value(source)
+    if source.dtype == np.float32 and largest > 0.0:
+        least, most = NARROW_RANGE
+        return source if least <= largest <= most else source.astype(np.float64)
+    if largest > _MOST:
+        _refuse(source, largest, names)
+    if learns and 0.0 < largest < _LEAST:
+        raise ValueError(
+            f"all values are {largest:g} or nearer to 0: squares of their differences are below "
+            "what floats hold. Scale the columns first (sklearn.preprocessing.StandardScaler)."
+        )
+    return source
+
+
+def largest_value(source: RowSource) -> float:
+    """Greatest absolute value; one pass."""
+    found = 0.0
+    for start in range(0, source.n_rows, _PASS_ROWS):
+        block = source.take(slice(start, start + _PASS_ROWS))
+        values = block.data if source.is_sparse else block
+        if values.size:
+            found = max(found, float(values.max()), -float(values.min()))
+    return found
+
+
+def _refuse(source: RowSource, largest: float, names: Any) -> None:
+    for start in range(0, source.n_rows, _PASS_ROWS):
+        block = source.take(slice(start, start + _PASS_ROWS))
+        cells = block.tocoo() if source.is_sparse else block
+        found = np.flatnonzero(np.abs(cells.data if source.is_sparse else cells) == largest)
+        if not len(found):
+            continue
+        place = int(found[0])
+        row, column = divmod(place, source.n_features)
+        if source.is_sparse:
+            row, column = int(cells.row[place]), int(cells.col[place])
+        name = f"column {column}" if names is None else f"column {names[column]!r}"
+        raise ValueError(
+            f"{name} holds {largest:g} at row {start + row}, which is too large: squared "
+            "distances between rows overflow. Standardise the features first "
+            "(sklearn.preprocessing.StandardScaler)."
+        )
+
+
+def narrowed(source: RowSource, width: float | None) -> RowSource:
+    """Return float64 rows as float32, unless that would round distances too much.
+
+    A value x moves by up to :math:`2^{-24} |x|`, which must be within 1e-4 of `width`, the scale
+    of distances; None for kernels without a width, which need relative precision only. Rows on
+    disk or on workers stay as they are. One pass over rows in memory.
+    """
+    if source.dtype != np.float64 or not source.is_in_memory:
+        return source
+    largest = largest_value(source)
+    rounding = 2.0**-24 * largest
+    least, most = NARROW_RANGE
+    if not least <= largest <= most or (width is not None and rounding > _MOST_ROUNDING * width):
+        return source
+
+    return source.astype(np.float32)

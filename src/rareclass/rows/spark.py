@@ -1,4 +1,4 @@
-"""Spark DataFrames as rows: their partitions stay on the executors, a pass is a job."""
+"""Spark DataFrames as rows: the partitions stay on the executors, a pass is a job."""
 
 import pickle
 import weakref
@@ -12,17 +12,126 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from rareclass.errors import InputError
-from rareclass.rows.decoding import checked_dtype
+from rareclass.errors import ErrorKind, InputError, name_hint
+from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.partitions.engine import Engine
-from rareclass.rows.partitions.part import Columns, Facts, Part, read_part
-from rareclass.rows.partitions.place import Place, Reply, Request
+from rareclass.rows.partitions.parts import LoadedPart, PartFacts, read_part
+from rareclass.rows.partitions.place import PartHolder, Reply, Request
 from rareclass.rows.partitions.table import labelled
-from rareclass.rows.spark_columns import flat_table, is_spark, partition_of_task, selected
+from rareclass.rows.source import is_spark
 
-# What Spark keeps of a partition: pieces of consecutive rows, decoded, each of about so many bytes.
+
+def selected(frame: Any, names: Sequence[str], others: Iterable[str] = ()) -> Any:
+    """Select features and other columns under numbered names, with vectors as arrays.
+
+    PySpark's mapInArrow takes no names with dots: `flat_table` restores the names.
+
+    Raises `InputError` on columns that are missing, and on features that are no numbers.
+    """
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
+    others = list(others)
+    for name in (*names, *others):
+        if name not in kinds:
+            raise InputError(
+                f"The DataFrame has no column {name!r}.",
+                name_hint(name, list(kinds)),
+                ErrorKind.MISSING_COLUMN,
+                column=name,
+            )
+    for name in names:
+        _check_numbers(name, kinds[name])
+    wanted = [column_of(frame, name) for name in (*names, *others)]
+    return frame.select(*(column.alias(f"c{k}") for k, column in enumerate(wanted)))
+
+
+def column_of(frame: Any, name: str) -> Any:
+    """Column by its whole name, dots included; vectors become arrays."""
+    column = frame["`" + name.replace("`", "``") + "`"]
+    if not _is_vector(frame.schema[name].dataType):
+        return column
+    from pyspark.ml.functions import vector_to_array
+
+    return vector_to_array(column).alias(name)
+
+
+def _is_vector(kind: Any) -> bool:
+    return type(kind).__name__ == "VectorUDT"
+
+
+def _check_numbers(name: str, kind: Any) -> None:
+    from pyspark.sql.types import BooleanType, NumericType
+
+    cell = kind.elementType if kind.typeName() == "array" else kind
+    if not (isinstance(cell, NumericType | BooleanType) or _is_vector(kind)):
+        raise InputError(
+            f"column {name!r} holds {kind.simpleString()}, not numbers.",
+            "Encode it first (pyspark.ml.feature has StringIndexer and OneHotEncoder), or leave "
+            "it out with columns=.",
+            ErrorKind.CELL,
+            column=name,
+        )
+
+
+def partition_of_task() -> int:
+    """Number of the partition that this executor process works on."""
+    from pyspark import TaskContext
+
+    context: Any = TaskContext.get()
+    return int(context.partitionId())
+
+
+def flat_table(
+    number: int, batches: Iterable[pa.RecordBatch], names: Sequence[str]
+) -> pa.Table | None:
+    """Join the rows of a partition, each entry of an array a column ``name[k]``; None without rows.
+
+    Raises `InputError`, naming partition, row and column, where an array is null or has another
+    length than the first.
+    """
+    found = [batch for batch in batches if batch.num_rows]
+    if not found:
+        return None
+    return flat(pa.Table.from_batches(found).rename_columns(list(names)), number)
+
+
+def flat(table: pa.Table, number: int) -> pa.Table:
+    """Make each entry of an array a column of its own."""
+    if not any(pa.types.is_list(field.type) for field in table.schema):
+        return table
+    columns: dict[str, Any] = {}
+    for name in table.column_names:
+        if pa.types.is_list(table[name].type):
+            columns |= _entries(name, table[name], number)
+        else:
+            columns[name] = table[name]
+    return pa.table(columns)
+
+
+def _entries(name: str, column: pa.ChunkedArray, number: int) -> dict[str, np.ndarray]:
+    lengths = np.array(pc.fill_null(pc.list_value_length(column), -1))
+    width = int(lengths[0])
+    bad = np.flatnonzero((lengths < 0) | (lengths != width))
+    if len(bad):
+        row = int(bad[0])
+        what = "is null" if lengths[row] < 0 else f"has {lengths[row]} entries, others {width}"
+        raise InputError(
+            f"partition {number}, row {row} (from 0), column {name!r}: the array {what}.",
+            "Give every row an array of the same length.",
+            ErrorKind.SHAPE,
+            column=name,
+            row=row,
+        )
+    kind = pa.float32() if column.type.value_type == pa.float32() else pa.float64()
+    entries = pc.list_flatten(column).cast(kind)
+    values = entries.combine_chunks() if isinstance(entries, pa.ChunkedArray) else entries
+    cells = values.to_numpy(zero_copy_only=False).reshape(-1, width)
+    return {f"{name}[{k}]": cells[:, k] for k in range(width)}
+
+
+# Spark keeps a partition as decoded pieces of consecutive rows, each of about so many bytes.
 _PIECE_BYTES = 1 << 18
 _STORED = "part int, digest long, cells binary, about binary"
 _STORED_SCHEMA = pa.schema(
@@ -30,7 +139,7 @@ _STORED_SCHEMA = pa.schema(
 )
 _REPLY = "part int, reply binary"
 _REPLY_SCHEMA = pa.schema([("part", pa.int32()), ("reply", pa.binary())])
-# More bytes than these go to each executor once, not with every task.
+# Larger values go to each executor once, not with every task (bytes).
 _LARGE = 1 << 16
 
 
@@ -45,7 +154,7 @@ def from_spark(
 ) -> LabelledRows:
     """Rows of a Spark DataFrame, for ``fit_rows``: they stay on the executors.
 
-    The DataFrame is worked out once. Each partition is decoded there and kept by Spark as floats,
+    The DataFrame is computed once. Each partition is decoded there and kept by Spark as floats,
     in memory or on the executors' disks. A pass of a fit is one job of a task a partition, whose
     partial sums are collected and added by the driver.
 
@@ -60,29 +169,29 @@ def from_spark(
         The features, in this order; None means all other columns. Numbers, truth values, decimals;
         each entry of a vector of pyspark.ml or of an array is a feature ``name[k]``.
     dtype : "float32", "float64" or None
-        What the features are kept in; None means float32 when all are float32 or narrower, else
+        Type of the stored features; None means float32 when all are float32 or narrower, else
         float64.
     checkpoint : path or None
-        A file of the driver that keeps the answers of every pass. When a fit was cut off, the same
-        fit on the same rows goes on from there.
+        A file of the driver for the sums of every pass. When a fit was cut off, the same fit on the
+        same rows continues from there.
 
     Returns
     -------
     LabelledRows
-        Labels and weights are in this process' memory, 8 to 16 bytes a row. ``close()`` lets Spark
-        forget what it keeps; ``source.engine.passes`` says what each pass cost.
+        Labels and weights are in this process' memory, 8 to 16 bytes a row. ``close()`` makes
+        Spark forget the rows; ``source.engine.passes`` has the cost of each pass.
 
     Raises
     ------
     InputError
         A ValueError: on columns that are not there or no numbers, on cells that are empty or
         infinite (naming partition, row and column), without rows; and when a partition that Spark
-        lost and worked out again is not what it was, as rows after a shuffle or of a random
-        function may be.
+        lost and computed again has changed, as rows after a shuffle or of a random function
+        may.
 
     Notes
     -----
-    Nothing but the features is kept between passes: kernels are worked out again in each. A pass
+    Only the features are kept between passes: each pass computes kernels anew. A pass
     costs 0.1 s and more beside its work, so methods of few passes, above all `MIBC`, go best.
 
     Memory: each task holds a partition once or twice; make partitions that fit, of some 100 MB.
@@ -100,9 +209,9 @@ def from_spark(
         raise TypeError(f"{type(df).__name__} is no Spark DataFrame.")
     beside = [name for name in (target, weight) if name is not None]
     features = [name for name in df.columns if name not in beside] if columns is None else columns
-    kept = Columns(target, weight, None, None if dtype is None else checked_dtype(dtype).name)
+    roles = ColumnRoles.of(target, weight, None, dtype)
     features = list(features)
-    engine = SparkEngine(selected(df, features, beside), [*features, *beside], kept)
+    engine = SparkEngine(selected(df, features, beside), [*features, *beside], roles)
     return labelled(engine, engine.load(range(len(engine.place_of))), checkpoint)
 
 
@@ -110,22 +219,22 @@ class SparkEngine(Engine):
     """Partitions of a Spark DataFrame; see `from_spark`.
 
     Each partition with rows is a place that forgets everything after its reply: the driver keeps
-    what is sent once, and gives it to each job.
+    the values that are sent once, and adds them to each job.
     """
 
-    def __init__(self, frame: Any, names: Sequence[str], columns: Columns) -> None:
+    def __init__(self, frame: Any, names: Sequence[str], roles: ColumnRoles) -> None:
         from pyspark.storagelevel import StorageLevel
 
         self._context = _context_of(frame)
-        stored = frame.mapInArrow(partial(_read, names=names, columns=columns), _STORED)
+        stored = frame.mapInArrow(partial(_read, names=names, roles=roles), _STORED)
         self._stored = stored.persist(StorageLevel.MEMORY_AND_DISK)
         self._carried: dict[str, list[Any]] = {}
         self._let_go = weakref.finalize(self, _let_go, self._stored, self._carried)
         self._let_go.atexit = False
-        self._facts: list[Facts] = []
+        self._facts: list[PartFacts] = []
         self._digest_of: dict[int, int] = {}  # of each partition with rows
         try:
-            self._look()
+            self._collect_facts()
         except BaseException:
             self.close()
             raise
@@ -133,18 +242,18 @@ class SparkEngine(Engine):
         self._number = {partition: k for k, partition in enumerate(self._digest_of)}
         super().__init__([f"partition {number}" for number in self._digest_of])
 
-    def load(self, parts: Sequence[int]) -> list[Facts]:
-        """What is known of each: Spark brings them where they are needed."""
+    def load(self, parts: Sequence[int]) -> list[PartFacts]:
+        """Return the facts of each: Spark brings the rows where they are needed."""
         return [self._facts[k] for k in parts]
 
     def exchange(self, requests: Mapping[str, Request]) -> list[Reply]:
-        """One job: a task a partition."""
+        """Run one job: a task a partition."""
         self._carry(requests)
         request = next(iter(requests.values()))
         parts = {k for each in requests.values() for k in each.parts}
         partitions = [number for number, k in self._number.items() if k in parts]
         payload = self._lent(request.payload)
-        asked = _Asked(
+        job = _Job(
             request._replace(parts=(), payload=b"", supplies={}, dropped=()),
             payload,
             {name: self._carried[name] for name in {request.view, *request.needs} - {""}},
@@ -154,8 +263,8 @@ class SparkEngine(Engine):
         blocks = self._blocks
         if len(partitions) < len(self._number):
             blocks = blocks.where(blocks["part"].isin(partitions))
-        found = blocks.mapInArrow(partial(_answer, asked=asked), _REPLY).collect()
-        _give_back(payload)
+        found = blocks.mapInArrow(partial(_answer, job=job), _REPLY).collect()
+        payload.destroy()
         replies = {row["part"]: pickle.loads(row["reply"]) for row in found}
         for number in partitions:
             reply = replies.get(number)
@@ -166,11 +275,11 @@ class SparkEngine(Engine):
         return [replies[number] for number in partitions]
 
     def close(self) -> None:
-        """Let Spark forget the rows."""
+        """Make Spark forget the rows."""
         self._let_go()
 
-    def _look(self) -> None:
-        """What is known of the partitions: the first job, which reads them."""
+    def _collect_facts(self) -> None:
+        """Collect the facts of the partitions: the first job, which reads them."""
         found = self._stored.where("about is not null").select("part", "digest", "about").collect()
         for row in sorted(found, key=lambda row: row["part"]):
             about = pickle.loads(row["about"])
@@ -179,16 +288,20 @@ class SparkEngine(Engine):
             self._facts.append(about)
             self._digest_of[row["part"]] = row["digest"]
         if not self._facts:
-            raise InputError("The DataFrame has columns but no rows.", "Give one with rows.")
+            raise InputError(
+                "The DataFrame has columns but no rows.",
+                "Give one with rows.",
+                ErrorKind.TOO_FEW_ROWS,
+            )
 
     def _carry(self, requests: Mapping[str, Request]) -> None:
-        """Keep what is sent once for the jobs to come, and let go of what is not needed."""
+        """Keep values that are sent once for later jobs, and drop those no longer needed."""
         new: dict[str, dict[int, bytes]] = {}
-        same: dict[bytes, bytes] = {}  # what is the same for all goes once
+        same: dict[bytes, bytes] = {}  # equal values go once
         for request in requests.values():
             for name in request.dropped:
                 for each in self._carried.pop(name, ()):
-                    _give_back(each)
+                    each.destroy()
             for name, blob in request.supplies.items():
                 for k in request.parts:
                     new.setdefault(name, {})[k] = same.setdefault(blob, blob)
@@ -196,11 +309,12 @@ class SparkEngine(Engine):
             self._carried.setdefault(name, []).append(self._lent(of_parts))
 
     def _lent(self, value: Any) -> Any:
-        """A value as it goes into a job: what is large goes once to each executor."""
+        """Prepare a value for a job: a large one goes once to each executor."""
         if self._context is None:
-            return value
+            return _InTask(value)
         blobs = {id(blob): len(blob) for blob in _blobs(value)}
-        return self._context.broadcast(value) if sum(blobs.values()) > _LARGE else value
+        is_large = sum(blobs.values()) > _LARGE
+        return self._context.broadcast(value) if is_large else _InTask(value)
 
 
 def _blobs(value: Any) -> Iterable[bytes]:
@@ -208,73 +322,74 @@ def _blobs(value: Any) -> Iterable[bytes]:
 
 
 def _context_of(frame: Any) -> Any:
-    """What sends values to executors; Spark Connect has nothing of the kind."""
+    """Context that sends values to executors; Spark Connect has none."""
     try:
         return frame.sparkSession.sparkContext
     except AttributeError:
         return None
 
 
-def _give_back(lent: Any) -> None:
-    if hasattr(lent, "destroy"):
-        lent.destroy()
+class _InTask(NamedTuple):
+    """Value that goes along with each task, with the interface of a broadcast."""
+
+    value: Any
+
+    def destroy(self) -> None:
+        """Do nothing: the value goes with its tasks."""
 
 
 def _let_go(stored: Any, carried: Mapping[str, list[Any]]) -> None:
-    """Forget rows, and what was sent; a session that has ended has done so already."""
-    # Whatever the session says when it is gone, there is nothing left to do.
+    """Forget rows and values sent; a session that has ended has done so already."""
+    # A session that is gone may raise anything, and nothing is left to do.
     with suppress(Exception):
         stored.unpersist()
         for some in carried.values():
             for each in some:
-                _give_back(each)
+                each.destroy()
 
 
 def _changed(partition: int) -> InputError:
     return InputError(
         f"partition {partition} was lost, and is not what it was when Spark worked it out again: "
         "other rows, or in another order.",
-        "Learn from what stays: df.checkpoint(), or write the DataFrame to Parquet and read that.",
+        "Make the rows lasting: df.checkpoint(), or write the DataFrame to Parquet and read that.",
+        ErrorKind.ROWS,
     )
 
 
-# What follows runs on executors.
+# The functions below run on executors.
 
 
-class _Asked(NamedTuple):
-    """What a job is for."""
+class _Job(NamedTuple):
+    """Content of a job."""
 
-    request: Request  # without what differs between partitions, and without the payload
-    payload: Any  # bytes, or a broadcast of them
-    carried: dict[str, list[Any]]  # what the request needs: bytes by part, or broadcasts of these
+    request: Request  # without the payload and the fields that differ between partitions
+    payload: Any  # broadcast or `_InTask` of bytes
+    carried: dict[str, list[Any]]  # values of the request: bytes by part
     known: dict[int, tuple[int, int]]  # part and digest of each partition
     kind: tuple[str, int]  # dtype and number of features
 
     def of(self, part: int) -> Request:
-        """The request to a part."""
+        """Request to a part."""
         supplies: dict[str, bytes] = {}
         for name, some in self.carried.items():
             for each in some:
-                blob = _value(each).get(part)
+                blob = each.value.get(part)
                 supplies |= {} if blob is None else {name: blob}
-        return self.request._replace(parts=(part,), payload=_value(self.payload), supplies=supplies)
-
-
-def _value(lent: Any) -> Any:
-    return lent.value if hasattr(lent, "destroy") else lent
+        return self.request._replace(parts=(part,), payload=self.payload.value, supplies=supplies)
 
 
 def _read(
-    batches: Iterable[pa.RecordBatch], names: Sequence[str], columns: Columns
+    batches: Iterable[pa.RecordBatch], names: Sequence[str], roles: ColumnRoles
 ) -> Iterator[pa.RecordBatch]:
-    """A partition as pieces of floats, and what is known of it; nothing where it has no rows."""
+    """Yield the facts of a partition and its pieces of floats; nothing where it has no rows."""
     number = partition_of_task()
     try:
         table = flat_table(number, batches, names)
         if table is None:
             return
-        _check_no_nulls(number, table, columns)
-        part = read_part(number, table, None, None, columns)
+        _check_no_nulls(number, table, roles)
+        part = read_part(number, table, None, None, roles)
     except InputError as error:
         yield _stored_row(number, 0, None, error)
         return
@@ -295,18 +410,21 @@ def _stored_row(number: int, digest: int, cells: bytes | None, about: Any) -> pa
     )
 
 
-def _check_no_nulls(number: int, table: pa.Table, columns: Columns) -> None:
-    for name in (columns.target, columns.weight):
+def _check_no_nulls(number: int, table: pa.Table, roles: ColumnRoles) -> None:
+    for name in (roles.target, roles.weight):
         if name is not None and table[name].null_count:
             row = int(np.flatnonzero(table[name].is_null())[0])
             raise InputError(
                 f"partition {number}, row {row} (from 0), column {name!r}: the cell is empty.",
                 f"Leave such rows out: df.dropna(subset=[{name!r}]).",
+                ErrorKind.CELL,
+                column=name,
+                row=row,
             )
 
 
-def _answer(batches: Iterable[pa.RecordBatch], asked: _Asked) -> Iterator[pa.RecordBatch]:
-    """The reply of each part among some pieces."""
+def _answer(batches: Iterable[pa.RecordBatch], job: _Job) -> Iterator[pa.RecordBatch]:
+    """Yield the reply of each part among some pieces."""
     pieces: dict[int, list[Any]] = {}
     digests: dict[int, set[int]] = {}
     for batch in batches:
@@ -314,20 +432,20 @@ def _answer(batches: Iterable[pa.RecordBatch], asked: _Asked) -> Iterator[pa.Rec
             pieces.setdefault(number.as_py(), []).append(cells.as_buffer())
             digests.setdefault(number.as_py(), set()).add(digest.as_py())
     for number, some in pieces.items():
-        if number not in asked.known:
+        if number not in job.known:
             continue
-        k, digest = asked.known[number]
+        k, digest = job.known[number]
         answer: Any = _changed(number)
         if digests[number] == {digest}:
-            answer = _place_of(k, some, *asked.kind).answer(asked.of(k))
+            answer = _place_of(k, some, *job.kind).answer(job.of(k))
         row = [pa.array([number], pa.int32()), pa.array([pickle.dumps(answer)], pa.binary())]
         yield pa.RecordBatch.from_arrays(row, schema=_REPLY_SCHEMA)
 
 
-def _place_of(part: int, pieces: Sequence[Any], dtype: str, n_features: int) -> Place:
-    """A place with one part that remembers nothing."""
+def _place_of(part: int, pieces: Sequence[Any], dtype: str, n_features: int) -> PartHolder:
+    """Make a place with one part that remembers nothing."""
     X = np.concatenate([np.frombuffer(each, dtype).reshape(-1, n_features) for each in pieces])
-    place = Place(memo_bytes=0)
-    facts = Facts(len(X), n_features, dtype, False, None, None, None, None, b"")
-    place.hold(part, Part(X, facts))
+    place = PartHolder(memo_bytes=0)
+    facts = PartFacts(len(X), n_features, dtype, False, None, None, None, None, b"")
+    place.hold(part, LoadedPart(X, facts))
     return place

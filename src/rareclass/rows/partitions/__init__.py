@@ -1,7 +1,6 @@
-"""Rows that live in parts elsewhere: what an engine, such as a cluster, has to do for them.
+"""Rows that live in parts elsewhere, on a cluster or in other processes.
 
-A part is a piece of a table with whole rows. Each lives in a `Place`, a process that answers
-requests about the parts it holds; the process of the user holds none of the features. An engine
-knows the places, brings requests there and replies back, and brings a part to another place when
-one is lost.
+A part is a piece of a table with whole rows. It lives in a place, a process that answers requests
+about the parts it holds; the process of the user holds no features. An engine, such as Dask's or
+Spark's, knows the places, carries requests and replies, and reloads the parts of a lost place.
 """

@@ -1,16 +1,20 @@
-"""A place that holds parts of a table, and answers requests about them.
+"""Places that hold parts of a table and answer requests about them, and requests as bytes.
 
-1. a part arrives, is read as rows of floats, and stays: in memory, past a limit in a scratch file
-2. a request names parts, a view of them and a function with what it is broadcast
-3. what the place lacks, a part or something that is sent once, is told in the reply; everything
-   else is worked out
+1. A part arrives, is read as rows of floats, and stays: in memory, past a limit in a scratch file.
+2. A request names parts, a view of them, and a function with its broadcast values.
+3. The reply lists the parts that the place lacks; all others are computed.
 
-A place may be lost with all that it holds: whoever asks sends it again.
+A place may be lost with all that it holds: the engine sends it again.
 """
 
+import hashlib
+import io
+import itertools
+import pickle
 import time
+import weakref
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -18,40 +22,38 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.rows.memory import ArrayRows, add_to
-from rareclass.rows.partitions.part import Part
-from rareclass.rows.partitions.view import Piece, View
-from rareclass.rows.partitions.wire import unpack
-from rareclass.rows.protocol import Budget, RowValues, SentOnce
+from rareclass.rows.partitions.parts import LoadedPart, Piece, View
+from rareclass.rows.protocol import Budget, RowValues, SentOnce, Token
 from rareclass.rows.scratch import ScratchRows
 from rareclass.rows.source import RowSource
 
 
 class Request(NamedTuple):
-    """What a place is asked."""
+    """Question to a place."""
 
     kind: str  # "sum", "map" or "take"
     parts: tuple[int, ...]
-    view: str  # the name of a `View`; "" where rows are taken by their place in a part
+    view: str  # name of a `View`; "" where rows are taken by their index in a part
     payload: bytes
-    needs: tuple[str, ...]  # names of what the payload leaves out
-    supplies: dict[str, bytes]  # what the place is thought to lack, by name
-    dropped: tuple[str, ...]  # names of what is not needed any more
+    needs: tuple[str, ...]  # names of values that the payload leaves out
+    supplies: dict[str, bytes]  # values that the place presumably lacks, by name
+    dropped: tuple[str, ...]  # names of values no longer needed
 
 
 class Reply(NamedTuple):
-    """What a place answers, or several together."""
+    """Answer of a place, or of several together."""
 
-    total: list[np.ndarray]  # sums over the parts that were asked; empty without rows
-    by_part: dict[int, Any]  # what a map or a take gave
-    left: tuple[int, ...]  # parts that are not in it
-    absent: tuple[int, ...]  # those of them that are not there
-    remembered: Counter[str]  # blocks that remember something, by its name
+    total: list[np.ndarray]  # sums over the parts; empty without rows
+    by_part: dict[int, Any]  # results of a map or a take
+    left: tuple[int, ...]  # parts that the reply does not cover
+    absent: tuple[int, ...]  # parts among them that the place does not hold
+    remembered: Counter[str]  # blocks that remember a value, by its name
     n_blocks: int
     seconds: float  # of work, in the place that took longest
 
     @classmethod
     def joined(cls, replies: Sequence["Reply"]) -> "Reply":
-        """Several together, in their order."""
+        """Join replies, in their order."""
         total: list[np.ndarray] = []
         for reply in replies:
             if reply.total:
@@ -68,16 +70,16 @@ class Reply(NamedTuple):
 
     @property
     def n_bytes(self) -> int:
-        """Of the arrays in it."""
+        """Bytes of all arrays."""
         arrays = [*self.total, *self.by_part.values()]
         return sum(_n_bytes(array) for array in arrays)
 
 
-class Place:
-    """What one process holds of a table.
+class PartHolder:
+    """Parts of a table held by one process.
 
-    `feature_bytes` of features stay in memory, the others go to a scratch file; blocks may
-    remember `memo_bytes` at most. Threads are `n_threads`.
+    Up to `feature_bytes` of features stay in memory, the others go to a scratch file; blocks may
+    remember `memo_bytes`.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class Place:
         self._rows: dict[str, dict[int, ArrayRows]] = {}
         self._joined: dict[str, tuple[tuple[int, ...], ArrayRows]] = {}
 
-    def hold(self, number: int, part: Part) -> None:
+    def hold(self, number: int, part: LoadedPart) -> None:
         """Keep the features of a part."""
         X = part.X
         if not sparse.issparse(X) and not self._room.take(X.nbytes):
@@ -103,18 +105,16 @@ class Place:
             on_disk.append(X)
             self._sources[number] = on_disk.source()
             return
-        self._sources[number] = RowSource(
-            X.shape, X.dtype, lambda rows: X[rows], sparse.issparse(X)
-        )
+        self._sources[number] = RowSource.of_array(X)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         for source in self._sources.values():
             source.close()
         self.__init__()  # type: ignore[misc]
 
     def answer(self, request: Request) -> Reply:
-        """The reply to a request, for as many of its parts as can be."""
+        """Answer a request for the parts that are here."""
         start = time.perf_counter()
         self._learn(request)
         present = tuple(k for k in request.parts if k in self._sources)
@@ -145,7 +145,7 @@ class Place:
             for kept in (self._known, self._rows, self._joined):
                 kept.pop(name, None)
         for name, blob in request.supplies.items():
-            # Sent again after another place was lost: blocks know what is here as it is.
+            # A value sent again after another place was lost: blocks know the one that is here.
             if not isinstance(self._known.get(name), SentOnce) or isinstance(
                 self._known[name], View | RowValues
             ):
@@ -160,7 +160,7 @@ class Place:
         return view is None or any(k not in view.pieces for k in present)
 
     def _of_view(self, name: str, parts: tuple[int, ...]) -> ArrayRows:
-        """The rows of a view in some parts; blocks are made once."""
+        """Rows of a view in some parts; their blocks are made once."""
         made = self._rows.setdefault(name, {})
         view: View = self._known[name]
         new = [k for k in parts if k not in made]
@@ -180,7 +180,7 @@ class Place:
     def _blocks(self, number: int, view: View, piece: Piece, budget: Budget) -> ArrayRows:
         settings = view.settings
         rows = ArrayRows(
-            _of_dtype(self._sources[number], settings.dtype),
+            self._sources[number].astype(settings.dtype),  # a part may be narrower than the table
             piece.places,
             piece.weight,
             block_rows=settings.block_rows,
@@ -191,8 +191,8 @@ class Place:
         return rows.starting_at(piece.first)
 
 
-def sent(value: Any, parts: Sequence[int], view: View | None) -> bytes:
-    """What is sent once, for a place with some parts: the whole, or the values of its own rows."""
+def pickled_for(value: Any, parts: Sequence[int], view: View | None) -> bytes:
+    """Pickle a value for a place: the whole, or the values of the rows of its parts."""
     if isinstance(value, View):
         value = value.part(parts)
     elif isinstance(value, RowValues) and view is not None:
@@ -200,17 +200,93 @@ def sent(value: Any, parts: Sequence[int], view: View | None) -> bytes:
     return cloudpickle.dumps(value)
 
 
-def _of_dtype(source: RowSource, dtype: str) -> RowSource:
-    """Rows as the whole table has them, where a part is narrower."""
-    if source.dtype == np.dtype(dtype):
-        return source
-    shape = source.n_rows, source.n_features
-    return RowSource(
-        shape, dtype, lambda rows: source.take(rows).astype(dtype), source.is_sparse, source.close
-    )
-
-
 def _n_bytes(array: Any) -> int:
     if sparse.issparse(array):
         return int(array.data.nbytes + array.indices.nbytes + array.indptr.nbytes)
     return int(array.nbytes)
+
+
+class Names:
+    """Names of values that are sent once, as long as the value is alive."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+        self._name_of: weakref.WeakKeyDictionary[SentOnce, str] = weakref.WeakKeyDictionary()
+        self.dropped: list[str] = []
+
+    def of(self, value: SentOnce) -> str:
+        """Name of a value, always the same."""
+        name = self._name_of.get(value)
+        if name is None:
+            name = self._name_of[value] = f"{type(value).__name__}-{next(self._numbers)}"
+            weakref.finalize(value, self.dropped.append, name)
+        return name
+
+    def take_dropped(self) -> list[str]:
+        """Return the names of values that were garbage-collected, each once."""
+        dropped = self.dropped[:]
+        del self.dropped[: len(dropped)]
+        return dropped
+
+
+class _Packer(cloudpickle.Pickler):
+    def __init__(self, file: io.BytesIO, names: Names) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._names = names
+        self.used: dict[str, SentOnce] = {}
+
+    def persistent_id(self, obj: Any) -> str | None:
+        if not isinstance(obj, SentOnce):
+            return None
+        name = self._names.of(obj)
+        self.used[name] = obj
+        return name
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, known: Mapping[str, Any]) -> None:
+        super().__init__(file)
+        self._known = known
+
+    def persistent_load(self, pid: Any) -> Any:
+        return self._known[pid]
+
+
+def pack(names: Names, fn: Callable, broadcast: tuple) -> tuple[bytes, dict[str, SentOnce]]:
+    """Pickle a call; values sent once are left out and returned by name.
+
+    Functions and classes that another process cannot import go by value.
+    """
+    file = io.BytesIO()
+    packer = _Packer(file, names)
+    packer.dump((fn, broadcast))
+    return file.getvalue(), packer.used
+
+
+def unpack(payload: bytes, known: Mapping[str, Any]) -> tuple[Callable, tuple]:
+    """Restore a call."""
+    fn, broadcast = _Unpacker(io.BytesIO(payload), known).load()
+    return fn, broadcast
+
+
+class _Digester(_Packer):
+    """Pickler whose bytes are the same in every run: names and tokens count from this call on."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, Names())
+        self._tokens: dict[Token, int] = {}
+
+    def persistent_id(self, obj: Any) -> None:
+        return None  # values sent once are part of the question
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Token):
+            return int, (self._tokens.setdefault(obj, len(self._tokens)),)
+        return super().reducer_override(obj)
+
+
+def digest(fn: Callable, broadcast: tuple) -> bytes:
+    """Hash of a call: the same for the same numbers, in this process and in others."""
+    file = io.BytesIO()
+    _Digester(file).dump((fn, broadcast))
+    return hashlib.blake2b(file.getvalue(), digest_size=16).digest()

@@ -2,21 +2,24 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.labels.row_numbers import RowNumbers
 from rareclass.rows.equal_rows import stacked
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.memory import ArrayRows, Stretch, count_threads
-from rareclass.rows.partitions.engine import Engine, label_array, weight_array
-from rareclass.rows.partitions.journal import Journal
-from rareclass.rows.partitions.part import Facts
-from rareclass.rows.partitions.view import BlockSettings, cut
+from rareclass.rows.partitions.engine import Engine, Journal
+from rareclass.rows.partitions.parts import (
+    BlockSettings,
+    PartFacts,
+    View,
+    label_array,
+    weight_array,
+)
 from rareclass.rows.protocol import Budget
 from rareclass.rows.source import RowSource
 
@@ -27,12 +30,12 @@ class PartitionedSource(RowSource):
     Attributes
     ----------
     engine : Engine
-        What knows the places; its ``passes`` say what each pass cost.
+        Brings requests to the places; its ``passes`` have the cost of each pass.
     offsets : ndarray of int of shape (n_parts + 1,)
         Number of the first row of each part, and of all rows.
     """
 
-    def __init__(self, engine: Engine, facts: Sequence[Facts], checkpoint: Any = None) -> None:
+    def __init__(self, engine: Engine, facts: Sequence[PartFacts], checkpoint: Any = None) -> None:
         with_rows = [each for each in facts if each.n_rows] or list(facts)
         _check_alike(facts, with_rows)
         self.offsets = np.concatenate([[0], np.cumsum([each.n_rows for each in facts])])
@@ -45,7 +48,7 @@ class PartitionedSource(RowSource):
             self.journal = Journal(checkpoint, _fingerprint(facts))
 
     def begin_fit(self) -> None:
-        """The checkpoint's first entry is that of the first pass of a fit."""
+        """Begin a fit: the checkpoint's first entry belongs to its first pass."""
         if self.journal is not None:
             self.journal.rewind()
 
@@ -69,9 +72,9 @@ class PartitionedSource(RowSource):
 class PartitionedRows:
     """Chosen rows of a table in parts: every pass is a request to the places of the parts.
 
-    A part of the rows that many passes are expected of (`every`) is brought here once.
+    Rows of `every`, which take many passes, are brought to this process once.
 
-    Parameters are those of `ArrayRows`; the budget holds for each place, and for what is
+    Parameters are those of `ArrayRows`; the budget holds for each place, and for the rows
     brought here.
     """
 
@@ -94,7 +97,7 @@ class PartitionedRows:
         settings = BlockSettings(
             source.dtype.name, block_rows, self.budget.total, self.budget.reserve, keeps_arrays
         )
-        self._view = cut(settings, source.offsets, index, weight)
+        self._view = View.of_rows(settings, source.offsets, index, weight)
         self._remembered: dict[str, float] = {}
         self._brought: dict[tuple[int, int, bool], ArrayRows] = {}
 
@@ -109,7 +112,7 @@ class PartitionedRows:
         return np.ones(self.n_rows) if self._weight is None else self._weight
 
     def share_remembering(self, name: str) -> float:
-        """Share of the blocks that remembered something at the end of the last pass."""
+        """Share of the blocks that remembered `name` at the end of the last pass."""
         return self._remembered.get(name, 0.0)
 
     def sum(self, fn: Callable[..., tuple], *broadcast: Any) -> tuple:
@@ -125,7 +128,7 @@ class PartitionedRows:
         return tuple(entry[()] for entry in total)
 
     def map(self, fn: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
-        """Join ``fn(block, *broadcast)``, one result a row, in row order: they all come here."""
+        """Join ``fn(block, *broadcast)``, one result a row, in row order, in this process."""
         if not self.n_rows:
             return np.empty(0)
         by_part = self._ask("map", fn, broadcast).by_part
@@ -150,11 +153,8 @@ class PartitionedRows:
         for start, stop in blocks:
             rows = X[n_before : n_before + stop - start]
             n_before += stop - start
-            source = RowSource(
-                rows.shape, rows.dtype, partial(_picked, rows), self._source.is_sparse
-            )
             weight = None if self._weight is None else self._weight[start:stop]
-            stretches.append(Stretch(source, None, weight, start))
+            stretches.append(Stretch(RowSource.of_array(rows), None, weight, start))
         return ArrayRows.of_stretches(
             stretches,
             block_rows=self._view.settings.block_rows,
@@ -172,19 +172,21 @@ class PartitionedRows:
         return reply
 
     def __reduce__(self) -> Any:
-        raise TypeError("rows in parts stay where they are: they are no value to broadcast.")
+        raise TypeError("rows in parts stay where they are and cannot be pickled.")
 
 
-def labelled(engine: Engine, facts: Sequence[Facts], checkpoint: Any = None) -> LabelledRows:
-    """The rows of parts that are in their places."""
+def labelled(engine: Engine, facts: Sequence[PartFacts], checkpoint: Any = None) -> LabelledRows:
+    """Make labelled rows of parts that are in their places."""
     if not sum(each.n_rows for each in facts):
-        raise InputError("The parts have columns but no rows.", "Give some with rows.")
+        raise InputError(
+            "The parts have columns but no rows.", "Give some with rows.", ErrorKind.TOO_FEW_ROWS
+        )
     source = PartitionedSource(engine, facts, checkpoint)
     return LabelledRows(source, label_array(facts), weight_array(facts), facts[0].names)
 
 
-def _check_alike(facts: Iterable[Facts], with_rows: Sequence[Facts]) -> None:
-    """Refuse parts that are not of one table, naming the part."""
+def _check_alike(facts: Iterable[PartFacts], with_rows: Sequence[PartFacts]) -> None:
+    """Raise `InputError`, naming the part, where parts are not of one table."""
     first = with_rows[0]
     for k, each in enumerate(facts):
         if each.n_features != first.n_features or each.names != first.names:
@@ -192,16 +194,18 @@ def _check_alike(facts: Iterable[Facts], with_rows: Sequence[Facts]) -> None:
             raise InputError(
                 f"part {k} has the columns {its}, others {others}.",
                 "All parts of a table need the same columns in the same order.",
+                ErrorKind.SHAPE,
             )
         if each.n_rows and each.is_sparse != first.is_sparse:
             raise InputError(
                 f"part {k} is {'sparse' if each.is_sparse else 'dense'}, others are not.",
                 "Make all parts CSR matrices, or none.",
+                ErrorKind.SHAPE,
             )
 
 
-def _fingerprint(facts: Sequence[Facts]) -> bytes:
-    """What a checkpoint is told from those of other rows by: shapes and labels."""
+def _fingerprint(facts: Sequence[PartFacts]) -> bytes:
+    """Hash of shapes, labels, weights and features, by which a checkpoint knows its rows."""
     seen = hashlib.blake2b(digest_size=16)
     for each in facts:
         seen.update(repr((each.n_rows, each.n_features, each.dtype, each.is_sparse)).encode())
@@ -209,7 +213,3 @@ def _fingerprint(facts: Sequence[Facts]) -> bytes:
             seen.update(each.codes.tobytes() + repr(each.label_values).encode())
         seen.update(each.digest)
     return seen.digest()
-
-
-def _picked(block: Any, rows: slice | np.ndarray) -> Any:
-    return block[rows]
