@@ -79,7 +79,7 @@ def measure(draws: int = 150, seed: int = 0) -> list[dict[str, Any]]:
                     name += "" if stretched else ", models alone"
                     beside = each.standings[1].beside_the_best
                     assert beside is not None
-                    apart[name] = apart.get(name, 0) + beside.told_apart
+                    apart[name] = apart.get(name, 0) + beside.significant
         shares = {name: count / draws for name, count in apart.items()}
         found.append(dict(zip(("by", "bursts", "groups", "shift"), cell, strict=True)) | shares)
     return found

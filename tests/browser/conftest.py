@@ -13,15 +13,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rareclass.metrics import average_precision_interval, roc_auc_interval
-from rareclass.report.page.document import Figure, Note, Report, Section, Table
-from rareclass.report.page.page import rendered
-from rareclass.report.sections.cost import cost_section
-from rareclass.report.sections.ranking import ranking_section
-from rareclass.report.sections.scores import scores_section
-from rareclass.report.sections.threshold import threshold_section
-from rareclass.report.summaries.reliability import Reliability
-from rareclass.report.summaries.score_distribution import ScoreDistribution
-from rareclass.report.summaries.threshold_table import ThresholdTable
+from rareclass.report.document import KeyFigure, Note, PageTable, ReportPage, Section
+from rareclass.report.page import rendered
+from rareclass.report.ranking_section import ranking_section
+from rareclass.report.reliability import Reliability
+from rareclass.report.score_distribution import ScoreDistribution, scores_section
+from rareclass.report.threshold_section import cost_section, threshold_section
+from rareclass.report.threshold_table import ThresholdTable
 
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = (
@@ -131,9 +129,9 @@ class Judged:
             ),
             *(self._others() if whole else ()),
         ]  # fmt: skip
-        report = Report(
+        report = ReportPage(
             "Finding target = 1", "some rows", "What there is to know.",
-            (Figure("AUC", "0.9", "0.8 to 0.95"),), tuple(sections), "Made by a test.",
+            (KeyFigure("AUC", "0.9", "0.8 to 0.95"),), tuple(sections), "Made by a test.",
         )  # fmt: skip
         path.write_text(rendered(report), encoding="utf-8")
         return path
@@ -152,7 +150,7 @@ class Judged:
             *([] if table.cost is None else [cost_section(table)]),
             Section(
                 "data", "The data", "A table that is too wide for a telephone.",
-                (Note("A note."), Table("Columns", tuple("abcdefgh"), cells)),
+                (Note("A note."), PageTable("Columns", tuple("abcdefgh"), cells)),
             ),
         ]  # fmt: skip
 

@@ -17,7 +17,7 @@ from rareclass.model.model_file import load_model
 def without_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What plots show is tested with the displays; drawing takes most of a page's time."""
     empty = '<svg viewBox="0 0 1 1"></svg>'
-    monkeypatch.setattr("rareclass.report.page.svg._written", lambda figure: empty)
+    monkeypatch.setattr("rareclass.report.drawing._written", lambda figure: empty)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from rareclass.stream.log import read_log
 def without_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What plots show is tested with the displays; drawing takes most of a page's time."""
     empty = '<svg viewBox="0 0 1 1"></svg>'
-    monkeypatch.setattr("rareclass.report.page.svg._written", lambda figure: empty)
+    monkeypatch.setattr("rareclass.report.drawing._written", lambda figure: empty)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,9 @@ def test_two_files_of_scores(scores: Path, tmp_path: Path, rareclass: Run) -> No
     words = ("report", scores / "good.csv", scores / "bad.csv", "--truth", scores / "truth.csv")
     done = rareclass(*words, "--target", "y", "-o", out)
     assert done.exit_code == 0, done.output
-    assert "good is better than bad by average precision" in " ".join(done.stdout.split())
+    assert "good is significantly better than bad by average precision" in " ".join(
+        done.stdout.split()
+    )
     y = pl.read_csv(scores / "truth.csv")["y"].to_numpy()
     columns = {n: pl.read_csv(scores / f"{n}.csv")["score"].to_numpy() for n in ("good", "bad")}
     best = compare_scores(y, columns, ("average_precision",)).measures[0].best

@@ -41,13 +41,13 @@ def test_the_figures_are_those_of_the_functions():
             beside = each.beside_the_best
             assert beside.p_value == test.p_value <= beside.p_adjusted
             assert (beside.difference, beside.low, beside.high) == test[:3]
-            assert beside.told_apart == (beside.p_adjusted < 0.05)
+            assert beside.significant == (beside.p_adjusted < 0.05)
     auc = found.by("roc_auc")
     assert auc is found.by("AUC")
     assert auc.best.name == "good"
-    assert (auc.worse, auc.not_told_apart) == (["poor"], ["fair"])
+    assert (auc.worse, auc.indistinguishable) == (["poor"], ["fair"])
     assert found.says()[0] == "150 rows, 15 of them rare"
-    assert "not told apart from it: fair; worse: poor." in auc.says()
+    assert "statistically indistinguishable: fair; significantly worse: poor." in auc.says()
     assert json.loads(json.dumps(found.to_dict()))["measures"][0]["words"] == "AUC"
 
 

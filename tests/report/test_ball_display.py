@@ -16,7 +16,7 @@ from matplotlib.patches import Circle, Rectangle
 from draws import quick
 from rareclass.hyperball.picture import BallPicture
 from rareclass.report import draw_ball
-from rareclass.report.displays.ball_display import MOST_DRAWN
+from rareclass.report.ball_display import MOST_DRAWN
 
 RARE, MAJORITY = "labelled rare", "labelled majority"
 INSIDE, OUTSIDE = "unlabelled, inside", "unlabelled, outside"

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_classification
 from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
@@ -119,13 +120,12 @@ def test_options_reach_the_table_and_its_own_threshold_is_marked(rows, model) ->
 
 def test_what_has_no_scores_is_refused(rows) -> None:
     X, y = rows
-    none = SimpleNamespace(classes_=np.array(["fraud", "ok"]))
-    with pytest.raises(ValueError, match="has no scores"):
-        RocDisplay.from_estimator(none, X, y)
-    with pytest.raises(ValueError, match="no scores of two classes"):
-        RocDisplay.from_estimator(SimpleNamespace(), X, y)
+    with pytest.raises(ValueError, match="there is nothing"):
+        RocDisplay.from_estimator(KMeans(), X, y)
+    with pytest.raises(ValueError, match="not two of which one is 'fraud'"):
+        RocDisplay.from_estimator(LogisticRegression().fit(X, np.arange(len(X)) % 3), X, y)
     with pytest.raises(ValueError, match="has no probabilities"):
-        ReliabilityDisplay.from_estimator(none, X, y)
+        ReliabilityDisplay.from_estimator(KMeans(), X, y)
     with pytest.raises(ValueError, match="inconsistent numbers"):
         RocDisplay.from_predictions(y, np.zeros(3))
 

@@ -8,18 +8,22 @@ import numpy as np
 import pytest
 
 from rareclass.metrics import average_precision_interval, roc_auc_interval
-from rareclass.report.page.document import Facts, Figure, Note, Report, Section, Table
-from rareclass.report.page.page import rendered
-from rareclass.report.sections.cost import cost_section
-from rareclass.report.sections.features import importance_plot
-from rareclass.report.sections.parts import parts_section
-from rareclass.report.sections.ranking import ranking_section
-from rareclass.report.sections.scores import scores_section
-from rareclass.report.sections.threshold import threshold_section
-from rareclass.report.summaries.parts import Parts
-from rareclass.report.summaries.reliability import Reliability
-from rareclass.report.summaries.score_distribution import ScoreDistribution
-from rareclass.report.summaries.threshold_table import ThresholdTable
+from rareclass.report.document import (
+    FactList,
+    KeyFigure,
+    Note,
+    PageTable,
+    ReportPage,
+    Section,
+)
+from rareclass.report.features_section import importance_plot
+from rareclass.report.page import rendered
+from rareclass.report.ranking_section import ranking_section
+from rareclass.report.reliability import Reliability
+from rareclass.report.score_distribution import ScoreDistribution, scores_section
+from rareclass.report.subgroups import Subgroups, subgroups_section
+from rareclass.report.threshold_section import cost_section, threshold_section
+from rareclass.report.threshold_table import ThresholdTable
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 _VOID = {"meta", "link", "input", "img", "br"}
@@ -54,7 +58,7 @@ class Seen(HTMLParser):
             assert self.open.pop() == tag
 
 
-def judged(n: int = 3_000) -> Report:
+def judged(n: int = 3_000) -> ReportPage:
     generator = np.random.default_rng(0)
     y = generator.random(n) < 0.03
     scores = np.round(generator.normal(size=n) + 2.5 * y, 4)
@@ -70,28 +74,34 @@ def judged(n: int = 3_000) -> Report:
             Reliability.of(y, probabilities),
         ),
         cost_section(table),
-        parts_section(Parts.of("day", day, y, scores, 2.0, in_order=True), None),
+        subgroups_section(Subgroups.of("day", day, y, scores, 2.0, in_order=True), None),
         Section(
             "data",
             EVIL,
             "",
-            (Facts((("a", EVIL),)), Note(EVIL), Table(EVIL, ("a", "b"), (("1", EVIL),), (0,))),
+            (
+                FactList((("a", EVIL),)),
+                Note(EVIL),
+                PageTable(EVIL, ("a", "b"), (("1", EVIL),), (0,)),
+            ),
         ),
     )
-    return Report(f"Finding {EVIL}", EVIL, EVIL, (Figure("a", "1", EVIL),), sections, "Made.")
+    return ReportPage(
+        f"Finding {EVIL}", EVIL, EVIL, (KeyFigure("a", "1", EVIL),), sections, "Made."
+    )
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
+def report() -> ReportPage:
     return judged()
 
 
 @pytest.fixture(scope="module")
-def page(report: Report) -> str:
+def page(report: ReportPage) -> str:
     return rendered(report)
 
 
-def test_it_is_the_same_every_time_and_small(report: Report, page: str) -> None:
+def test_it_is_the_same_every_time_and_small(report: ReportPage, page: str) -> None:
     table = report.section("threshold").blocks[0].table
     assert cost_section(table) == report.section("cost")
     assert rendered(report) == page
@@ -122,7 +132,7 @@ def test_what_a_table_holds_is_text(page: str) -> None:
 
 
 def test_a_column_may_be_called_anything() -> None:
-    svg = importance_plot({"$\\frac{": 0.5, "a_$b$": 0.2, "<b>": 0.1}, "What they are").svg
+    svg = importance_plot({"$\\frac{": 0.5, "a_$b$": 0.2, "<b>": 0.1}).svg
     assert "$\\frac{</text>" in svg
     assert "a_$b$</text>" in svg
     assert "&lt;b&gt;</text>" in svg
@@ -155,7 +165,7 @@ def test_every_plot_has_a_title_a_description_and_its_numbers(page: str) -> None
 
 
 def test_without_javascript_the_own_threshold_and_ten_more_are_there(
-    report: Report, page: str
+    report: ReportPage, page: str
 ) -> None:
     table = report.section("threshold").blocks[0].table
     k = table.own
@@ -166,7 +176,7 @@ def test_without_javascript_the_own_threshold_and_ten_more_are_there(
     assert '<div class="controls" hidden>' in page
 
 
-def test_the_data_of_the_slider_is_the_table(report: Report, page: str) -> None:
+def test_the_data_of_the_slider_is_the_table(report: ReportPage, page: str) -> None:
     data = json.loads(re.search(r'id="thresholds">(.*?)</script>', page, re.DOTALL)[1])
     table = report.section("threshold").blocks[0].table
     assert data["threshold"] == table.thresholds.tolist()
@@ -185,6 +195,6 @@ def test_any_number_of_rows_and_groups_stays_below_half_a_megabyte() -> None:
     scores = generator.normal(size=n) + 2 * y
     names = generator.integers(0, 30_000, n)
     report = judged(n)
-    parts = parts_section(None, Parts.of("customer", names, y, scores, 2.0))
-    whole = Report("a", "b", "c", (), (*report.sections[:4], parts), "d")
+    parts = subgroups_section(None, Subgroups.of("customer", names, y, scores, 2.0))
+    whole = ReportPage("a", "b", "c", (), (*report.sections[:4], parts), "d")
     assert len(rendered(whole).encode()) < 400_000

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from rareclass.report import reading
-from rareclass.report.columns_now import ColumnsNow
+from rareclass.report.columns_section import ColumnTracker
 
 
 @pytest.mark.parametrize("most_rare", [5_000, 20])
@@ -20,15 +20,13 @@ def test_the_rows_kept_are_the_highest_and_the_rare_ones(monkeypatch, most_rare:
     scores = np.round(generator.normal(size=n) + (labels == "yes"), 1)
     frame = pl.DataFrame({"place": np.arange(n)})
     texts = pl.Series(labels).replace("", None)
-    keeper = reading._Keeper(SimpleNamespace(metadata={"rare_label": "yes"}))
+    keeper = reading.RowKeeper(SimpleNamespace(rare_label="yes", label_counts=()))
     for first in range(0, n, 90):
         part = slice(first, first + 90)
         keeper.add(frame[part], scores[part], texts[part])
     labelled = np.flatnonzero(labels != "")
     y = labels[labelled] == "yes"
-    kept, places = keeper.found(y, scores[labelled], labelled)
-    assert kept is not None
-    assert places is not None
+    kept, places = keeper.kept(y, scores[labelled], labelled)
     # Each row stands where it says.
     np.testing.assert_array_equal(kept["place"].to_numpy(), labelled[places])
     top = np.argsort(-scores[labelled], kind="stable")[:7]
@@ -49,10 +47,10 @@ def test_empty_cells_and_copies_are_counted() -> None:
         model=SimpleNamespace(),
         encoder=SimpleNamespace(columns=columns),
     )
-    now = ColumnsNow(content)
+    now = ColumnTracker(content)
     now.add(pl.DataFrame({"a": [1.0, None, 1.0], "b": [2.0, float("nan"), 2.0]}))
     now.add(pl.DataFrame({"a": [1.0], "b": [2.0]}))
     assert now.n_copies == 2
-    first, second = now.found({"b": 0.5}, {"a": 0.25})
-    assert (first.missing_before, first.missing_now, first.importance) == (0.25, 0.25, 0.25)
+    first, second = now.drifts({"b": 0.5})
+    assert (first.missing_before, first.missing_now, first.outside) == (0.25, 0.25, 0.0)
     assert (second.missing_before, second.missing_now, second.outside) == (None, 0.25, 0.5)

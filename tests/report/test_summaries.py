@@ -8,16 +8,15 @@ from rareclass.decide.rules.exact_bounds import exact_interval
 from rareclass.encoding.bounded_numbers import summarise_numbers
 from rareclass.metrics import roc_auc_interval
 from rareclass.metrics.column_drift import population_stability_index
-from rareclass.report.summaries.column_drift import (
+from rareclass.report.columns_section import (
     ColumnDrift,
     tenths,
     worst_first,
 )
-from rareclass.report.summaries.near_rows import nearest
-from rareclass.report.summaries.parts import Parts
-from rareclass.report.summaries.reliability import Reliability
-from rareclass.report.summaries.score_distribution import ScoreDistribution
-from rareclass.report.summaries.score_drift import ScoreDrift
+from rareclass.report.reliability import Reliability
+from rareclass.report.score_distribution import ScoreDistribution, ScoreDrift
+from rareclass.report.single_rows import nearest
+from rareclass.report.subgroups import Subgroups
 
 
 def test_reliable_probabilities_are_found_so():
@@ -117,7 +116,7 @@ def test_parts_are_measured_each_by_itself():
     names = generator.choice(["a", "b", "c"], n)
     y = generator.random(n) < 0.1
     scores = generator.normal(size=n) + np.where(y, np.where(names == "c", 0.5, 3.0), 0.0)
-    told = Parts.of("shop", names, y, scores, 1.5)
+    told = Subgroups.of("shop", names, y, scores, 1.5)
     assert [each.name for each in told.worse] == ["c"]
     assert told.parts[0].name == "c"
     part = told.parts[0]
@@ -127,10 +126,10 @@ def test_parts_are_measured_each_by_itself():
     assert_allclose(part.auc, roc_auc_interval(y[here], scores[here]))
     # Among many parts that do alike none is worse.
     alike = generator.normal(size=n) + 2.0 * y
-    told = Parts.of("shop", np.arange(n) % 200, y, alike, 1.5, most=20)
+    told = Subgroups.of("shop", np.arange(n) % 200, y, alike, 1.5, most=20)
     assert told.worse == ()
     assert told.n_tested <= told.n_parts == 200
-    days = Parts.of("day", np.arange(n) // 100, y, scores, 1.5, most=10, in_order=True)
+    days = Subgroups.of("day", np.arange(n) // 100, y, scores, 1.5, most=10, in_order=True)
     assert len(days.parts) == 10
     assert days.n_parts == 60
 

@@ -11,8 +11,7 @@ from draws import draws
 from rareclass.decide.rules.exact_bounds import exact_interval
 from rareclass.errors import InputError
 from rareclass.metrics import expected_cost_interval
-from rareclass.report.summaries.gains import Gains
-from rareclass.report.summaries.threshold_table import LEVEL, ThresholdTable
+from rareclass.report.threshold_table import LEVEL, Gains, ThresholdTable
 
 
 def scored(n: int, seed: int, share: float = 0.05, digits: int = 2):

@@ -71,19 +71,12 @@ def _cells(standing: "Standing", wide: bool, alone: bool) -> list[Text]:
         shown = ("", "") if beside is None else (_reach(beside), p_text(beside.p_adjusted))
         cells += shown
     if not alone:
-        cells.append(verdict(standing))
+        cells.append(standing.verdict)
     return [Text(cell) for cell in cells]
 
 
 def _reach(beside: "BesideTheBest") -> str:
     return f"{beside.low:+.3f} to {beside.high:+.3f}"
-
-
-def verdict(standing: "Standing") -> str:
-    """What the test says of a ranking beside the best."""
-    if standing.beside_the_best is None:
-        return "best"
-    return "worse" if standing.beside_the_best.told_apart else "not told apart"
 
 
 def p_text(p_value: float) -> str:
@@ -120,7 +113,7 @@ def print_leaderboard(console: Console, board: "Leaderboard", by_day: bool = Fal
         standing = board.ordered_by.of(run.name)
         cells = [run.name, f"{standing.value:.3f}"]
         cells += [f"{standing.low:.3f} to {standing.high:.3f}"] if wide else []
-        cells += [verdict(standing)]
+        cells += [standing.verdict]
         cells += [f"{comparison.by('roc_auc').of(run.name).value:.3f}"] if wide else []
         cells += [f"{run.seconds:.1f}"]
         cells += ["" if run.memory is None else f"{run.memory / 2**20:,.0f}"] if wide else []

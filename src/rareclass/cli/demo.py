@@ -118,16 +118,14 @@ def _report(console: Console, weeks: "Weeks", out: Path) -> None:
     from rareclass.fit.payments import TIME
     from rareclass.model.model_file import load_model
     from rareclass.report.model_report import report_on_model
-    from rareclass.report.reading import Asked
+    from rareclass.report.reading import ReportOptions
 
     model, page = out / MODEL_NAME, out / REPORT_NAME
     words = f"--time {TIME} --cost fp=5,fn=amount --out {page}"
     _print_step(console, f"4. rareclass report {model} {weeks.test} {words}")
     costs = costs_of("fp=5,fn=amount")
-    made, _ = report_on_model(
-        load_model(model), model, weeks.test, Asked(None, TIME, None, costs, 0, None)
-    )
-    write_page(page, made)
+    options = ReportOptions(time=TIME, costs=costs)
+    write_page(page, report_on_model(load_model(model), model, weeks.test, options).page)
 
 
 def _print_step(console: Console, title: str) -> None:

@@ -269,7 +269,7 @@ def _write_report(console: Console, report: Path, out: Path, trained: "Trained")
     from rareclass.report.model_report import report_on_held_out
 
     try:
-        page, _ = report_on_held_out(trained.content, out)
+        page = report_on_held_out(trained.content, out).page
     except InputError as error:
         print_notes(console, [f"no report was written: {error}"])
         return

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -19,12 +19,13 @@ from rareclass.cli.door import (
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.rule import costs_of
 from rareclass.cli.screen import file_text, output, print_notes
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 
 if TYPE_CHECKING:
-    from rareclass.report.page.document import Report
-    from rareclass.report.reading import Asked
+    from rareclass.report.document import ReportPage
+    from rareclass.report.model_report import FinishedReport
+    from rareclass.report.reading import ReportOptions
     from rareclass.tables.table_file import TablePlace
 
 _REPORT_OPTION = typer.Option("--out", "-o", help="HTML file to write.", parser=file_or_url)
@@ -94,16 +95,16 @@ def report(
     """
     character = parse_separator(separator)
     data = None if given is None else table_at(given, query, "DATA")
-    from rareclass.report.reading import Asked
+    from rareclass.report.reading import ReportOptions
 
     costs = None if cost is None else costs_of(cost)
-    asked = Asked(target, time, groups, costs, rows, character)
+    options = ReportOptions(target, time, groups, costs, rows, character)
     inputs = {"the model": model} | ({"DATA": data} if data else {})
     check_page(out, "--out", overwrite, inputs)
     check_json(json_file, overwrite, inputs)
-    page, numbers = _made(Sources(model, data, tuple(compare or ()), truth), asked)
-    write_page(out, page)
-    give_json(json_file, numbers)
+    made = _made(Sources(model, data, tuple(compare or ()), truth), options)
+    write_page(out, made.page)
+    give_json(json_file, made.numbers)
 
 
 def check_page(path: Path, option: str, overwrite: bool, inputs: Mapping[str, Location]) -> None:
@@ -117,10 +118,10 @@ def check_page(path: Path, option: str, overwrite: bool, inputs: Mapping[str, Lo
     check_writable(path, option)
 
 
-def write_page(path: Path, page: "Report") -> None:
-    """Write the page, and say its verdict and where it is."""
+def write_page(path: Path, page: "ReportPage") -> None:
+    """Write the page, and print its verdict and its path."""
     from rareclass.files import replacing
-    from rareclass.report.page.page import rendered
+    from rareclass.report.page import rendered
 
     html = rendered(page)
     with replacing(path) as temporary:
@@ -132,7 +133,7 @@ def write_page(path: Path, page: "Report") -> None:
 
 
 class Sources(NamedTuple):
-    """What a report is made from."""
+    """Paths that a report is made from."""
 
     model: Path
     data: "TablePlace | None"
@@ -140,86 +141,93 @@ class Sources(NamedTuple):
     truth: Path | None
 
 
-def _made(sources: Sources, asked: "Asked") -> tuple["Report", dict[str, Any]]:
-    """The page, by what there is to report on."""
+def _made(sources: Sources, options: "ReportOptions") -> "FinishedReport":
+    """Make the kind of report that the paths call for."""
     from rareclass.model.model import HUNT_SUMMARY
     from rareclass.stream.checkpoint import is_checkpoint
 
     model, data, others, truth = sources
     if _is_table(model):
-        return _of_scores(sources, asked)
+        return _of_scores(sources, options)
     if truth is not None:
-        raise InputError("--truth is about files of scores, and this is a model.", "Leave it out.")
+        raise InputError(
+            "--truth is about files of scores, and this is a model.",
+            "Leave it out.",
+            ErrorKind.COMBINATION,
+        )
     if others:
         if data is None:
-            raise InputError("--compare needs rows to compare on.", "Give DATA as well.")
-        _refuse(asked, "--compare", ("--time", "--cost", "--rows"))
+            raise _needs_data("--compare needs rows to compare on.")
+        _refuse(options, "--compare", ("--time", "--cost", "--rows"))
         from rareclass.report.comparison_report import report_on_models
 
-        return report_on_models([model, *others], data, asked)
+        return report_on_models([model, *others], data, options)
     if data is None and (model / HUNT_SUMMARY).is_file():
-        _refuse(asked, "The report of a hunt", _OPTIONS)
+        _refuse(options, "The report of a hunt", _OPTIONS)
         from rareclass.report.hunt_report import report_on_hunt
 
         return report_on_hunt(model)
     if data is None and model.is_dir() and is_checkpoint(model):
-        _refuse(asked, "The report of a stream", _OPTIONS)
+        _refuse(options, "The report of a stream", _OPTIONS)
         from rareclass.report.stream_report import report_on_stream
 
         return report_on_stream(model)
-    return _of_model(model, data, asked)
+    return _of_model(model, data, options)
 
 
-def _of_model(
-    model: Path, data: "TablePlace | None", asked: "Asked"
-) -> tuple["Report", dict[str, Any]]:
+def _of_model(model: Path, data: "TablePlace | None", options: "ReportOptions") -> "FinishedReport":
     from rareclass.model.model import open_model
     from rareclass.report.model_report import report_on_held_out, report_on_model
 
     content = open_model(model)
     print_notes(output(), content.notices)
     if data is not None:
-        return report_on_model(content, model, data, asked)
-    for name in _given(asked):
+        return report_on_model(content, model, data, options)
+    for name in _given(options):
         if name != "--cost":
-            raise InputError(f"{name} is about the rows of a file.", "Give DATA as well.")
-    if any(isinstance(each, str) for each in (asked.costs or {}).values()):
-        raise InputError("--cost names a column, and there is no DATA.", "Give DATA as well.")
-    return report_on_held_out(content, model, asked.costs)
+            raise _needs_data(f"{name} is about the rows of a file.")
+    if any(isinstance(each, str) for each in (options.costs or {}).values()):
+        raise _needs_data("--cost names a column, and there is no DATA.")
+    return report_on_held_out(content, model, options.costs)
+
+
+def _of_scores(sources: Sources, options: "ReportOptions") -> "FinishedReport":
+    from rareclass.compare.score_files import ScoreFiles
+    from rareclass.report.comparison_report import report_on_scores
+
+    if options.target is None:
+        raise InputError(
+            f"{sources.model} is a file of scores: which column has the classes?",
+            "Name it by --target.",
+            ErrorKind.COMBINATION,
+        )
+    _refuse(options, "A report of files of scores", ("--time", "--cost", "--rows"))
+    paths = tuple(each for each in (sources.model, sources.data, *sources.others) if each)
+    files = ScoreFiles(
+        paths, options.target, sources.truth, groups=options.groups, separator=options.separator
+    )
+    return report_on_scores(files)
+
+
+def _is_table(path: Path) -> bool:
+    """Tell a table from a model by the ending of its name."""
+    endings = {".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".txt"}
+    return path.is_file() and bool(endings & {each.lower() for each in path.suffixes})
 
 
 _OPTIONS = ("--target", "--time", "--groups", "--cost", "--rows")
 
 
-def _given(asked: "Asked") -> list[str]:
-    values = (asked.target, asked.time, asked.groups, asked.costs, asked.n_shown or None)
+def _given(options: "ReportOptions") -> list[str]:
+    values = (options.target, options.time, options.groups, options.costs, options.n_shown or None)
     return [name for name, value in zip(_OPTIONS, values, strict=True) if value is not None]
 
 
-def _refuse(asked: "Asked", what: str, options: tuple[str, ...]) -> None:
-    for name in _given(asked):
-        if name in options:
-            raise InputError(f"{what} takes no {name}.", "Leave it out.")
+def _refuse(options: "ReportOptions", what: str, refused: tuple[str, ...]) -> None:
+    for name in _given(options):
+        if name in refused:
+            raise InputError(f"{what} takes no {name}.", "Leave it out.", ErrorKind.COMBINATION)
 
 
-def _is_table(path: Path) -> bool:
-    """Whether a name given for a model is that of a table, by how it ends."""
-    endings = {".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".txt"}
-    return path.is_file() and bool(endings & {each.lower() for each in path.suffixes})
-
-
-def _of_scores(sources: Sources, asked: "Asked") -> tuple["Report", dict[str, Any]]:
-    from rareclass.compare.score_files import ScoreFiles
-    from rareclass.report.comparison_report import report_on_scores
-
-    if asked.target is None:
-        raise InputError(
-            f"{sources.model} is a file of scores: which column has the classes?",
-            "Name it by --target.",
-        )
-    _refuse(asked, "A report of files of scores", ("--time", "--cost", "--rows"))
-    paths = tuple(each for each in (sources.model, sources.data, *sources.others) if each)
-    files = ScoreFiles(
-        paths, asked.target, sources.truth, groups=asked.groups, separator=asked.separator
-    )
-    return report_on_scores(files)
+def _needs_data(message: str) -> InputError:
+    return InputError(message, "Give DATA as well.", ErrorKind.COMBINATION)

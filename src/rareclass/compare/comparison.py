@@ -16,7 +16,7 @@ class BesideTheBest:
     high: float
     p_value: float  # of this pair alone, two-sided
     p_adjusted: float  # as one of all pairs that might have been the furthest apart
-    told_apart: bool  # p_adjusted is below 1 - level
+    significant: bool  # p_adjusted is below 1 - level
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,13 @@ class Standing:
     low: float  # of the value alone
     high: float
     beside_the_best: BesideTheBest | None  # None for the best
+
+    @property
+    def verdict(self) -> str:
+        """Result of the test against the best, in a word or two."""
+        if self.beside_the_best is None:
+            return "best"
+        return "worse" if self.beside_the_best.significant else "not significant"
 
 
 @dataclass(frozen=True)
@@ -45,14 +52,14 @@ class Standings:
         return self.standings[0]
 
     @property
-    def not_told_apart(self) -> list[str]:
-        """Names of rankings that may be as good as the best."""
-        return [each.name for each in self._others() if not each.beside_the_best.told_apart]  # type: ignore[union-attr]
+    def indistinguishable(self) -> list[str]:
+        """Names of rankings whose difference from the best is not significant."""
+        return [each.name for each in self._others() if not each.beside_the_best.significant]  # type: ignore[union-attr]
 
     @property
     def worse(self) -> list[str]:
-        """Names of rankings that the test tells apart from the best."""
-        return [each.name for each in self._others() if each.beside_the_best.told_apart]  # type: ignore[union-attr]
+        """Names of rankings that are significantly worse than the best."""
+        return [each.name for each in self._others() if each.beside_the_best.significant]  # type: ignore[union-attr]
 
     def of(self, name: str) -> Standing:
         """The ranking of that name; `KeyError` where there is none."""
@@ -62,15 +69,15 @@ class Standings:
         raise KeyError(name)
 
     def says(self) -> str:
-        """Who is the best, who is not told apart from it, who is worse."""
+        """Name the best, the rankings that are indistinguishable from it, and the worse ones."""
         best = self.best
         if len(self.standings) == 1:
             return f"{self.words}: {best.name} has {best.value:.3f}."
         parts = [f"{self.words}: {best.name} has the highest, {best.value:.3f}"]
-        if self.not_told_apart:
-            parts.append(f"not told apart from it: {', '.join(self.not_told_apart)}")
+        if self.indistinguishable:
+            parts.append(f"statistically indistinguishable: {', '.join(self.indistinguishable)}")
         if self.worse:
-            parts.append(f"worse: {', '.join(self.worse)}")
+            parts.append(f"significantly worse: {', '.join(self.worse)}")
         return "; ".join(parts) + "."
 
     def _others(self) -> Sequence[Standing]:

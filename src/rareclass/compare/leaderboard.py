@@ -85,14 +85,14 @@ class Leaderboard:
 
 def _numbers_of(standings: Standings, run: MethodRun) -> dict[str, Any]:
     key = standings.words.replace(" ", "_").lower()
-    names = ("", "_low", "_high", "_less_the_best", "_p", "_told_apart")
+    names = ("", "_low", "_high", "_less_the_best", "_p", "_significant")
     if not run.is_judged:
         return dict.fromkeys(f"{key}{name}" for name in names)
     each = standings.of(run.name)
     beside = each.beside_the_best
     of_test = (0.0, None, None)
     if beside is not None:
-        of_test = (beside.difference, beside.p_adjusted, beside.told_apart)  # type: ignore[assignment]
+        of_test = (beside.difference, beside.p_adjusted, beside.significant)  # type: ignore[assignment]
     values = (each.value, each.low, each.high, *of_test)
     return {f"{key}{name}": value for name, value in zip(names, values, strict=True)}
 

@@ -191,7 +191,7 @@ def compare_methods(
     ... )
     >>> print(*found.says(), sep="\\n")
     200 rows, 20 of them rare, by the models of 5 folds
-    AUC: logistic has the highest, 0.976; not told apart from it: bayes.
+    AUC: logistic has the highest, 0.976; statistically indistinguishable: bayes.
     """
     if not methods:
         raise InputError("methods= is empty.", "Give a mapping of names to estimators.")

@@ -125,7 +125,7 @@ def compare_scores(
     >>> found = compare_scores(y, {"bad": bad, "good": good}, ["roc_auc"], n_replicates=50)
     >>> print(*found.says(), sep="\\n")
     16 rows, 4 of them rare
-    AUC: good has the highest, 1.000; not told apart from it: bad.
+    AUC: good has the highest, 1.000; statistically indistinguishable: bad.
     """
     normal_quantile(level)
     label = label_column(y)

@@ -1,29 +1,32 @@
-"""Plots in scikit-learn's convention of displays; they need matplotlib, as `rareclass[cli]` brings.
+"""Plots in scikit-learn's convention of displays, and the counts that they draw.
 
-``from_estimator``, ``from_predictions`` and ``plot(ax=...)`` draw; what is drawn is in the
-attributes. The page of ``rareclass report`` is made of them.
+``from_estimator``, ``from_predictions`` and ``plot(ax=...)`` draw; the attributes hold what is
+drawn. Plots need matplotlib, which `rareclass[cli]` brings. The pages of ``rareclass report`` are
+made of them.
 """
 
-from rareclass.report.displays.ball_display import BallDisplay, draw_ball
-from rareclass.report.displays.curve_displays import (
-    AlertsDisplay,
-    CostDisplay,
-    GainsDisplay,
-    PrecisionRecallDisplay,
-    RocDisplay,
-)
-from rareclass.report.displays.feature_scales_display import (
-    FeatureScalesDisplay,
-    draw_feature_scales,
-)
-from rareclass.report.displays.lam_path_display import LamPathDisplay
-from rareclass.report.displays.landmark_map_display import LandmarkMapDisplay
-from rareclass.report.displays.ranking_display import RankingDisplay
-from rareclass.report.displays.reliability_display import ReliabilityDisplay
-from rareclass.report.displays.score_distribution_display import ScoreDistributionDisplay
-from rareclass.report.summaries.reliability import Reliability
-from rareclass.report.summaries.score_distribution import ScoreDistribution
-from rareclass.report.summaries.threshold_table import ThresholdTable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rareclass.report.ball_display import BallDisplay, draw_ball
+    from rareclass.report.curve_displays import (
+        AlertsDisplay,
+        CostDisplay,
+        GainsDisplay,
+        PrecisionRecallDisplay,
+        RocDisplay,
+    )
+    from rareclass.report.kernel_displays import (
+        FeatureScalesDisplay,
+        LamPathDisplay,
+        LandmarkMapDisplay,
+        draw_feature_scales,
+    )
+    from rareclass.report.ranking_display import RankingDisplay
+    from rareclass.report.reliability import Reliability, ReliabilityDisplay
+    from rareclass.report.score_distribution import ScoreDistribution, ScoreDistributionDisplay
+    from rareclass.report.threshold_table import ThresholdTable
 
 __all__ = [
     "AlertsDisplay",
@@ -44,3 +47,30 @@ __all__ = [
     "draw_ball",
     "draw_feature_scales",
 ]
+
+_HOME = {
+    "BallDisplay": "ball_display",
+    "draw_ball": "ball_display",
+    "FeatureScalesDisplay": "kernel_displays",
+    "LamPathDisplay": "kernel_displays",
+    "LandmarkMapDisplay": "kernel_displays",
+    "draw_feature_scales": "kernel_displays",
+    "RankingDisplay": "ranking_display",
+    "Reliability": "reliability",
+    "ReliabilityDisplay": "reliability",
+    "ScoreDistribution": "score_distribution",
+    "ScoreDistributionDisplay": "score_distribution",
+    "ThresholdTable": "threshold_table",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME.get(name, 'curve_displays')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,145 +1,107 @@
-"""A report of two models, or of files of scores, beside each other."""
+"""The report of two or more models on the same rows, or of files of scores, side by side."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from rareclass.compare import compare_scores
+from rareclass.compare import Comparison, compare_scores
 from rareclass.compare.score_files import ReadScores, ScoreFiles, read_score_files
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
+from rareclass.metrics import Interval
 from rareclass.model.model import open_model
-from rareclass.report.model_report import made
-from rareclass.report.page.document import Facts, Figure, Report, Section
-from rareclass.report.page.wording import percent, whole
-from rareclass.report.reading import Asked, read_rows
-from rareclass.report.sections.card import settings_section
-from rareclass.report.sections.comparison import (
-    agreement_section,
-    curves_section,
-    figures_of,
-    measures_section,
+from rareclass.report.curve_displays import (
+    GainsDisplay,
+    PrecisionRecallDisplay,
+    RocDisplay,
+    TableDisplay,
 )
-from rareclass.report.summaries.agreement import Agreement
-from rareclass.report.summaries.threshold_table import ThresholdTable
+from rareclass.report.document import (
+    Fact,
+    FactList,
+    KeyFigure,
+    PageTable,
+    Plot,
+    Plots,
+    ReportPage,
+    Section,
+    settings_section,
+)
+from rareclass.report.drawing import CYCLE, Draw, plot_of
+from rareclass.report.formatting import (
+    NONE,
+    decimal_with_bounds,
+    listed,
+    percent,
+    percent_with_bounds,
+    whole,
+)
+from rareclass.report.model_report import FinishedReport, figure_of
+from rareclass.report.page import made_now
+from rareclass.report.reading import ReportOptions, read_rows
+from rareclass.report.threshold_table import ThresholdTable
+from rareclass.report.training_facts import training_facts
 from rareclass.tables.table_file import TablePlace
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MEASURES = ("average_precision", "roc_auc", "precision_at_k")
 _TOPS = (10, 100, 1000)
+_BUDGETS = (10, 30, 100, 300, 1000, 3000, 10_000)
+_RECALLS = (0.25, 0.5, 0.75, 0.9, 1.0)
+_RATES = (0.001, 0.01, 0.1)
+_LEAST_P = 0.001
+_BANDS = "Bands are exact 95 % intervals of each threshold by itself; they are not of differences."
 
 
 def report_on_models(
-    models: list[Path], data: TablePlace, asked: Asked
-) -> tuple[Report, dict[str, Any]]:
+    models: Sequence[Path], data: TablePlace, options: ReportOptions
+) -> FinishedReport:
     """Compare models on the same rows of a file.
 
-    Raises `InputError` as `read_rows`, and where the models have other targets.
+    Raises `InputError` as `read_rows`, and where the models have different targets.
     """
     contents = [open_model(path) for path in models]
-    targets = {(each.metadata["target"], each.metadata.get("rare_label")) for each in contents}
+    targets = {training_facts(each).rare for each in contents}
     if len(targets) > 1:
-        named = " and ".join(f"{target} = {label}" for target, label in sorted(targets))
         raise InputError(
-            f"The models are of different classes: {named}.", "Compare models of one class."
+            f"The models are of different classes: {' and '.join(sorted(targets))}.",
+            "Compare models of one class.",
+            ErrorKind.COMBINATION,
         )
-    read = [read_rows(content, data, asked) for content in contents]
-    columns = dict(zip(_names(models), [each.scores for each in read], strict=True))
-    groups = read[0].groups
-    target, label = targets.pop()
-    scores = ReadScores(columns, {}, str(label), read[0].y, groups)
-    own = {
-        name: float(content.model.offset_) for name, content in zip(columns, contents, strict=True)
-    }
-    paths = zip(columns, models, strict=True)
-    facts = [("Rows", str(data)), *((name, str(path)) for name, path in paths)]
-    return _page(scores, f"{target} = {label}", data.name, facts, own)
+    read = [read_rows(content, data, options) for content in contents]
+    names = _names(models)
+    columns = dict(zip(names, [each.scores for each in read], strict=True))
+    label = training_facts(contents[0]).rare_label
+    scores = ReadScores(columns, {}, label, read[0].y, read[0].groups)
+    own = [float(content.model.offset_) for content in contents]
+    paths = [Fact(name, str(path)) for name, path in zip(names, models, strict=True)]
+    facts = [Fact("Rows", str(data)), *paths]
+    return _finished(scores, targets.pop(), data.name, facts, dict(zip(names, own, strict=True)))
 
 
-def report_on_scores(files: ScoreFiles) -> tuple[Report, dict[str, Any]]:
+def report_on_scores(files: ScoreFiles) -> FinishedReport:
     """Compare files of scores; raises `InputError` as `read_score_files`."""
     scores = read_score_files(files)
     if len(scores.columns) < 2:
         raise InputError(
             "There is one column of scores: nothing to compare it with.",
             "Give two files of scores.",
+            ErrorKind.TOO_FEW_ROWS,
         )
     facts = [
-        (name, f"{home['file']}, column {home['column']}") for name, home in scores.homes.items()
+        Fact(name, f"{home['file']}, column {home['column']}")
+        for name, home in scores.homes.items()
     ]
-    finding = f"{files.target} = {scores.rare_label}"
-    return _page(scores, finding, "files of scores", facts, {})
+    return _finished(scores, f"{files.target} = {scores.rare_label}", "files of scores", facts, {})
 
 
-def _page(
-    scores: ReadScores,
-    finding: str,
-    where: str,
-    facts: list[tuple[str, str]],
-    own: dict[str, float],
-) -> tuple[Report, dict[str, Any]]:
-    y, columns = scores.y, scores.columns
-    comparison = compare_scores(
-        y, columns, ("average_precision", "roc_auc", "precision_at_k"), groups=scores.groups
-    )
-    tables = {
-        name: ThresholdTable.of(y, column, own=own.get(name)) for name, column in columns.items()
-    }
-    sections = [measures_section(comparison), curves_section(tables)]
-    names = list(columns)
-    if len(names) == 2:
-        a, b = (columns[name] for name in names)
-        tops = sorted({k for k in (*_TOPS, int(y.sum())) if k <= len(y) / 2})
-        found = [Agreement.of(y, a, b, k) for k in tops]
-        sections.append(agreement_section((names[0], names[1]), found, int(y.sum())))
-    n, n_rare = len(y), int(y.sum())
-    sections += [
-        Section(
-            "data",
-            "The data",
-            "What was read.",
-            (
-                Facts(
-                    (
-                        ("Rows", whole(n)),
-                        ("Rare rows", f"{whole(n_rare)} ({percent(n_rare / n)})"),
-                        *_groups(scores),
-                    )
-                ),
-            ),
-        ),
-        settings_section(facts),
-    ]
-    by_ap = comparison.by("average_precision")
-    best = by_ap.best.name
-    others = [each.name for each in by_ap.standings[1:]]
-    if by_ap.worse == others:
-        verdict = f"{best} is better than {_and(others)} by average precision, beyond chance."
-    elif by_ap.worse:
-        alike = _and(by_ap.not_told_apart)
-        verdict = f"{best} has the highest average precision; {alike} may be as good."
-    else:
-        verdict = (
-            f"{best} has the highest average precision, but these rows do not tell it apart from "
-            f"{_and(others)}: chance explains the difference."
-        )
-    report = Report(
-        f"Finding {finding}: {' or '.join(names)}",
-        f"On {where}: {whole(n)} rows, {whole(n_rare)} of them rare",
-        verdict,
-        tuple(Figure(*each) for each in figures_of(comparison)),
-        tuple(sections),
-        made(),
-    )
-    return report, comparison.to_dict()
-
-
-def _groups(scores: ReadScores) -> list[tuple[str, str]]:
-    if scores.groups is None:
-        return []
-    return [("Groups of rows that move together", whole(len(np.unique(scores.groups))))]
-
-
-def _names(models: list[Path]) -> list[str]:
-    """The names of files, with folders where they would be the same.
+def _names(models: Sequence[Path]) -> list[str]:
+    """Names of files, with folders where the names alone are equal.
 
     >>> _names([Path("a/m.skops"), Path("b/m.skops")]), _names([Path("x.skops"), Path("y.skops")])
     (['a/m', 'b/m'], ['x', 'y'])
@@ -153,5 +115,251 @@ def _names(models: list[Path]) -> list[str]:
     return [f"{name} ({number + 1})" for number, name in enumerate(short)]
 
 
-def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _finished(
+    scores: ReadScores, finding: str, where: str, facts: list[Fact], own: Mapping[str, float]
+) -> FinishedReport:
+    y, columns = scores.y, scores.columns
+    n, n_rare = len(y), int(y.sum())
+    comparison = compare_scores(y, columns, _MEASURES, groups=scores.groups)
+    tables = {
+        name: ThresholdTable.of(y, column, own=own.get(name)) for name, column in columns.items()
+    }
+    sections = [_measures_section(comparison), _curves_section(tables)]
+    names = list(columns)
+    if len(names) == 2:
+        a, b = columns.values()
+        tops = sorted({k for k in (*_TOPS, n_rare) if k <= n / 2})
+        agreements = [Agreement.of(y, a, b, k) for k in tops]
+        sections.append(_agreement_section(names[0], names[1], agreements, n_rare))
+    of_rows = [
+        Fact("Rows", whole(n)),
+        Fact("Rare rows", f"{whole(n_rare)} ({percent(n_rare / n)})"),
+    ]
+    if scores.groups is not None:
+        n_groups = whole(len(np.unique(scores.groups)))
+        of_rows.append(Fact("Groups of rows that move together", n_groups))
+    sections += [
+        Section("data", "The data", "What was read.", (FactList(tuple(of_rows)),)),
+        settings_section(facts),
+    ]
+    page = ReportPage(
+        f"Finding {finding}: {' or '.join(names)}",
+        f"On {where}: {whole(n)} rows, {whole(n_rare)} of them rare",
+        _verdict(comparison),
+        _figures(comparison),
+        tuple(sections),
+        made_now(),
+    )
+    return FinishedReport(page, comparison.to_dict())
+
+
+def _verdict(comparison: Comparison) -> str:
+    standings = comparison.by("average_precision")
+    best, others = standings.best.name, [each.name for each in standings.standings[1:]]
+    if standings.worse == others:
+        return f"{best} is significantly better than {listed(others)} by average precision."
+    if standings.worse:
+        alike = listed(standings.indistinguishable)
+        return (
+            f"{best} has the highest average precision; {alike} may be as good: the difference is "
+            "not significant."
+        )
+    return (
+        f"{best} has the highest average precision, but is statistically indistinguishable from "
+        f"{listed(others)} on these rows."
+    )
+
+
+def _figures(comparison: Comparison) -> tuple[KeyFigure, ...]:
+    """Average precision and AUC of each ranking."""
+    return tuple(
+        figure_of(
+            f"{measure.words[0].upper()}{measure.words[1:]}: {each.name}",
+            Interval(each.value, each.low, each.high),
+        )
+        for measure in comparison.measures[:2]
+        for each in measure.standings
+    )
+
+
+def _measures_section(comparison: Comparison) -> Section:
+    """Section with every measure: values with intervals, and the others against the best."""
+    rows = []
+    for measure in comparison.measures:
+        for standing in measure.standings:
+            beside = standing.beside_the_best
+            value = decimal_with_bounds(Interval(standing.value, standing.low, standing.high))
+            if beside is None:
+                rows.append((measure.words, standing.name, value, NONE, NONE, standing.verdict))
+                continue
+            less = f"{beside.low:+.3f} to {beside.high:+.3f}"
+            p = f"<{_LEAST_P}" if beside.p_adjusted < _LEAST_P else f"{beside.p_adjusted:.3f}"
+            rows.append((measure.words, standing.name, value, less, p, standing.verdict))
+    head = ("Measure", "Ranking", "Value (95 % interval)", "Less the best", "p", "Verdict")
+    note = (
+        "Paired tests on the same rows, at 5 % after Holm's correction over all pairs: rows that "
+        "are hard for one ranking are hard for the other, so that a test tells more than intervals "
+        "do."
+    )
+    table = PageTable("Measures, the best first", head, tuple(rows), (2, 3, 4), note)
+    return Section(
+        "measures", "Which is better", "By each measure, and whether chance explains it.", (table,)
+    )
+
+
+def _curves_section(tables: Mapping[str, ThresholdTable]) -> Section:
+    """Section with precision and recall, ROC and gains of all rankings."""
+    title = "ROC curve, its false-positive rate on a logarithmic axis"
+    plots = (
+        _curves(
+            tables, "precision-recall", "Precision and recall", PrecisionRecallDisplay,
+            _at_recalls(tables),
+        ),
+        _curves(tables, "roc", title, RocDisplay, _at_rates(tables)),
+        _curves(
+            tables, "gains", "Gains: what the highest rows hold", GainsDisplay,
+            _within_budgets(tables),
+        ),
+    )  # fmt: skip
+    return Section("curves", "Curves", "The same rows, one line a ranking.", (Plots(plots),))
+
+
+def _curves(
+    tables: Mapping[str, ThresholdTable],
+    key: str,
+    title: str,
+    display: type[TableDisplay],
+    numbers: PageTable,
+) -> Plot:
+    return plot_of(
+        _together(tables, display), key, title, f"{' and '.join(tables)}. {_BANDS}", numbers
+    )
+
+
+def _together(tables: Mapping[str, ThresholdTable], display: type[TableDisplay]) -> Draw:
+    """One curve a ranking on the same axes."""
+
+    def draw(ax: "Axes") -> None:
+        for place, (name, table) in enumerate(tables.items()):
+            color, dashes = CYCLE[place % len(CYCLE)]
+            display(table, name=name)._draw(ax, color=color, linestyle=dashes)
+        handles, labels = ax.get_legend_handles_labels()
+        seen = dict(zip(labels, handles, strict=True))
+        ax.legend(list(seen.values()), list(seen))
+
+    return draw
+
+
+def _at_recalls(tables: Mapping[str, ThresholdTable]) -> PageTable:
+    rows = []
+    for share in _RECALLS:
+        for name, table in tables.items():
+            k = table.at_recall(share)
+            alerts = whole(float(table.alerts[k]))
+            rows.append((percent(share), name, percent_with_bounds(table.precision.at(k)), alerts))
+    head = ("Recall", "Ranking", "Precision", "Alerts")
+    return PageTable("Precision where so many rare rows are found", head, tuple(rows), (0, 2, 3))
+
+
+def _at_rates(tables: Mapping[str, ThresholdTable]) -> PageTable:
+    rows = []
+    for rate in _RATES:
+        for name, table in tables.items():
+            k = table.at_false_positive_rate(rate)
+            rows.append((percent(rate), name, percent_with_bounds(table.recall.at(k))))
+    head = ("False-positive rate, at most", "Ranking", "Recall")
+    return PageTable("Recall at false-positive rates", head, tuple(rows), (0, 2))
+
+
+def _within_budgets(tables: Mapping[str, ThresholdTable]) -> PageTable:
+    """Recall and precision of each ranking within the same number of alerts."""
+    first = next(iter(tables.values()))
+    budgets = {k for k in _BUDGETS if k <= first.n_rows / 2} | {round(first.n_rare)}
+    rows = []
+    for budget in sorted(budgets):
+        for name, table in tables.items():
+            k = table.at_alerts(budget)
+            rows.append(
+                (
+                    f"{budget:,}",
+                    name,
+                    whole(float(table.alerts[k])),
+                    percent_with_bounds(table.recall.at(k)),
+                    percent_with_bounds(table.precision.at(k)),
+                )
+            )
+    return PageTable(
+        "Within the same number of alerts",
+        ("At most", "Ranking", "Alerts", "Recall", "Precision"),
+        tuple(rows),
+        (0, 2, 3, 4),
+        "Fewer alerts than the most where scores are tied.",
+    )
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Rows and rare rows that two rankings have in common among their k highest.
+
+    Attributes
+    ----------
+    k : int
+        Rows at the top of each; of equal scores those that come first.
+    shared : int
+        Rows at the top of both.
+    found_by_both, found_by_first, found_by_second : int
+        Rare rows at the top of both, and of one alone.
+    """
+
+    k: int
+    shared: int
+    found_by_both: int
+    found_by_first: int
+    found_by_second: int
+
+    @classmethod
+    def of(cls, y: ArrayLike, a: ArrayLike, b: ArrayLike, k: int) -> Self:
+        """Count; O(n log n) time.
+
+        >>> Agreement.of([1, 1, 0, 0], [4, 3, 2, 1], [4, 1, 3, 2], 2)
+        Agreement(k=2, shared=1, found_by_both=1, found_by_first=1, found_by_second=0)
+        """
+        rare = np.asarray(y) == 1
+        first, second = np.zeros((2, len(rare)), dtype=bool)
+        for top, scores in ((first, a), (second, b)):
+            top[np.argsort(-np.asarray(scores, float), kind="stable")[:k]] = True
+        sets = (
+            first & second,
+            first & second & rare,
+            first & ~second & rare,
+            ~first & second & rare,
+        )
+        return cls(k, *(int(each.sum()) for each in sets))
+
+
+def _agreement_section(a: str, b: str, found: Sequence[Agreement], n_rare: int) -> Section:
+    """Section on the rare rows that two rankings find, together and alone."""
+    rows = tuple(
+        (
+            f"{each.k:,}",
+            f"{each.shared:,}",
+            f"{each.found_by_both:,}",
+            f"{each.found_by_first:,}",
+            f"{each.found_by_second:,}",
+        )
+        for each in found
+    )
+    head = (
+        "Highest rows of each", "The same rows", "Rare, found by both", f"Only by {a}",
+        f"Only by {b}",
+    )  # fmt: skip
+    of_rare = next((each for each in found if each.k == n_rare), found[-1])
+    alone = (of_rare.found_by_first, of_rare.found_by_second)
+    together, best = of_rare.found_by_both + sum(alone), of_rare.found_by_both + max(alone)
+    return Section(
+        "agreement",
+        "Do they find the same?",
+        f"Among the {of_rare.k:,} highest rows of each, the better one has {best:,} rare rows and "
+        f"both together {together:,}.",
+        (PageTable("What both find, and what only one does", head, rows, (0, 1, 2, 3, 4)),),
+    )

@@ -1,142 +1,141 @@
-"""A report of a hunt: its balls, what is typical of them, and what was found."""
+"""The report of a hunt: its balls, the values typical of them, and the rows found."""
 
 import csv
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rareclass.errors import InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.hunt.files import DESCRIPTION_TABLE, SUMMARY, picture_names
-from rareclass.report.model_report import made
-from rareclass.report.page.document import (
+from rareclass.report.document import (
     Block,
-    Facts,
-    Figure,
+    Fact,
+    FactList,
     Image,
+    KeyFigure,
     Note,
-    Report,
+    PageTable,
+    ReportPage,
     Section,
-    Table,
+    settings_section,
 )
-from rareclass.report.page.wording import NONE, amount, percent, whole
-from rareclass.report.sections.card import settings_section
+from rareclass.report.formatting import NONE, amount, percent, whole
+from rareclass.report.model_report import FinishedReport
+from rareclass.report.page import made_now
 
-# Bytes of pictures that a page holds, all balls together: as base64 they are a third more.
+# Bytes of pictures on a page, all balls together: as base64 they are a third more.
 _MOST_PICTURES = 280_000
 _MOST_LINES = 15
+_MOST_COLUMNS = 60
+
+Line = dict[str, str]
 
 
-def report_on_hunt(folder: Path) -> tuple[Report, dict[str, Any]]:
-    """A report, and its numbers as plain data; raises `InputError` on a folder that is damaged."""
+def report_on_hunt(folder: Path) -> FinishedReport:
+    """Report on the folder of a hunt; raises `InputError` where files are missing or damaged."""
     try:
-        told = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         with (folder / DESCRIPTION_TABLE).open(newline="", encoding="utf-8") as file:
             lines = list(csv.DictReader(file))
-        counts, balls = told["counts"], told["balls"]
+        counts, balls = summary["counts"], summary["balls"]
     except (OSError, ValueError, KeyError) as error:
         raise InputError(
-            f"{folder} is not the whole folder of a hunt.", "Run rareclass hunt again."
+            f"{folder} is not the whole folder of a hunt.",
+            "Run rareclass hunt again.",
+            ErrorKind.DAMAGED_FILE,
         ) from error
-    names = [ball["name"] for ball in balls]
-    held_out = told.get("held_out")
-    verdict = (
+    names, held_out = [ball["name"] for ball in balls], summary.get("held_out")
+    page = ReportPage(
+        f"Hunt for {' and '.join(dict.fromkeys(names))}",
+        f"{folder}: {whole(counts['rows'])} rows of {summary['options'].get('data', 'a table')}",
         f"{counted(counts['found'], 'row')} of {whole(counts['unlabelled'])} without a label "
         f"{'lies' if counts['found'] == 1 else 'lie'} in the "
-        f"{'ball' if len(balls) == 1 else f'{len(balls)} balls'} around the known cases."
+        f"{'ball' if len(balls) == 1 else f'{len(balls)} balls'} around the known cases.",
+        _figures(counts, held_out),
+        (
+            *_balls(folder, balls, lines),
+            _certainty(held_out),
+            _data(summary),
+            settings_section(_settings(folder, summary)),
+        ),
+        made_now(),
     )
+    return FinishedReport(page, {"counts": counts, "balls": balls, "held_out": held_out})
+
+
+def _figures(counts: dict[str, Any], held_out: dict[str, Any] | None) -> tuple[KeyFigure, ...]:
     figures = [
-        Figure(
+        KeyFigure(
             "Rows found", whole(counts["found"]), f"of {whole(counts['unlabelled'])} unlabelled"
         ),
-        Figure("Known cases", whole(sum(counts["rare"].values())), ", ".join(counts["rare"])),
-        Figure("Cleared rows", whole(counts["cleared"]), "that the balls stay out of"),
+        KeyFigure("Known cases", whole(sum(counts["rare"].values())), ", ".join(counts["rare"])),
+        KeyFigure("Cleared rows", whole(counts["cleared"]), "that the balls stay out of"),
     ]
     if held_out is not None:
         bounds = f"{held_out['low']:.2f} to {held_out['high']:.2f}"
-        figures.append(Figure("F1, cases held out in turn", f"{held_out['f1']:.2f}", bounds))
+        figures.append(KeyFigure("F1, cases held out in turn", f"{held_out['f1']:.2f}", bounds))
+    return tuple(figures)
+
+
+def _balls(folder: Path, balls: Sequence[dict[str, Any]], lines: Sequence[Line]) -> list[Section]:
+    """A section for each ball, with pictures as long as there is room for them."""
     sections, left = [], _MOST_PICTURES
-    for number, (ball, picture) in enumerate(zip(balls, picture_names(names), strict=True)):
-        size = (folder / picture).stat().st_size if (folder / picture).is_file() else 0
-        sections.append(_ball(number, folder, ball, picture if 0 < size <= left else None, lines))
-        left -= size if size <= left else 0
-    notes: list[Block] = [Note(each) for each in told.get("messages", ())]
-    judged: list[Block] = [] if held_out is None else [Note(held_out["words"])]
-    sections += [
-        Section(
-            "judged",
-            "How sure that is",
-            "Each known case is left out in turn, and looked for."
-            if held_out is not None
-            else "Too few cases to leave any out: nothing is known of how sure it is.",
-            tuple(judged),
-        ),
-        _data(told, notes),
-        settings_section(_settings(folder, told)),
-    ]
-    report = Report(
-        f"Hunt for {' and '.join(dict.fromkeys(names))}",
-        f"{folder}: {whole(counts['rows'])} rows of {told['options'].get('data', 'a table')}",
-        verdict,
-        tuple(figures),
-        tuple(sections),
-        made(),
-    )
-    return report, {"counts": counts, "balls": balls, "held_out": held_out}
+    pictures = picture_names([ball["name"] for ball in balls])
+    for number, (ball, picture) in enumerate(zip(balls, pictures, strict=True)):
+        path = folder / picture
+        size = path.stat().st_size if path.is_file() else 0
+        has_room = 0 < size <= left
+        left -= size if has_room else 0
+        own = [line for line in lines if line["ball"] == ball["name"]]
+        sections.append(_ball(number, ball, folder, path if has_room else None, own))
+    return sections
 
 
 def _ball(
-    number: int,
-    folder: Path,
-    ball: dict[str, Any],
-    picture: str | None,
-    lines: list[dict[str, str]],
+    number: int, ball: dict[str, Any], folder: Path, picture: Path | None, lines: Sequence[Line]
 ) -> Section:
-    """The picture of a ball, and what is typical of its rows."""
-    name = ball["name"]
+    """The picture of a ball, and the values typical of its rows."""
+    name, n_found = ball["name"], ball["n_found"]
     blocks: list[Block] = []
-    if picture is not None:
+    if picture is None:
+        blocks.append(Note(f"The picture of this ball is not on the page: look into {folder}."))
+    else:
         description = (
             f"Ball of {name}: on the left rows in a plane through its centre, on the right the "
             f"distances of unlabelled rows, with the radius {ball['radius']:.3g} as a line. "
-            f"{counted(ball['n_found'], 'unlabelled row')} inside."
+            f"{counted(n_found, 'unlabelled row')} inside."
         )
-        blocks.append(Image(f"The ball of {name}", description, (folder / picture).read_bytes()))
-    else:
-        blocks.append(Note(f"The picture of this ball is not on the page: look into {folder}."))
-    own = [line for line in lines if line["ball"] == name]
-    numbers = [line for line in own if not line["share_inside"]][:_MOST_LINES]
-    values = [line for line in own if line["share_inside"]][:_MOST_LINES]
-    if numbers:
-        rows = tuple(
-            (
-                line["feature"],
-                f"{_number(line['inside_low'])} to {_number(line['inside_high'])}",
-                f"{_number(line['outside_low'])} to {_number(line['outside_high'])}",
-                _share(line["overlap"]),
-            )
-            for line in numbers
+        blocks.append(Image(f"The ball of {name}", description, picture.read_bytes()))
+    numbers = tuple(
+        (
+            line["feature"],
+            f"{_number(line['inside_low'])} to {_number(line['inside_high'])}",
+            f"{_number(line['outside_low'])} to {_number(line['outside_high'])}",
+            _share(line["overlap"]),
         )
-        head = ("Column", "Inside", "Outside", "Overlap")
-        blocks.append(Table("Numbers, the most telling first", head, rows, (1, 2, 3)))
-    if values:
-        shares = tuple(
-            (
-                f"{line['feature']} = {line['value']}",
-                _share(line["share_inside"]),
-                _share(line["share_outside"]),
-            )
-            for line in values
-        )
-        head_of_values = ("Value", "Of the rows inside", "Of the rows outside")
-        blocks.append(Table("Values, the most telling first", head_of_values, shares, (1, 2)))
-    return Section(
-        f"ball-{number}",
-        f"The ball of {name}",
-        f"{counted(ball['n_found'], 'row')} without a label in it; {whole(ball['n_weighed'])} that "
-        "were near shaped it.",
-        tuple(blocks),
+        for line in [line for line in lines if not line["share_inside"]][:_MOST_LINES]
     )
+    if numbers:
+        head: tuple[str, ...] = ("Column", "Inside", "Outside", "Overlap")
+        blocks.append(PageTable("Numbers, the most telling first", head, numbers, (1, 2, 3)))
+    values = tuple(
+        (
+            f"{line['feature']} = {line['value']}",
+            _share(line["share_inside"]),
+            _share(line["share_outside"]),
+        )
+        for line in [line for line in lines if line["share_inside"]][:_MOST_LINES]
+    )
+    if values:
+        head = ("Value", "Of the rows inside", "Of the rows outside")
+        blocks.append(PageTable("Values, the most telling first", head, values, (1, 2)))
+    lead = (
+        f"{counted(n_found, 'row')} without a label in it; {whole(ball['n_weighed'])} that were "
+        "near shaped it."
+    )
+    return Section(f"ball-{number}", f"The ball of {name}", lead, tuple(blocks))
 
 
 def _number(text: str) -> str:
@@ -154,30 +153,39 @@ def _share(text: str) -> str:
         return NONE
 
 
-def _data(told: dict[str, Any], notes: list[Block]) -> Section:
-    counts = told["counts"]
+def _certainty(held_out: dict[str, Any] | None) -> Section:
+    title = "How sure that is"
+    if held_out is None:
+        lead = "Too few cases to leave any out: nothing is known of how sure it is."
+        return Section("judged", title, lead, ())
+    lead = "Each known case is left out in turn, and looked for."
+    return Section("judged", title, lead, (Note(held_out["words"]),))
+
+
+def _data(summary: dict[str, Any]) -> Section:
+    counts = summary["counts"]
     facts = (
-        ("Rows", whole(counts["rows"])),
-        *((f"Known cases of {name}", whole(n)) for name, n in counts["rare"].items()),
-        ("Cleared", whole(counts["cleared"])),
-        ("Ignored", whole(counts["ignored"])),
-        ("Unlabelled", whole(counts["unlabelled"])),
+        Fact("Rows", whole(counts["rows"])),
+        *(Fact(f"Known cases of {name}", whole(n)) for name, n in counts["rare"].items()),
+        Fact("Cleared", whole(counts["cleared"])),
+        Fact("Ignored", whole(counts["ignored"])),
+        Fact("Unlabelled", whole(counts["unlabelled"])),
     )
-    columns = told.get("columns", ())
     rows = tuple(
         (each["name"], str(each.get("kind", "")), str(each.get("treatment", "")))
-        for each in columns
-    )[:60]
-    table = Table("Columns", ("Column", "Holds", "What is done with it"), rows)
-    return Section("data", "The data", "What was read.", (Facts(facts), *notes, table))
+        for each in summary.get("columns", ())
+    )
+    table = PageTable("Columns", ("Column", "Holds", "What is done with it"), rows[:_MOST_COLUMNS])
+    notes = [Note(each) for each in summary.get("messages", ())]
+    return Section("data", "The data", "What was read.", (FactList(facts), *notes, table))
 
 
-def _settings(folder: Path, told: dict[str, Any]) -> list[tuple[str, str]]:
-    facts = [("Folder", str(folder))]
+def _settings(folder: Path, summary: dict[str, Any]) -> list[Fact]:
+    facts = [Fact("Folder", str(folder))]
     for part in ("settings", "chosen"):
-        for name, value in (told.get(part) or {}).items():
+        for name, value in (summary.get(part) or {}).items():
             if value is not None and value != []:
                 shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-                facts.append((f"{name} ({part})", shown))
-    facts += [("Version", str(told.get("version", ""))), ("Date", str(told.get("date", "")))]
-    return facts
+                facts.append(Fact(f"{name} ({part})", shown))
+    version, date = (str(summary.get(name, "")) for name in ("version", "date"))
+    return [*facts, Fact("Version", version), Fact("Date", date)]

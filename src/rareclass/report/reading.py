@@ -1,34 +1,35 @@
-"""The rows of a report: their scores, classes and what stands beside, read batch by batch."""
+"""The rows of a report, read batch by batch: scores, classes, times, groups and costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare, labels_as_text
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.model.beside import check_days, costs_of, times_of
 from rareclass.model.model_file import ModelFile
 from rareclass.model.scored import Seen, scored
 from rareclass.model.targets import decision_of
 from rareclass.model.targets.rare_class import RareDecision
-from rareclass.report.columns_now import ColumnsNow
+from rareclass.report.columns_section import ColumnTracker
+from rareclass.report.training_facts import TrainingFacts, training_facts
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, open_table
 
 Floats = NDArray[np.float64]
-# Highest rows that are kept, to say what raises their scores.
+# Highest rows that are kept, to explain their scores.
 MOST_TOP = 100
-# Rare rows that are kept whole, the lowest first, to say what is like what.
+# Rare rows that are kept whole, the lowest first, to find the ones that resemble them.
 MOST_RARE = 5_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the report is to be about."""
+class ReportOptions:
+    """Columns of the rows of a report, and how much of them is shown."""
 
     target: str | None = None
     time: str | None = None
@@ -38,6 +39,13 @@ class Asked:
     separator: str | None = None
 
 
+class WholeRows(NamedTuple):
+    """Rows kept with all their cells."""
+
+    cells: pl.DataFrame
+    places: NDArray[np.int64]  # of each among the labelled rows
+
+
 @dataclass(frozen=True)
 class ReadRows:
     """Scored rows with classes."""
@@ -45,30 +53,29 @@ class ReadRows:
     name: str
     y: NDArray[np.bool_]
     scores: Floats
-    rows: NDArray[np.int64]  # where each is in the file, from 0; without a class they are left out
+    rows: NDArray[np.int64]  # row in the file, from 0; rows without a class are left out
     n_unlabelled: int
     seen: Seen
-    columns: ColumnsNow | None
+    columns: ColumnTracker | None
     time: Any = None
     groups: NDArray[Any] | None = None
     costs: dict[str, Any] | None = None
-    kept: pl.DataFrame | None = None  # typed rows, of `kept_rows`
-    kept_rows: NDArray[np.int64] | None = None  # places among the labelled rows
+    whole: WholeRows | None = None
 
 
-def read_rows(content: ModelFile, data: TablePlace, asked: Asked) -> ReadRows:
+def read_rows(content: ModelFile, data: TablePlace, options: ReportOptions) -> ReadRows:
     """Score the rows of a file and read their classes.
 
-    Raises `InputError` where the model is of levels, a column is missing, there is one class only,
-    costs are no numbers, or times are none.
+    Raises `InputError` where the model is of levels, a column is missing, all rows are of one
+    class, or a cell is no cost or no time.
     """
-    decision = check_rare_class(content)
-    file, seen = open_table(data, asked.separator), Seen()
-    target = asked.target or content.metadata["target"]
-    beside = _beside(file, asked)
-    columns = None if isinstance(file, SvmlightFile) else ColumnsNow(content)
-    keeper = _Keeper(content)
+    decision, facts = check_rare_class(content), training_facts(content)
+    file, seen = open_table(data, options.separator), Seen()
+    beside = _columns_beside(file, options)
+    columns = None if isinstance(file, SvmlightFile) else ColumnTracker(content)
+    keeper = RowKeeper(facts)
     labels, scores = [], []
+    target = options.target or facts.target
     for batch in scored(content, file, target, seen, with_rows=columns is not None):
         assert batch.kept is not None
         labels.append(labels_as_text(batch.kept))
@@ -77,12 +84,15 @@ def read_rows(content: ModelFile, data: TablePlace, asked: Asked) -> ReadRows:
             keeper.add(batch.rows, batch.scores, labels[-1])
         scores.append(batch.scores)
     if not scores:
-        raise InputError(f"{data} has no rows.", "Give a file with rows.")
+        raise InputError(f"{data} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)
     codes = decision.codes(pl.concat(labels), str(data))
     every = np.concatenate(scores)
     labelled = np.flatnonzero(codes >= 0)
     y, value = codes[labelled] == 1, every[labelled]
-    kept, kept_rows = keeper.found(y, value, labelled)
+    groups = None
+    if options.groups is not None:
+        names = beside[options.groups].cast(pl.String).fill_null("(empty)")
+        groups = names.to_numpy()[labelled]
     return ReadRows(
         data.name,
         y,
@@ -91,40 +101,39 @@ def read_rows(content: ModelFile, data: TablePlace, asked: Asked) -> ReadRows:
         int((codes < 0).sum()),
         seen,
         columns,
-        _time(beside, asked, labelled),
-        None if asked.groups is None else _named(beside[asked.groups])[labelled],
-        _costs(beside, asked, labelled),
-        kept,
-        kept_rows,
+        _times(beside, options, labelled),
+        groups,
+        _costs(beside, options, labelled),
+        keeper.kept(y, value, labelled),
     )
 
 
 def check_rare_class(content: ModelFile) -> RareDecision:
-    """How the model decides; raises `InputError` where it is of levels."""
+    """Return the model's decision; raises `InputError` where the model is of levels."""
     decision = decision_of(content.model, content.metadata)
     if not isinstance(decision, RareDecision):
         raise InputError(
             "A report is of a rare class, and this model is of levels.",
             "rareclass evaluate says how good it is; fit one with --positive LEVEL for a report.",
+            ErrorKind.UNSUPPORTED,
         )
     return decision
 
 
-class _Keeper:
-    """The rows that more is said of than their counts: rare ones, and the highest of each batch."""
+class RowKeeper:
+    """Keeps the rare rows and the highest rows of each batch, with all their cells."""
 
-    # Rare rows that are held before it is known which of them are the lowest.
+    # Rare rows that are held before the lowest of them are known.
     _MOST_HELD = 200_000
 
-    def __init__(self, content: ModelFile) -> None:
-        self._label: str = content.metadata["rare_label"]
-        self._known = content.metadata.get("label_counts", ())
+    def __init__(self, facts: TrainingFacts) -> None:
+        self._label, self._known = facts.rare_label, facts.label_counts
         self._parts: list[pl.DataFrame] = []
         self._rows: list[NDArray[np.int64]] = []
         self._n_seen = self._n_held = 0
 
     def add(self, rows: pl.DataFrame, scores: Floats, labels: pl.Series) -> None:
-        """Take in a batch; labels are text, null where there are none."""
+        """Look through a batch; labels are text, null for rows without a class."""
         labelled = np.flatnonzero(labels.is_not_null().to_numpy())
         rare = labelled[is_rare(labels.drop_nulls(), self._label, self._known)]
         if self._n_held > self._MOST_HELD:
@@ -136,12 +145,12 @@ class _Keeper:
         self._rows.append(self._n_seen + chosen)
         self._n_seen += rows.height
 
-    def found(
+    def kept(
         self, y: NDArray[np.bool_], scores: Floats, labelled: NDArray[np.int64]
-    ) -> tuple[pl.DataFrame | None, NDArray[np.int64] | None]:
-        """The highest rows and the rare ones, the lowest of these before others."""
+    ) -> WholeRows | None:
+        """Return the highest rows and the rare ones, of these the lowest before others."""
         if not self._parts:
-            return None, None
+            return None
         held = np.concatenate(self._rows)
         top = np.argsort(-scores, kind="stable")[:MOST_TOP]
         rare = np.flatnonzero(y & np.isin(labelled, held))
@@ -150,54 +159,57 @@ class _Keeper:
             spread = np.linspace(0, len(rare) - 1, MOST_RARE // 2).astype(int)
             rare = np.concatenate([rare[: MOST_RARE // 2], rare[spread]])
         places = np.unique(np.concatenate([top, rare]))
-        return pl.concat(self._parts)[np.searchsorted(held, labelled[places])], places
+        return WholeRows(pl.concat(self._parts)[np.searchsorted(held, labelled[places])], places)
 
 
-def _beside(file: TableFile | SvmlightFile, asked: Asked) -> dict[str, pl.Series]:
-    """Columns that are asked for beside the model's."""
-    of_costs = [each for each in (asked.costs or {}).values() if isinstance(each, str)]
-    given = [("--time", asked.time), ("--groups", asked.groups)]
-    wanted = [(option, name) for option, name in given if name is not None]
-    wanted += [("--cost", name) for name in of_costs]
-    if not wanted:
+def _columns_beside(file: TableFile | SvmlightFile, options: ReportOptions) -> dict[str, pl.Series]:
+    """Columns of time, groups and costs, which the model does not look at."""
+    wanted = [("--time", options.time), ("--groups", options.groups)]
+    wanted += [("--cost", cost) for cost in (options.costs or {}).values() if isinstance(cost, str)]
+    named = [(option, name) for option, name in wanted if name is not None]
+    if not named:
         return {}
     if isinstance(file, SvmlightFile):
         raise InputError(
-            f"{wanted[0][0]}: {file.path} is an svmlight file, which has no named columns."
+            f"{named[0][0]}: {file.path} is an svmlight file, which has no named columns.",
+            kind=ErrorKind.UNSUPPORTED,
         )
-    for option, name in wanted:
+    for option, name in named:
         if name not in file.columns:
             raise InputError(
-                f"{option}: {file.path} has no column {name!r}.", name_hint(name, file.columns)
+                f"{option}: {file.path} has no column {name!r}.",
+                name_hint(name, file.columns),
+                ErrorKind.MISSING_COLUMN,
+                column=name,
             )
-    names = list(dict.fromkeys(name for _, name in wanted))
+    names = list(dict.fromkeys(name for _, name in named))
     frame = pl.concat(list(file.batches(names)))
     return {name: frame[name] for name in names}
 
 
-def _time(beside: dict[str, pl.Series], asked: Asked, labelled: NDArray[np.int64]) -> Any:
-    if asked.time is None:
+def _times(
+    beside: dict[str, pl.Series], options: ReportOptions, labelled: NDArray[np.int64]
+) -> Any:
+    if options.time is None:
         return None
-    time = times_of(beside[asked.time][labelled], labelled + 1, "--time")
-    check_days(time, f"--time {asked.time}")
+    time = times_of(beside[options.time][labelled], labelled + 1, "--time")
+    check_days(time, f"--time {options.time}")
     return time
 
 
-def _named(column: pl.Series) -> NDArray[Any]:
-    return column.cast(pl.String).fill_null("(empty)").to_numpy()
-
-
 def _costs(
-    beside: dict[str, pl.Series], asked: Asked, labelled: NDArray[np.int64]
+    beside: dict[str, pl.Series], options: ReportOptions, labelled: NDArray[np.int64]
 ) -> dict[str, Any] | None:
-    if not asked.costs:
+    if not options.costs:
         return None
-    found: dict[str, Any] = {}
-    for name, given in asked.costs.items():
-        if not isinstance(given, str):
-            if not (np.isfinite(given) and given >= 0):
-                raise InputError(f"--cost {name}={given:g}: a cost is a number of at least 0.")
-            found[name] = given
+    costs: dict[str, Any] = {}
+    for name, cost in options.costs.items():
+        if isinstance(cost, str):
+            costs[name] = costs_of(beside[cost][labelled], labelled + 1, f"--cost {name}={cost}")
             continue
-        found[name] = costs_of(beside[given][labelled], labelled + 1, f"--cost {name}={given}")
-    return found
+        if not (np.isfinite(cost) and cost >= 0):
+            raise InputError(
+                f"--cost {name}={cost:g}: a cost is a number of at least 0.", value=cost
+            )
+        costs[name] = cost
+    return costs

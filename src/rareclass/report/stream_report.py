@@ -1,184 +1,381 @@
-"""A report of a stream: what its folder knows of how it went."""
+"""The report of a stream: measures, drift and alerts over time, from the folder of the stream."""
 
 import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from rareclass.errors import InputError
-from rareclass.metrics import average_precision_interval, roc_auc_interval
-from rareclass.report.model_report import made
-from rareclass.report.page.document import Facts, Figure, Report, Section
-from rareclass.report.page.wording import percent, whole
-from rareclass.report.sections.card import settings_section
-from rareclass.report.sections.ranking import ranking_section
-from rareclass.report.sections.stream import (
-    AlertRow,
-    LogRow,
-    alerts_over_time_section,
-    drift_over_time_section,
-    measures_over_time_section,
+from rareclass.errors import ErrorKind, InputError
+from rareclass.metrics import Interval, average_precision_interval, roc_auc_interval
+from rareclass.metrics.column_drift import MOVED_FAR, ColumnShift
+from rareclass.report.document import (
+    Fact,
+    FactList,
+    KeyFigure,
+    Note,
+    PageTable,
+    Plot,
+    Plots,
+    ReportPage,
+    Section,
+    Text,
+    settings_section,
 )
-from rareclass.report.sections.threshold import threshold_section
-from rareclass.report.summaries.threshold_table import ThresholdTable
+from rareclass.report.drawing import BLUE, CYCLE, GREY, VERMILLION, WIDE, log_axis, plot_of
+from rareclass.report.formatting import NONE, percent, whole
+from rareclass.report.model_report import FinishedReport, figure_of
+from rareclass.report.page import made_now
+from rareclass.report.ranking_section import ranking_section
+from rareclass.report.threshold_section import threshold_section
+from rareclass.report.threshold_table import ThresholdTable
 from rareclass.stream.checkpoint import SavedStream, load_newest
 from rareclass.stream.log import read_log
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def report_on_stream(folder: Path) -> tuple[Report, dict[str, Any]]:
-    """A report, and its numbers as plain data.
-
-    Raises `InputError` where the folder has no checkpoint, or the stream has not come to a report.
-    """
-    loaded = load_newest(folder)
-    if loaded is None:
-        raise InputError(f"{folder} has no checkpoint.", "rareclass stream makes one.")
-    state = loaded.state
-    log = _log(folder)
-    if not log:
-        raise InputError(
-            f"The stream in {folder} has not come to a report yet.",
-            "Let it go on, or give it a smaller --report-every.",
-        )
-    window = state.window
-    scores, rare = window.rows()
-    sections = [measures_over_time_section(log, window.size, window.top)]
-    figures = [
-        Figure("Rows so far", whole(log[-1].rows), f"{whole(log[-1].rare)} of them rare"),
-    ]
-    verdict = f"After {whole(log[-1].rows)} rows"
-    if 0 < rare.sum() < len(rare):
-        auc = roc_auc_interval(rare, scores)
-        precision = average_precision_interval(rare, scores)
-        figures += [
-            Figure("AUC of the window", f"{auc.value:.3f}", f"{auc.low:.3f} to {auc.high:.3f}"),
-            Figure(
-                "Average precision of the window", f"{precision.value:.3f}",
-                f"{precision.low:.3f} to {precision.high:.3f}",
-            ),
-        ]  # fmt: skip
-        verdict += (
-            f" the last {whole(len(rare))} with a class, {whole(int(rare.sum()))} of them rare, "
-            f"were ranked with an average precision of {precision.value:.3f} "
-            f"({precision.low:.3f} to {precision.high:.3f}, 95\u00a0% interval)"
-        )
-    verdict += _state_of(log)
-    sections.append(drift_over_time_section(log))
-    if state.alerts is not None:
-        alerts, budget = state.alerts.n_alerts, state.alerts.threshold.budget.words
-        figures.append(Figure("Alerts", whole(alerts), f"at most {budget}"))
-        sections.append(_alerts(state, log[-1].rows, alerts, budget))
-    if 0 < rare.sum() < len(rare) and not (scores == scores[0]).all():
-        sections += _of_window(folder, state, scores, rare)
-    sections += [_data(state, log), settings_section(_settings(folder, state))]
-    target = state.options["target"]
-    report = Report(
-        f"Stream for {target} = {state.labels.rare}",
-        f"{folder}: {whole(log[-1].rows)} rows so far, last report of {log[-1].time}",
-        verdict,
-        tuple(figures),
-        tuple(sections),
-        made(),
-    )
-    return report, {"reports": [_plain(each) for each in log]}
+_MOST_LISTED = 12
+_MOST_DRAWN = 5
+_MOST_POINTS = 300
 
 
-def _state_of(log: list[LogRow]) -> str:
-    last = log[-1]
-    fell = f"; {', '.join(last.falls)} fell beyond chance" if last.falls else ""
-    moved = f"; {len(last.moved)} columns had moved" if last.moved else ""
-    return f"{fell}{moved}."
+@dataclass(frozen=True)
+class LoggedReport:
+    """A report of a stream, from its log."""
 
+    rows: int
+    rare: int
+    auc: float | None
+    average_precision: float | None
+    precision_at_k: float | None
+    moved: tuple[ColumnShift, ...]
+    falls: tuple[str, ...]  # measures significantly lower than in their best window
+    time: str
 
-def _log(folder: Path) -> list[LogRow]:
-    return [
-        LogRow(
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """Read a row of the log."""
+        return cls(
             row["rows"],
             row["rare"],
             row["auc"],
             row["average_precision"],
             row["precision_at_k"],
-            tuple(
-                (each["column"], each["stability_index"], each["outside"])
-                for each in row["moved"] or ()
-            ),
+            tuple(ColumnShift(**each) for each in row["moved"] or ()),
             tuple(each["measure"] for each in row["falls"] or ()),
             row["time"].strftime("%Y-%m-%d %H:%M UTC"),
         )
-        for row in read_log(folder).to_pylist()
+
+    def shift_of(self, column: str) -> ColumnShift | None:
+        """Shift of a column; None where the report does not name it."""
+        return next((each for each in self.moved if each.column == column), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for scripts."""
+        return {
+            "rows": self.rows,
+            "rare": self.rare,
+            "auc": self.auc,
+            "average_precision": self.average_precision,
+            "precision_at_k": self.precision_at_k,
+            "moved": [each.column for each in self.moved],
+            "falls": list(self.falls),
+        }
+
+
+class LoggedAlert(NamedTuple):
+    """An alert of a stream."""
+
+    row: int
+    score: float
+    threshold: float
+
+
+@dataclass(frozen=True)
+class StreamRecord:
+    """The newest checkpoint of a stream and its log."""
+
+    folder: Path
+    state: SavedStream
+    scores: NDArray[np.float64]  # of the window
+    rare: NDArray[np.bool_]
+    log: Sequence[LoggedReport]
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read a folder; raises `InputError` without a checkpoint, or before the first report."""
+        loaded = load_newest(folder)
+        if loaded is None:
+            raise InputError(
+                f"{folder} has no checkpoint.",
+                "rareclass stream makes one.",
+                ErrorKind.MISSING_FILE,
+            )
+        log = [LoggedReport.of(row) for row in read_log(folder).to_pylist()]
+        if not log:
+            raise InputError(
+                f"The stream in {folder} has not come to a report yet.",
+                "Let it go on, or give it a smaller --report-every.",
+                ErrorKind.TOO_FEW_ROWS,
+            )
+        return cls(folder, loaded.state, *loaded.state.window.rows(), log)
+
+    @property
+    def has_both_classes(self) -> bool:
+        """True where the window holds rows of both classes."""
+        return bool(0 < self.rare.sum() < len(self.rare))
+
+
+def report_on_stream(folder: Path) -> FinishedReport:
+    """Report on the folder of a stream; raises `InputError` as `StreamRecord.read`."""
+    stream = StreamRecord.read(folder)
+    last = stream.log[-1]
+    figures = [KeyFigure("Rows so far", whole(last.rows), f"{whole(last.rare)} of them rare")]
+    verdict = f"After {whole(last.rows)} rows"
+    of_window: list[Section] = []
+    if stream.has_both_classes:
+        auc = roc_auc_interval(stream.rare, stream.scores)
+        precision = average_precision_interval(stream.rare, stream.scores)
+        figures.append(figure_of("AUC of the window", auc))
+        figures.append(figure_of("Average precision of the window", precision))
+        verdict += (
+            f" the last {whole(len(stream.rare))} with a class, {whole(int(stream.rare.sum()))} of "
+            f"them rare, were ranked with an average precision of {precision.value:.3f} "
+            f"({precision.low:.3f} to {precision.high:.3f}, 95\u00a0% interval)"
+        )
+        if not (stream.scores == stream.scores[0]).all():
+            of_window = _window_sections(stream, auc, precision)
+    verdict += f"; {', '.join(last.falls)} fell beyond chance" if last.falls else ""
+    verdict += f"; {len(last.moved)} columns had moved" if last.moved else ""
+    sections = [
+        _measures_section(stream.log, stream.state.window.size, stream.state.window.top),
+        _drift_section(stream.log),
+    ]
+    alerts = stream.state.alerts
+    if alerts is not None:
+        budget = alerts.threshold.budget.words
+        figures.append(KeyFigure("Alerts", whole(alerts.n_alerts), f"at most {budget}"))
+        sections.append(_alerts_section(stream, alerts.n_alerts, budget))
+    sections += [*of_window, _data_section(stream), settings_section(_settings(stream))]
+    page = ReportPage(
+        f"Stream for {stream.state.options['target']} = {stream.state.labels.rare}",
+        f"{folder}: {whole(last.rows)} rows so far, last report of {last.time}",
+        f"{verdict}.",
+        tuple(figures),
+        tuple(sections),
+        made_now(),
+    )
+    return FinishedReport(page, {"reports": [each.to_dict() for each in stream.log]})
+
+
+def _window_sections(stream: StreamRecord, auc: Interval, precision: Interval) -> list[Section]:
+    """Sections on the threshold and the ranking of the last rows."""
+    table = ThresholdTable.of(stream.rare, stream.scores)
+    target, labels = stream.state.options["target"], stream.state.labels
+    command = (
+        f"rareclass score {shlex.quote(str(stream.folder))} NEW_ROWS.csv "
+        "--threshold {threshold} --out scores.csv"
+    )
+    rare, rest = f"{target} = {labels.rare}", f"{target} = {labels.rest}"
+    return [
+        threshold_section(table, rare, rest, "", command),
+        ranking_section(table, auc, precision),
     ]
 
 
-def _alerts(state: SavedStream, n_rows: int, count: int, budget: str) -> Section:
-    """From the file of alerts, where it is still there."""
-    given = state.options.get("alerts")
-    path = None if given is None else Path(given)
-    if path is None or not path.is_file():
-        named = "" if path is None else f" {path}"
-        missing = f"The file of alerts{named} is not there: only their number is known."
-        return alerts_over_time_section(count, budget, [], n_rows, missing)
-    names = ["row", "score", "threshold"]
+def _measures_section(log: Sequence[LoggedReport], window: int, top: int) -> Section:
+    """Section on the measures of the window at each report."""
+    measures = (
+        ("auc", "AUC"),
+        ("average_precision", "average precision"),
+        ("precision_at_k", f"precision at {top:,}"),
+    )
+    title = "Measures of the last rows, as the stream went"
+    description = (
+        f"Each point is of the {window:,} rows before it, scored before they were learned from. "
+        "Crosses are reports in which a measure was lower than in its best window by more than "
+        "chance explains."
+    )
+    values = {name: [getattr(each, name) for each in log] for name, _ in measures}
+
+    def draw(ax: "Axes") -> None:
+        x = np.array([each.rows for each in log])
+        for (name, label), (color, dashes) in zip(measures, CYCLE, strict=False):
+            y = np.array(values[name], dtype=float)
+            ax.plot(x, y, color=color, linestyle=dashes, marker="o", markersize=3, label=label)
+            fell = np.array([name in each.falls for each in log])
+            if fell.any():
+                ax.plot(x[fell], y[fell], "x", color=color, markersize=8)
+        _rows_axis(ax)
+        ax.set_ylim(0.0, 1.02)
+        ax.legend()
+
+    step = max(1, -(-len(log) // _MOST_LISTED))
+    rows = tuple(
+        (
+            whole(log[k].rows),
+            whole(log[k].rare),
+            *(_decimal(values[name][k]) for name, _ in measures),
+            ", ".join(log[k].falls) or NONE,
+        )
+        for k in range(len(log))[::-step][::-1]
+    )
+    head = ("Rows so far", "Rare so far", *(label for _, label in measures), "Fell")
+    table = PageTable(title, head, rows, (0, 1, 2, 3, 4))
+    n_fell = sum(bool(each.falls) for each in log)
+    last = f" In the last report {', '.join(log[-1].falls)} had fallen." if log[-1].falls else ""
+    lead = f"{n_fell or 'None'} of {len(log)} reports found a measure fallen.{last}"
+    plot = plot_of(draw, "measures-over-time", title, description, table, WIDE, wide=True)
+    return Section("over-time", "How it did over time", lead, (Plots((plot,)),))
+
+
+def _drift_section(log: Sequence[LoggedReport]) -> Section:
+    """Section on the columns that moved, and when."""
+    most: dict[str, float] = {}
+    for each in log:
+        for shift in each.moved:
+            most[shift.column] = max(most.get(shift.column, 0.0), shift.stability_index)
+    if not most:
+        return Section("drift", "Drift", "No column moved.", (Text("None was reported."),))
+    lead = f"{len(most)} columns moved at some time; {len(log[-1].moved)} in the last report."
+    return Section("drift", "Drift", lead, (Plots((_drift_plot(log, most),)),))
+
+
+def _drift_plot(log: Sequence[LoggedReport], most: Mapping[str, float]) -> Plot:
+    ranked = sorted(most, key=lambda name: -most[name])
+    title = "Columns that moved, as the stream went"
+    description = (
+        "Stability index of recent cells beside those of the past, on a logarithmic axis, of the "
+        f"columns that moved most; from {MOVED_FAR:g} on that is read as moved far."
+    )
+
+    def draw(ax: "Axes") -> None:
+        for name, (color, dashes) in zip(ranked[:_MOST_DRAWN], CYCLE, strict=False):
+            shifts = [(each.rows, shift) for each in log if (shift := each.shift_of(name))]
+            ax.plot(
+                [rows for rows, _ in shifts], [shift.stability_index for _, shift in shifts],
+                color=color, linestyle=dashes, marker="o", markersize=3.5,
+                label=name if len(name) <= 30 else f"{name[:29]}…",
+            )  # fmt: skip
+        ax.axhline(MOVED_FAR, color=GREY, linestyle=":", label=f"moved far: {MOVED_FAR:g}")
+        _rows_axis(ax)
+        ax.set_xlim(0, log[-1].rows * 1.02)
+        log_axis(ax.yaxis, "stability index")
+        ax.legend()
+
+    rows = []
+    for name in ranked[:_MOST_LISTED]:
+        reports = [each for each in log if each.shift_of(name)]
+        last = log[-1].shift_of(name)
+        rows.append(
+            (
+                name,
+                f"{len(reports)} of {len(log)}",
+                f"{most[name]:.2f}",
+                whole(reports[0].rows),
+                NONE if last is None else f"{last.stability_index:.2f}",
+                NONE if last is None else percent(last.outside),
+            )
+        )
+    head = (
+        "Column", "Reports in which it had moved", "Greatest index", "First at row", "Index now",
+        "Outside now",
+    )  # fmt: skip
+    caption = "Columns that moved, the farthest first"
+    table = PageTable(caption, head, tuple(rows), (1, 2, 3, 4, 5))
+    return plot_of(draw, "drift-over-time", title, description, table, WIDE, wide=True)
+
+
+def _read_alerts(path: Path, n_alerts: int) -> list[LoggedAlert]:
+    """Read the file of alerts."""
+    names = list(LoggedAlert._fields)
     if path.suffix.lower() == ".csv":
         frame = pl.read_csv(path, columns=names)
     else:
         frame = pl.read_ndjson(path, infer_schema_length=None).select(names)
-    alerts = [AlertRow(*each) for each in frame.head(count).iter_rows()]
-    return alerts_over_time_section(count, budget, alerts, n_rows, "")
+    return [LoggedAlert(*each) for each in frame.head(n_alerts).iter_rows()]
 
 
-def _of_window(
-    folder: Path, state: SavedStream, scores: np.ndarray, rare: np.ndarray
-) -> list[Section]:
-    table = ThresholdTable.of(rare, scores)
-    target, labels = state.options["target"], state.labels
-    command = (
-        f"rareclass score {shlex.quote(str(folder))} NEW_ROWS.csv --threshold {{threshold}} "
-        "--out scores.csv"
+def _alerts_section(stream: StreamRecord, n_alerts: int, budget: str) -> Section:
+    """Section on alerts in stretches of the stream, with the threshold in force."""
+    lead = f"{n_alerts:,} alerts, at most {budget}."
+    path = stream.state.options.get("alerts")
+    if path is None or not Path(path).is_file():
+        named = "" if path is None else f" {path}"
+        note = Note(f"The file of alerts{named} is not there: only their number is known.")
+        return Section("alerts", "Alerts", lead, (note,))
+    alerts = _read_alerts(Path(path), n_alerts)
+    if not alerts:
+        return Section("alerts", "Alerts", lead, ())
+    title = "Alerts and their scores"
+    edges = np.linspace(0, max(stream.log[-1].rows, max(each.row for each in alerts)), 41)
+    description = (
+        f"Bars: alerts in each of 40 stretches of {edges[1]:,.0f} rows. The line is the threshold "
+        "in force, which follows the recent scores."
     )
-    return [
-        threshold_section(
-            table, f"{target} = {labels.rare}", f"{target} = {labels.rest}", "", command
-        ),
-        ranking_section(
-            table, roc_auc_interval(rare, scores), average_precision_interval(rare, scores)
-        ),
-    ]
+    counts, _ = np.histogram([each.row for each in alerts], edges)
+
+    def draw(ax: "Axes") -> None:
+        ax.stairs(counts, edges, fill=True, color=BLUE, alpha=0.45)
+        ax.set_ylabel("alerts in a stretch")
+        _rows_axis(ax)
+        beside: Any = ax.twinx()
+        chosen = alerts[:: max(1, len(alerts) // _MOST_POINTS)]
+        beside.plot(
+            [each.row for each in chosen], [each.threshold for each in chosen], color=VERMILLION,
+            linestyle="--", linewidth=1.2,
+        )  # fmt: skip
+        beside.set_ylabel("threshold (dashed)")
+        beside.grid(visible=False)
+
+    rows = tuple(
+        (
+            f"{edges[4 * k]:,.0f} to {edges[4 * k + 4]:,.0f}",
+            whole(float(counts[4 * k : 4 * k + 4].sum())),
+        )
+        for k in range(10)
+    )
+    table = PageTable("Alerts in tenths of the stream", ("Rows", "Alerts"), rows, (0, 1))
+    plot = plot_of(draw, "alerts-over-time", title, description, table, WIDE, wide=True)
+    return Section("alerts", "Alerts", lead, (Plots((plot,)),))
 
 
-def _data(state: SavedStream, log: list[LogRow]) -> Section:
-    counters = state.counters
-    n_labelled = max(counters.labelled, 1)
-    share = percent(counters.rare / n_labelled)
+def _data_section(stream: StreamRecord) -> Section:
+    counters = stream.state.counters
+    share = percent(counters.rare / max(counters.labelled, 1))
     facts = (
-        ("Records", whole(counters.rows)),
-        ("With a class, learned from", whole(counters.labelled)),
-        ("Rare", f"{whole(counters.rare)} ({share})"),
-        ("Without a class, scored only", whole(counters.unlabelled)),
-        ("Reports", whole(len(log))),
+        Fact("Records", whole(counters.rows)),
+        Fact("With a class, learned from", whole(counters.labelled)),
+        Fact("Rare", f"{whole(counters.rare)} ({share})"),
+        Fact("Without a class, scored only", whole(counters.unlabelled)),
+        Fact("Reports", whole(len(stream.log))),
     )
-    return Section("data", "The data", "What has come so far.", (Facts(facts),))
+    return Section("data", "The data", "What has come so far.", (FactList(facts),))
 
 
-def _settings(folder: Path, state: SavedStream) -> list[tuple[str, str]]:
-    options = state.options
-    facts = [("Folder", str(folder)), ("Source", str(options["source"]))]
-    facts.append(("Learner", str(options["learner"])))
+def _settings(stream: StreamRecord) -> list[Fact]:
+    options = stream.state.options
     parameters = options.get("parameters") or {}
-    facts.append(("Parameters", ", ".join(f"{name} {value}" for name, value in parameters.items())))
+    facts = [
+        Fact("Folder", str(stream.folder)),
+        Fact("Source", str(options["source"])),
+        Fact("Learner", str(options["learner"])),
+        Fact("Parameters", ", ".join(f"{name} {value}" for name, value in parameters.items())),
+    ]
     if options.get("drop"):
-        facts.append(("Columns left out", ", ".join(options["drop"])))
+        facts.append(Fact("Columns left out", ", ".join(options["drop"])))
     return facts
 
 
-def _plain(row: LogRow) -> dict[str, Any]:
-    return {
-        "rows": row.rows,
-        "rare": row.rare,
-        "auc": row.auc,
-        "average_precision": row.average_precision,
-        "precision_at_k": row.precision_at_k,
-        "moved": [name for name, _, _ in row.moved],
-        "falls": list(row.falls),
-    }
+def _rows_axis(ax: "Axes") -> None:
+    ax.set_xlabel("rows of the stream so far")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+
+
+def _decimal(value: float | None) -> str:
+    return NONE if value is None or np.isnan(value) else f"{value:.3f}"

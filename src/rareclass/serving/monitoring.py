@@ -13,8 +13,7 @@ from rareclass.model.model_file import ModelFile
 from rareclass.model.scored import Seen, note_unlike
 from rareclass.model.targets import decision_of
 from rareclass.model.targets.rare_class import RareDecision
-from rareclass.report.columns_now import ColumnsNow
-from rareclass.report.summaries.column_drift import ColumnDrift
+from rareclass.report.columns_section import ColumnDrift, ColumnTracker
 
 # Rows of a window: enough for the stability index over tenths, and few enough that yesterday's
 # rows do not hide today's.
@@ -58,14 +57,14 @@ class ScoreCounts:
 class _Window:
     """Counts over consecutive rows."""
 
-    columns: ColumnsNow
+    columns: ColumnTracker
     seen: Seen = field(default_factory=Seen)
     n_alerts: int = 0
 
     def found(self) -> list[ColumnDrift]:
         n_rows = max(self.seen.n_rows, 1)
         cells = self.seen.unseen_values | self.seen.outside  # of one column: the greater count
-        return self.columns.found({name: n / n_rows for name, n in cells.items()}, {})
+        return self.columns.drifts({name: n / n_rows for name, n in cells.items()})
 
 
 class InputDrift:
@@ -136,4 +135,4 @@ class InputDrift:
             self._window, self._full = self._empty(), window
 
     def _empty(self) -> _Window:
-        return _Window(ColumnsNow(self._content, with_copies=False))
+        return _Window(ColumnTracker(self._content, with_copies=False))

@@ -1,16 +1,16 @@
-"""Curves over all thresholds with the interval of each point."""
+"""Displays of curves over all thresholds, with the interval of each point."""
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.metrics import average_precision_interval, roc_auc_interval
 from rareclass.metrics.interval import Interval
-from rareclass.report.displays.look import BAND, BLUE, GREY, INK, VERMILLION, log_axis, share_axis
-from rareclass.report.displays.ranking_display import RankingDisplay
-from rareclass.report.summaries.gains import Gains
-from rareclass.report.summaries.threshold_table import Band, ThresholdTable
+from rareclass.report.drawing import BAND, BLUE, GREY, INK, VERMILLION, log_axis, share_axis
+from rareclass.report.ranking_display import RankingDisplay
+from rareclass.report.threshold_table import Band, Gains, ThresholdTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,28 +20,24 @@ _MOST_DRAWN = 240
 
 
 class TableDisplay(RankingDisplay):
-    """A plot of a `ThresholdTable`; what the displays of curves share.
+    """A plot of a `ThresholdTable`; base of the displays of curves.
 
     Parameters
     ----------
     table : ThresholdTable
-        What every threshold comes to; `ThresholdTable.of` makes one.
+        Counts at every threshold; `ThresholdTable.of` makes one.
     name : str, optional
-        Of the ranking, in the legend.
+        Name of the ranking in the legend.
     value : Interval, optional
-        The measure that belongs to the curve, for the legend.
+        Measure that belongs to the curve, for the legend.
     """
+
+    _measure: ClassVar[Callable[..., Interval] | None] = None
 
     def __init__(
         self, table: ThresholdTable, *, name: str | None = None, value: Interval | None = None
     ) -> None:
         self.table, self.name, self.value = table, name, value
-
-    @classmethod
-    def _measure(
-        cls, rare: NDArray[np.bool_], scores: NDArray[Any], weight: Any
-    ) -> Interval | None:
-        return None
 
     @classmethod
     def _of(
@@ -52,8 +48,10 @@ class TableDisplay(RankingDisplay):
         name: str | None,
         **options: Any,
     ) -> Self:
-        table = ThresholdTable.of(rare, scores, weight, **options)
-        return cls(table, name=name, value=cls._measure(rare, scores, weight))
+        table, value = ThresholdTable.of(rare, scores, weight, **options), None
+        if cls._measure is not None:
+            value = cls._measure(rare, scores, sample_weight=weight)
+        return cls(table, name=name, value=value)
 
     def _label(self, what: str) -> str | None:
         if self.value is None:
@@ -64,7 +62,7 @@ class TableDisplay(RankingDisplay):
     def _mark_own(
         self, ax: "Axes", x: NDArray[Any], y: NDArray[Any], in_legend: bool = True
     ) -> None:
-        """A diamond at the model's own threshold."""
+        """Mark the model's own threshold by a diamond."""
         if self.table.own is not None and np.isfinite(y[self.table.own]):
             ax.plot(
                 x[self.table.own], y[self.table.own], "D", color=INK, markersize=5.5, zorder=5,
@@ -75,9 +73,9 @@ class TableDisplay(RankingDisplay):
 class PrecisionRecallDisplay(TableDisplay):
     """Precision against recall, with the exact interval of the precision of each threshold.
 
-    The band is pointwise: it holds for a threshold that was named before, not for the whole curve.
-    The dotted line is the share of rare rows, which is the precision of no ranking at all. The
-    table's ``own`` threshold, where it has one, is marked.
+    The band is pointwise: it holds for a threshold that was named beforehand, not for the whole
+    curve. The dotted line is the share of rare rows, the precision of a random ranking. The table's
+    ``own`` threshold, where it has one, is marked.
 
     Parameters
     ----------
@@ -93,15 +91,11 @@ class PrecisionRecallDisplay(TableDisplay):
     ('recall: share of the rare rows found', 1.0)
     """
 
-    @classmethod
-    def _measure(
-        cls, rare: NDArray[np.bool_], scores: NDArray[Any], weight: Any
-    ) -> Interval | None:
-        return average_precision_interval(rare, scores, sample_weight=weight)
+    _measure = staticmethod(average_precision_interval)
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
         table = self.table
-        kept = _with_alerts(table, _MOST_DRAWN)
+        kept = _with_alerts(table)
         precision, recall = table.precision, table.recall.value
         _curve(ax, recall[kept], precision, kept, self._label("average precision"), style)
         share = table.n_rare / table.n_rows
@@ -117,9 +111,9 @@ class PrecisionRecallDisplay(TableDisplay):
 class RocDisplay(TableDisplay):
     """Recall against the false-positive rate, with the exact interval of the recall.
 
-    The false-positive rate is on a logarithmic axis unless `log` is False: with a class that is
-    rare what matters happens among its first hundredths, which a linear axis puts on its edge. The
-    band is pointwise, as that of `PrecisionRecallDisplay`.
+    The false-positive rate is on a logarithmic axis unless `log` is False: with a rare class the
+    first hundredths matter, and a linear axis puts them on its edge. The band is pointwise, as in
+    `PrecisionRecallDisplay`.
 
     Parameters
     ----------
@@ -129,11 +123,7 @@ class RocDisplay(TableDisplay):
 
     log = True
 
-    @classmethod
-    def _measure(
-        cls, rare: NDArray[np.bool_], scores: NDArray[Any], weight: Any
-    ) -> Interval | None:
-        return roc_auc_interval(rare, scores, sample_weight=weight)
+    _measure = staticmethod(roc_auc_interval)
 
     def _draw(self, ax: "Axes", log: bool | None = None, **style: Any) -> None:
         table, log = self.table, self.log if log is None else log
@@ -157,11 +147,11 @@ class RocDisplay(TableDisplay):
 
 
 class GainsDisplay(TableDisplay):
-    """What share of the rare rows the highest rows hold, on a logarithmic axis of all rows.
+    """Share of the rare rows that the highest rows hold, on a logarithmic axis of all rows.
 
-    From a hundredth of a percent to all, as budgets for looking at alerts are. With
-    ``lift=True`` in `plot` the axis up is how many times more rare rows there are among the
-    highest than among as many drawn at random.
+    The axis reaches from a hundredth of a percent to all rows, as budgets for reviewing alerts do.
+    With ``lift=True`` in `plot` the vertical axis is the lift: how many times more rare rows the
+    highest rows hold than as many rows drawn at random.
 
     Parameters
     ----------
@@ -203,15 +193,15 @@ class AlertsDisplay(TableDisplay):
 
     @property
     def unit(self) -> str:
-        """What alerts are counted in."""
-        return "alerts a day" if self.table.n_days else "alerts in 10,000 rows"
+        """Unit in which alerts are counted."""
+        return self.table.alert_unit
 
     def rate(self) -> NDArray[np.float64]:
-        """Alerts in that unit, at each threshold."""
-        return alerts_in_unit(self.table)
+        """Alerts in `unit`, at each threshold."""
+        return self.table.alerts * self.table.per_alert
 
     def _draw(self, ax: "Axes", **style: Any) -> None:
-        kept = _with_alerts(self.table, _MOST_DRAWN)
+        kept = _with_alerts(self.table)
         x = self.rate()
         for band, label, color, dashes in (
             (self.table.precision, "precision", VERMILLION, "--"),
@@ -229,7 +219,7 @@ class AlertsDisplay(TableDisplay):
 
 
 class CostDisplay(TableDisplay):
-    """What errors cost on all the rows together against the number of alerts, with intervals.
+    """Cost of errors on all the rows together against the number of alerts, with intervals.
 
     Parameters
     ----------
@@ -241,7 +231,7 @@ class CostDisplay(TableDisplay):
         cost = self.table.cost
         if cost is None:
             raise ValueError("the table has no costs: give costs={'fp': ..., 'fn': ...}.")
-        kept, x = _with_alerts(self.table, _MOST_DRAWN), alerts_in_unit(self.table)
+        kept, x = _with_alerts(self.table), self.table.alerts * self.table.per_alert
         _curve(ax, x[kept], Band(cost.value, cost.low, cost.high), kept, self.name or "cost", style)
         least = cost.least
         ax.plot(
@@ -249,22 +239,15 @@ class CostDisplay(TableDisplay):
             label="the least", zorder=5,
         )  # fmt: skip
         self._mark_own(ax, x, cost.value)
-        log_axis(ax.xaxis, "alerts a day" if self.table.n_days else "alerts in 10,000 rows")
+        log_axis(ax.xaxis, self.table.alert_unit)
         ax.set_xlim(x[kept][0], x[kept][-1])
         ax.set_ylim(0.0, None)
         ax.set_ylabel(f"cost on these rows ({cost.words})")
         ax.legend()
 
 
-def alerts_in_unit(table: ThresholdTable) -> NDArray[np.float64]:
-    """Alerts a day where days are known, else in 10,000 rows."""
-    if table.n_days:
-        return table.alerts / table.n_days
-    return 1e4 * table.alerts / table.n_rows
-
-
-def _with_alerts(table: ThresholdTable, most: int) -> NDArray[np.intp]:
-    kept = table.thinned(most)
+def _with_alerts(table: ThresholdTable) -> NDArray[np.intp]:
+    kept = table.thinned(_MOST_DRAWN)
     return kept[table.alerts[kept] > 0]
 
 
@@ -276,7 +259,7 @@ def _curve(
     label: str | None,
     style: dict[str, Any],
 ) -> None:
-    """A line within its interval."""
+    """Draw a line within its interval."""
     look: dict[str, Any] = {"color": BLUE, "linewidth": 1.8} | style
     value, low, high = (each[kept] for each in band)
     ax.fill_between(x, low, high, color=look["color"], alpha=BAND, linewidth=0)

@@ -1,4 +1,4 @@
-"""A ball around a rare class, drawn: the rows around it, and how far they are from its centre."""
+"""Display of a ball around a rare class: the rows around it, and their distances to its centre."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -11,6 +11,7 @@ from rareclass.hyperball.picture import (
     UNLABELLED_OUTSIDE,
     BallPicture,
 )
+from rareclass.report.drawing import AMBER, BLACK, BLUE, GREY, VERMILLION, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,21 +44,19 @@ class _Look(NamedTuple):
     may_grow: bool
 
 
-# Okabe and Ito's colours, told apart by the colour-blind; shapes and sizes differ as well.
-_VERMILLION, _BLUE, _AMBER, _GREY, _BLACK = "#D55E00", "#0072B2", "#E69F00", "#8F8F8F", "#000000"
-# In the order of drawing: what there is least of comes last and lies on top.
+# In the order of drawing: the fewest rows come last and lie on top.
 _LOOKS = {
-    UNLABELLED_OUTSIDE: _Look(".", _GREY, 9.0, "none", 0.7, True),
-    UNLABELLED_INSIDE: _Look("o", _AMBER, 16.0, "none", 0.85, False),
-    LABELLED_MAJORITY: _Look("s", _BLUE, 20.0, "white", 1.0, False),
-    LABELLED_RARE: _Look("*", _VERMILLION, 150.0, _BLACK, 1.0, False),
+    UNLABELLED_OUTSIDE: _Look(".", GREY, 9.0, "none", 0.7, True),
+    UNLABELLED_INSIDE: _Look("o", AMBER, 16.0, "none", 0.85, False),
+    LABELLED_MAJORITY: _Look("s", BLUE, 20.0, "white", 1.0, False),
+    LABELLED_RARE: _Look("*", VERMILLION, 150.0, BLACK, 1.0, False),
 }
 
 
 class BallDisplay:
     """A ball in two panels: a plane through its centre, and the distances to its centre.
 
-    As `draw_ball` has them. On axes that are given only the plane is drawn.
+    `draw_ball` describes them. On axes that are given only the plane is drawn.
 
     Parameters
     ----------
@@ -98,7 +97,7 @@ class BallDisplay:
         return cls(estimator.picture(ball)).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it: both panels in a new figure of pyplot, or the plane on axes that are given."""
+        """Draw both panels in a new figure of pyplot, or the plane on axes that are given."""
         if ax is not None:
             self.ax_, self.figure_ = ax, ax.get_figure()
             _draw_plane(ax, self.picture)
@@ -155,17 +154,13 @@ def draw_ball(picture: BallPicture) -> "Figure":
     >>> len(draw_ball(picture).axes)
     2
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("draw_ball needs matplotlib: pip install 'rareclass[cli]'.") from error
-    figure = Figure(figsize=_SIZE, layout="constrained")
+    figure = new_figure(_SIZE, "draw_ball")
     _draw_panels(figure, picture)
     return figure
 
 
 def _draw_panels(figure: "Figure", picture: BallPicture) -> np.ndarray:
-    """The plane, the distances and the legend; the axes of both."""
+    """Draw the plane, the distances and the legend; return the axes of both panels."""
     plane, histogram = panels = figure.subplots(1, 2, width_ratios=(1.0, 1.0))
     _draw_plane(plane, picture)
     _draw_distances(histogram, picture)
@@ -179,16 +174,16 @@ def _draw_panels(figure: "Figure", picture: BallPicture) -> np.ndarray:
 
 
 def _draw_plane(axes: "Axes", picture: BallPicture) -> None:
-    """The rows of every kind and the disc."""
+    """Draw the rows of every kind and the disc."""
     from matplotlib.patches import Circle
 
     across = np.abs(picture.coordinates).max(axis=1, initial=0.0)
     reach, zooms = _reach(across, picture.radius, picture.kinds == UNLABELLED_OUTSIDE)
     n_seen = int((across <= reach).sum())
     _scatter(axes, picture, 1.0 if n_seen > _CROWD else 2.0)
-    disc = Circle((0.0, 0.0), picture.radius, fill=False, linewidth=1.8, color=_BLACK, zorder=6)
+    disc = Circle((0.0, 0.0), picture.radius, fill=False, linewidth=1.8, color=BLACK, zorder=6)
     axes.add_patch(disc)
-    axes.plot(0.0, 0.0, "+", color=_BLACK, markersize=10, markeredgewidth=1.5, zorder=7)
+    axes.plot(0.0, 0.0, "+", color=BLACK, markersize=10, markeredgewidth=1.5, zorder=7)
     axes.set_aspect("equal", adjustable="box")
     axes.set_xlim(-reach, reach)
     axes.set_ylim(-reach, reach)
@@ -232,7 +227,7 @@ def _scatter(axes: "Axes", picture: BallPicture, size: float) -> None:
 
 
 def _over_the_disc(picture: BallPicture) -> str:
-    """Rows from outside the ball may be in front of it or behind it."""
+    """Words for rows outside the ball that lie in front of it or behind it."""
     outside = picture.coordinates[picture.kinds == UNLABELLED_OUTSIDE]
     n_over = int((np.hypot(outside[:, 0], outside[:, 1]) < picture.radius).sum())
     if not n_over:
@@ -242,14 +237,14 @@ def _over_the_disc(picture: BallPicture) -> str:
 
 
 def _draw_distances(axes: "Axes", picture: BallPicture) -> None:
-    """Histogram of the distances of the unlabelled rows, R and the labelled rare rows."""
+    """Draw a histogram of the unlabelled rows' distances, R and the labelled rare rows."""
     radius, distances = picture.radius, picture.distances
     farthest = float(max(distances.max(initial=0.0), picture.rare_distances.max(initial=0.0)))
     everything = np.append(distances, farthest)
     reach, zooms = _reach(everything, radius, everything > radius)
     # Room above the bars for the inset.
     _bars(axes, distances, radius, reach, headroom=1.1 if zooms else 0.2)
-    axes.axvline(radius, color=_BLACK, linewidth=1.8)
+    axes.axvline(radius, color=BLACK, linewidth=1.8)
     n_inside = int((distances <= radius).sum())
     axes.annotate(
         f"R = {radius:.3g}: {n_inside:,} of {len(distances):,} within",
@@ -262,8 +257,8 @@ def _draw_distances(axes: "Axes", picture: BallPicture) -> None:
         zorder=8,
     )
     axes.plot(
-        picture.rare_distances, np.zeros(len(picture.rare_distances)), "*", color=_VERMILLION,
-        markeredgecolor=_BLACK, markersize=12, transform=axes.get_xaxis_transform(),
+        picture.rare_distances, np.zeros(len(picture.rare_distances)), "*", color=VERMILLION,
+        markeredgecolor=BLACK, markersize=12, transform=axes.get_xaxis_transform(),
         clip_on=False, zorder=9,
     )  # fmt: skip
     axes.set_xlim(0.0, reach)
@@ -276,7 +271,7 @@ def _draw_distances(axes: "Axes", picture: BallPicture) -> None:
         _bars(inset, distances, radius, farthest * 1.02, headroom=0.1)
         inset.set_yticks([])
         inset.minorticks_off()
-        inset.axvline(radius, color=_BLACK, linewidth=1.0)
+        inset.axvline(radius, color=BLACK, linewidth=1.0)
         inset.set_xlim(0.0, farthest * 1.02)
 
 
@@ -289,7 +284,7 @@ def _bars(
     edges = _edges(radius, reach)
     counts, _ = np.histogram(distances[distances <= reach], edges)
     inside = edges[1:] <= np.nextafter(radius, np.inf)
-    colors = np.where(inside, _AMBER, _GREY)
+    colors = np.where(inside, AMBER, GREY)
     axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=colors, edgecolor="none")
     highest = float(counts.max(initial=0))
     highest_inside = float(counts[inside].max(initial=0))
@@ -302,7 +297,7 @@ def _bars(
 
 
 def _edges(radius: float, reach: float) -> np.ndarray:
-    """About 60 bins of nearly equal width of which one ends at R, so that none is half inside."""
+    """About 60 bins of nearly equal width; one ends at R, so that none is half inside the ball."""
     if not 0.0 < radius < reach:
         return np.linspace(0.0, reach, _N_BINS + 1)
     n_inside = int(np.clip(round(_N_BINS * radius / reach), 1, _N_BINS - 1))
@@ -312,7 +307,7 @@ def _edges(radius: float, reach: float) -> np.ndarray:
 
 
 def _reach(sizes: np.ndarray, radius: float, outside: np.ndarray) -> tuple[float, bool]:
-    """How far a panel goes, and whether it zooms, which leaves rows out."""
+    """Reach of a panel, and whether it zooms and so leaves rows out."""
     far = float(sizes.max(initial=0.0))
     if far <= _FAR * radius or far == 0.0:
         return (max(far, radius) or 1.0) * 1.08, False
@@ -332,7 +327,7 @@ def _beyond(n_rows: int) -> str:
 
 
 def _emptiest_corner(places: np.ndarray) -> tuple[float, float]:
-    """Where an inset hides the fewest rows, given places of which [-1, 1] is seen."""
+    """Corner where an inset hides the fewest rows, given places of which [-1, 1] is seen."""
     near, far = 0.02, 0.66
     seen = places[(np.abs(places) <= 1.0).all(axis=1)]
     corners = {

@@ -1,4 +1,4 @@
-"""What displays of a ranking share: made from an estimator or from scores, drawn by `plot`."""
+"""Base of the displays of a ranking, made from an estimator or from scores."""
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.decide.rarity_scores import scores_inliers_high
+from rareclass.decide.rarity_scores import rarity_scores
 from rareclass.labels.two_classes import read_labels
-from rareclass.report.displays.look import new_axes
+from rareclass.report.drawing import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class RankingDisplay:
     """A plot of scores beside classes, in the convention of scikit-learn's displays.
 
-    Made by `from_estimator` or `from_predictions`, which also draw. What is drawn is in the
-    attributes; `plot` draws it again, on any axes.
+    `from_estimator` and `from_predictions` make and draw it. The attributes hold the numbers that
+    are drawn; `plot` draws them again, on any axes.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class RankingDisplay:
 
     ax_: "Axes"
     figure_: "Figure"
-    of_probabilities: ClassVar[bool] = False  # whether it is of probabilities, not scores
+    of_probabilities: ClassVar[bool] = False  # drawn from probabilities, not scores
 
     @classmethod
     @abstractmethod
@@ -43,7 +43,7 @@ class RankingDisplay:
         name: str | None,
         **options: Any,
     ) -> Self:
-        """Sum up the rows."""
+        """Count the rows."""
 
     @classmethod
     def from_predictions(
@@ -64,17 +64,17 @@ class RankingDisplay:
         y_true : array-like of shape (n,)
             Two classes.
         y_score : array-like of shape (n,)
-            Higher means rarer. Probabilities of the rare class where the plot is of these.
+            Higher means rarer. Probabilities of the rare class where the plot is of probabilities.
         sample_weight : array-like of shape (n,), optional
             Copies that each row stands for.
         pos_label : label, optional
             The rare class; by default the class of less weight.
         name : str, optional
-            Of the ranking, in the legend.
+            Name of the ranking in the legend.
         ax : matplotlib.axes.Axes, optional
-            By default that of a new figure.
+            By default the axes of a new figure.
         **options
-            Of the display: parameters that its class names.
+            Parameters that the display's class names.
 
         Returns
         -------
@@ -109,17 +109,17 @@ class RankingDisplay:
     ) -> Self:
         """Draw the scores that a fitted estimator gives to X.
 
-        They are its ``score_samples``; without one its ``decision_function``, or the probability of
-        the rare class. Plots of probabilities take ``predict_proba``.
+        Scores are the ``score_samples`` of this package's rankers, else the ``decision_function``,
+        else the probability of the rare class. Plots of probabilities take ``predict_proba``.
 
         Parameters
         ----------
         estimator : fitted estimator
-        X : rows as it takes them
-            That it did not learn from.
+        X : rows for the estimator
+            Held out of training.
         y, sample_weight, pos_label, name, ax, **options
-            As for `from_predictions`; `name` is that of the estimator's class by default, and
-            `pos_label` its ``pos_label_`` where it has one.
+            As for `from_predictions`; by default `name` is the name of the estimator's class, and
+            `pos_label` the estimator's ``pos_label_`` where it has one.
 
         Returns
         -------
@@ -132,7 +132,9 @@ class RankingDisplay:
         """
         if pos_label is None:
             pos_label = getattr(estimator, "pos_label_", None)
-        scores = _scores(estimator, X, y, pos_label, cls.of_probabilities)
+        label = _rare_label(y) if pos_label is None else pos_label
+        score = _probabilities if cls.of_probabilities else rarity_scores
+        scores = score(estimator, X, label)
         return cls.from_predictions(
             y,
             scores,
@@ -145,22 +147,22 @@ class RankingDisplay:
 
     @abstractmethod
     def _draw(self, ax: "Axes", **style: Any) -> None:
-        """Draw it on axes."""
+        """Draw on axes."""
 
     def plot(self, ax: Any = None, **style: Any) -> Self:
-        """Draw it.
+        """Draw on axes.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            By default that of a new figure.
+            By default the axes of a new figure.
         **style
             Such as ``color`` and ``linestyle`` of the main line.
 
         Returns
         -------
         RankingDisplay
-            Itself, with ``ax_`` and ``figure_``.
+            The same object, with ``ax_`` and ``figure_``.
         """
         self.ax_ = new_axes(ax)
         self.figure_ = self.ax_.get_figure()  # type: ignore[assignment]
@@ -168,26 +170,14 @@ class RankingDisplay:
         return self
 
 
-def _scores(
-    estimator: Any, X: Any, y: Any, pos_label: Any, probabilities: bool
-) -> NDArray[np.float64]:
-    """Scores that are higher for the rare class."""
-    if not probabilities and hasattr(estimator, "score_samples"):
-        scores = np.asarray(estimator.score_samples(X), dtype=np.float64)
-        return -scores if scores_inliers_high(estimator) else scores
-    classes = list(getattr(estimator, "classes_", ()))
-    if len(classes) != 2:
-        raise ValueError(f"{type(estimator).__name__} has no scores of two classes.")
-    rare = classes.index(_rare_label(y) if pos_label is None else pos_label)
-    if not probabilities and hasattr(estimator, "decision_function"):
-        decision = np.asarray(estimator.decision_function(X), dtype=np.float64)
-        return decision if rare == 1 else -decision
-    if not hasattr(estimator, "predict_proba"):
-        what = "probabilities" if probabilities else "scores"
-        raise ValueError(f"{type(estimator).__name__} has no {what}.")
-    return np.asarray(estimator.predict_proba(X)[:, rare], dtype=np.float64)
-
-
 def _rare_label(y: Any) -> Any:
     column = np.asarray(y)
     return read_labels(column, None, None, len(column)).pos_label
+
+
+def _probabilities(estimator: Any, X: Any, pos_label: Any) -> NDArray[np.float64]:
+    """Probabilities of the rare class."""
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(f"{type(estimator).__name__} has no probabilities.")
+    place = list(estimator.classes_).index(pos_label)
+    return np.asarray(estimator.predict_proba(X)[:, place], dtype=np.float64)

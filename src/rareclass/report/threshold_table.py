@@ -1,4 +1,7 @@
-"""What every threshold comes to: one table that curves, plots and the report's slider read."""
+"""Counts, precision, recall and costs at every threshold.
+
+One table is read by the curves, the plots, the tables and the slider of a report.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,13 +19,13 @@ from rareclass.metrics.interval import Interval, sum_interval
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
-"""Of all intervals in a report."""
+"""Confidence level of all intervals in a report."""
 SHARES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
-"""Of all rows, that have thresholds of their own."""
-# Every number of alerts up to here has its threshold; beyond, they are so many a decade.
+"""Shares of all rows that have their own thresholds."""
+# Every number of alerts up to here has its threshold; beyond, each factor of ten has a hundred.
 _EXACT_ALERTS = 200
 _A_DECADE = 100
-# Thresholds by share of rare rows found: a recall that is typed is met within a two-hundredth.
+# Thresholds by recall: a recall that the reader types is met within a two-hundredth.
 _BY_RECALL = 200
 
 
@@ -34,12 +37,12 @@ class Band(NamedTuple):
     high: Floats
 
     def at(self, place: int) -> Interval:
-        """The interval of one threshold."""
+        """Return the share at one threshold, with its interval."""
         return Interval(float(self.value[place]), float(self.low[place]), float(self.high[place]))
 
 
 class Cost(NamedTuple):
-    """What errors cost at every threshold, on all the rows together, with intervals."""
+    """Cost of errors at every threshold, on all the rows together, with intervals."""
 
     words: str
     value: Floats
@@ -48,34 +51,39 @@ class Cost(NamedTuple):
 
     @property
     def least(self) -> int:
-        """The place of the least cost; among equals the highest threshold."""
+        """Place of the least cost; among equals the highest threshold."""
         return int(np.argmin(self.value))
+
+    def at(self, place: int) -> Interval:
+        """Return the cost at one threshold, with its interval."""
+        return Interval(float(self.value[place]), float(self.low[place]), float(self.high[place]))
 
 
 @dataclass(frozen=True)
 class ThresholdTable:
-    """What calling ``score > threshold`` rare comes to, at thresholds from the highest down.
+    """Counts and measures of calling ``score > threshold`` rare, from the highest threshold down.
 
-    Up to 200 alerts every number of alerts that can be has its threshold, beyond there are a
-    hundred for each factor of ten; two hundred more are spread over the recall; and the first
-    raises no alert, the last all. So the table is small at any number of rows, and what it says is
-    exact: the counts are those of scikit-learn's ``confusion_matrix(y, scores > threshold)``.
+    Up to 200 alerts every possible number of alerts has its threshold; beyond, there are a hundred
+    for each factor of ten, and two hundred more are spread over the recall. The first threshold
+    raises no alert, the last one alerts for all rows. So the table is small at any number of rows
+    and still exact: its counts are those of scikit-learn's
+    ``confusion_matrix(y, scores > threshold)``.
 
     Attributes
     ----------
     thresholds : ndarray of shape (t,)
-        Falling. Each the shortest decimal number between two neighbouring scores, so that it can
-        be typed; `own` where that is given.
+        Falling. Each is the shortest decimal number between two neighbouring scores, so that it
+        can be typed; the model's own threshold keeps its digits.
     hits, false_alerts : ndarray of shape (t,)
-        Rare rows and others above the threshold; weights where there are some.
+        Rare rows and others above the threshold; sums of weights where there are weights.
     n_rare, n_rest : float
         All rare rows, and all others.
     precision, recall, false_positive_rate, alert_rate : Band
-        With exact (Clopper-Pearson) 95 % intervals, each of that threshold as if it had been named
-        before: pointwise, not of the curve as a whole. Weights that are not whole count as so many
-        rows as have the same variance. The alert rate is the share of all rows.
+        With exact (Clopper-Pearson) 95 % intervals. They are pointwise: each holds for a threshold
+        that was named beforehand, not for the curve as a whole. Weights that are not whole count
+        as the number of rows with the same variance. The alert rate is the share of all rows.
     own : int or None
-        The place of the model's own threshold.
+        Place of the model's own threshold.
     busiest : ndarray of shape (t,) or None
         Most alerts on one day, where times were given.
     n_days : int or None
@@ -102,8 +110,23 @@ class ThresholdTable:
         return self.hits + self.false_alerts
 
     @property
+    def alert_unit(self) -> str:
+        """Unit in which alerts are reported."""
+        return "alerts a day" if self.n_days else "alerts in 10,000 rows"
+
+    @property
+    def per_alert(self) -> float:
+        """Number of `alert_unit` that one alert of these rows stands for."""
+        return 1.0 / self.n_days if self.n_days else 1e4 / self.n_rows
+
+    def alerts_at(self, place: int) -> Interval:
+        """Return the alerts at one threshold in `alert_unit`, with their interval."""
+        unit = self.n_rows * self.per_alert
+        return Interval(*(each * unit for each in self.alert_rate.at(place)))
+
+    @property
     def n_rows(self) -> float:
-        """All rows."""
+        """Number of all rows, or their weight."""
         return self.n_rare + self.n_rest
 
     @classmethod
@@ -117,7 +140,7 @@ class ThresholdTable:
         time: Any = None,
         costs: Mapping[str, ArrayLike | float] | None = None,
     ) -> Self:
-        """Count what every threshold comes to.
+        """Count the rows above every threshold.
 
         Parameters
         ----------
@@ -130,7 +153,7 @@ class ThresholdTable:
         own : float, optional
             The model's threshold.
         time : array-like of shape (n,), optional
-            When each row was; numbers are days.
+            Time of each row; numbers are days.
         costs : mapping, optional
             ``fp`` of a false alert, ``fn`` of a missed rare row, ``review`` of any alert: a number,
             or one for each row.
@@ -138,7 +161,7 @@ class ThresholdTable:
         Returns
         -------
         ThresholdTable
-            O(n log n) time, O(n) memory while it is made.
+            O(n log n) time, O(n) memory.
 
         Raises
         ------
@@ -147,7 +170,7 @@ class ThresholdTable:
         """
         held = HeldOut.read(y, scores, sample_weight, time)
         cuts = _chosen_cuts(held)
-        thresholds = np.array([short_threshold(held, int(cut)) for cut in cuts])
+        thresholds = np.array([_short_threshold(held, int(cut)) for cut in cuts])
         place = None
         if own is not None and not np.isnan(own):
             cuts, thresholds, place = _with_own(held, cuts, thresholds, own)
@@ -174,15 +197,19 @@ class ThresholdTable:
         )
 
     def at_alerts(self, alerts: float) -> int:
-        """The place of the lowest threshold that raises at most so many alerts."""
+        """Return the place of the lowest threshold with at most so many alerts."""
         return int(np.searchsorted(self.alerts, alerts, side="right")) - 1
 
     def at_recall(self, share: float) -> int:
-        """The place of the highest threshold that finds at least this share of the rare rows."""
+        """Return the place of the highest threshold with at least this recall."""
         return int(np.searchsorted(self.recall.value, share - 1e-12))
 
+    def at_false_positive_rate(self, rate: float) -> int:
+        """Return the place of the lowest threshold with at most this false-positive rate."""
+        return int((self.false_positive_rate.value <= rate).sum()) - 1
+
     def thinned(self, most: int) -> NDArray[np.intp]:
-        """Places of at most so many thresholds, spread over the logarithm of alerts."""
+        """Return places of about `most` thresholds, spread over the logarithm of alerts."""
         n = len(self.thresholds)
         if n <= most:
             return np.arange(n)
@@ -192,11 +219,50 @@ class ThresholdTable:
         return np.union1d(kept, [0, n - 1])
 
 
-def short_threshold(held: HeldOut, cut: int) -> float:
-    """The decimal number of fewest digits that is not below the score under a cut, and less than
-    that over it.
+@dataclass(frozen=True)
+class Gains:
+    """Gains and lift of the highest rows, at every threshold of a table with alerts.
 
-    A threshold that a person can type, and that parts the rows as the midpoint would.
+    Attributes
+    ----------
+    share : ndarray of shape (t,)
+        Share of all rows above the threshold; rising, above 0.
+    gain : Band
+        Share of the rare rows among them: recall.
+    lift : Band
+        Precision over the share of rare rows: how many times more rare rows they hold than as many
+        rows drawn at random. Its bounds are those of precision.
+    """
+
+    share: Floats
+    gain: Band
+    lift: Band
+
+    @classmethod
+    def of(cls, table: ThresholdTable) -> Self:
+        """Read gains from a table of thresholds."""
+        some = table.alerts > 0
+        share = table.alerts[some] / table.n_rows
+        rate = table.n_rare / table.n_rows
+        gain = Band(*(each[some] for each in table.recall))
+        lift = Band(*(each[some] / rate for each in table.precision))
+        return cls(share, gain, lift)
+
+    def rows(self) -> list[int]:
+        """Return the places of the shares nearest to `SHARES` from below, each once."""
+        places = [int(np.searchsorted(self.share, each, side="right")) - 1 for each in SHARES]
+        near = [
+            place
+            for place, each in zip(places, SHARES, strict=True)
+            if place >= 0 and self.share[place] > 0.5 * each
+        ]
+        return sorted(set(near))
+
+
+def _short_threshold(held: HeldOut, cut: int) -> float:
+    """Shortest decimal number t with (score below the cut) <= t < (score above the cut).
+
+    A person can type it, and it divides the rows as the midpoint would.
     """
     n_above, n = int(held.ends[cut]), len(held.score)
     over = float(held.score[n_above - 1]) if n_above else np.inf
@@ -217,7 +283,7 @@ def short_threshold(held: HeldOut, cut: int) -> float:
 
 
 def _chosen_cuts(held: HeldOut) -> NDArray[np.intp]:
-    """Cuts by number of alerts and by share of rare rows found; the first and the last."""
+    """Cuts by number of alerts and by recall; the first and the last."""
     ends, n_cuts = held.rare + held.majority, len(held.ends)
     few = np.flatnonzero(ends <= _EXACT_ALERTS)
     decades = np.log10(max(ends[-1] / _EXACT_ALERTS, 1.0))
@@ -233,7 +299,7 @@ def _chosen_cuts(held: HeldOut) -> NDArray[np.intp]:
 def _with_own(
     held: HeldOut, cuts: NDArray[np.intp], thresholds: Floats, own: float
 ) -> tuple[NDArray[np.intp], Floats, int]:
-    """The cuts with that of a given threshold, which keeps its own number."""
+    """Insert the cut at a given threshold, which keeps its digits."""
     n_above = int(np.searchsorted(-held.score, -own, side="left"))
     cut = int(np.searchsorted(held.ends, n_above))
     place = int(np.searchsorted(cuts, cut))
@@ -245,7 +311,7 @@ def _with_own(
 
 
 def _band(share: Floats, trials: Floats | float) -> Band:
-    """Exact intervals of many shares at once."""
+    """Shares with their exact intervals."""
     tail = (1.0 - LEVEL) / 2.0
     known = np.where(np.isnan(share), 0.0, share)
     some = np.maximum(trials, 1e-9)
@@ -257,7 +323,7 @@ def _band(share: Floats, trials: Floats | float) -> Band:
 
 
 def _busiest(held: HeldOut, cuts: NDArray[np.intp]) -> Floats | None:
-    """Most alerts on one day above each cut."""
+    """Greatest number of alerts on one day above each cut."""
     if held.days is None:
         return None
     most = np.zeros(len(cuts))
@@ -273,7 +339,7 @@ def _busiest(held: HeldOut, cuts: NDArray[np.intp]) -> Floats | None:
 def _costs(
     held: HeldOut, cuts: NDArray[np.intp], costs: Mapping[str, ArrayLike | float], n_rows: int
 ) -> Cost:
-    """Sums of what the rows on the wrong side cost, and of what looking at alerts does."""
+    """Cost of the rows on the wrong side of each cut, and of reviewing alerts."""
     columns = {
         name: np.broadcast_to(np.asarray(costs.get(name, 0.0), float), n_rows)[held.rows]
         for name in ("fp", "fn", "review")
@@ -297,7 +363,7 @@ def _costs(
 def _cost_of(
     held: HeldOut, cuts: NDArray[np.intp], mask: NDArray[np.bool_], amount: Floats, above: bool
 ) -> list[Interval]:
-    """What one class costs at each cut: its rows above it, or those below."""
+    """Cost of one class at each cut: of its rows above the cut, or below."""
     weight = np.where(mask, held.weight, 0.0)
     sums = np.concatenate([[0.0], np.cumsum(weight * amount)])[held.ends[cuts]]
     total = float(weight @ amount)

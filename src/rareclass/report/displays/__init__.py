@@ -1,1 +1,0 @@
-"""Plots of rankings and models in scikit-learn's convention of displays; they need matplotlib."""

@@ -1,0 +1,305 @@
+"""Distribution of scores by class, and of new scores against those held out of training.
+
+Both are counted here, drawn, and worded for a report.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rareclass.decide.rules.exact_bounds import exact_interval
+from rareclass.metrics.interval import Interval
+from rareclass.report.document import Block, Note, PageTable, Plot, Plots, Section
+from rareclass.report.drawing import (
+    BAND,
+    BLUE,
+    GREEN,
+    INK,
+    VERMILLION,
+    log_axis,
+    plot_of,
+    share_axis,
+)
+from rareclass.report.formatting import percent, percent_with_bounds
+from rareclass.report.ranking_display import RankingDisplay
+from rareclass.report.reliability import Reliability, reliability_plot
+from rareclass.report.threshold_table import LEVEL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+_N_BINS = 48
+# Scores beyond these quantiles of all rows and of the rare ones are put into the outermost bins.
+_OUTER = 0.0005
+TAILS = (0.001, 0.01, 0.1)
+"""Shares of the held-out rows, above whose scores new rows are counted."""
+_LEAST_ROWS = 10
+_N_LINES = 12
+
+
+@dataclass(frozen=True)
+class ScoreDistribution:
+    """Scores of both classes as shares of their rows, in bins that they have in common.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (b + 1,)
+        Of bins of equal width; scores beyond the first and last are counted in the outermost bins.
+    rare, rest : ndarray of shape (b,)
+        Share of the rows of each class in every bin: both add up to 1.
+    """
+
+    edges: Floats
+    rare: Floats
+    rest: Floats
+
+    @classmethod
+    def of(cls, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Count; O(n log n) time."""
+        is_rare, value = np.asarray(y) == 1, np.asarray(scores, float)
+        weight = np.ones(len(value)) if sample_weight is None else np.asarray(sample_weight, float)
+        edges = _shared_edges(value, value[is_rare])
+        return cls(edges, *(_shares(value[k], weight[k], edges) for k in (is_rare, ~is_rare)))
+
+
+def _shared_edges(*columns: Floats) -> Floats:
+    """Edges of bins that hold all but the outermost scores of each column."""
+    finite = [column[np.isfinite(column)] for column in columns]
+    bounds = [np.quantile(each, (_OUTER, 1.0 - _OUTER)) for each in finite if len(each)]
+    if not bounds:
+        return np.array([0.0, 1.0])
+    low, high = min(pair[0] for pair in bounds), max(pair[1] for pair in bounds)
+    if not low < high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, _N_BINS + 1)
+
+
+def _shares(values: Floats, weight: Floats, edges: Floats) -> Floats:
+    """Share of the weight in each bin, values beyond the edges in the outermost."""
+    place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+    counts = np.bincount(place, weight, len(edges) - 1)
+    return counts / max(float(counts.sum()), 1e-300)
+
+
+class ScoreDistributionDisplay(RankingDisplay):
+    """The scores of both classes, each as shares of its own rows, on a root axis.
+
+    The square root makes few rows visible next to many: a bin of a hundredth is a tenth as high.
+
+    Parameters
+    ----------
+    distribution : ScoreDistribution
+        `ScoreDistribution.of` makes one.
+    threshold : float, optional
+        Drawn as a line.
+    name : str, optional
+        Name of the ranking in the legend.
+    """
+
+    def __init__(
+        self,
+        distribution: ScoreDistribution,
+        *,
+        threshold: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.distribution, self.threshold, self.name = distribution, threshold, name
+
+    @classmethod
+    def _of(
+        cls,
+        rare: NDArray[np.bool_],
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64] | None,
+        name: str | None,
+        **options: Any,
+    ) -> Self:
+        return cls(ScoreDistribution.of(rare, scores, weight), name=name, **options)
+
+    def _draw(self, ax: "Axes", **style: Any) -> None:
+        counted = self.distribution
+        for shares, label, color, dashes, hatch in (
+            (counted.rest, "the rest", BLUE, "--", ""),
+            (counted.rare, "rare rows", VERMILLION, "-", "////"),
+        ):
+            look: dict[str, Any] = {"color": color, "linewidth": 1.4, "linestyle": dashes} | style
+            ax.stairs(shares, counted.edges, label=label, **look)
+            # The hatch takes the colour of the edge, which is not drawn.
+            ax.stairs(
+                shares, counted.edges, fill=True, hatch=hatch, linewidth=0.0,
+                facecolor=(color, BAND), edgecolor=(color, 0.4),
+            )  # fmt: skip
+        if self.threshold is not None and np.isfinite(self.threshold):
+            ax.axvline(self.threshold, color=INK, linewidth=1.2, linestyle=":", label="threshold")
+        ax.set_yscale("function", functions=(_root, np.square))
+        share_axis(ax.yaxis, "share of the rows of a class (root scale)")
+        ax.set_ylim(0.0, None)
+        ax.set_xlabel("score")
+        ax.legend()
+
+
+def _root(values: Any) -> Any:
+    return np.sqrt(np.maximum(values, 0.0))
+
+
+def scores_section(
+    distribution: ScoreDistribution, threshold: float, reliability: Reliability | None
+) -> Section:
+    """Section on score distributions, and on reliability where the model has probabilities."""
+    plots = [_distribution_plot(distribution, threshold)]
+    notes: list[Block] = []
+    if reliability is None:
+        notes.append(
+            Note("This model has no probabilities: its scores order rows and say no more.")
+        )
+    else:
+        plots.append(reliability_plot(reliability))
+    return Section(
+        "scores",
+        "Scores and probabilities",
+        "How far apart the classes lie, and whether a probability means what it says.",
+        (Plots(tuple(plots)), *notes),
+    )
+
+
+def _distribution_plot(distribution: ScoreDistribution, threshold: float) -> Plot:
+    title = "Scores of both classes"
+    description = (
+        "Each class as shares of its own rows, on a root scale so that few are seen beside many. "
+        "What lies right of the dotted line raises alerts."
+    )
+    step = max(len(distribution.rare) // _N_LINES, 1)
+    rows = []
+    for first in range(0, len(distribution.rare), step):
+        last = min(first + step, len(distribution.rare))
+        span = f"{distribution.edges[first]:.3g} to {distribution.edges[last]:.3g}"
+        shares = (distribution.rare[first:last].sum(), distribution.rest[first:last].sum())
+        rows.append((span, *(percent(float(each)) for each in shares)))
+    table = PageTable(title, ("Score", "Of the rare rows", "Of the rest"), tuple(rows), (0, 1, 2))
+    display = ScoreDistributionDisplay(distribution, threshold=threshold)
+    return plot_of(display._draw, "score-distribution", title, description, table)
+
+
+class Tail(NamedTuple):
+    """Rows above a score, as shares of the rows held out and of the new ones."""
+
+    score: float
+    before: Interval
+    now: Interval
+
+    @property
+    def differs(self) -> bool:
+        """True where the intervals do not meet: by chance once in several hundred tests."""
+        return self.now.low > self.before.high or self.now.high < self.before.low
+
+
+@dataclass(frozen=True)
+class ScoreDrift:
+    """Two distributions of scores over the same bins, and how often scores are high.
+
+    Only the top is compared, since only the top decides on alerts: scores of the many rows at the
+    bottom move with every model that is fitted.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (b + 1,)
+    before, now : ndarray of shape (b,)
+        Shares of the rows held out, and of the new ones.
+    at_threshold : Tail
+        Above the model's threshold: alerts.
+    tails : tuple of Tail
+        Above the scores that `TAILS` of the held-out rows exceed.
+    """
+
+    edges: Floats
+    before: Floats
+    now: Floats
+    at_threshold: Tail
+    tails: tuple[Tail, ...]
+
+    @property
+    def differs(self) -> bool:
+        """True where alerts are more or less frequent than chance explains."""
+        return self.at_threshold.differs
+
+    @classmethod
+    def of(
+        cls,
+        held_out: ArrayLike,
+        held_out_weight: ArrayLike | None,
+        scores: ArrayLike,
+        threshold: float,
+    ) -> Self:
+        """Compare scores; O(n log n) time.
+
+        Weights are copies; weights that are not whole count as Kish's effective number of rows,
+        ``(sum w)^2 / sum w^2``.
+        """
+        before, now = np.asarray(held_out, float), np.asarray(scores, float)
+        weight = np.ones(len(before))
+        if held_out_weight is not None:
+            weight = np.asarray(held_out_weight, float)
+        is_whole = bool((weight == np.round(weight)).all())
+        effective = float(weight.sum() if is_whole else weight.sum() ** 2 / (weight @ weight))
+
+        def tail(score: float) -> Tail:
+            share = float(weight[before > score].sum() / weight.sum())
+            return Tail(
+                score,
+                exact_interval(share * effective, effective, LEVEL),
+                exact_interval(int((now > score).sum()), len(now), LEVEL),
+            )
+
+        order = np.argsort(-before, kind="stable")
+        above = np.cumsum(weight[order]) / weight.sum()
+        places = [int(np.searchsorted(above, share)) for share in TAILS]
+        tails = tuple(tail(float(before[order][k])) for k in places if k >= _LEAST_ROWS)
+        edges = _shared_edges(before, now)
+        return cls(
+            edges,
+            _shares(before, weight, edges),
+            _shares(now, np.ones(len(now)), edges),
+            tail(threshold),
+            tails,
+        )
+
+
+def score_drift_plot(drift: ScoreDrift) -> Plot:
+    """Plot of new scores against those held out, with the numbers at the top."""
+    title = "Scores here and held out"
+    threshold, before, now = drift.at_threshold
+    verdict = "Chance explains the difference."
+    if drift.differs:
+        more = "more" if now.value > before.value else "fewer"
+        verdict = (
+            f"That is {more} than chance explains: these rows are others, or the share of rare "
+            "ones is."
+        )
+    description = (
+        f"Above the threshold are {percent_with_bounds(now)} of these rows, and were "
+        f"{percent_with_bounds(before)} of those held out. {verdict} Only the right side decides "
+        "on alerts."
+    )
+
+    def draw(ax: "Axes") -> None:
+        ax.stairs(drift.before, drift.edges, color=GREEN, linestyle="--", label="held out")
+        ax.stairs(drift.now, drift.edges, color=BLUE, linewidth=1.6, label="these rows")
+        ax.axvline(threshold, color=INK, linewidth=1.1, linestyle=":", label="threshold")
+        log_axis(ax.yaxis, "share of the rows (logarithmic)", percent=True)
+        ax.set_xlabel("score")
+        ax.legend()
+
+    rows = tuple(
+        (
+            f"{tail.score:.4g}" + (" (the model's threshold)" if tail.score == threshold else ""),
+            percent_with_bounds(tail.before),
+            percent_with_bounds(tail.now),
+        )
+        for tail in sorted({drift.at_threshold, *drift.tails}, key=lambda tail: -tail.score)
+    )
+    head = ("Score above", "Held out", "These rows")
+    table = PageTable("How often scores are high", head, rows, (0, 1, 2))
+    return plot_of(draw, "score-drift", title, description, table)

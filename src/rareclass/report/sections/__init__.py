@@ -1,1 +1,0 @@
-"""Sections of a report: from summaries to words, plots and tables."""

@@ -1,0 +1,230 @@
+"""The section on days or groups of rows for which a model does worse: counts, tests, words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rareclass.decide.rules.exact_bounds import chance_of_at_most, exact_interval
+from rareclass.metrics import Interval, roc_auc_interval
+from rareclass.report.document import Block, PageTable, Plot, Plots, Section
+from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, plot_of, share_axis
+from rareclass.report.formatting import (
+    NONE,
+    decimal_with_bounds,
+    percent,
+    percent_with_bounds,
+    whole,
+)
+from rareclass.report.threshold_table import LEVEL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_LISTED = 15
+_MOST_DRAWN = 120
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """The rows of one day or group at the model's threshold."""
+
+    name: str
+    n_rows: int
+    n_rare: int
+    alerts: int
+    hits: int
+    precision: Interval
+    recall: Interval
+    auc: Interval | None  # None without rows of both classes
+
+    @property
+    def missed(self) -> int:
+        """Rare rows at or below the threshold."""
+        return self.n_rare - self.hits
+
+
+@dataclass(frozen=True)
+class Subgroups:
+    """Days or groups of rows.
+
+    Attributes
+    ----------
+    by : str
+        The column.
+    parts : tuple of Subgroup
+        Days in their order; groups by the number of rare rows missed, the most first.
+    n_parts : int
+        Number of all of them; `parts` may be fewer.
+    n_tested : int
+        Number of all that have a rare row.
+    recall : Interval
+        Of all rows together.
+    """
+
+    by: str
+    parts: tuple[Subgroup, ...]
+    n_parts: int
+    n_tested: int
+    recall: Interval
+
+    @property
+    def worse(self) -> tuple[Subgroup, ...]:
+        """Subgroups with a significantly lower recall than all rows, the lowest first.
+
+        By the exact binomial test of their recall against that of all rows, at 5 % after Holm's
+        correction over all subgroups that have a rare row.
+        """
+        tested = [each for each in self.parts if each.n_rare]
+        chances = [
+            float(chance_of_at_most(each.hits, each.n_rare, self.recall.value)) for each in tested
+        ]
+        found = []
+        for rank, place in enumerate(np.argsort(chances, kind="stable")):
+            if chances[place] * (self.n_tested - rank) >= 1.0 - LEVEL:
+                break
+            found.append(tested[place])
+        return tuple(sorted(found, key=lambda each: each.recall.value))
+
+    @classmethod
+    def of(
+        cls,
+        by: str,
+        names: Sequence[Any] | NDArray[Any],
+        y: ArrayLike,
+        scores: ArrayLike,
+        threshold: float,
+        *,
+        most: int = 400,
+        in_order: bool = False,
+    ) -> Self:
+        """Measure each subgroup; `names` has the subgroup of each of the n rows.
+
+        At most `most` are kept: of those `in_order`, as days are, the last ones, else those that
+        miss most rare rows. O(n log n) time.
+        """
+        rare, value = np.asarray(y) == 1, np.asarray(scores, float)
+        found, codes = np.unique(np.asarray(names), return_inverse=True)
+        called = value > threshold
+        counts = [
+            np.bincount(codes, each, len(found)) for each in (None, rare, called, called & rare)
+        ]
+        order = np.lexsort((np.arange(len(found)), -counts[0], counts[3] - counts[1]))
+        chosen = np.arange(len(found))[-most:] if in_order else order[:most]
+        by_part = np.argsort(codes, kind="stable")
+        ends = np.append(0, np.cumsum(counts[0])).astype(np.int64)
+        parts = []
+        for k in chosen:
+            n_rows, n_rare, alerts, hits = (int(each[k]) for each in counts)
+            rows = by_part[ends[k] : ends[k + 1]]
+            both = 0 < n_rare < n_rows
+            auc = roc_auc_interval(rare[rows], value[rows], level=LEVEL) if both else None
+            precision = exact_interval(hits, alerts, LEVEL)
+            recall = exact_interval(hits, n_rare, LEVEL)
+            parts.append(
+                Subgroup(str(found[k]), n_rows, n_rare, alerts, hits, precision, recall, auc)
+            )
+        recall = exact_interval(int((called & rare).sum()), int(rare.sum()), LEVEL)
+        return cls(by, tuple(parts), len(found), int((counts[1] > 0).sum()), recall)
+
+
+def subgroups_section(days: Subgroups | None, groups: Subgroups | None) -> Section:
+    """Section with measures by day and by group."""
+    blocks: list[Block] = []
+    leads = []
+    for parts, what in ((days, "day"), (groups, "group")):
+        if parts is None:
+            continue
+        n_worse = len(parts.worse)
+        counted = f"{parts.n_parts:,} {what}{'s' if parts.n_parts != 1 else ''}"
+        leads.append(
+            f"Of {counted} ({parts.by}), {n_worse or 'none'} {'do' if n_worse > 1 else 'does'} "
+            "worse than chance explains."
+        )
+        if what == "day":
+            blocks.append(Plots((_by_day(parts),)))
+        blocks.append(_table(parts, what))
+    return Section("parts", "Where and when it does worse", " ".join(leads), tuple(blocks))
+
+
+def _table(parts: Subgroups, what: str) -> PageTable:
+    worse = list(parts.worse)
+    others = sorted(
+        (each for each in parts.parts if each not in worse),
+        key=lambda each: (-each.missed, -each.n_rows),
+    )
+    chosen = (worse + others)[:_MOST_LISTED]
+    rows = tuple(
+        (
+            each.name + (" ▼" if each in worse else ""),
+            whole(each.n_rows),
+            whole(each.n_rare),
+            whole(each.alerts),
+            percent_with_bounds(each.precision),
+            percent_with_bounds(each.recall),
+            NONE if each.auc is None else decimal_with_bounds(each.auc),
+        )
+        for each in chosen
+    )
+    more = parts.n_parts - len(chosen)
+    note = f"{more:,} more are not listed. " if more > 0 else ""
+    return PageTable(
+        f"At the model's threshold by {what} ({parts.by}), the worst first",
+        (what.capitalize(), "Rows", "Rare", "Alerts", "Precision", "Recall", "AUC"),
+        rows,
+        (1, 2, 3, 4, 5, 6),
+        f"{note}▼: fewer of its rare rows are found than chance explains, by exact binomial tests "
+        "at 5 % after Holm's correction.",
+    )
+
+
+def _by_day(parts: Subgroups) -> Plot:
+    shown = parts.parts[-_MOST_DRAWN:]
+    title = "Recall and alerts by day"
+    description = (
+        f"{len(shown)} days, from {shown[0].name} to {shown[-1].name}. The recall of all rows is "
+        f"{percent(parts.recall.value)}. Bars are exact 95 % intervals; a day with few rare rows "
+        "says little."
+    )
+    rows = tuple(
+        (
+            each.name,
+            whole(each.n_rows),
+            whole(each.n_rare),
+            whole(each.alerts),
+            whole(each.hits),
+            percent_with_bounds(each.recall),
+        )
+        for each in shown
+    )
+    head = ("Day", "Rows", "Rare", "Alerts", "Found", "Recall")
+    table = PageTable(title, head, rows, (1, 2, 3, 4, 5))
+
+    def draw(ax: "Axes") -> None:
+        _draw_days(ax, shown, parts.recall.value)
+
+    return plot_of(draw, "days", title, description, table, WIDE, wide=True)
+
+
+def _draw_days(ax: "Axes", shown: Sequence[Subgroup], recall: float) -> None:
+    x = np.arange(len(shown))
+    some = np.array([each.n_rare > 0 for each in shown])
+    found = np.array([tuple(each.recall) for each in shown])[some]
+    value, low, high = found.T if len(found) else (np.empty(0),) * 3
+    ax.errorbar(
+        x[some], value, [value - low, high - value], color=BLUE, linestyle="", marker="o",
+        markersize=4, elinewidth=1.0, label="recall of the day",
+    )  # fmt: skip
+    ax.axhline(recall, color=GREY, linestyle=":", label="recall of all days")
+    most = max(max(each.alerts for each in shown), 1)
+    ax.bar(
+        x, [0.25 * each.alerts / most for each in shown], color=VERMILLION, alpha=0.35, width=0.8,
+        label=f"alerts (the highest bar: {most:,})",
+    )  # fmt: skip
+    share_axis(ax.yaxis, "recall")
+    ax.set_ylim(0.0, 1.05)
+    ticks = np.unique(np.linspace(0, len(shown) - 1, min(len(shown), 7)).astype(int))
+    ax.set_xticks(ticks, [shown[k].name for k in ticks], rotation=30, ha="right")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.15), ncols=3)
