@@ -1,6 +1,5 @@
 """New rows are scored in the order of a hunt's list."""
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +8,7 @@ import pytest
 
 from cli.conftest import Run, message
 from cli.test_hunt import payments
-from rareclass import load
 from rareclass.hunt import files
-from rareclass.hunt.list_order import ListOrder
 
 LABELS = ("--target", "checked", "--rare", "fraud", "--cleared", "ok")
 
@@ -85,25 +82,6 @@ def test_rows_unlike_those_of_the_hunt_are_told(
     result = rareclass("show", tmp_path / "found")
     assert result.exit_code == 0, result.output
     assert "Rare class: checked = fraud" in result.stdout
-
-
-def test_a_folder_of_before_scores_by_depth_and_says_so(
-    tmp_path: Path, rareclass: Run, not_drawn: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ListOrder, "as_data", lambda order: None)
-    data, found = hunted(tmp_path, rareclass, "--kernel", "none")
-    scores = scored(tmp_path, rareclass)
-    assert scores.columns == ["row", "score", "called_rare", "percentile"]
-    at = scores[(found["row"] - 1).to_numpy()]
-    np.testing.assert_allclose(at["score"], found["depth"], atol=1e-9)
-    np.testing.assert_array_equal(at["called_rare"], found["found"] == 1)
-    words = ("score", tmp_path / "found", data, "-o", tmp_path / "t.csv")
-    assert "scored by how deep they lie" in " ".join(rareclass(*words).stdout.split())
-    with pytest.warns(UserWarning, match="Hunt again for that"):
-        model = load(tmp_path / "found")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        np.testing.assert_array_equal(model.score_samples(data), scores["score"])
 
 
 def test_a_damaged_file_of_balls_is_refused(tmp_path: Path, rareclass: Run) -> None:

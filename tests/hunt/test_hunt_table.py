@@ -7,11 +7,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from faults import refused
 from rareclass.encoding.hunt import HuntEncoder
-from rareclass.errors import InputError
-from rareclass.hunt.table import AskedLabels, HuntTable, read_hunt_table, sort_labels
+from rareclass.errors import ErrorKind
+from rareclass.hunt.table import HuntTable, LabelRoles, read_hunt_table, sort_labels
 
-YES_NO = AskedLabels(("yes",), ("no",))
+LABELS = ErrorKind.LABELS
+YES_NO = LabelRoles(("yes",), ("no",))
 
 
 def cases(n_rows: int = 60) -> pl.DataFrame:
@@ -30,12 +32,6 @@ def cases(n_rows: int = 60) -> pl.DataFrame:
 
 def labels_of(values: list[object]) -> pl.Series:
     return pl.Series("case", [None if value is None else str(value) for value in values])
-
-
-def refusal(labels: list[object], asked: AskedLabels) -> str:
-    with pytest.raises(InputError) as caught:
-        sort_labels(labels_of(labels), "case", asked)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
@@ -66,7 +62,7 @@ def test_values_are_compared_as_the_column_holds_them(
 ) -> None:
     table = cases().with_columns(case=pl.Series([1, 0, None, None, None] * 12).cast(dtype))
     table.write_parquet(tmp_path / "t.parquet")
-    asked = AskedLabels((written,), ("0",))
+    asked = LabelRoles((written,), ("0",))
     read = read_hunt_table(tmp_path / "t.parquet", "case", asked)
     assert read.labels.n_rare == {"1": 12}
     assert read.labels.n_cleared == 12
@@ -75,7 +71,7 @@ def test_values_are_compared_as_the_column_holds_them(
 def test_truth_values(tmp_path: Path) -> None:
     table = cases().with_columns(case=pl.Series([True, False, None, None, None] * 12))
     table.write_parquet(tmp_path / "t.parquet")
-    read = read_hunt_table(tmp_path / "t.parquet", "case", AskedLabels(("True",), ("FALSE",)))
+    read = read_hunt_table(tmp_path / "t.parquet", "case", LabelRoles(("True",), ("FALSE",)))
     assert (read.labels.n_rare, read.labels.n_cleared) == ({"true": 12}, 12)
 
 
@@ -83,7 +79,7 @@ def test_several_values_of_each_kind() -> None:
     found = sort_labels(
         labels_of(["a", "b", "ok", "fine", "later", None, "a"]),
         "case",
-        AskedLabels(("a", "b"), ("ok", "fine"), ("later", "never")),
+        LabelRoles(("a", "b"), ("ok", "fine"), ("later", "never")),
     )
     assert found.y.tolist() == ["a", "b", "ok", "ok", "", "", "a"]
     assert found.n_rare == {"a": 2, "b": 1}
@@ -91,33 +87,43 @@ def test_several_values_of_each_kind() -> None:
     assert found.unlabelled.tolist() == [4, 5]
 
 
-def test_value_without_a_meaning_is_refused_with_its_rows_and_the_remedy() -> None:
-    said = refusal(["yes", None, "may be", "no", "may be", "?"], YES_NO)
-    assert "'may be' in 2 rows, first in row 3: neither rare nor cleared" in said
-    assert "(and 1 more such value)" in said
-    assert "--cleared 'may be' or --rare 'may be'" in said
-    assert "--ignore 'may be'" in said
+@pytest.mark.parametrize(
+    ("labels", "roles", "kind", "value", "row", "says"),
+    [
+        (["yes", None, "may be", "no", "may be", "?"], YES_NO, LABELS, "may be", 3, "'may be'"),
+        (["yes", None, *range(40)], LabelRoles(("yes",)), LABELS, "0", 3, "--target"),
+        (["yes", None], LabelRoles(("yess",)), LABELS, "yess", None, "'yes'?"),
+        (
+            ["yes", "no", None],
+            LabelRoles(("yes",), ("no", "nein")),
+            LABELS,
+            "nein",
+            None,
+            "--cleared",
+        ),
+        ([1, None], LabelRoles(("1",), ("1.0",)), ErrorKind.COMBINATION, "1", None, "--cleared"),
+        ([None, None], YES_NO, LABELS, None, None, "2 rows"),
+        (["yes", "no"], YES_NO, LABELS, None, None, "rareclass fit"),
+    ],
+)
+def test_labels_that_cannot_be_used(
+    labels: list[object], roles: LabelRoles, kind: ErrorKind, value: str, row: int, says: str
+) -> None:
+    with refused(kind, column="case", value=value, row=row, says=says):
+        sort_labels(labels_of(labels), "case", roles)
 
 
-def test_column_of_many_values_is_doubted_to_be_the_label_column() -> None:
-    said = refusal(["yes", None, *range(40)], AskedLabels(("yes",)))
-    assert "Is 'case' the label column?" in said
-
-
-def test_other_refusals_name_the_value_and_the_remedy() -> None:
-    assert "--rare: no row has 'yess'" in (said := refusal(["yes", None], AskedLabels(("yess",))))
-    assert "Did you mean 'yes'?" in said
-    assert "--cleared: no row has 'nein'" in refusal(
-        ["yes", "no", None], AskedLabels(("yes",), ("no", "nein"))
-    )
-    assert "'1' is both --rare and --cleared" in refusal([1, None], AskedLabels(("1",), ("1.0",)))
-    assert "is empty in all 2 rows" in refusal([None, None], YES_NO)
-    assert "is filled in all 2 rows" in (said := refusal(["yes", "no"], YES_NO))
-    assert "rareclass fit" in said
+def test_a_value_without_a_role_is_told_with_all_remedies() -> None:
+    with refused(LABELS) as caught:
+        sort_labels(labels_of(["yes", None, "no", "may be", "?"]), "case", YES_NO)
+    error = caught.value
+    assert "(and 1 more such value)" in error.message
+    for option in ("--cleared", "--rare", "--ignore"):
+        assert f"{option} 'may be'" in error.remedy
 
 
 def test_values_that_differ_in_case_alone_are_kept_apart_when_both_are_asked_for() -> None:
-    found = sort_labels(labels_of(["a", "A", None]), "case", AskedLabels(("a",), ("A",)))
+    found = sort_labels(labels_of(["a", "A", None]), "case", LabelRoles(("a",), ("A",)))
     assert found.y.tolist() == ["a", "A", ""]
 
 
@@ -125,10 +131,8 @@ def test_table_larger_than_memory_is_refused_before_it_is_read(tmp_path: Path) -
     table = pl.DataFrame(np.random.default_rng(0).normal(size=(120_000, 30)))
     table = table.with_columns(case=pl.Series([1.0, 0.0] + [None] * 119_998))
     table.write_parquet(tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"needs about .* of memory .*120,000 rows.*--drop"):
-        read_hunt_table(
-            tmp_path / "t.parquet", "case", AskedLabels(("1",), ("0",)), memory=40 << 20
-        )
+    with refused(ErrorKind.MEMORY, says="120,000 rows"):
+        read_hunt_table(tmp_path / "t.parquet", "case", LabelRoles(("1",), ("0",)), memory=40 << 20)
 
 
 def encoded(tmp_path: Path, table: pl.DataFrame) -> tuple[HuntEncoder, np.ndarray, HuntTable]:

@@ -13,14 +13,12 @@ from draws import quick
 from rareclass.errors import InputError
 from rareclass.findings import Finding, warn, warnings_as
 from rareclass.hunt import files as hunt_files
-from rareclass.hunt.ball_choice import HuntSettings, can_hold_out, in_options, note_of
-from rareclass.hunt.files import check_folder, write_hunt
-from rareclass.hunt.hunting import Hunt, hunt
-from rareclass.hunt.table import AskedLabels, HuntTable, read_hunt_table
-from rareclass.hunt.typical import describe_in_units, typical_values
+from rareclass.hunt.files import check_folder, describe_in_units, typical_values, write_hunt
+from rareclass.hunt.hunting import Hunt, HuntSettings, can_hold_out, hunt, in_options, note_of
+from rareclass.hunt.table import HuntTable, LabelRoles, read_hunt_table
 from rareclass.hyperball.findings import sentence
 
-ASKED = AskedLabels(("bad",), ("good",))
+ASKED = LabelRoles(("bad",), ("good",))
 QUICK = HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3)
 RARE_ROWS = range(0, 600, 15)
 
@@ -45,7 +43,7 @@ def ships(n_labelled: int = 8) -> pl.DataFrame:
     )
 
 
-def read(folder: Path, table: pl.DataFrame, asked: AskedLabels = ASKED) -> HuntTable:
+def read(folder: Path, table: pl.DataFrame, asked: LabelRoles = ASKED) -> HuntTable:
     table.write_parquet(folder / "ships.parquet")
     return read_hunt_table(folder / "ships.parquet", "status", asked)
 
@@ -127,7 +125,7 @@ def test_estimate_stands_on_the_labelled_rows(hunted: tuple[HuntTable, Hunt]) ->
     assert estimate is not None
     assert 0 <= estimate.low <= estimate.f1 <= estimate.high <= 1
     assert (estimate.n_rare, estimate.n_cleared) == (8, 30)
-    assert (outcome.chosen["C1"], outcome.chosen["C2"]) == (1.0, 1e-4)
+    assert (outcome.chosen.C1, outcome.chosen.C2) == (1.0, 1e-4)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +138,7 @@ def test_too_few_labels_make_a_modest_ball_and_say_so(
     table = ships(n_rare)
     if not cleared:
         table = table.with_columns(status=pl.col("status").replace("good", ""))
-    read_table = read(tmp_path, table, AskedLabels(("bad",), cleared))
+    read_table = read(tmp_path, table, LabelRoles(("bad",), cleared))
     assert not can_hold_out(read_table.labels)
     outcome = hunt(read_table, HuntSettings(top=36))
     assert outcome.estimate is None
@@ -153,7 +151,7 @@ def test_too_few_labels_make_a_modest_ball_and_say_so(
 def test_hundred_nearest_are_written_where_the_reach_is_not_known(
     tmp_path: Path, n_labelled: int
 ) -> None:
-    labelled = AskedLabels(
+    labelled = LabelRoles(
         ("bad",), ("good",) if n_labelled == 1 else (), ("good",) * (n_labelled > 1)
     )
     outcome = hunt(read(tmp_path, ships(n_labelled), labelled), HuntSettings())
@@ -174,7 +172,7 @@ def test_several_values_get_a_ball_each(tmp_path: Path) -> None:
         status=pl.Series(status),
         knots=pl.when(pl.int_range(600) % 4 == 3).then(60.0).otherwise(pl.col("knots")),
     )
-    asked = AskedLabels(("bad", "ugly"), ("good",))
+    asked = LabelRoles(("bad", "ugly"), ("good",))
     outcome = hunt(
         read(tmp_path, table, asked), HuntSettings(kernel="none", c1=1.0, c2=1e-4, folds=3)
     )
@@ -198,7 +196,7 @@ def test_cases_in_two_far_groups_get_two_balls(tmp_path: Path) -> None:
     settings = HuntSettings(kernel="none", c1=0.3, folds=3)
     outcome = hunt(read(tmp_path, table), settings)
     assert [ball.name for ball in outcome.balls] == ["bad (1)", "bad (2)"]
-    assert outcome.chosen["n_balls"] == 2
+    assert outcome.chosen.n_balls == 2
     assert np.isin(outcome.ranking.rows, RARE_ROWS).mean() > 0.9
     groups = [outcome.ranking.rows[outcome.ranking.ball == k] % 30 == 0 for k in (0, 1)]
     assert sorted(float(group.mean()) for group in groups) == [0.0, 1.0]
@@ -440,7 +438,7 @@ def test_a_hunt_says_what_findings_are_about_in_options(
 ) -> None:
     found = [FAR, SHARE, ASIDE]
     monkeypatch.setattr("rareclass.hyperball.rach.ball_findings", lambda *_: list(found))
-    table = read(tmp_path, ships(1), AskedLabels(("bad",), (), ("good",)))
+    table = read(tmp_path, ships(1), LabelRoles(("bad",), (), ("good",)))
     notes = hunt(table, HuntSettings()).notes
     assert notes[:3] == [sentence(finding, in_options) for finding in found]
 

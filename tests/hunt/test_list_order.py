@@ -6,18 +6,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunt.test_sureness import two_groups
-from rareclass.hunt import sure_key
-from rareclass.hunt.list_order import ListOrder
-from rareclass.hunt.sure_key import Counts
-from rareclass.hunt.sureness import HeldOut, Places, find_places, sureness
+from rareclass.hunt import sureness as order_of_hunt
+from rareclass.hunt.sureness import (
+    CumulativeCounts,
+    HeldOutRows,
+    ListOrder,
+    ListPlaces,
+    find_places,
+    sureness,
+)
 from rareclass.hunt.table import HuntLabels
 from rareclass.hyperball import RACH
 
 Table = tuple[np.ndarray, HuntLabels, RACH, np.ndarray]
 
 
-def ordered(table: Table) -> tuple[ListOrder, Places]:
-    places = find_places(*table, HeldOut(np.array([3, 0, 1]), np.array([0.5, 0.1, -0.2])))
+def ordered(table: Table) -> tuple[ListOrder, ListPlaces]:
+    places = find_places(*table, HeldOutRows(np.array([3, 0, 1]), np.array([0.5, 0.1, -0.2])))
     return ListOrder.of(places, sureness(45, places.of_cases)), places
 
 
@@ -93,10 +98,10 @@ def test_new_rows_are_placed_as_by_hand(n_balls: int) -> None:
 def test_counts_that_are_thinned_are_near_and_never_turn(
     values: list[int], others: list[float]
 ) -> None:
-    whole = Counts.of(np.array(values, dtype=float), 2)
+    whole = CumulativeCounts.of(np.array(values, dtype=float), 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sure_key, "_EXACT", 10)
-        patch.setattr(sure_key, "_COARSE", 0.5)
+        patch.setattr(order_of_hunt, "_EXACT", 10)
+        patch.setattr(order_of_hunt, "_COARSE", 0.5)
         thin = whole.thinned()
     thin.check_parts()
     assert thin.n_all == whole.n_all == len(values)
@@ -118,7 +123,7 @@ def test_parts_that_do_not_belong_together_are_refused() -> None:
         deep._replace(values=deep.values[:-1]),
         deep._replace(per=0),
         key._replace(label=key.label[:-1]),
-        key._replace(label=np.full_like(key.label, sure_key.OTHER)),
+        key._replace(label=np.full_like(key.label, order_of_hunt.OTHER)),
         key._replace(label_of=(0, 5)),
         key._replace(deep=key.deep[:1]),
         order.share._replace(places=order.share.places[::-1]),  # type: ignore[union-attr]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperball.rach_cases import unwarned
-from rareclass.hunt.sureness import HeldOut, Places, find_places, sureness
+from rareclass.hunt.sureness import HeldOutRows, ListPlaces, find_places, sureness
 from rareclass.hunt.table import HuntLabels
 from rareclass.hyperball import RACH
 
@@ -30,7 +30,7 @@ def two_groups(seed: int, n_balls: int) -> tuple[np.ndarray, HuntLabels, RACH, n
 
 
 def by_hand(
-    X: np.ndarray, labels: HuntLabels, model: RACH, distances: np.ndarray, held_out: HeldOut
+    X: np.ndarray, labels: HuntLabels, model: RACH, distances: np.ndarray, held_out: HeldOutRows
 ) -> tuple[list[float], list[int]]:
     """The keys of the unlabelled rows and the places of held-out cases, one at a time."""
     unlabelled, cases = labels.unlabelled, np.flatnonzero(labels.y == "bad")
@@ -69,7 +69,7 @@ def by_hand(
 def test_places_are_those_counted_by_hand(seed: int, n_balls: int) -> None:
     table = two_groups(seed, n_balls)
     rng = np.random.default_rng(seed)
-    held_out = HeldOut(np.array([3, 0, 55, 1, 4, 2]), rng.normal(0.2, 0.8, 6))
+    held_out = HeldOutRows(np.array([3, 0, 55, 1, 4, 2]), rng.normal(0.2, 0.8, 6))
     places = find_places(*table, held_out)
     keys, of_cases = by_hand(*table, held_out)
     np.testing.assert_allclose(places.keys, keys, rtol=1e-9)
@@ -80,7 +80,7 @@ def test_places_are_those_counted_by_hand(seed: int, n_balls: int) -> None:
 @pytest.mark.parametrize("n_balls", [1, 2])
 def test_within_a_ball_a_deeper_and_nearer_row_is_never_less_sure(n_balls: int) -> None:
     X, labels, model, distances = two_groups(5, n_balls)
-    places: Places = find_places(X, labels, model, distances, None)
+    places: ListPlaces = find_places(X, labels, model, distances, None)
     depths = np.array([b.squared_radius for b in model.balls_]) - distances**2
     ball, deepest = depths.argmax(axis=1), depths.max(axis=1)
     cases = X[labels.y == "bad"]

@@ -21,10 +21,11 @@ from rareclass.cli.hunt_screen import print_files, print_hunt, print_table_read
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.method import parse_strength
 from rareclass.cli.screen import output
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 
 if TYPE_CHECKING:
-    from rareclass.hunt.ball_choice import HuntSettings
+    from rareclass.hunt.hunting import HuntSettings
+    from rareclass.hunt.table import LabelRoles
     from rareclass.tables.table_file import TablePlace
 
 
@@ -132,9 +133,9 @@ def hunt(
     Writes the rows, surest first, what is typical of them, and a picture.
     """
     from rareclass.files import being_written, check_not_inside
-    from rareclass.hunt.ball_choice import HuntSettings
     from rareclass.hunt.files import check_folder, read_summary
-    from rareclass.hunt.table import AskedLabels
+    from rareclass.hunt.hunting import HuntSettings
+    from rareclass.hunt.table import LabelRoles
 
     character = parse_separator(separator)
     on_this_machine(out, "--out")
@@ -153,47 +154,48 @@ def hunt(
     )
     if width is not None and kernel is KernelName.none:
         raise InputError(
-            f"--width {width} belongs to --kernel gaussian.", "Leave one of the two out."
+            f"--width {width} belongs to --kernel gaussian.",
+            "Leave one of the two out.",
+            ErrorKind.COMBINATION,
         )
     if share == 0:
         raise InputError("--share 0 leaves nothing to find.", "Give a share such as 0.001.")
     check_not_inside(out, "--out", data)
     check_folder(out, overwrite)
     check_json(json_file, overwrite, {"the file to be read": data, "--out": out})
-    asked = AskedLabels(tuple(rare), tuple(cleared or ()), tuple(ignore or ()))
+    roles = LabelRoles(tuple(rare), tuple(cleared or ()), tuple(ignore or ()))
     columns = {"drop": drop or (), "categories": category or (), "keep": keep or ()}
     with being_written(out, f"--out {out}"):
-        _hunt_and_report(data, target, asked, columns, settings, out, character)
+        _hunt_and_report(data, target, roles, columns, settings, out, character)
     give_json(json_file, read_summary(out))
 
 
 def _hunt_and_report(
     data: "TablePlace",
     target: str,
-    asked: Any,
+    roles: "LabelRoles",
     columns: dict[str, Any],
     settings: "HuntSettings",
     out: Path,
     separator: str | None,
 ) -> None:
-    """Hunt in a file, print what is found on the way, and write the folder."""
+    """Hunt in a file, print results on the way, and write the folder."""
     from dataclasses import asdict
 
-    from rareclass.hunt.files import write_hunt
+    from rareclass.hunt.files import describe_in_units, typical_values, write_hunt
     from rareclass.hunt.hunting import hunt as hunt_in
     from rareclass.hunt.table import read_hunt_table
-    from rareclass.hunt.typical import describe_in_units, typical_values
     from rareclass.machine import available_memory
     from rareclass.progress import track
 
     console = output()
     with track(f"Reading {data.name}"):
         table = read_hunt_table(
-            data, target, asked, separator=separator, memory=available_memory(), **columns
+            data, target, roles, separator=separator, memory=available_memory(), **columns
         )
     print_table_read(console, data, target, table)
     outcome = hunt_in(table, settings)
-    options = {"data": str(data), "target": target, "labels": asdict(asked)} | columns
+    options = {"data": str(data), "target": target, "labels": asdict(roles)} | columns
     with track("Writing"):
         files = write_hunt(out, table, outcome, settings, options)
     values = typical_values(table, outcome)
@@ -202,7 +204,7 @@ def _hunt_and_report(
 
 
 def parse_balls(text: str) -> int | str:
-    """Return the number that ``--balls`` stands for, or "auto".
+    """Read ``--balls``: a number, or "auto".
 
     >>> parse_balls("2"), parse_balls("auto")
     (2, 'auto')
@@ -217,7 +219,7 @@ def parse_balls(text: str) -> int | str:
 
 
 def parse_filter(text: str) -> bool | float:
-    """Return what ``--filter`` stands for: yes, no or a number above zero.
+    """Read ``--filter``: yes, no or a number above zero.
 
     >>> parse_filter("yes"), parse_filter("no"), parse_filter("4.5")
     (True, False, 4.5)

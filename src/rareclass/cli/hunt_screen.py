@@ -1,8 +1,8 @@
-"""What ``rareclass hunt`` prints."""
+"""Output of ``rareclass hunt`` on the terminal."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -13,9 +13,9 @@ from rareclass.errors import counted
 from rareclass.files import Location
 
 if TYPE_CHECKING:
-    from rareclass.hunt.hunting import Hunt
+    from rareclass.hunt.files import TypicalValue
+    from rareclass.hunt.hunting import ChosenParameters, Hunt
     from rareclass.hunt.table import HuntTable
-    from rareclass.hunt.typical import TypicalValue
     from rareclass.hyperball.description import Description
 
 _MOST_FEATURES = 10
@@ -25,7 +25,7 @@ _NARROW = 72
 
 
 class _Line(NamedTuple):
-    """A column, its range or share on both sides, and how little that tells them apart."""
+    """A column, its range or share on both sides, and their overlap."""
 
     name: str
     inside: str
@@ -34,7 +34,7 @@ class _Line(NamedTuple):
 
 
 def print_table_read(console: Console, path: Location, target: str, table: "HuntTable") -> None:
-    """Print what the file holds and what is known of its rows."""
+    """Print the size of the file and the counts of its labels."""
     labels = table.labels
     used = sum(column.is_used for column in table.columns)
     counts = f"{counted(len(labels.y), 'row')}, {counted(used, 'column')} to compare them by"
@@ -64,7 +64,7 @@ def print_hunt(
     description: "Description",
     values: Sequence["TypicalValue"],
 ) -> None:
-    """Print what was chosen and found, and what is typical of it."""
+    """Print the chosen parameters, the balls, and what is typical of their rows."""
     console.print()
     _print_chosen(console, hunt)
     _print_expected(console, hunt)
@@ -72,7 +72,7 @@ def print_hunt(
         console.print()
         rows = counted(ball.n_found, "unlabelled row lies", "unlabelled rows lie")
         console.print(Text(f"Ball of {ball.name}: {rows} in it", style="bold"))
-        if hunt.chosen["C2"] > 0.0:
+        if hunt.chosen.C2 > 0.0:
             console.print(
                 f"The {counted(ball.n_weighed, 'nearest unlabelled row')} had a say in its shape."
             )
@@ -90,7 +90,7 @@ def print_hunt(
 
 
 def print_files(console: Console, files: Iterable[Path]) -> None:
-    """Print where everything is."""
+    """Print the files that were written."""
     console.print("\nSaved", style="bold")
     for path in files:
         console.print(file_text(path), markup=False, soft_wrap=True)
@@ -100,22 +100,22 @@ def _print_chosen(console: Console, hunt: "Hunt") -> None:
     estimate, chosen = hunt.estimate, hunt.chosen
     if estimate is not None:
         console.print(f"Held out in turn: F1 {estimate.f1:.2f}. {estimate.words}", markup=False)
-    is_round, several = chosen["kernel"] == "none", chosen["n_balls"] != 1
-    shape = "a round ball" if is_round else f"{chosen['kernel']} kernel"
+    is_round, several = chosen.kernel == "none", chosen.n_balls != 1
+    shape = "a round ball" if is_round else f"{chosen.kernel} kernel"
     if several and is_round:
         shape = counted(len(hunt.balls), "round ball")
     elif several:
         shape = f"{counted(len(hunt.balls), 'ball')}, {shape}"
-    width = "" if chosen["width"] is None else f", width {chosen['width']:.3g}"
+    width = "" if chosen.width is None else f", width {chosen.width:.3g}"
     console.print(
-        f"Shape: {shape}, C1 = {chosen['C1']:.3g}, C2 = {chosen['C2']:.3g}{width} "
+        f"Shape: {shape}, C1 = {chosen.C1:.3g}, C2 = {chosen.C2:.3g}{width} "
         f"({_how_chosen(chosen)})",
         markup=False,
     )
 
 
 def _print_expected(console: Console, hunt: "Hunt") -> None:
-    """How sure the rows are, for a reader who stops after the first ones."""
+    """Print the expected share of cases, for a reader who stops after the first rows."""
     shares = [
         f"{share:.0%} of {'all' if k == len(hunt.ranking.rows) else 'the first'} {k:,}"
         for k, share in hunt.expected.items()
@@ -129,14 +129,14 @@ def _print_expected(console: Console, hunt: "Hunt") -> None:
     )
 
 
-def _how_chosen(chosen: dict[str, Any]) -> str:
-    """Say which of the prices and the width were given, and where the others come from."""
-    held_out = chosen["by"] == "cross-validation"
+def _how_chosen(chosen: "ChosenParameters") -> str:
+    """Say which of prices and width were given, and the source of the others."""
+    held_out = chosen.by == "cross-validation"
     others = "chosen by it" if held_out else "defaults, not chosen on your rows"
-    given = chosen["given"]
+    given = chosen.given
     if not given:
         return others
-    named = {"C1", "C2"} | ({"width"} if chosen["width"] is not None else set())
+    named = {"C1", "C2"} | ({"width"} if chosen.width is not None else set())
     return "as given" if named <= set(given) else f"{' and '.join(given)} as given, else {others}"
 
 
@@ -155,7 +155,7 @@ def _of_category(one: "TypicalValue") -> _Line:
 
 
 def _print_typical(console: Console, lines: Sequence[_Line]) -> None:
-    """Print what tells the inside from the outside best."""
+    """Print the columns that set the inside apart most."""
     wide = console.width >= _NARROW
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("Typical", no_wrap=True, max_width=30 if wide else 22, overflow="ellipsis")

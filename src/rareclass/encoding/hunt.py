@@ -1,4 +1,4 @@
-"""A table as points in which every column counts alike, and back to the units of the table."""
+"""Encoder for hunts: points in which every column counts alike, and back to the table's units."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,22 +18,22 @@ _SECONDS_A_YEAR = 365.2425 * 24 * 3600
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One coordinate of the points.
+    """Meaning of one coordinate of the points.
 
     A coordinate v stands for ``v * unit + zero`` in the units of the table: a number; the year of a
     date; 0 or 1 for a value of a category. Other coordinates stand for themselves.
     """
 
-    name: str  # in a description; no two have the same
+    name: str  # in a description; unique
     column: str  # of the table that it comes from
     unit: float = 1.0
     zero: float = 0.0
-    is_marker: bool = False  # whether it says that a cell is empty
-    is_number: bool = False  # whether it is a number of the table, or one of a date
+    is_marker: bool = False  # marks empty cells
+    is_number: bool = False  # a number of the table, or of a date
 
 
 class HuntEncoder:
-    """Turns typed columns into points whose distances compare rows column by column.
+    """Encoder from typed columns to points whose distances compare rows column by column.
 
     `TableEncoder` standardises every coordinate, which is right for a model that learns weights
     and wrong for a distance: a category with thirty values would count as thirty numbers, and a
@@ -45,11 +45,11 @@ class HuntEncoder:
     - dates and text: k coordinates of variance 1/k;
     - columns with empty cells: the median, and squared distance 1 between empty and not empty.
 
-    No label is looked at: with a handful of them the rare share of a value would say little, so
-    that categories with many values are read by their letters, as text is.
+    No label is used: from a handful of labels the rare share of a value would say little, so that
+    categories with many values are read by their letters, like text.
 
-    `random_state` is the seed of the text's singular value decomposition; ``coordinates_`` is what
-    each column of the points is.
+    `random_state` is the seed of the text's singular value decomposition; ``coordinates_`` gives
+    the meaning of each column of the points.
     """
 
     def __init__(self, columns: Sequence[Column], random_state: int = 0) -> None:
@@ -62,7 +62,7 @@ class HuntEncoder:
     def fit_transform(self, frame: pl.DataFrame) -> NDArray[Any]:
         """Fit on typed rows and return them as points (n_rows, n_coordinates).
 
-        They are float64 for fewer than 100,000 rows, else float32.
+        Points are float64 for fewer than 100,000 rows, else float32.
         """
         encoder = TableEncoder(self.columns, self.random_state)
         # Without high-cardinality categories nothing in it looks at the classes.
@@ -78,14 +78,14 @@ class HuntEncoder:
         return self._weighed(X)
 
     def transform(self, frame: pl.DataFrame) -> NDArray[Any]:
-        """Return other typed rows as points; numbers beyond those of `fit_transform` end there."""
+        """Return other typed rows as points; numbers are clipped to the training range."""
         return self._weighed(self.encoder_.transform(frame))
 
     @classmethod
     def loaded(
         cls, columns: Sequence[Column], encoder: TableEncoder, factors: NDArray[np.float64]
     ) -> Self:
-        """An encoder that transforms as the one whose ``encoder_`` and ``factors_`` these were."""
+        """Rebuild a fitted encoder from its ``encoder_`` and ``factors_``."""
         made = cls(columns)
         made.encoder_, made.factors_ = encoder, factors
         return made
@@ -95,16 +95,16 @@ class HuntEncoder:
         return self.encoder_.count_unseen(frame)
 
     def count_outside(self, frame: pl.DataFrame) -> dict[str, int]:
-        """Return how many cells of each column of numbers lie beyond those of training."""
+        """Return how many cells of each column of numbers lie outside the training range."""
         return self.encoder_.count_outside(frame)
 
     def _weighed(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Standardised coordinates that vary, each times its factor; X is used up."""
+        """Multiply standardised coordinates that vary by their factors; X is used up."""
         X *= self.factors_.astype(X.dtype)
         return X if self.factors_.all() else np.ascontiguousarray(X[:, self.factors_ > 0.0])
 
     def _describe(self, encoder: TableEncoder) -> list[Coordinate]:
-        """What the encoder's coordinates are, in units of the table."""
+        """Describe the encoder's coordinates in units of the table."""
         sources, n_marked = _sources(encoder)
         n_numbers, kinds = len(encoder.centre_), {c.name: c.kind for c in self.columns}
         features = []
@@ -121,12 +121,12 @@ class HuntEncoder:
                     unit, zero = unit / _SECONDS_A_YEAR, 1970.0 + zero / _SECONDS_A_YEAR
             is_number = not is_marker and kinds[column] in ("number", "date")
             features.append(Coordinate(name, column, unit, zero, is_marker, is_number))
-        return _told_apart(features)
+        return _with_unique_names(features)
 
     def _factors(
         self, features: list[Coordinate], varies: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """What each standardised coordinate is multiplied by; 0 for one that is always the same."""
+        """Return the factor of each standardised coordinate; 0 for a constant one."""
         kinds = {column.name: column.kind for column in self.columns}
         n_values = Counter(
             feature.column
@@ -136,19 +136,19 @@ class HuntEncoder:
         factors = np.zeros(len(features))
         for k in np.flatnonzero(varies):
             feature = features[k]
-            # Standardised back to what the table says, such as 0 and 1.
+            # Undo the standardisation, to values of the table such as 0 and 1.
             plain = abs(feature.unit)
             if feature.is_marker:
                 factors[k] = plain
             elif kinds[feature.column] in ("boolean", "category"):
-                # One coordinate stands for both values of two.
+                # One coordinate stands for both of two values.
                 factors[k] = plain * (np.sqrt(2.0) if n_values[feature.column] == 1 else 1.0)
             else:
                 factors[k] = 1.0 / np.sqrt(n_values[feature.column])
         return factors
 
 
-def _told_apart(features: list[Coordinate]) -> list[Coordinate]:
+def _with_unique_names(features: list[Coordinate]) -> list[Coordinate]:
     """Number names that occur twice: value "red" of "color" beside a column "color_red".
 
     A coordinate that is a column keeps the column's name.
@@ -165,7 +165,7 @@ def _told_apart(features: list[Coordinate]) -> list[Coordinate]:
 
 
 def _sources(encoder: TableEncoder) -> tuple[list[str], int]:
-    """The column that each coordinate comes from; the last ones, so many, mark empty cells."""
+    """Return the column of each coordinate, and how many of the last ones mark empty cells."""
     direct = [column.name for column in encoder.columns if column.reads_as != "string"]
     if encoder.vectorizer_ is not None:
         outputs = encoder.vectorizer_.get_feature_names_out()

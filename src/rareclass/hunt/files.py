@@ -1,6 +1,10 @@
-"""What a hunt leaves behind: a folder that is there whole or not at all."""
+"""The folder of a hunt: rows found, what is typical of them in the table's units, and pictures.
+
+The folder is there whole or not at all.
+"""
 
 import json
+import math
 import os
 import re
 import secrets
@@ -8,27 +12,22 @@ import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from rareclass.errors import InputError
+from rareclass.encoding.hunt import Coordinate
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import being_written, flush_to_disk
-from rareclass.hunt.ball_choice import HuntSettings
-from rareclass.hunt.hunting import Hunt
+from rareclass.hunt.hunting import Hunt, HuntSettings
 from rareclass.hunt.model import BALLS, write_balls
 from rareclass.hunt.table import HuntTable
-from rareclass.hunt.typical import (
-    TypicalValue,
-    describe_in_units,
-    text_of,
-    typical_values,
-)
 from rareclass.tables.table_file import TableFile, batch_rows_for
 
 if TYPE_CHECKING:
@@ -36,39 +35,44 @@ if TYPE_CHECKING:
 
 SUMMARY = "hunt.json"
 DESCRIPTION, DESCRIPTION_TABLE = "description.txt", "description.csv"
-_FIGURES = (
-    "center", "inside_low", "inside_high", "outside_low", "outside_high", "overlap",
-    "share_inside", "share_outside",
-)  # fmt: skip
+_SIZES = ("center", "inside_low", "inside_high", "outside_low", "outside_high")
+_FIGURES = (*_SIZES, "overlap", "share_inside", "share_outside")
 _OWN_COLUMNS = ("row", "ball", "found", "sure", "depth", "distance")
 _DPI = 150
+_EMPTY = "(empty)"
+# Digits of seven that are left after a subtraction and a product.
+_DIGITS = 6
 
 
 def check_folder(out: Path, overwrite: bool) -> None:
     """Raise `InputError` now when the folder could not be written later.
 
-    The files of an earlier hunt may be replaced where `overwrite` says so; those of anything else
-    never.
+    Only files of an earlier hunt may be replaced, with `overwrite`.
     """
     if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out} is a file.", "Give the name of a folder.")
+        raise InputError(
+            f"--out {out} is a file.", "Give the name of a folder.", ErrorKind.EXISTING_FILE
+        )
     if out.is_dir():
         names = sorted(path.name for path in out.iterdir())
         if names and SUMMARY not in names:
             raise InputError(
                 f"--out {out} holds files of something else, {names[0]!r} for one.",
                 "Give a new folder, or an empty one.",
+                ErrorKind.EXISTING_FILE,
             )
         if names and not overwrite:
             raise InputError(
                 f"--out {out} holds an earlier hunt.",
                 "Give another folder, or --overwrite to replace it.",
+                ErrorKind.EXISTING_FILE,
             )
         strange = [name for name in names if not _is_ours(name)]
         if strange:
             raise InputError(
                 f"--out {out} holds more than an earlier hunt, {strange[0]!r} for one.",
                 "Move it elsewhere, or give another folder.",
+                ErrorKind.EXISTING_FILE,
             )
     ancestor = next(path for path in out.resolve().parents if path.exists())
     if not ancestor.is_dir() or not os.access(ancestor, os.W_OK):
@@ -76,6 +80,7 @@ def check_folder(out: Path, overwrite: bool) -> None:
             f"Cannot make the folder {out}: {ancestor} "
             f"{'may not be written to' if ancestor.is_dir() else 'is not a folder'}.",
             "Choose another with --out.",
+            ErrorKind.UNWRITABLE,
         )
 
 
@@ -84,8 +89,8 @@ def write_hunt(
 ) -> list[Path]:
     """Write the rows found, the description, a picture of every ball and a summary.
 
-    The folder is made, or replaced as a whole. `options` are what the user asked for, for the
-    summary. Returns the files, in the order in which one would look at them. Raises `InputError`
+    The folder is made, or replaced as a whole. `options` of the user go into the summary. Returns
+    the files in reading order. Raises `InputError`
     when the folder cannot be written, or the disk is full.
     """
     with _replacing_folder(out) as folder:
@@ -104,33 +109,9 @@ def write_hunt(
 
 
 def read_summary(out: Path) -> dict[str, Any]:
-    """What the summary of a hunt's folder says."""
+    """Read the summary of a hunt's folder."""
     summary: dict[str, Any] = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
     return summary
-
-
-def _description_frame(
-    description: "Description", values: Sequence[TypicalValue], hunt: Hunt
-) -> pl.DataFrame:
-    """Numbers with their ranges, and categories with the shares of their typical value."""
-    numbers = [
-        {"ball": hunt.balls[row["ball"]].name}
-        | {name: value for name, value in row.items() if name not in ("ball", "label")}
-        for row in description.table
-    ]
-    shares = [
-        {
-            "ball": hunt.balls[one.ball].name,
-            "feature": one.column,
-            "value": one.value,
-            "share_inside": one.inside,
-            "share_outside": one.outside,
-        }
-        for one in values
-    ]
-    words = [(name, pl.String()) for name in ("ball", "feature", "value")]
-    figures = [(name, pl.Float64()) for name in _FIGURES]
-    return pl.DataFrame([*numbers, *shares], schema=[*words, *figures])
 
 
 def _write_rows(folder: Path, table: HuntTable, hunt: Hunt) -> str:
@@ -160,10 +141,8 @@ def _write_rows(folder: Path, table: HuntTable, hunt: Hunt) -> str:
 
 
 def own_names(columns: list[str]) -> dict[str, str]:
-    """What the columns that a hunt adds are called, so that none hides one of the table.
+    """Name the columns that a hunt adds, so that none hides one of the table.
 
-    Examples
-    --------
     >>> own_names(["row", "amount"])["row"], own_names(["amount"])["row"]
     ('hunt_row', 'row')
     """
@@ -190,6 +169,116 @@ def _rows_of(file: TableFile, wanted: Any) -> pl.DataFrame:
     return pl.concat(parts)[np.argsort(np.argsort(wanted, kind="stable"), kind="stable")]
 
 
+class TypicalValue(NamedTuple):
+    """Value of a category that the inside of a ball holds more often than the outside."""
+
+    ball: int
+    column: str
+    value: str
+    inside: float  # shares of the rows inside and outside that hold it
+    outside: float
+
+
+def describe_in_units(hunt: Hunt) -> "Description":
+    """Return the description of numbers in the units of the table, rows counted from 1.
+
+    Coordinates of categories and text are left out: `typical_values` says more about them than a
+    range from 0 to 1.
+    """
+    description = hunt.model.describe()
+    features = {feature.name: feature for feature in hunt.encoder.coordinates_}
+    table = [
+        row | {name: _in_unit(row[name], features[row["feature"]]) for name in _SIZES}
+        for row in description.table
+        if features[row["feature"]].is_number
+    ]
+    near, near_unlabelled = (
+        [one._replace(row=one.row + 1) for one in rows]
+        for rows in (description.nearest_labelled, description.nearest_unlabelled)
+    )
+    return replace(
+        description, table=table, nearest_labelled=near, nearest_unlabelled=near_unlabelled
+    )
+
+
+def typical_values(table: HuntTable, hunt: Hunt) -> list[TypicalValue]:
+    """Return, for each ball and category, the value that marks the inside most; strongest first."""
+    names = [
+        column.name
+        for column in table.columns
+        if column.is_used and column.kind in ("category", "high-cardinality category", "boolean")
+    ]
+    found = [
+        _typical_value(number, table.frame[name], rows)
+        for number, rows in enumerate(hunt.members)
+        for name in names
+    ]
+    return sorted(found, key=lambda one: (one.ball, one.outside - one.inside))
+
+
+def text_of(description: "Description", values: Sequence[TypicalValue]) -> str:
+    """Return the description and the typical values as one text."""
+    lines = [str(description).rstrip("\n")]
+    for number, summary in enumerate(description.summaries):
+        own = [one for one in values if one.ball == number]
+        if own:
+            lines.append(f"\nTypical values in the ball of {summary.name}:")
+        lines += [
+            f"  {one.column} = {one.value}: {one.inside:.0%} inside, {one.outside:.0%} outside"
+            for one in own
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _in_unit(coordinate: float, feature: Coordinate) -> float:
+    """Return the number behind a coordinate, without digits that float32 has made up."""
+    value, size = coordinate * feature.unit + feature.zero, abs(coordinate * feature.unit)
+    size = max(size, abs(feature.zero))
+    if not 0.0 < size < math.inf:
+        return value
+    return round(value, _DIGITS - math.ceil(math.log10(size))) + 0.0  # no -0.0
+
+
+def _typical_value(number: int, cells: pl.Series, rows: NDArray[np.int64]) -> TypicalValue:
+    """Return the value whose share inside exceeds its share outside most."""
+    if cells.dtype.is_float():
+        cells = cells.cast(pl.Int64)  # 0 and 1
+    words = cells.cast(pl.String).fill_null(_EMPTY).alias("value")
+    inside = words[rows].value_counts(name="inside")
+    counts = inside.join(words.value_counts(name="all"), on="value").sort("value")
+    n_inside, n_all = counts["inside"].to_numpy(), counts["all"].to_numpy()
+    share = n_inside / len(rows)
+    share_outside = (n_all - n_inside) / max(len(words) - len(rows), 1)
+    best = int(np.argmax(share - share_outside))
+    return TypicalValue(
+        number, cells.name, counts["value"][best], float(share[best]), float(share_outside[best])
+    )
+
+
+def _description_frame(
+    description: "Description", values: Sequence[TypicalValue], hunt: Hunt
+) -> pl.DataFrame:
+    """Tabulate numbers with their ranges, and categories with shares of their typical value."""
+    numbers = [
+        {"ball": hunt.balls[row["ball"]].name}
+        | {name: value for name, value in row.items() if name not in ("ball", "label")}
+        for row in description.table
+    ]
+    shares = [
+        {
+            "ball": hunt.balls[one.ball].name,
+            "feature": one.column,
+            "value": one.value,
+            "share_inside": one.inside,
+            "share_outside": one.outside,
+        }
+        for one in values
+    ]
+    words = [(name, pl.String()) for name in ("ball", "feature", "value")]
+    figures = [(name, pl.Float64()) for name in _FIGURES]
+    return pl.DataFrame([*numbers, *shares], schema=[*words, *figures])
+
+
 def _draw(folder: Path, hunt: Hunt) -> list[str]:
     """Draw every ball."""
     from rareclass.report import draw_ball
@@ -207,10 +296,8 @@ def _draw(folder: Path, hunt: Hunt) -> list[str]:
 
 
 def picture_names(balls: list[str]) -> list[str]:
-    """Names of the pictures: letters of the ball's name that every disk can hold.
+    """Name the pictures by letters of the ball's name that every disk can hold.
 
-    Examples
-    --------
     >>> picture_names(["fraud"]), picture_names(["a/b", "a b"])
     (['ball.png'], ['ball-a_b.png', 'ball-a_b-2.png'])
     """
@@ -233,7 +320,7 @@ def _summary(
     options: dict[str, Any],
     names: list[str],
 ) -> dict[str, Any]:
-    """What was asked, what was read, what was chosen and what came of it."""
+    """Summarise options, counts, chosen parameters and results."""
     labels = table.labels
     return {
         "options": options,
@@ -247,7 +334,7 @@ def _summary(
             "found": hunt.n_found,
             "written": len(hunt.ranking.rows),
         },
-        "chosen": hunt.chosen,
+        "chosen": asdict(hunt.chosen),
         "expected": [{"first": k, "share": share} for k, share in hunt.expected.items()],
         "held_out": None if hunt.estimate is None else asdict(hunt.estimate),
         "balls": [asdict(ball) for ball in hunt.balls],
@@ -287,6 +374,7 @@ def _new_folder_for(out: Path) -> Iterator[Path]:
         raise InputError(
             f"Cannot write the folder {out}: {error.strerror or error}.",
             "Choose a folder that you may write to, on a disk with room.",
+            ErrorKind.UNWRITABLE,
         ) from error
     finally:
         if former.exists() and not target.exists():

@@ -1,4 +1,9 @@
-"""From a few labelled rows of a table to the rows that belong with them, and why."""
+"""From a few labelled rows of a table to the rows that belong with them, and why.
+
+1. Encode the columns as points in which every column counts alike.
+2. Choose balls around the cases, by held-out labelled rows where there are any (`fit_balls`).
+3. Rank the unlabelled rows, surest first (`sureness`).
+"""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -7,39 +12,113 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.hunt import HuntEncoder
-from rareclass.findings import warnings_as
-from rareclass.hunt.ball_choice import HeldOutF1, HuntSettings, fit_balls
-from rareclass.hunt.list_order import ListOrder
-from rareclass.hunt.sureness import Places, ShareOfCases, find_places, sureness
+from rareclass.findings import Finding, warnings_as
+from rareclass.hunt.sureness import (
+    HeldOutRows,
+    ListOrder,
+    ListPlaces,
+    ShareOfCases,
+    find_places,
+    sureness,
+)
 from rareclass.hunt.table import HuntLabels, HuntTable
 from rareclass.progress import track
 from rareclass.rows import LabelledRows, as_source
 
 if TYPE_CHECKING:
-    from rareclass.hyperball import RACH
+    from rareclass.hyperball import RACH, RACHCV
 
-# Where no row was found, or no row could be held out, so many of the nearest are written.
+# Labelled rows of a kind without which none is held out.
+LEAST_TO_HOLD_OUT = 2
+# Unlabelled rows that may shape a ball.
+_MOST_KEPT = 5_000
+# Rows that are written where none was found, or none could be held out: the nearest.
 LEAST_WRITTEN = 100
-# How sure the first so many rows are is said.
+# Lengths of the list's beginning for which the share of cases is reported.
 _FIRST_READ = (10, 50, 100)
 _BLOCK_ROWS = 50_000
+# The options of the command line for parameters of balls.
+_OPTIONS = {
+    "C1": "--c1",
+    "C2": "--c2",
+    "kernel": "--kernel",
+    "n_balls": "--balls",
+    "rare_share": "--share",
+    "filter": "--filter",
+}
 
 
 @dataclass(frozen=True)
-class FoundBall:
-    """One ball."""
+class HuntSettings:
+    """Settings of a hunt."""
 
-    name: str  # its rare value, with a number where the value has several balls
+    # shape of the ball, "none" or "gaussian"; None compares both on held-out rows where it can
+    kernel: str | None = None
+    # prices of a cleared row inside and of an unlabelled row outside; None: chosen
+    c1: float | None = None
+    c2: float | None = None
+    # sigma of the kernel in standardised units, which makes the shape "gaussian"; None: chosen
+    width: float | None = None
+    # share of the unlabelled rows that is rare, where it is known: so many lie in the balls
+    share: float | None = None
+    # balls of each rare value, or "auto"; None: chosen, 1 where it cannot be
+    n_balls: int | str | None = None
+    # leave unlabelled rows far from every case out before the ball is drawn: within how many times
+    # the threshold they stay, True being 3
+    filter: bool | float = True
+    folds: int = 5
+    top: int | None = None  # write so many of the nearest unlabelled rows, inside or not
+    seed: int = 0  # of the folds, of k-means and of samples
+
+    @property
+    def kernels(self) -> tuple[str | None, ...]:
+        """RACH's names of the shapes to try; the first is the default."""
+        if self.kernel is not None:
+            return (None if self.kernel == "none" else self.kernel,)
+        return (None, "gaussian") if self.width is None else ("gaussian",)
+
+    def given(self) -> dict[str, float]:
+        """Return the given prices and width, by the names of RACH's parameters."""
+        known = {"C1": self.c1, "C2": self.c2, "width": self.width}
+        return {name: value for name, value in known.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class HeldOutF1:
+    """F1 of the rare rows among held-out labelled rows."""
+
+    f1: float
+    low: float  # 95 % interval
+    high: float
+    n_rare: int  # labelled rows behind it
+    n_cleared: int
+    words: str = ""  # the figures as a sentence
+
+
+class ChosenBalls(NamedTuple):
+    """Fitted balls, and the results of choosing their parameters."""
+
+    model: "RACH"  # fitted
+    estimate: HeldOutF1 | None  # None where there were too few labelled rows to hold any out
+    held_out: HeldOutRows | None  # likewise
+    by: str  # source of the parameters: "cross-validation", "options" or "defaults"
+
+
+@dataclass(frozen=True)
+class HuntBall:
+    """One ball of a hunt."""
+
+    name: str  # the rare value, with a number where the value has several balls
     label: str
     radius: float  # in standardised units
-    n_found: int  # unlabelled rows that belong to it
+    n_found: int  # unlabelled rows inside
     n_weighed: int  # unlabelled rows near enough to shape it
 
 
-class Ranking(NamedTuple):
-    """Unlabelled rows, those that belong with the cases first, the surest in front (`Places`).
+class RankedRows(NamedTuple):
+    """Unlabelled rows, those that belong with the cases first, the surest in front (`ListPlaces`).
 
-    ``sure`` is the share of cases to be expected among the rows from the first down to this one
+    ``sure`` is the expected share of cases among the rows from the first down to this one
     (`sureness`), NaN where no case could be held out. ``relative_depth`` is
     ``1 - distance^2 / R^2``: 1 at the centre, 0 on the sphere, below 0 outside, and alike for balls
     of all sizes. RACH's depth, ``R^2 - distance^2``, is this times ``R^2``. The files of a hunt
@@ -50,38 +129,51 @@ class Ranking(NamedTuple):
     ball: NDArray[np.int64]  # the one that each belongs to, or is nearest to
     relative_depth: NDArray[np.float64]
     distance: NDArray[np.float64]  # to the centre of that ball, in standardised units
-    found: NDArray[np.bool_]  # whether it belongs to the ball
+    found: NDArray[np.bool_]  # inside the ball
     sure: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class ChosenParameters:
+    """Parameters of the balls, and where they come from."""
+
+    kernel: str  # "none" for round balls
+    C1: float
+    C2: float
+    width: float | None
+    margin: float
+    radius_slack: Any  # a number, or one for each rare value
+    n_balls: int | str
+    by: str  # "cross-validation", "options" or "defaults"
+    given: list[str]  # parameters that the settings gave
+
+
+@dataclass(frozen=True)
 class Hunt:
-    """What a hunt brought home."""
+    """Results of a hunt."""
 
     model: "RACH"  # fitted
     encoder: HuntEncoder
-    balls: tuple[FoundBall, ...]
-    ranking: Ranking  # the rows that are written
-    order: ListOrder  # of all of them: what new rows are scored by
-    # for each ball the rows in it: those found, and the rare ones it was fitted to
+    balls: tuple[HuntBall, ...]
+    ranking: RankedRows  # the rows that are written
+    order: ListOrder  # of all unlabelled rows, by which new rows are scored
+    # for each ball the rows inside: those found, and the rare rows that it was fitted to
     members: tuple[NDArray[np.int64], ...]
-    # (n_unlabelled, n_balls): of every unlabelled row to every centre
-    distances: NDArray[np.float64]
+    distances: NDArray[np.float64]  # of unlabelled rows to centres, (n_unlabelled, n_balls)
     estimate: HeldOutF1 | None  # None where there were too few labelled rows to hold any out
-    # kernel, C1, C2, width; `by`: how they were come by; `given`: the names that the settings gave
-    chosen: dict[str, Any]
+    chosen: ChosenParameters
     notes: list[str] = field(default_factory=list)  # what the user should know
 
     @property
     def expected(self) -> dict[int, float]:
-        """Share of cases to be expected among the first so many rows; empty where not known."""
+        """Expected share of cases among the first so many rows; empty where not known."""
         sure = self.ranking.sure
         counts = [k for k in _FIRST_READ if k < len(sure)] + [len(sure)]
         return {k: float(sure[k - 1]) for k in counts if k and sure[k - 1] == sure[k - 1]}
 
     @property
     def n_found(self) -> int:
-        """Unlabelled rows that belong to a ball."""
+        """Number of unlabelled rows inside a ball."""
         return sum(ball.n_found for ball in self.balls)
 
 
@@ -103,17 +195,6 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
     share = sureness(len(distances), places.of_cases, n_cases)
     ranking = _rank(model, table.labels.unlabelled, distances, places, share)
     balls = _found_balls(model, table.labels, ranking)
-    chosen = {
-        "kernel": "none" if model.kernel is None else model.kernel,
-        "C1": float(model.C1),
-        "C2": float(model.C2),
-        "width": None if model.width_ is None else float(model.width_),
-        "margin": float(model.margin),
-        "radius_slack": model.radius_slack,
-        "n_balls": model.n_balls,
-        "by": by,
-        "given": [name for name in settings.given() if name != "width" or model.kernel],
-    }
     top = settings.top
     if top is None and (estimate is None or not ranking.found.any()):
         top = min(max(LEAST_WRITTEN, int(ranking.found.sum())), len(ranking.rows))
@@ -121,10 +202,26 @@ def hunt(table: HuntTable, settings: HuntSettings) -> Hunt:
             f"how far the ball should reach is not known, so that the {top:,} nearest rows are "
             "written, whether they are found or not."
         )
-    kept = _first(ranking, top)
+    n_kept = int(ranking.found.sum()) if top is None else min(top, len(ranking.rows))
+    kept = RankedRows._make(column[:n_kept] for column in ranking)
     members = _members(model, ranking)
     order = ListOrder.of(places, share)
+    chosen = _parameters(model, settings, by)
     return Hunt(model, encoder, balls, kept, order, members, distances, estimate, chosen, notes)
+
+
+def _parameters(model: "RACH", settings: HuntSettings, by: str) -> ChosenParameters:
+    return ChosenParameters(
+        "none" if model.kernel is None else model.kernel,
+        float(model.C1),
+        float(model.C2),
+        None if model.width_ is None else float(model.width_),
+        float(model.margin),
+        model.radius_slack,
+        model.n_balls,
+        by,
+        [name for name in settings.given() if name != "width" or model.kernel],
+    )
 
 
 def _distances(model: "RACH", X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -142,9 +239,9 @@ def _rank(
     model: "RACH",
     rows: NDArray[np.int64],
     distances: NDArray[np.float64],
-    places: Places,
+    places: ListPlaces,
     share: ShareOfCases | None,
-) -> Ranking:
+) -> RankedRows:
     """Return all unlabelled rows in order."""
     squared_radius = np.array([ball.squared_radius for ball in model.balls_])
     # As RACH.predict does: rows beyond those that shaped the ball may lie in it as well.
@@ -158,16 +255,10 @@ def _rank(
     unknown = np.full(len(rows), np.nan)
     sure = unknown if share is None else share(np.arange(1, len(rows) + 1))
     found = places.found
-    return Ranking(rows[order], ball[order], depth[order], distance[order], found[order], sure)
+    return RankedRows(rows[order], ball[order], depth[order], distance[order], found[order], sure)
 
 
-def _first(ranking: Ranking, top: int | None) -> Ranking:
-    """Return what is written: the rows found, or the `top` first ones."""
-    n_kept = int(ranking.found.sum()) if top is None else min(top, len(ranking.rows))
-    return Ranking._make(column[:n_kept] for column in ranking)
-
-
-def _members(model: "RACH", ranking: Ranking) -> tuple[NDArray[np.int64], ...]:
+def _members(model: "RACH", ranking: RankedRows) -> tuple[NDArray[np.int64], ...]:
     """Return the rows of each ball."""
     return tuple(
         np.concatenate(
@@ -177,7 +268,7 @@ def _members(model: "RACH", ranking: Ranking) -> tuple[NDArray[np.int64], ...]:
     )
 
 
-def _found_balls(model: "RACH", labels: HuntLabels, ranking: Ranking) -> tuple[FoundBall, ...]:
+def _found_balls(model: "RACH", labels: HuntLabels, ranking: RankedRows) -> tuple[HuntBall, ...]:
     """Name the balls and count what they hold."""
     values = [str(ball.label) for ball in model.balls_]
     unlabelled = np.zeros(len(labels.y), dtype=bool)
@@ -189,5 +280,160 @@ def _found_balls(model: "RACH", labels: HuntLabels, ranking: Ranking) -> tuple[F
             name = f"{name} ({values[: k + 1].count(values[k])})"
         n_found = int((ranking.found & (ranking.ball == k)).sum())
         n_weighed = int(unlabelled[ball.rows].sum())
-        balls.append(FoundBall(name, values[k], ball.radius, n_found, n_weighed))
+        balls.append(HuntBall(name, values[k], ball.radius, n_found, n_weighed))
     return tuple(balls)
+
+
+def can_hold_out(labels: HuntLabels) -> bool:
+    """Check if there are labelled rows to spare for choosing parameters."""
+    return min(*labels.n_rare.values(), labels.n_cleared) >= LEAST_TO_HOLD_OUT
+
+
+def fit_balls(
+    points: LabelledRows, labels: HuntLabels, settings: HuntSettings, notes: list[str]
+) -> ChosenBalls:
+    """Fit balls to the encoded rows; add notes for the user."""
+    common: dict[str, Any] = {
+        "n_balls": settings.n_balls,
+        "random_state": settings.seed,
+        "pos_label": list(labels.rare),
+        # Cases are sought out: their share among the labelled rows is not that among the others.
+        "radius": "solved" if settings.share is None else "share",
+        "rare_share": settings.share,
+        "filter": settings.filter,
+        "max_kept": _MOST_KEPT,
+    }
+    if can_hold_out(labels):
+        return _choose(points, labels, settings, common, notes)
+    model = _fit_unchosen(points, labels, settings, common, notes)
+    return ChosenBalls(model, None, None, "options" if settings.given() else "defaults")
+
+
+def _choose(
+    points: LabelledRows,
+    labels: HuntLabels,
+    settings: HuntSettings,
+    common: dict[str, Any],
+    notes: list[str],
+) -> ChosenBalls:
+    """Choose among shapes, numbers of balls and prices by held-out labelled rows."""
+    notes_of: dict[str | None, list[str]] = {}
+    kernels = settings.kernels
+    best = _search(kernels[0], points, settings, common, notes_of)
+    if len(kernels) > 1:
+        other = _search(kernels[1], points, settings, common, notes_of)
+        best = other if _is_better(other, best, labels) else best
+    notes += notes_of[best.kernel]
+    low, high = best.score_interval_
+    estimate = HeldOutF1(
+        float(best.best_score_),
+        float(low),
+        float(high),
+        sum(labels.n_rare.values()),
+        labels.n_cleared,
+        best.uncertainty_,
+    )
+    held_out = HeldOutRows(best.held_out_rows_, best.held_out_depths_)
+    return ChosenBalls(best.best_estimator_, estimate, held_out, "cross-validation")
+
+
+def _is_better(other: "RACHCV", best: "RACHCV", labels: HuntLabels) -> bool:
+    """Check if a shape is better than a round ball, which can be read, by half a held-out row.
+
+    Where the share is known, both balls hold as many rows, and the F1 decides.
+    """
+    from rareclass.hyperball.choice import as_good_from
+
+    if "pu_score" not in best.cv_results_:
+        return bool(other.best_score_ > best.best_score_)
+    score, bar = (one.cv_results_["pu_score"][one.best_index_] for one in (best, other))
+    return bool(score < as_good_from(bar, list(labels.n_rare.values())))
+
+
+def _search(
+    kernel: str | None,
+    points: LabelledRows,
+    settings: HuntSettings,
+    common: dict[str, Any],
+    notes_of: dict[str | None, list[str]],
+) -> "RACHCV":
+    """Choose prices and width for one shape."""
+    from rareclass.hyperball import RACHCV
+
+    search = RACHCV(
+        C1s=None if settings.c1 is None else [settings.c1],
+        C2s=None if settings.c2 is None else [settings.c2],
+        widths=None if settings.width is None else [settings.width],
+        cv=settings.folds,
+        kernel=kernel,
+        learn_radius=settings.share is None,
+        **common,
+    )
+    notes_of[kernel] = []
+    with warnings_as(notes_of[kernel], note_of):
+        search.fit_rows(points)
+    return search
+
+
+def _fit_unchosen(
+    points: LabelledRows,
+    labels: HuntLabels,
+    settings: HuntSettings,
+    common: dict[str, Any],
+    notes: list[str],
+) -> "RACH":
+    """Fit with the given prices, or prices that make the smallest ball around the cases."""
+    from rareclass.hyperball import RACH
+
+    common |= settings.given() | {"kernel": settings.kernels[0]}
+    # Nothing would show that unlabelled rows drawing the ball make it better.
+    common.setdefault("C2", 0.0)
+    common["n_balls"] = settings.n_balls or 1
+    model = RACH(**common)
+    with warnings_as(notes, note_of):
+        model.fit_rows(points)
+    notes.append(_too_few_to_choose(labels, settings))
+    return model
+
+
+def _too_few_to_choose(labels: HuntLabels, settings: HuntSettings) -> str:
+    fewest = min(labels.n_rare, key=lambda label: labels.n_rare[label])
+    if labels.n_rare[fewest] < LEAST_TO_HOLD_OUT:
+        what = f"only 1 row is known to be {fewest}"
+    else:
+        count = "no row is" if not labels.n_cleared else "only 1 row is"
+        what = f"{count} known to be cleared"
+    open_prices = [f"--{name}" for name in ("c1", "c2") if getattr(settings, name) is None]
+    verb = "is" if len(open_prices) == 1 else "are"
+    prices = f"{' and '.join(open_prices)} {verb} not chosen and " if open_prices else ""
+    return (
+        f"{what}: none can be held out, so that {prices}how good the ball is is not known. Look at "
+        "the first rows found, label them, and hunt again."
+    )
+
+
+def in_options(name: str, change: Any) -> str:
+    """Word a parameter of RACH as an option of the command line; "" where there is none.
+
+    >>> in_options("n_balls", "auto"), in_options("filter", "larger"), in_options("filter", False)
+    ('--balls auto', 'a larger --filter', '--filter no')
+    >>> in_options("radius", "solved"), in_options("C2", 0.5), in_options("max_kept", "larger")
+    ('no --share', '--c2 0.5', '')
+    """
+    if name == "radius":  # a hunt sets the border by share just where it is given one
+        return "no --share"
+    option = _OPTIONS.get(name)
+    if option is None or change is None:
+        return option or ""
+    if change in ("larger", "smaller"):
+        return f"a {change} {option}"
+    if isinstance(change, bool):
+        return f"{option} {'yes' if change else 'no'}"
+    return f"{option} {change:.3g}" if isinstance(change, float) else f"{option} {change}"
+
+
+def note_of(finding: Finding) -> str | None:
+    """Word a finding about a ball with the options of a hunt; None for other findings."""
+    from rareclass.hyperball.findings import KINDS, sentence
+
+    return sentence(finding, in_options) if finding.kind in KINDS else None

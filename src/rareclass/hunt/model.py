@@ -1,4 +1,4 @@
-"""The balls of a hunt as a model: new rows are scored by the order of its list."""
+"""The balls of a hunt as a model that scores new rows in the order of its list."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.hunt import HuntEncoder
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import replacing
 from rareclass.hunt.hunting import Hunt
-from rareclass.hunt.list_order import ListOrder
+from rareclass.hunt.sureness import ListOrder
 from rareclass.hunt.table import HuntTable
 from rareclass.hyperball.problem import InputSpace, KernelSpace
 from rareclass.kernels.kernels import make_kernel
@@ -21,16 +21,10 @@ from rareclass.model.soundness import finite_vector
 
 BALLS = "balls.skops"
 _FORMAT = 1
-# Of a ball that is its centre: every other row is far outside.
-_LEAST_SQUARED_RADIUS = 1e-200
-_BY_DEPTH = (
-    "the folder is of a hunt by an earlier version, which kept no more than its balls: rows are "
-    "scored by how deep they lie, and not in the order of the hunt's list. Hunt again for that"
-)
 
 
 class PlainBall(NamedTuple):
-    """A ball by the numbers that a distance takes."""
+    """A ball by the numbers that distances need."""
 
     name: str
     squared_radius: float
@@ -50,7 +44,7 @@ class PlainBall(NamedTuple):
             raise ValueError("a ball has no finite radius")
 
     def squared_distances(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Of every row to the centre: ``|x - c|^2``, or ``k(x, x) - 2 b . k(Z, x) + |c|^2``."""
+        """Return ``|x - c|^2`` of every row, or ``k(x, x) - 2 b . k(Z, x) + |c|^2``."""
         X = np.asarray(X, dtype=np.float64)
         if self.kernel is None or self.landmarks is None:
             apart = X - self.center
@@ -61,21 +55,18 @@ class PlainBall(NamedTuple):
 
 
 class HuntBalls:
-    """The balls of a hunt: as a model that scores rows.
+    """Balls of a hunt, as a model that scores rows.
 
-    Where an earlier version kept no `order` of the list, the score is the relative depth. In both
     ``offset_`` is the greatest number below 0: rows on the sphere belong to a ball.
     """
 
     offset_ = float(np.nextafter(0.0, -1.0))
 
-    def __init__(self, balls: list[PlainBall], order: ListOrder | None) -> None:
+    def __init__(self, balls: list[PlainBall], order: ListOrder) -> None:
         self.balls, self.order = balls, order
 
     def check_parts(self) -> None:
         """Raise `ValueError` where balls and list are not of one hunt."""
-        if self.order is None:
-            return
         if len(self.order.key.deep) != len(self.balls):
             raise ValueError("there are not counts for each ball")
         width = self.order.key.known.shape[1]
@@ -84,26 +75,20 @@ class HuntBalls:
             raise ValueError("balls and labelled rows are not in one space")
 
     def score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Scores that fall down the list of the hunt (`ListOrder`), above 0 in a ball.
-
-        Without an order: ``1 - distance^2 / R^2`` in the ball in which a row lies deepest, 1 at the
-        centre, 0 on the sphere, below 0 outside.
-        """
+        """Return scores that fall down the list of the hunt (`ListOrder`), above 0 in a ball."""
         squared = np.column_stack([ball.squared_distances(X) for ball in self.balls])
         radius = np.array([ball.squared_radius for ball in self.balls])
         deepest = (radius - squared).argmax(axis=1)
         distance = squared[np.arange(len(squared)), deepest]
-        if self.order is None:
-            return 1.0 - distance / np.maximum(radius[deepest], _LEAST_SQUARED_RADIUS)
         return self.order.scores(X, deepest, radius[deepest] - distance)
 
     def sure(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """As `ListOrder.sure`; None without an order."""
-        return None if self.order is None else self.order.sure(scores)
+        """Return the expected share of cases among rows as sure; see `ListOrder.sure`."""
+        return self.order.sure(scores)
 
 
 def plain_balls(hunt: Hunt) -> list[PlainBall]:
-    """The fitted balls without the rows that they were fitted to."""
+    """Return the fitted balls without the rows that they were fitted to."""
     plain = []
     for fitted, found in zip(hunt.model.balls_, hunt.balls, strict=True):
         space, center = fitted.space, np.asarray(fitted.center, dtype=np.float64)
@@ -156,25 +141,21 @@ def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
 def load_balls(folder: Path) -> ModelFile:
     """Open the balls of a hunt's folder as a model; nothing in the file is executed.
 
-    What an earlier version made scores by depth, with a notice.
-
-    Raises `InputError` where the folder has none, as that of an earlier version, or it is damaged.
+    Raises `InputError` where the folder has no file of balls, or it is damaged.
     """
     from rareclass.model.model_file import check_content, damaged, in_brief, read_parts
 
     path = folder / BALLS
     if not path.is_file():
         raise InputError(
-            f"{folder} is of a hunt by an earlier version, which kept no ball to score with.",
-            "Hunt again.",
+            f"{folder} holds no {BALLS} to score with.", "Hunt again.", ErrorKind.MISSING_FILE
         )
-    parts, notices = read_parts(path, "rareclass_hunt", _FORMAT, {"encoder", "factors", "balls"})
+    names = {"encoder", "factors", "columns", "balls", "order"}
+    parts, notices = read_parts(path, "rareclass_hunt", _FORMAT, names)
     try:
         encoder = HuntEncoder.loaded(parts["columns"], parts["encoder"], parts["factors"])
-        kept = parts.get("order")
-        order = None if kept is None else ListOrder.of_data(kept)
+        order = ListOrder.of_data(parts["order"])
         balls = HuntBalls([PlainBall(**ball) for ball in parts["balls"]], order)
-        notices = notices if order else (*notices, _BY_DEPTH)
         content = ModelFile(encoder, balls, parts["metadata"], notices, file=path)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise damaged(path, in_brief(error)) from error

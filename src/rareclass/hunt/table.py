@@ -1,4 +1,4 @@
-"""A table to hunt in: every row is kept, and its label says rare, cleared or nothing yet."""
+"""A table to hunt in: every row is kept; its label is rare, cleared or not known yet."""
 
 import shlex
 from collections.abc import Sequence
@@ -10,40 +10,39 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare
 from rareclass.encoding.training_table import plan_reading
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.fit.memory_plan import ENCODED_COPIES, plan_memory
 from rareclass.machine import size_text
 from rareclass.tables.columns import Column, facts_of
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, open_table
 
-# What a row without a label is called among the labels.
+# Label of a row without a label.
 UNLABELLED = ""
-# A column with more values than this that were given no meaning holds hardly labels.
+# A column with more values without a role than this is hardly a label column.
 _MANY_VALUES = 20
 
 
 @dataclass(frozen=True)
-class AskedLabels:
-    """The values of the label column, as the user gave them."""
+class LabelRoles:
+    """Values of the label column by their roles."""
 
     rare: tuple[str, ...]  # rare categories: a ball each
     cleared: tuple[str, ...] = ()  # rows known to be none of these
-    ignored: tuple[str, ...] = ()  # values that say nothing: such rows are taken as unlabelled
+    ignored: tuple[str, ...] = ()  # values without information: such rows count as unlabelled
 
 
 @dataclass(frozen=True)
 class HuntLabels:
-    """What is known of every row."""
+    """Labels of all rows."""
 
-    # (n_rows,): the rare value, the first of the cleared ones for all of them, "" for unlabelled
-    # rows
+    # (n_rows,): the rare value, the first cleared value for all cleared rows, "" for unlabelled
     y: NDArray[np.str_]
     rare: tuple[str, ...]  # the rare values as they are written in the file
     n_rare: dict[str, int]  # rows of every rare value
     n_cleared: int
     n_ignored: int
-    n_unlabelled: int  # rows without a label, those to ignore among them
+    n_unlabelled: int  # rows without a label, ignored rows included
 
     @property
     def unlabelled(self) -> NDArray[np.int64]:
@@ -55,7 +54,7 @@ class HuntLabels:
 class HuntTable:
     """A file read for a hunt."""
 
-    file: TableFile  # where the rows are, for those that are written out again
+    file: TableFile  # to read rows again that are written out
     frame: pl.DataFrame  # the columns to compare rows by: float64, datetime or string
     columns: list[Column]  # every column that was looked at, the unused ones too
     labels: HuntLabels
@@ -64,7 +63,7 @@ class HuntTable:
 def read_hunt_table(
     path: TablePlace,
     target: str,
-    asked: AskedLabels,
+    roles: LabelRoles,
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
     keep: Sequence[str] = (),
@@ -82,12 +81,13 @@ def read_hunt_table(
         raise InputError(
             f"{path} is an svmlight file, which has no unlabelled rows.",
             "Give CSV, JSON lines or Parquet; rareclass.hyperball.RACH takes sparse rows.",
+            ErrorKind.UNSUPPORTED,
         )
     plan = plan_reading(file, target, drop, categories, keep)
     if memory is not None:
         _check_memory(file, memory)
     batches = list(plan.typed_batches())
-    labels = sort_labels(pl.concat([named for _, named in batches]), target, asked)
+    labels = sort_labels(pl.concat([named for _, named in batches]), target, roles)
     frame = pl.concat([typed for typed, _ in batches], rechunk=True)
     del batches
     columns = plan.describe(facts_of(cells) for cells in frame)
@@ -95,15 +95,15 @@ def read_hunt_table(
     return HuntTable(file, frame.select(used), columns, labels)
 
 
-def sort_labels(labels: pl.Series, target: str, asked: AskedLabels) -> HuntLabels:
-    """Tell rare, cleared and unlabelled rows apart; 1, 1.0 and "1" are one value.
+def sort_labels(labels: pl.Series, target: str, roles: LabelRoles) -> HuntLabels:
+    """Sort rows into rare, cleared and unlabelled ones; 1, 1.0 and "1" are one value.
 
     `labels` are text, null where there is none. Raises `InputError` when a value stands for two
     things or for none of them, when no row has one that was asked for, or when no row is left to
     hunt in.
 
     >>> found = sort_labels(
-    ...     pl.Series(["1", None, "0", None]), "case", AskedLabels(("1.0",), ("0",))
+    ...     pl.Series(["1", None, "0", None]), "case", LabelRoles(("1.0",), ("0",))
     ... )
     >>> found.y.tolist(), found.n_unlabelled
     (['1', '', '0', ''], 2)
@@ -114,8 +114,10 @@ def sort_labels(labels: pl.Series, target: str, asked: AskedLabels) -> HuntLabel
         raise InputError(
             f"Column {target!r} is empty in all {len(labels):,} rows.",
             "A hunt needs at least one confirmed row: write its value there.",
+            ErrorKind.LABELS,
+            column=target,
         )
-    roles = _roles(target, asked, known)
+    roles = _as_written(target, roles, known)
     _check_neither(labels, target, known, roles)
     n_ignored = sum(known[value] for value in roles.ignored)
     n_unlabelled = labels.null_count() + n_ignored
@@ -124,6 +126,8 @@ def sort_labels(labels: pl.Series, target: str, asked: AskedLabels) -> HuntLabel
             f"Column {target!r} is filled in all {len(labels):,} rows: none is left to hunt in.",
             "Leave the cells empty whose answer is not known; to learn from rows that are all "
             "labelled there is rareclass fit.",
+            ErrorKind.LABELS,
+            column=target,
         )
     cleared = roles.cleared[0] if roles.cleared else None
     meaning = (
@@ -142,8 +146,8 @@ def sort_labels(labels: pl.Series, target: str, asked: AskedLabels) -> HuntLabel
     )
 
 
-def _roles(target: str, asked: AskedLabels, known: dict[str, int]) -> AskedLabels:
-    """The values asked for, as they are written in the file."""
+def _as_written(target: str, roles: LabelRoles, known: dict[str, int]) -> LabelRoles:
+    """Return the roles with values as they are written in the file."""
     values = pl.Series(list(known))
     taken: dict[str, str] = {}
 
@@ -159,27 +163,31 @@ def _roles(target: str, asked: AskedLabels, known: dict[str, int]) -> AskedLabel
                     raise InputError(
                         f"{label!r} is both {taken[label]} and {option}.",
                         "Give each value of the column to one of them.",
+                        ErrorKind.COMBINATION,
+                        column=target,
+                        value=label,
                     )
                 found.append(label)
         return tuple(dict.fromkeys(found))
 
-    return AskedLabels(
-        written("--rare", asked.rare, True),
-        written("--cleared", asked.cleared, True),
+    return LabelRoles(
+        written("--rare", roles.rare, True),
+        written("--cleared", roles.cleared, True),
         # A list of values to ignore may be longer than this file needs.
-        written("--ignore", asked.ignored, False),
+        written("--ignore", roles.ignored, False),
     )
 
 
 def _absent(option: str, value: str, target: str, known: dict[str, int]) -> InputError:
     hint = name_hint(value, known, "Its values are")
-    return InputError(f"{option}: no row has {value!r} in column {target!r}.", hint)
+    message = f"{option}: no row has {value!r} in column {target!r}."
+    return InputError(message, hint, ErrorKind.LABELS, column=target, value=value)
 
 
 def _check_neither(
-    labels: pl.Series, target: str, known: dict[str, int], roles: AskedLabels
+    labels: pl.Series, target: str, known: dict[str, int], roles: LabelRoles
 ) -> None:
-    """Refuse values that were given no meaning: a guess could turn cases into cleared rows."""
+    """Refuse values without a role: a guess could turn cases into cleared rows."""
     spoken_for = {*roles.rare, *roles.cleared, *roles.ignored}
     others = [value for value in known if value not in spoken_for]
     if not others:
@@ -189,7 +197,7 @@ def _check_neither(
     more = ""
     if len(others) > 1:
         more = f" (and {len(others) - 1} more such value{'s' if len(others) > 2 else ''})"
-    rows = "1 row" if known[value] == 1 else f"{known[value]:,} rows"
+    rows = counted(known[value], "row")
     quoted = shlex.quote(value)
     remedy = (
         f"Add --cleared {quoted} or --rare {quoted}; --ignore {quoted} takes such rows as "
@@ -201,6 +209,10 @@ def _check_neither(
         f"Column {target!r} holds {value!r} in {rows}, first in row {first_row}: neither rare nor "
         f"cleared{more}.",
         remedy,
+        ErrorKind.LABELS,
+        column=target,
+        row=first_row,
+        value=value,
     )
 
 
@@ -217,4 +229,5 @@ def _check_memory(file: TableFile, limit: int) -> None:
             f"{size_text(limit)} may be used.",
             "Leave columns out with --drop, or hunt in a part of the unlabelled rows. From Python, "
             "RACH.fit_rows takes numbers of any length from disk.",
+            ErrorKind.MEMORY,
         )
