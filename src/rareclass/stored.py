@@ -125,7 +125,7 @@ def pack(value: Any, kinds: Kinds = NO_KINDS) -> Stored:
     >>> unpack(Stored(tree, arrays))
     {'coef': array([0., 0.]), 'classes': ('no', 'yes'), 'n': 3}
     """
-    packer = _Packer(kinds)
+    packer = _TreePacker(kinds)
     return Stored(packer.pack(value, ""), packer.arrays)
 
 
@@ -135,7 +135,7 @@ def unpack(stored: Stored, kinds: Kinds = NO_KINDS) -> Any:
     Raises `ValueError`, `KeyError` or `TypeError` where the tree is none that `pack` makes, and
     what classes raise on a state that is none of theirs: a file may hold anything.
     """
-    return _Unpacker(kinds, stored.arrays).unpack(stored.tree)
+    return _TreeUnpacker(kinds, stored.arrays).unpack(stored.tree)
 
 
 def write_stored(file: IO[bytes], stored: Stored) -> None:
@@ -152,7 +152,7 @@ def read_stored(file: IO[bytes]) -> Stored:
     return Stored(json.loads(arrays.pop(_JSON).tobytes()), arrays)
 
 
-class _Packer:
+class _TreePacker:
     def __init__(self, kinds: Kinds) -> None:
         self.arrays: dict[str, np.ndarray] = {}
         self._kinds = kinds
@@ -223,7 +223,7 @@ class _Packer:
         return name
 
 
-class _Unpacker:
+class _TreeUnpacker:
     def __init__(self, kinds: Kinds, arrays: Mapping[str, np.ndarray]) -> None:
         self._kinds, self._arrays = kinds, arrays
         self._known: list[Any] = []

@@ -20,7 +20,7 @@ from rareclass.errors import InputError
 from rareclass.stream.checkpoint import LOCK, Counters, checkpoints_in, claimed
 from rareclass.stream.drift import WindowMeasures
 from rareclass.stream.log import read_log, read_scores
-from rareclass.stream.loop import Event, Report
+from rareclass.stream.loop import Event, StreamReport
 from rareclass.stream.options import StreamOptions
 
 
@@ -253,7 +253,7 @@ def test_stopped_while_it_waits_for_rows(tmp_path: Path, number: int) -> None:
 
 def test_a_reset_is_told_of_once() -> None:
     measures = WindowMeasures(0.98, 0.5, None)
-    report = Report(Counters(9000, reported=8000), 0, 0, 0, 0, 5, measures, 1.0)
+    report = StreamReport(Counters(9000, reported=8000), 0, 0, 0, 0, 5, measures, 1.0)
     assert drift_words(report, 100) == []
     told = report._replace(resets=1, last_reset=8500)
     assert drift_words(told, 100) == ["steps reset at 8,500 rows"]
@@ -275,7 +275,9 @@ def test_the_screen_fits(width: int) -> None:
         screen.show(Event("batch", rows))
         screen.show(
             Event(
-                "report", rows, Report(counters, 99_000, 12_345, 4_567, 7, 54, measures, 123_456.0)
+                "report",
+                rows,
+                StreamReport(counters, 99_000, 12_345, 4_567, 7, 54, measures, 123_456.0),
             )
         )
     console.print(screen)

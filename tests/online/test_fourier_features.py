@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from rareclass.online import OnlineLogistic, OnlineMixture
-from rareclass.online.fourier_features import FourierFeatures
+from rareclass.online.feature_maps import FourierFeatures
 
 
 def rows(n=60, d=5, seed=0):

@@ -97,7 +97,7 @@ def test_a_mixture_is_its_formula():
     wanted, weights, losses = oracle.mixture(np.array(alone), sign, 60, 200, 0.01, 90)
     np.testing.assert_allclose(found, wanted, rtol=1e-8)
     np.testing.assert_allclose(model.weights_, weights, rtol=1e-8)
-    np.testing.assert_allclose(model.state_.judged.losses, losses.sum(0), rtol=1e-8)
+    np.testing.assert_allclose(model.state_.record.losses, losses.sum(0), rtol=1e-8)
     assert model.weights_.max() > 1.5 * model.weights_.min()
 
 
@@ -259,7 +259,7 @@ def test_what_features_raise_adds_up_at_the_top():
     maps = ("linear", "asinh", "ranks")
     model = OnlineMixture([(name, OnlineLogistic()) for name in maps]).start(4, [-1, 1])
     model.partial_fit(X[sign != 0], sign[sign != 0])
-    judged = model.state_.judged
+    record = model.state_.record
     scores = model.score_samples(X)
     # Rows that all members have in the tail, and none at its very end.
     tail = math.log(1000 / 50) / LARGEST
@@ -267,7 +267,7 @@ def test_what_features_raise_adds_up_at_the_top():
     ranked = model.state_.maps.ranks.apply(X)
     seen["ranks"] = sparse.csr_array((ranked.data, ranked.indices, ranked.indptr), (3000, 64))
     own = [seen[name] @ state.coef for name, state in zip(maps, model.state_.members, strict=True)]
-    places = np.array([[place(judged.ordered[k], s) for s in own[k]] for k in range(3)])
+    places = np.array([[place(record.ordered[k], s) for s in own[k]] for k in range(3)])
     top = np.flatnonzero(((places > tail + 0.001) & (places < 1.0)).all(axis=0))
     assert len(top) >= 2
     weights = model.additive_weights()
@@ -295,9 +295,9 @@ def test_a_state_that_no_stream_leaves_is_refused():
     model = OnlineMixture(SMALL).start(4, [-1, 1])
     model.test_then_train(X, labels(sign))
     for name, change in (
-        ("judged.kept", lambda a: a - 1000),
+        ("record.kept", lambda a: a - 1000),
         ("stack.mean", lambda a: a[1:]),
-        ("judged.ordered", lambda a: -a),
+        ("record.ordered", lambda a: -a),
         ("maps.ranks.ordered", lambda a: a[:, ::-1]),
         ("maps.ranks.ranked", lambda a: a[:2]),
         ("maps.waves.frequencies", lambda a: a[:, :-1]),
@@ -310,7 +310,7 @@ def test_a_state_that_no_stream_leaves_is_refused():
             other.take_up(flat)
     other = OnlineMixture(SMALL).start(4, [-1, 1])
     other.take_up(flatten(model.state_))
-    assert unflatten(model.state_, flatten(other.state_)).judged.seen.sum() == (sign != 0).sum()
+    assert unflatten(model.state_, flatten(other.state_)).record.seen.sum() == (sign != 0).sum()
 
 
 @pytest.mark.parametrize(

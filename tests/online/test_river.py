@@ -1,6 +1,5 @@
 """Online learners in River: its own checks, rows as dicts, and the same model as `partial_fit`."""
 
-import builtins
 import math
 import pickle
 import random
@@ -12,7 +11,7 @@ import pytest
 from river import checks, evaluate, metrics, preprocessing
 from sklearn.base import clone
 
-from rareclass.online import CBR, as_river
+from rareclass.online import CBR, as_river, river_adapter
 from registered import ONLINE
 
 # A mixture has no weights of its own to compare.
@@ -224,14 +223,7 @@ def test_errors_say_what_to_do(monkeypatch):
         as_river(CBR(C=-1))
     with pytest.raises(TypeError, match=r"is not an online learner.*as_river\(CBR\(\)\)"):
         as_river(metrics.ROCAUC())
-    real_import = builtins.__import__
-
-    def without_river(name, *args, **kwargs):
-        if name.endswith("river_classifier"):
-            raise ModuleNotFoundError("No module named 'river'", name="river")
-        return real_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_river)
+    monkeypatch.setattr(river_adapter, "MiniBatchClassifier", object)
     with pytest.raises(ImportError, match="pip install river"):
         as_river(CBR())
 

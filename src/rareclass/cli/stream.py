@@ -24,14 +24,14 @@ from rareclass.remote import RemotePath, path_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rareclass.stream.loop import Report, StreamLoop
+    from rareclass.stream.loop import StreamLoop, StreamReport
     from rareclass.stream.options import StreamOptions
     from rareclass.stream.state import StreamState
     from rareclass.tables.databases.address import Query
 
 
 class Tails(StrEnum):
-    """What becomes of numbers far from their mean."""
+    """Treatments of numbers far from their mean."""
 
     asinh = "asinh"
     clip = "clip"
@@ -39,7 +39,7 @@ class Tails(StrEnum):
 
 
 class OnDrift(StrEnum):
-    """What follows where drift begins."""
+    """Reactions to the beginning of a drift."""
 
     auto = "auto"
     report = "report"
@@ -221,7 +221,7 @@ def stream(
 
 
 def _source(given: str, query: str | None, follow: bool) -> "str | Query":
-    """Where the rows come from; refuses what is not there."""
+    """Return the source of rows; refuse a source that is not there."""
     from rareclass.tables.databases.address import Query
 
     place = table_at(given, query, "SOURCE")
@@ -352,7 +352,7 @@ def _print_end(
 
 
 def _print_files(
-    console: "Console", options: "StreamOptions", state: "StreamState", report: "Report"
+    console: "Console", options: "StreamOptions", state: "StreamState", report: "StreamReport"
 ) -> None:
     """Say what stands in the files beside the checkpoint."""
     if report.rejected:

@@ -13,7 +13,7 @@ from rareclass.cli.screen import print_notes
 from rareclass.errors import counted
 
 if TYPE_CHECKING:
-    from rareclass.stream.loop import Event, Report
+    from rareclass.stream.loop import Event, StreamReport
     from rareclass.stream.options import StreamOptions
 
 _SHOWN = 10
@@ -26,7 +26,7 @@ class StreamScreen:
 
     def __init__(self, console: Console, options: "StreamOptions") -> None:
         self._console, self._options = console, options
-        self._reports: deque[Report] = deque(maxlen=_SHOWN)
+        self._reports: deque[StreamReport] = deque(maxlen=_SHOWN)
         self._rows, self._waiting, self.rows_at_start = 0, False, 0
         self._recent: deque[tuple[float, int]] = deque(maxlen=40)
         is_live = console.is_terminal and not console.is_dumb_terminal
@@ -78,7 +78,7 @@ class StreamScreen:
             table.add_row(*self._columns(is_wide, report).values())
         return table
 
-    def _columns(self, is_wide: bool, report: "Report | None" = None) -> dict[str, str]:
+    def _columns(self, is_wide: bool, report: "StreamReport | None" = None) -> dict[str, str]:
         """Return what stands in each column; without a report the names are what matters."""
         counters, measures = (None, None) if report is None else (report.counters, report.measures)
         options, columns = self._options, {}
@@ -117,7 +117,7 @@ class StreamScreen:
         (first, rows_before), (last, rows) = recent[0], recent[-1]
         return (rows - rows_before) / max(last - first, 1e-9)
 
-    def _line(self, report: "Report") -> str:
+    def _line(self, report: "StreamReport") -> str:
         measures, top = report.measures, self._options.top
         parts = [
             counted(report.counters.rows, "row"),
@@ -138,8 +138,8 @@ class StreamScreen:
         return "  ".join([*parts, *drift_words(report, top)])
 
 
-def drift_words(report: "Report", top: int) -> list[str]:
-    """What has become worse or moved, in few words: falls of measures, then the worst columns."""
+def drift_words(report: "StreamReport", top: int) -> list[str]:
+    """Return in few words the falls of measures, then the columns that moved most."""
     names = {"auc": "AUC", "precision_at_k": f"P@{top}"}
     said = [
         f"{names[fall.measure]} fell from {fall.best:.3f} at {counted(fall.best_rows, 'row')} "

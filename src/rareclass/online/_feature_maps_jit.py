@@ -1,4 +1,6 @@
-"""Rows by the ranks of their values among recent ones, as CSR arrays."""
+"""Compiled maps of rows: ranks of their values among recent ones, and random waves."""
+
+import math
 
 import numpy as np
 
@@ -37,3 +39,32 @@ def rank_rows(X, ordered, ranked, knots):
                 filled += 1
         indptr[t + 1] = filled
     return indptr, indices[:filled].copy(), data[:filled].copy()
+
+
+# cos(2 pi sqrt(u)) for u in [0, 1/4] to 2e-8: its interpolant of degree 6 at Chebyshev's points.
+# With the library's cosine the loop takes three times as long, and rounds by the machine.
+_C0, _C1, _C2 = 0.9999999889445765, -19.739204466576158, 64.93911592834692
+_C3, _C4, _C5, _C6 = -85.45011342750767, 60.16742979194585, -25.966884612550658, 6.527705962902734
+
+
+@njit(cache=True, nogil=True)
+def wave_rows(X, frequencies, phases):
+    """``sqrt(2 / D) cos(2 pi (asinh(x) F + b))`` of each row x; F is (d, D), b (D,)."""
+    n, d = X.shape
+    D = phases.shape[0]
+    size = math.sqrt(2.0 / max(D, 1))
+    out = np.empty((n, D))
+    for t in range(n):
+        for k in range(D):
+            out[t, k] = phases[k]
+        for j in range(d):
+            if X[t, j] != 0.0:
+                x = math.asinh(X[t, j])
+                for k in range(D):
+                    out[t, k] += x * frequencies[j, k]
+        for k in range(D):
+            turn = out[t, k] - math.floor(out[t, k] + 0.5)
+            u = turn * turn
+            even = _C3 + u * (_C4 + u * (_C5 + u * _C6))
+            out[t, k] = size * (_C0 + u * (_C1 + u * (_C2 + u * even)))
+    return out

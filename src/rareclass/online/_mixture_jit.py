@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rareclass.compiling import njit
-from rareclass.online._logistic_newton_jit import move
+from rareclass.online._logistic_jit import move
 
 # Among fewer recent rows there is no tail to go by; it is the highest 20th of them.
 _LEAST, _TAIL = 20, 20

@@ -11,7 +11,7 @@ from rareclass.parameters import check_whole
 
 
 class AdaptiveState(NamedTuple):
-    """What AdaOAM knows after some rows; squares is the sum of squared gradients."""
+    """Moving state of AdaOAM; `squares` is the sum of squared gradients."""
 
     coef: np.ndarray
     squares: np.ndarray

@@ -1,13 +1,58 @@
-"""What the members of a mixture see of a row: it itself, its asinh, ranks of its values, waves."""
+"""Maps of a row for the members of a mixture: itself, its asinh, ranks of its values, waves."""
 
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
-from rareclass.online._feature_maps_jit import rank_rows
-from rareclass.online.fourier_features import WAVES, FourierFeatures
+from rareclass.online._feature_maps_jit import rank_rows, wave_rows
 from rareclass.online.ranker import SparseRows, sparse_rows
+
+# Waves, and the deviation of their frequencies times the root of the columns: chosen on five
+# streams of 6 to 17 columns (docs/decisions/0039).
+WAVES, SPREAD = 256, 2.0
+
+
+class FourierFeatures(NamedTuple):
+    r"""Waves ``sqrt(2 / D) cos(2 pi (asinh(x) F + b))`` of rows x, with F and b drawn once.
+
+    2 pi F is normal with the deviation ``2 / sqrt(d)``, b uniform: products of two rows' waves are,
+    in the mean, the Gaussian kernel ``exp(-2 ||asinh(x) - asinh(x')||^2 / d)`` (Rahimi and Recht,
+    "Random Features for Large-Scale Kernel Machines", NIPS 2007). d is the width of the first row,
+    in which a column of categories has one feature; those born later are drawn as the first ones.
+    They are kept and not drawn again: a checkpoint outlives the generator. O(d D) a row.
+    """
+
+    frequencies: np.ndarray  # shape (n_features, D): F
+    phases: np.ndarray  # shape (D,): b, in turns
+    deviation: np.ndarray  # shape (1,): of the frequencies
+
+    @classmethod
+    def drawn(cls, n_features: int, n_waves: int, rng: np.random.Generator) -> Self:
+        """Waves over as many features; none at all where `n_waves` is 0."""
+        deviation = np.array([SPREAD / (2.0 * np.pi * np.sqrt(n_features))])
+        phases = rng.random(n_waves)
+        return cls(np.zeros((0, n_waves)), phases, deviation).grown(n_features, rng)
+
+    def grown(self, n_features: int, rng: np.random.Generator) -> Self:
+        """Return waves over more features: rows that are 0 there have the waves of before."""
+        more = rng.standard_normal((n_features - len(self.frequencies), len(self.phases)))
+        return self._replace(frequencies=np.vstack([self.frequencies, self.deviation * more]))
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """The waves of rows, shape (n_rows, D)."""
+        waves: np.ndarray = wave_rows(X, self.frequencies, self.phases)
+        return waves
+
+    def raises(self, row: np.ndarray, usual: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """Fall of ``coef . waves`` where a feature alone becomes as usual."""
+        known, size = len(row), np.sqrt(2.0 / max(len(coef), 1))
+        frequencies = self.frequencies[:known]
+        angles = 2.0 * np.pi * (np.arcsinh(row) @ frequencies + self.phases)
+        less = 2.0 * np.pi * (np.arcsinh(row) - np.arcsinh(usual))[:, None] * frequencies
+        raised: np.ndarray = size * (np.cos(angles) - np.cos(angles - less)) @ coef
+        return raised
+
 
 MAPS = ("linear", "asinh", "ranks", "fourier")
 # Rows whose values give the ranks, and places that a column is spread over.
@@ -15,7 +60,7 @@ ROWS, KNOTS = 1000, 16
 
 
 class Ranks(NamedTuple):
-    """The values of a thousand rows, which those of the next thousand are ranked among.
+    """Values of a thousand rows, among which the values of the next thousand are ranked.
 
     A weight of a place goes on meaning the same where a column is scaled anew or drifts. A column
     with two values or fewer in the first thousand rows, or born after them, is no number worth
@@ -37,7 +82,7 @@ class Ranks(NamedTuple):
         return ROWS - len(self.kept)
 
     def with_rows(self, X: np.ndarray) -> Self:
-        """With the next rows, at most as many as are lacking."""
+        """Take in the next rows, at most as many as are lacking."""
         kept = np.concatenate([self.kept, X])
         if len(kept) < ROWS:
             return self._replace(kept=kept)
@@ -48,7 +93,7 @@ class Ranks(NamedTuple):
         return self._replace(kept=kept[:0], ordered=ordered, ranked=ranked)
 
     def grown(self, n_features: int) -> Self:
-        """With more columns: 0 before, and never ranked once the first rows have passed."""
+        """Add columns: 0 before, and never ranked once the first rows have passed."""
         more = ((0, n_features - self.kept.shape[1]), (0, 0))
         grown = self._replace(kept=np.pad(self.kept, more[::-1]))
         if not len(self.ranked):
@@ -97,16 +142,16 @@ class Maps(NamedTuple):
         return sparse_rows(seen) if takes == "sparse" else seen
 
     def with_rows(self, X: np.ndarray) -> Self:
-        """With the next rows, at most as many as the ranks lack."""
+        """Take in the next rows, at most as many as the ranks lack."""
         return self._replace(ranks=self.ranks.with_rows(X))
 
     def grown(self, n_features: int, rng: np.random.Generator) -> Self:
-        """With more columns."""
+        """Add columns."""
         return type(self)(self.ranks.grown(n_features), self.waves.grown(n_features, rng))
 
 
 def width(name: str, n_features: int) -> int:
-    """The features that a map makes of as many."""
+    """Number of features that a map makes of `n_features`."""
     return {"ranks": KNOTS * n_features, "fourier": WAVES}.get(name, n_features)
 
 
@@ -129,5 +174,5 @@ def expanded(X: np.ndarray, ranks: Ranks) -> np.ndarray:
 
 
 def places(name: str) -> slice:
-    """Where a map stands in the last axis of `expanded`."""
+    """Places of a map in the last axis of `expanded`."""
     return {"linear": slice(0, 1), "asinh": slice(1, 2), "ranks": slice(2, 2 + KNOTS)}[name]

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.online import _logistic_adagrad_jit, _logistic_newton_jit
+from rareclass.online._logistic_jit import learn_by_adagrad, learn_by_newton
 from rareclass.online.ranker import OnlineRanker, SparseRows, check_positive
 from rareclass.parameters import check_whole
 
@@ -16,7 +16,7 @@ _INTERCEPT_VARIANCE, _MOST_VARIANCE = 100.0, 1e300
 
 
 class LogisticState(NamedTuple):
-    """What logistic regression by AdaGrad knows at a moment of the stream."""
+    """Moving state of logistic regression by AdaGrad."""
 
     coef: np.ndarray  # shape (n_features,): w
     squares: np.ndarray  # shape (n_features,): sums of the squared slopes of the loss, G
@@ -26,7 +26,7 @@ class LogisticState(NamedTuple):
 
 
 class GaussianState(NamedTuple):
-    """What logistic regression by Newton steps knows at a moment of the stream."""
+    """Moving state of logistic regression by Newton steps."""
 
     mean: np.ndarray  # shape (1 + n_features,): b, then w
     # shape (1 + n_full, 1 + n_full): of b and the first features, 128 of them at most
@@ -150,7 +150,7 @@ class OnlineLogistic(OnlineRanker):
 
     @property
     def intercept_(self) -> float:
-        """What is added to a score for the log odds of the row."""
+        """Intercept b: a score plus b is the log odds of the row."""
         return _intercept(self.state_)
 
     def _start(self, n_features: int, rng: np.random.Generator) -> Any:
@@ -171,12 +171,12 @@ class OnlineLogistic(OnlineRanker):
     ) -> tuple[Any, np.ndarray]:
         scores, balanced = np.empty(len(sign)), self.class_weight == "balanced"
         if self.steps == "adagrad":
-            _logistic_adagrad_jit.learn(
+            learn_by_adagrad(
                 *rows, sign, step, state.coef, state.squares, state.intercept, state.seen,
                 float(self.eta), balanced, scores,
             )  # fmt: skip
         else:
-            _logistic_newton_jit.learn(
+            learn_by_newton(
                 *rows, sign, step, state.mean, state.covariance, state.alone, state.seen, balanced,
                 scores,
             )  # fmt: skip

@@ -32,8 +32,8 @@ _STACK_NAME = "logistic regression on all places"
 Member = tuple[str, OnlineRanker]
 
 
-class Judged(NamedTuple):
-    """How the members and the stack have done, the experts together, and what it is known by."""
+class ExpertRecord(NamedTuple):
+    """Losses, weights and last scores of the experts: the members, and the stack behind them."""
 
     recent: np.ndarray  # shape (n_members, n_recent): last majority scores of each
     ordered: np.ndarray  # the same, sorted
@@ -56,8 +56,8 @@ class Stack(NamedTuple):
     covariance: np.ndarray  # shape (1 + n_members, 1 + n_members)
 
 
-class Standing(NamedTuple):
-    """How a member of a mixture does, or its stack: rows scored before they were learned."""
+class MemberStanding(NamedTuple):
+    """Figures of a member of a mixture, or of its stack, over rows scored before learned."""
 
     # a member's map, and the learner with the parameters that are not its class's own
     name: str
@@ -69,11 +69,11 @@ class Standing(NamedTuple):
 
 
 class MixtureState(NamedTuple):
-    """What a mixture knows at a moment of the stream."""
+    """Moving state of a mixture."""
 
     members: tuple[Any, ...]  # their states
     maps: Maps
-    judged: Judged
+    record: ExpertRecord
     stack: Stack
     rng: np.random.Generator  # where the orders of `fit` come from
 
@@ -147,7 +147,7 @@ class OnlineMixture(OnlineRanker):
         Score above which a row is called rare: the threshold with the greatest balanced accuracy
         between the last 200 rows of each class.
     state_ : MixtureState
-        All that moves; ``state_.judged`` has losses and recent AUC of every expert.
+        All that moves; ``state_.record`` has losses and recent AUC of every expert.
     classes_, pos_label_, n_features_in_
         The two labels, the rare one, and the width of a row.
 
@@ -203,8 +203,8 @@ class OnlineMixture(OnlineRanker):
 
     @property
     def weights_(self) -> np.ndarray:
-        """What each member counts, and behind them the stack: 1 in all."""
-        weights: np.ndarray = self.state_.judged.weights
+        """Weights of the members, and behind them of the stack: 1 in all."""
+        weights: np.ndarray = self.state_.record.weights
         return weights
 
     def _check_parameters(self) -> None:
@@ -234,7 +234,7 @@ class OnlineMixture(OnlineRanker):
             for (name, learner), seed in zip(members, seeds, strict=True)
         )
         prior = _prior(n)
-        judged = Judged(
+        record = ExpertRecord(
             recent=np.zeros((n, self.n_recent)),
             ordered=np.zeros((n, self.n_recent)),
             kept=np.zeros(n, np.int64),
@@ -252,7 +252,7 @@ class OnlineMixture(OnlineRanker):
         # Before it has learned anything the stack is the mean of the members.
         mean = np.append(0.0, np.full(n, _mixture_jit.UNIT / n))
         stack = Stack(mean, _mixture_jit.STACK_VARIANCE * np.eye(1 + n))
-        return MixtureState(states, Maps.empty(n_features, has_waves, rng), judged, stack, rng)
+        return MixtureState(states, Maps.empty(n_features, has_waves, rng), record, stack, rng)
 
     def _learn(
         self, state: MixtureState, rows: np.ndarray, sign: np.ndarray, step: np.ndarray
@@ -279,11 +279,11 @@ class OnlineMixture(OnlineRanker):
                 seen_as[way] = state.maps.apply(name, rows, learner._takes)
             moved, scores[k] = learner._learn(state.members[k], seen_as[way], sign, step)
             states.append(moved)
-        judged, stack, mixed = state.judged, state.stack, np.empty(len(rows))
+        record, stack, mixed = state.record, state.stack, np.empty(len(rows))
         _mixture_jit.mix(
-            scores, sign, step, judged.recent, judged.ordered, judged.kept, judged.pairs,
-            judged.last, judged.last_rare, judged.seen, judged.lately, judged.weights,
-            _prior(len(members)), judged.losses, judged.auc, judged.n_judged, stack.mean,
+            scores, sign, step, record.recent, record.ordered, record.kept, record.pairs,
+            record.last, record.last_rare, record.seen, record.lately, record.weights,
+            _prior(len(members)), record.losses, record.auc, record.n_judged, stack.mean,
             stack.covariance, float(self.share), 2.0 ** (-1.0 / float(self.half_life)), mixed,
         )  # fmt: skip
         return state._replace(members=tuple(states)), mixed
@@ -299,20 +299,20 @@ class OnlineMixture(OnlineRanker):
             if learner._takes == "sparse":
                 seen = as_csr(seen, width(name, rows.shape[1]))
             scores[k] = learner._scores(state.members[k], seen)
-        judged, mixed = state.judged, np.empty(len(rows))
+        record, mixed = state.record, np.empty(len(rows))
         _mixture_jit.mixed_places(
-            scores, judged.ordered, judged.kept, judged.weights, state.stack.mean, mixed
+            scores, record.ordered, record.kept, record.weights, state.stack.mean, mixed
         )
-        return _mixture_jit.LARGEST * mixed + _mixture_jit.level(judged.seen, judged.lately)
+        return _mixture_jit.LARGEST * mixed + _mixture_jit.level(record.seen, record.lately)
 
     def _coef(self, state: MixtureState) -> np.ndarray:
         raise AttributeError("A mixture has no coef_: weights_ says what each member counts.")
 
     def _offset(self, state: MixtureState) -> float:
-        judged = state.judged
-        mixed = judged.pairs @ judged.weights * _mixture_jit.LARGEST
-        rare, majority = mixed[1, : judged.seen[1]], mixed[0, : judged.seen[0]]
-        level = _mixture_jit.level(judged.seen, judged.lately)
+        record = state.record
+        mixed = record.pairs @ record.weights * _mixture_jit.LARGEST
+        rare, majority = mixed[1, : record.seen[1]], mixed[0, : record.seen[0]]
+        level = _mixture_jit.level(record.seen, record.lately)
         return buffer_offset(rare, majority) + float(level)
 
     def _grown(self, state: MixtureState, n_features: int) -> MixtureState:
@@ -339,35 +339,35 @@ class OnlineMixture(OnlineRanker):
         for (name, learner), moving in zip(self._members(), state.members, strict=True):
             learner._check_state(moving, width(name, n_features))
         state.maps.ranks.check(n_features)
-        judged = state.judged
-        filled = np.arange(self.n_recent) < judged.kept[:, None]
-        falls = (np.diff(judged.ordered) < 0.0) & filled[:, 1:]
-        if (judged.kept < 0).any() or (judged.seen < 0).any() or falls.any():
+        record = state.record
+        filled = np.arange(self.n_recent) < record.kept[:, None]
+        falls = (np.diff(record.ordered) < 0.0) & filled[:, 1:]
+        if (record.kept < 0).any() or (record.seen < 0).any() or falls.any():
             raise ValueError("the members are judged by what no stream leaves")
 
-    def standing(self, n_rows: int = _LAST, k: int = 100) -> list[Standing]:
-        """How each member does, and behind them the stack.
+    def standing(self, n_rows: int = _LAST, k: int = 100) -> list[MemberStanding]:
+        """Return figures of each member, and behind them of the stack.
 
         Average precision and precision at k are of the last `n_rows` labelled rows, each by the
         score that the expert alone would have given it before it was learned; of 10,000 at most,
         with k in proportion.
         """
-        judged = self.state_.judged
+        record = self.state_.record
         if n_rows > _LAST:
             n_rows, k = _LAST, -(-k * _LAST // n_rows)
-        seen = int(judged.seen.sum())
+        seen = int(record.seen.sum())
         slots = np.arange(max(seen - n_rows, 0), seen) % _LAST
-        rare, of_rows = judged.last_rare[slots] == 1, []
-        for scores in judged.last[slots].T:
+        rare, of_rows = record.last_rare[slots] == 1, []
+        for scores in record.last[slots].T:
             both = bool(rare.any()) and not rare.all()
             at_top = precision_at_k(rare, scores, k) if both and len(rare) >= k else None
             of_rows.append((average_precision(rare, scores) if both else None, at_top))
         # A representation that is long has line ends.
         names = [f"{' '.join(repr(each).split())} on {name}" for name, each in self._members()]
-        names += [_STACK_NAME] if len(judged.weights) > len(names) else []
-        auc, loss = judged.auc[:-1].tolist(), judged.losses[:-1].tolist()
-        columns = names, judged.weights.tolist(), auc, *zip(*of_rows, strict=True), loss
-        return list(map(Standing, *columns))
+        names += [_STACK_NAME] if len(record.weights) > len(names) else []
+        auc, loss = record.auc[:-1].tolist(), record.losses[:-1].tolist()
+        columns = names, record.weights.tolist(), auc, *zip(*of_rows, strict=True), loss
+        return list(map(MemberStanding, *columns))
 
     # -- reasons -----------------------------------------------------------------------------
 
@@ -381,10 +381,10 @@ class OnlineMixture(OnlineRanker):
         features; behind them the values that ranks go by, which are replaced as rows come.
         """
         state, n = self.state_, self.n_features_in_
-        counts = _mixture_jit.counts(state.judged.weights, state.stack.mean)
+        counts = _mixture_jit.counts(state.record.weights, state.stack.mean)
         weights, of_waves = np.zeros((n, 2 + KNOTS)), np.zeros(len(state.maps.waves.phases))
         for k, (name, learner) in enumerate(self._members()):
-            ordered = state.judged.ordered[k, : state.judged.kept[k]]
+            ordered = state.record.ordered[k, : state.record.kept[k]]
             excess = _mixture_jit.tail(ordered)[2]
             if excess <= 0.0:
                 continue
@@ -400,7 +400,7 @@ class OnlineMixture(OnlineRanker):
         return np.concatenate([of_waves, of_columns.ravel()])
 
     def raises(self, row: np.ndarray, usual: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """By how much each feature raises the score of a row at the top; see `OnlineRanker`.
+        """Return how much each feature raises the score of a row at the top; see `OnlineRanker`.
 
         Waves are of all features at once: what one raises there is what would be lost without it.
         """
@@ -419,7 +419,7 @@ class OnlineMixture(OnlineRanker):
 
 
 def _prior(n_members: int) -> np.ndarray:
-    """What experts count at the start: a half the stack, if there is one; the members alike."""
+    """Weights at the start: one half for the stack, if there is one; the members share the rest."""
     if n_members == 1:
         return np.ones(1)
     return np.append(np.full(n_members, 0.5 / n_members), 0.5)

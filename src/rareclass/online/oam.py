@@ -13,7 +13,7 @@ _UPDATES = ("sequential", "gradient")
 
 
 class OAMState(NamedTuple):
-    """What OAM knows at a moment of the stream."""
+    """Moving state of OAM."""
 
     coef: np.ndarray  # shape (n_features,): w
     buffers: SparseBuffers

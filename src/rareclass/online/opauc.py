@@ -5,14 +5,13 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from rareclass.online._moments_jit import learn
-from rareclass.online.low_rank import LowRankState
-from rareclass.online.moments import ClassMoments, check_regulariser, check_size
+from rareclass.online.moments import ClassMoments, LowRankState, check_regulariser, check_size
 from rareclass.online.ranker import OnlineRanker, check_positive
 from rareclass.parameters import check_whole
 
 
 class MomentState(NamedTuple):
-    """What OPAUC with full covariances knows after some rows."""
+    """Moving state of OPAUC with full covariances."""
 
     coef: np.ndarray
     moments: ClassMoments

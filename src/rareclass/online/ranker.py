@@ -1,4 +1,4 @@
-"""What every online learner shares: batches in, one row at a time learned, scores out."""
+"""Base of the online learners: batches in, one row at a time learned, scores out."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -92,9 +92,9 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
 
     def _check_state(self, state: Any, n_features: int) -> None:
         """Raise `ValueError` where compiled code would leave the arrays of a state."""
-        buffers = getattr(state, "buffers", None)
-        if isinstance(buffers, SparseBuffers):
-            buffers.check_within(n_features)
+        for part in state:
+            if isinstance(part, SparseBuffers):
+                part.check_within(n_features)
 
     @abstractmethod
     def _offset(self, state: Any) -> float:
@@ -171,7 +171,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             self._check_parameters()
         self._check_columns(X, first=first)
-        source = as_source(X, getattr(self, "feature_names_in_", None))
+        source = as_source(X, vars(self).get("feature_names_in_"))
         if first:
             self._begin_without_rows(source.n_features, classes)
         labels = StreamLabels(self.classes_, self.pos_label_)
@@ -197,8 +197,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         OnlineRanker
             This estimator.
         """
-        if hasattr(self, "feature_names_in_"):  # of a fit before
-            del self.feature_names_in_
+        self.__dict__.pop("feature_names_in_", None)  # of a fit before
         check_whole("n_features", n_features, "a whole number, 1 or above")
         self._begin_without_rows(int(n_features), classes)
         self._open_names: list[str] = []
@@ -228,7 +227,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         The model must have begun: after `start`, `partial_fit` or `fit`.
         """
         check_is_fitted(self)
-        source = as_source(X, getattr(self, "feature_names_in_", None))
+        source = as_source(X, vars(self).get("feature_names_in_"))
         self._check_columns(X)
         labels = StreamLabels(self.classes_, self.pos_label_)
         sign = labels.signs(y, source.n_rows, unlabelled=True)
@@ -247,9 +246,9 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
             return self
         self.state_ = self._grown(self.state_, self.n_features_in_ + n)
         self.n_features_in_ += n
-        if hasattr(self, "feature_names_in_"):
-            self._open_names = list(self.feature_names_in_)
-            del self.feature_names_in_
+        names = self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self._open_names = list(names)
         return self
 
     def reset_steps(self) -> Self:
@@ -293,7 +292,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
-        source = as_source(X, getattr(self, "feature_names_in_", None))
+        source = as_source(X, vars(self).get("feature_names_in_"))
         self._check_columns(X, learns=False)
         blocks = _blocks(source, None, _block_rows(source, source.is_sparse))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -312,11 +311,11 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
     # -- reasons -----------------------------------------------------------------------------
 
     def additive_weights(self) -> np.ndarray:
-        """What `raises` needs of the model as it is, a constant number of weights a feature."""
+        """Return the weights that `raises` needs, a constant number a feature."""
         return np.ravel(self.coef_).copy()
 
     def raises(self, row: np.ndarray, usual: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """By how much each feature of a row raises its score above that of a usual row.
+        """Return how much each feature of a row raises its score above that of a usual row.
 
         `weights` are those of `additive_weights`, maybe of a time with fewer features: newer ones
         raise nothing.
@@ -327,7 +326,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         return raised
 
     def standing(self, n_rows: int, k: int) -> list[Any]:
-        """How the members of a mixture do, see `OnlineMixture`; a learner alone has none."""
+        """Return how the members of a mixture do, see `OnlineMixture`; a learner alone has none."""
         return []
 
     @property
@@ -354,7 +353,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         from next settle them.
         """
         head = header(X)
-        if first or not hasattr(self, "_open_names"):
+        if first or "_open_names" not in vars(self):
             validate_data(self, head, reset=first, skip_check_array=True)
             return
         _check_n_features(self, head, reset=False)
@@ -362,7 +361,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
             return
         _check_feature_names(self, head, reset=True)
         before = self._open_names
-        names = list(getattr(self, "feature_names_in_", before))
+        names = list(vars(self).get("feature_names_in_", before))
         if names[: len(before)] != before:
             del self.feature_names_in_
             raise ValueError(
@@ -407,7 +406,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
 
 
 def _copies(weight: np.ndarray | None, n: int) -> tuple[np.ndarray | None, np.ndarray]:
-    """Which rows to learn from, repeated by weight, and the factor on the steps of each."""
+    """Return the rows to learn from, repeated by weight, and the factor on the steps of each."""
     if weight is None:
         return None, np.ones(n)
     whole = np.floor(weight)
@@ -426,7 +425,7 @@ def _copies(weight: np.ndarray | None, n: int) -> tuple[np.ndarray | None, np.nd
 
 
 def _block_rows(source: RowSource, stay_sparse: bool) -> int:
-    """How many rows to convert at a time; sparse ones that become dense are as wide as dense."""
+    """Number of rows to convert at a time; sparse rows that become dense count as dense."""
     if stay_sparse:
         return _MOST_BLOCK_ROWS
     return int(np.clip(_BLOCK_BYTES // (8 * max(source.n_features, 1)), 1, _MOST_BLOCK_ROWS))

@@ -49,14 +49,14 @@ def unflatten(like: Any, flat: dict[str, Any], prefix: str = "") -> Any:
             values.append(_like(value, flat[prefix + name], prefix + name))
         else:
             values.append(type(value)(flat[prefix + name]))
-    return type(like)(*values) if hasattr(like, "_asdict") else tuple(values)
+    return tuple(values) if type(like) is tuple else type(like)(*values)
 
 
 def _parts(state: Any) -> list[tuple[str, Any]]:
-    """What a tuple holds, by the names of its fields or by number."""
-    if hasattr(state, "_asdict"):
-        return list(state._asdict().items())
-    return [(str(number), value) for number, value in enumerate(state)]
+    """Parts of a tuple, by the names of its fields or by number."""
+    if type(state) is tuple:
+        return [(str(number), value) for number, value in enumerate(state)]
+    return list(state._asdict().items())
 
 
 def _like(begun: np.ndarray, kept: Any, name: str) -> np.ndarray:

@@ -10,7 +10,7 @@ from rareclass.parameters import check_whole
 
 
 class UniExpState(NamedTuple):
-    """What UniExp knows at a moment of the stream."""
+    """Moving state of UniExp."""
 
     coef: np.ndarray  # shape (n_features,): w
     weight_seen: np.ndarray  # shape (2,): weight of the majority rows and of the rare rows so far

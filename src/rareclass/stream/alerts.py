@@ -93,7 +93,7 @@ class ReasonWeights:
 
 
 class SavedAlerts(NamedTuple):
-    """What a checkpoint holds of alerts."""
+    """State of the alerts in a checkpoint."""
 
     n_alerts: int
     length: int  # of their file
@@ -101,7 +101,7 @@ class SavedAlerts(NamedTuple):
     weights: ReasonWeights
 
 
-class Alerts(GrowingFile):
+class AlertFile(GrowingFile):
     """Raises alerts within a budget and appends them to a file.
 
     The file has a row an alert: ``row`` (number in the stream, from 1), ``id`` and ``time`` as

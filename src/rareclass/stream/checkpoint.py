@@ -198,7 +198,7 @@ def checkpoints_in(folder: Path) -> list[Path]:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether a name given for a model is a folder of a stream, or one of its checkpoints."""
+    """Return whether a path is a folder of a stream, or one of its checkpoints."""
     return path.suffix == ".npz" or bool(checkpoints_in(path))
 
 

@@ -1,4 +1,4 @@
-"""How a stream changes: measures of its last rows, falls of these, columns that move, an alarm.
+"""Drift of a stream: measures of its last rows, falls of these, columns that move, an alarm.
 
 States are plain attributes, and a checkpoint holds them as they are: all depend on the rows alone,
 never on how rows came in batches.

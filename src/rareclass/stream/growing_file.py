@@ -68,7 +68,7 @@ class GrowingFile:
 
 
 class FileMark(NamedTuple):
-    """How far a file of rows had come at a checkpoint."""
+    """Length and rows of a file at a checkpoint."""
 
     n_rows: int = 0
     length: int = 0

@@ -41,7 +41,7 @@ from rareclass.tables.batch import Batch, Rejected, columns_fault
 from rareclass.tables.sources import Source, open_source
 
 if TYPE_CHECKING:
-    from rareclass.online.mixture import Standing
+    from rareclass.online.mixture import MemberStanding
 
 # Rows that the kinds of the columns are found from.
 FIRST_ROWS = 1000
@@ -54,7 +54,7 @@ MOST_OUTSIDE = 0.10
 _MOST_WAITING = 200_000
 
 
-class Report(NamedTuple):
+class StreamReport(NamedTuple):
     """Counts and measures at a row of the stream."""
 
     counters: Counters  # a copy
@@ -70,7 +70,7 @@ class Report(NamedTuple):
     alerts: int = 0
     resets: int = 0  # how often steps were made long again
     last_reset: int | None = None  # records when they were last
-    members: "list[Standing]" = []  # noqa: RUF012
+    members: "list[MemberStanding]" = []  # noqa: RUF012
 
 
 class Event(NamedTuple):
@@ -78,7 +78,7 @@ class Event(NamedTuple):
 
     kind: Literal["note", "went on", "batch", "report", "saved", "waiting"]
     rows: int
-    report: Report | None = None
+    report: StreamReport | None = None
     text: str = ""
 
 
@@ -94,7 +94,7 @@ class StreamLoop:
         self._scores = ParquetParts(folder / "scores", SCORES_SCHEMA)
         self._saved_rows = -1
         self._in_hand = False
-        self._reported: Report | None = None
+        self._reported: StreamReport | None = None
         self._last_rate = (0, monotonic())
 
     def run(self) -> Iterator[Event]:
@@ -119,11 +119,11 @@ class StreamLoop:
         if error is not None:
             raise error
 
-    def report(self) -> Report:
+    def report(self) -> StreamReport:
         """Return counts and measures as they are now; the rate is since the last row of the log."""
         state, options, begun = self.state, self.options, self.state.learner.has_begun
         rows_before, then = self._last_rate
-        return Report(
+        return StreamReport(
             counters=replace(state.counters),
             held=len(state.held),
             dropped=state.held.n_dropped,
@@ -186,7 +186,7 @@ class StreamLoop:
             columns = [*first.columns, self.options.target]
 
     def _lacks_target(self, first: Batch) -> bool:
-        """Whether the first object of JSON lines lacks the target and others have it.
+        """Return whether the first object of JSON lines lacks the target and others have it.
 
         The keys of that object are the columns: the source is opened again with the target among
         them.

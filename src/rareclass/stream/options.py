@@ -63,7 +63,7 @@ class AlertBudget:
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What to do with a stream."""
+    """All options of a stream."""
 
     source: str | Query  # a file, a folder that grows, a query, or - for standard input
     target: str  # its label is still to come where the cell is empty

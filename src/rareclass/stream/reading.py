@@ -34,7 +34,7 @@ _OTHER_LABEL = {"0": "1", "-1": "1", "false": "true", "no": "yes"}
 
 
 class Interruption:
-    """Whether the process was asked to stop."""
+    """Signal to stop, if one came."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -42,7 +42,7 @@ class Interruption:
 
     @contextmanager
     def while_waiting(self) -> Iterator[None]:
-        """Within the block, and only there, the first signal raises `KeyboardInterrupt`."""
+        """Let the first signal raise `KeyboardInterrupt` within the block, and only there."""
         self._waiting = True
         try:
             if self.signal is not None:
@@ -275,7 +275,7 @@ def _rows_at(batch: Batch, lines: NDArray[np.int64]) -> Batch:
 
 
 class LabelNames(NamedTuple):
-    """How the source calls the two classes."""
+    """Names of the two classes in the source."""
 
     rare: str
     rest: str

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.streams import Encoded, OnlineEncoder
 from rareclass.errors import ErrorKind, InputError
 from rareclass.online.state import flatten
-from rareclass.stream.alerts import Alerts, blocks_of
+from rareclass.stream.alerts import AlertFile, blocks_of
 from rareclass.stream.checkpoint import Counters, SavedLearner, SavedStream
 from rareclass.stream.drift import BestWindows, ColumnCounts, DriftAlarm, Window
 from rareclass.stream.growing_file import CONTRADICTED, REJECTED, RejectedFile
@@ -50,7 +50,7 @@ class StreamState:
     drift: ColumnCounts
     best: BestWindows
     alarm: DriftAlarm | None  # None: drift is reported only
-    alerts: Alerts | None
+    alerts: AlertFile | None
     columns: list[str] | None = None  # where the source's first row does not name them all
     position: dict[str, Any] | None = None  # where the source goes on; None: at its beginning
 
@@ -102,7 +102,7 @@ class StreamState:
         )
 
     @property
-    def files(self) -> tuple[RejectedFile | Alerts, ...]:
+    def files(self) -> tuple[RejectedFile | AlertFile, ...]:
         """The files that grow with the stream."""
         always = (self.rejected, self.contradicted)
         return always if self.alerts is None else (*always, self.alerts)
@@ -208,12 +208,12 @@ class StreamState:
         return scores
 
 
-def alerts_of(options: StreamOptions, saved: SavedStream | None) -> Alerts | None:
+def alerts_of(options: StreamOptions, saved: SavedStream | None) -> AlertFile | None:
     """Return the alerts of a stream, gone on with or new; None where none are wanted."""
     if options.alerts is None:
         return None
     before = None if saved is None else saved.alerts
-    return Alerts(Path(options.alerts), options.budget, options.time_column, before)
+    return AlertFile(Path(options.alerts), options.budget, options.time_column, before)
 
 
 def learner_of(saved: SavedStream) -> "OnlineRanker":

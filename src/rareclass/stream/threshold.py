@@ -19,7 +19,7 @@ _FIRST_DAY = 10_000.0  # rows that a day is taken to have before one has ended
 
 
 class AlertDecisions(NamedTuple):
-    """Which rows are alerts, and why: one entry a row."""
+    """Decisions on rows, one entry a row."""
 
     is_alert: NDArray[np.bool_]
     thresholds: NDArray[np.float64]  # in force; NaN while there is none
