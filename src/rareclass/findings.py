@@ -1,4 +1,4 @@
-"""Findings: what a user should know of a result, as data that each reader says in its own words."""
+"""Findings: facts that a user should know of a result, as data that each reader words itself."""
 
 import os
 import sys
@@ -8,41 +8,83 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 _PACKAGE = str(Path(__file__).parent) + os.sep
 
 
+class FindingKind(StrEnum):
+    """Kinds of findings, words that code can ask for."""
+
+    # tables
+    UNKNOWN_LABELS = "unknown labels"
+    COLUMNS_RENAMED = "columns renamed"
+    MOSTLY_NUMBERS = "mostly numbers"  # a column of text with many numbers
+    CODES = "codes"  # a column of numbers that look like codes
+    ID_LIKE = "id-like column"
+    # thresholds and calibration
+    CONSTRAINT_NOT_MET = "constraint not met"
+    NO_ALERTS = "no held-out alerts"
+    APPROXIMATE = "guarantee is approximate"
+    NOTHING_TO_REVIEW = "nothing to review"
+    WEIGHTS_IN_MAP = "weights in the map alone"
+    CONSTANT_SCORES = "constant scores"
+    # kernels, MIBC
+    ONE_COLUMN_DECIDES = "one column decides"
+    RIDGE_ADDED = "ridge added"
+    # ensemble
+    LABEL_LEAK = "gives the label away"
+    HOLDS_NEARBY = "holds nearby only"
+    INTERRUPTED = "interrupted"
+    MEMBER_FAILED = "member failed"
+    ONE_MEMBER = "one member"
+    # balls of RACH
+    USELESS_RADIUS = "useless radius"
+    NO_MAJORITY = "no majority"
+    ALL_FILTERED = "all filtered"
+    SHARE_NOT_REACHED = "share not reached"
+    ROWS_LEFT_ASIDE = "rows left aside"
+    ALL_INSIDE = "all inside"
+    NONE_INSIDE = "none inside"
+    STOPPED_SHORT = "stopped short"
+    SINGLE_ROW = "single row"
+
+
 @dataclass(frozen=True)
 class Finding:
-    """What a user should know of a result before trusting it.
+    """Fact that a user should know of a result before trusting it.
 
     Attributes
     ----------
-    kind : str
-        Which finding: a word that code can ask for, such as "useless radius".
+    kind : FindingKind
+        Kind of finding, equal to a word such as "useless radius".
     values : mapping
-        The numbers and names that it is about.
+        Numbers and names that it is about.
     remedy : mapping
-        Parameters of the estimator that would change it: a value to set, or the way to move it
+        Parameters of the estimator that would change it: a value to set, or the direction
         ("larger", "smaller"), or None where any other value may do.
     """
 
-    kind: str
+    kind: FindingKind
     values: Mapping[str, Any] = field(default_factory=dict)
     remedy: Mapping[str, Any] = field(default_factory=dict)
 
+    def to_state(self) -> dict[str, Any]:
+        """Return the plain values that a file stores."""
+        return {"kind": str(self.kind), "values": self.values, "remedy": self.remedy}
 
-Say = Callable[[Finding], str]
-"""Makes a sentence of a finding, in the words of a library or of a command line."""
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Restore a finding; raises `ValueError` for an unknown kind."""
+        return cls(**{**state, "kind": FindingKind(state["kind"])})
 
 
 def warn(
     message: str, category: type[Warning] = UserWarning, finding: Finding | None = None
 ) -> None:
-    """Warn whoever called the package, with the finding behind the words where there is one.
+    """Warn the caller of the package, with the finding behind the words where there is one.
 
-    The line that is shown is the first outside of this package, however deep the finding was made.
+    The reported line is the first outside of this package, at any depth of calls.
     """
     warning = category(message)
     warning.finding = finding  # type: ignore[attr-defined]
@@ -50,12 +92,12 @@ def warn(
 
 
 def finding_of(warning: Warning | str) -> Finding | None:
-    """The finding behind a warning, if there is one."""
-    return getattr(warning, "finding", None)
+    """Finding behind a warning, if there is one."""
+    return None if isinstance(warning, str) else vars(warning).get("finding")
 
 
 def _levels_to_caller() -> int:
-    """How many frames above `warn` the first one outside of this package stands."""
+    """Number of frames from `warn` to the first one outside of this package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
@@ -63,7 +105,7 @@ def _levels_to_caller() -> int:
 
 
 class Status(StrEnum):
-    """What ``status_`` says."""
+    """Values of ``status_``."""
 
     CONVERGED = "converged"
     ROUNDING = "stopped at rounding error"
@@ -76,8 +118,7 @@ def warnings_as(
 ) -> Iterator[None]:
     """Collect warnings as notes, each once, so that none is printed raw.
 
-    `say` puts the findings behind them in words of its own: "" leaves one out, and None the text
-    of the warning as it is.
+    `say` words the findings behind them: "" leaves one out, and None keeps the warning's text.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 
 from rareclass import MIBC, RankRC
 from rareclass.decide import CalibratedRanker, Calibration
-from rareclass.findings import finding_of
+from rareclass.findings import FindingKind, finding_of
 from rareclass.folds import RareStratifiedKFold
 
 X, Y = make_classification(900, n_features=6, weights=[0.93], flip_y=0.05, random_state=0)
@@ -117,7 +117,7 @@ def test_weights_reach_the_last_step_of_a_pipeline():
 def test_it_is_said_where_weights_count_in_the_map_alone():
     with pytest.warns(UserWarning, match="takes no sample_weight") as told:
         CalibratedRanker(KNeighborsClassifier()).fit(X, Y, np.ones(len(Y)))
-    assert finding_of(told[0].message).kind == "weights in the map alone"
+    assert finding_of(told[0].message).kind == FindingKind.WEIGHTS_IN_MAP
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, sparse.csr_array], ids=["pandas", "sparse"])
@@ -234,7 +234,7 @@ def test_a_ranker_may_score_all_majority_rows_alike():
 def test_equal_scores_are_told_and_get_the_prevalence():
     with pytest.warns(UserWarning, match="all held-out scores of Scored are equal") as told:
         model = CalibratedRanker(Scored(0.7)).fit(X, Y)
-    assert finding_of(told[0].message).kind == "constant scores"
+    assert finding_of(told[0].message).kind == FindingKind.CONSTANT_SCORES
     assert rare(model) == pytest.approx([Y.mean()] * len(Y))
 
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from rareclass.decide import DecisionClassifier, ReviewBand, ThresholdRule
 from rareclass.decide.decision_classifier import _GROUPED, _REFITTED
 from rareclass.errors import InputError
-from rareclass.findings import finding_of
+from rareclass.findings import FindingKind, finding_of
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 
 N = 600
@@ -168,7 +168,7 @@ def test_a_constraint_that_is_not_met_is_told():
     rule = ThresholdRule.min_recall(0.999)
     with pytest.warns(UserWarning, match=r"recall >= 0.999: .* Not met: the 60 rare") as told:
         DecisionClassifier(LOGISTIC, rule).fit(X, Y)
-    assert finding_of(told[0].message).kind == "constraint not met"
+    assert finding_of(told[0].message).kind == FindingKind.CONSTRAINT_NOT_MET
     with pytest.raises(InputError, match="Not met"):
         DecisionClassifier(LOGISTIC, rule, unmet="raise").fit(X, Y)
 

@@ -23,6 +23,7 @@ from rareclass.decide.rules.exact_bounds import (
 from rareclass.decide.rules.held_out import HeldOut
 from rareclass.decide.rules.precision import _ranks, precision_band
 from rareclass.errors import InputError
+from rareclass.findings import FindingKind
 
 Rule = ThresholdRule
 CONFIDENCE = 0.9
@@ -133,7 +134,7 @@ def test_a_constraint_that_no_threshold_meets(confidence):
     assert not chosen.met
     assert not chosen.guaranteed
     finding = chosen.findings[0]
-    assert finding.kind == "constraint not met"
+    assert finding.kind == FindingKind.CONSTRAINT_NOT_MET
     assert finding.values["shortfall"] == pytest.approx(0.9 - chosen.bound) == chosen.shortfall
     assert "Not met" in chosen.says()
     expected = 5 / 30 if confidence is None else stats.beta.ppf(0.1, 5, 26)
@@ -261,7 +262,7 @@ def test_weights_that_are_no_copies_have_an_approximate_guarantee():
     assert chosen.met
     assert not chosen.guaranteed
     finding = chosen.findings[0]
-    assert finding.kind == "guarantee is approximate"
+    assert finding.kind == FindingKind.APPROXIMATE
     rare = weight[y]
     assert finding.values["rare"] == pytest.approx(rare.sum() ** 2 / (rare**2).sum())
     # The unit of weights changes nothing.
@@ -395,7 +396,7 @@ def test_a_band_blocks_reviews_and_lets_pass():
     assert (said != "pass").sum() == chosen.review.alerts
     assert not chosen.findings
     turned = ReviewBand(band.review, band.block).choose(y, scores)
-    assert turned.findings[0].kind == "nothing to review"
+    assert turned.findings[0].kind == FindingKind.NOTHING_TO_REVIEW
     assert set(turned.decide(scores)) == {"block", "pass"}
 
 

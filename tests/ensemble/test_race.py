@@ -20,7 +20,7 @@ from rareclass.ensemble.members.linear import LogisticOnQuantiles
 from rareclass.ensemble.members.member import Member, Size, Stopped
 from rareclass.ensemble.members.scikit_learn import BalancedForest, ExtraTrees, HistogramBoosting
 from rareclass.ensemble.race import LEAST_PER_RARE, LEAST_ROWS, CostModel, TimeBudget
-from rareclass.findings import finding_of
+from rareclass.findings import FindingKind, finding_of
 
 X, Y = rare_mixture(120, 20)
 FOLDS = [(np.flatnonzero(np.arange(120) % 3 != k), np.arange(k, 120, 3)) for k in range(3)]
@@ -134,7 +134,7 @@ def test_one_member_is_learned_whatever_it_takes(clock):
         model = fitted(members, 1.0)
     assert learned(model) == {"first"}
     finding = finding_of(told[0].message)
-    assert finding.kind == "one member"
+    assert finding.kind == FindingKind.ONE_MEMBER
     assert finding.values == {"left out": ["second"]}
     assert finding.remedy == {"time_budget": "larger"}
     assert model.score_samples(X).shape == (120,)
@@ -163,7 +163,7 @@ def test_an_interrupted_fit_ends_with_what_is_there(clock):
     ]
     with pytest.warns(UserWarning, match="interrupted: the model is made of .* first") as told:
         model = fitted(members)
-    assert finding_of(told[0].message).kind == "interrupted"
+    assert finding_of(told[0].message).kind == FindingKind.INTERRUPTED
     assert finding_of(told[0].message).values == {"learned": ["first"]}
     assert learned(model) == {"first"}
     np.testing.assert_array_equal(

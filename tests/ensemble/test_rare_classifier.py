@@ -20,7 +20,7 @@ from rareclass.ensemble import rare_classifier, training_rows
 from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers, LaplaceOnQuantiles
 from rareclass.ensemble.members.scikit_learn import ExtraTrees
 from rareclass.errors import InputError
-from rareclass.findings import finding_of
+from rareclass.findings import FindingKind, finding_of
 from rareclass.metrics import average_precision
 from rareclass.rows import from_arrays, from_parquet
 
@@ -244,7 +244,7 @@ def test_a_column_that_gives_the_label_away_is_told():
     with pytest.warns(UserWarning, match="column 'refund' alone ranks the rows with an A") as found:
         model = quick([MeanDifference(), TREES]).fit(told, Y)
     finding = finding_of(found[0].message)
-    assert finding.kind == "gives the label away"
+    assert finding.kind == FindingKind.LABEL_LEAK
     assert finding.values["column"] == "refund"
     assert finding.values["roc_auc"] > 0.999
     assert int(np.argmax(model.feature_importances_)) == 4
@@ -406,7 +406,7 @@ def test_a_member_that_fails_is_left_out_and_named():
     with pytest.warns(UserWarning, match="second is left out, as it failed: ArithmeticError") as w:
         model = quick([MeanDifference("first"), Fails("second")]).fit(X, Y)
     (finding,) = [finding_of(each.message) for each in w]
-    assert (finding.kind, finding.values["member"]) == ("member failed", "second")
+    assert (finding.kind, finding.values["member"]) == (FindingKind.MEMBER_FAILED, "second")
     assert set(model.leaderboard_["member"]) == {"first"}
     np.testing.assert_array_equal(
         model.score_samples(X), quick([MeanDifference("first")]).fit(X, Y).score_samples(X)

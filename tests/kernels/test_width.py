@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rareclass import RankRC
-from rareclass.findings import finding_of
+from rareclass.findings import FindingKind, finding_of
 
 
 def test_one_column_in_other_units_is_named():
@@ -15,6 +15,6 @@ def test_one_column_in_other_units_is_named():
     with pytest.warns(UserWarning, match="column 2 makes up 100.0000% of the squared") as caught:
         RankRC().fit(X, y)
     (finding,) = [finding_of(each.message) for each in caught]
-    assert (finding.kind, finding.values["column"]) == ("one column decides", 2)
+    assert (finding.kind, finding.values["column"]) == (FindingKind.ONE_COLUMN_DECIDES, 2)
     X[:, 2] /= 1e5  # ten times the others is a matter of taste
     RankRC().fit(X, y)

@@ -15,7 +15,7 @@ from rareclass.decide.calibration import Calibration, ProbabilityInterval
 from rareclass.decide.calibration.calibration import METHODS
 from rareclass.decide.rarity_scores import is_ranker, rarity_scores
 from rareclass.errors import InputError
-from rareclass.findings import Finding, warn
+from rareclass.findings import Finding, FindingKind, warn
 from rareclass.folds import RareGroupKFold
 from rareclass.labels.two_classes import Labels, label_array, read_labels, row_weights, signs
 from rareclass.metrics import roc_auc
@@ -298,7 +298,7 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             warn(
                 f"{type(self.estimator).__name__} takes no sample_weight: weights count in the map "
                 "from scores to probabilities alone.",
-                finding=Finding("weights in the map alone"),
+                finding=Finding(FindingKind.WEIGHTS_IN_MAP),
             )
         return _Rows(X, np.asarray(label_array(y)).reshape(-1), weight, labels)
 
@@ -353,7 +353,7 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             warn(
                 f"all held-out scores of {type(self.estimator).__name__} are equal: every "
                 "probability is the prevalence.",
-                finding=Finding("constant scores", {"score": float(value[0])}),
+                finding=Finding(FindingKind.CONSTANT_SCORES, {"score": float(value[0])}),
             )
         several = self.ensemble and len(self._scorers) > 1
         found = Calibration.fit(is_rare, value, weight, method=self.method, several_models=several)

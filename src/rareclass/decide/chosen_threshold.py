@@ -9,12 +9,9 @@ from numpy.typing import ArrayLike
 from rareclass.decide.rules.constraint import Found
 from rareclass.decide.rules.exact_bounds import exact_interval
 from rareclass.decide.rules.held_out import HeldOut
-from rareclass.findings import Finding
+from rareclass.findings import Finding, FindingKind
 from rareclass.metrics.interval import Interval
 
-UNMET = "constraint not met"
-NO_ALERTS = "no held-out alerts"
-APPROXIMATE = "guarantee is approximate"
 # Of the intervals, where the rule states no confidence.
 _LEVEL = 0.95
 
@@ -84,7 +81,7 @@ class ChosenThreshold:
         """The same with a guarantee that is not exact, and the finding that says why."""
         if not self.guaranteed:
             return self
-        finding = Finding(APPROXIMATE, {"reason": reason})
+        finding = Finding(FindingKind.APPROXIMATE, {"reason": reason})
         return replace(self, guaranteed=False, findings=(*self.findings, finding))
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,12 +150,18 @@ def judged(
     findings = []
     if not found.met:
         values = {"wanted": found.wanted, "bound": found.bound, "shortfall": shortfall}
-        findings.append(Finding(UNMET, {"rule": rule, **values}, {"confidence": "smaller"}))
+        findings.append(
+            Finding(
+                FindingKind.CONSTRAINT_NOT_MET, {"rule": rule, **values}, {"confidence": "smaller"}
+            )
+        )
     if alerts == 0:
-        findings.append(Finding(NO_ALERTS, {"rule": rule}))
+        findings.append(Finding(FindingKind.NO_ALERTS, {"rule": rule}))
     if found.guaranteed and not held.whole:
         trials = {"rare": held.rare_trials, "majority": held.majority_trials}
-        findings.append(Finding(APPROXIMATE, {"reason": "weights are not whole", **trials}))
+        findings.append(
+            Finding(FindingKind.APPROXIMATE, {"reason": "weights are not whole", **trials})
+        )
     return ChosenThreshold(
         threshold=held.threshold(cut),
         rule=rule,

@@ -12,13 +12,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
-from rareclass.decide.chosen_threshold import UNMET, ChosenThreshold
+from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.decide.rarity_scores import scores_inliers_high
 from rareclass.decide.review_band import ChosenBand, ReviewBand
 from rareclass.decide.rules.alerts import AtMostAlertsADay
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.errors import InputError
-from rareclass.findings import warn
+from rareclass.findings import FindingKind, warn
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.times import read_times
 from rareclass.labels.two_classes import Labels, read_labels, row_weights, signs
@@ -416,7 +416,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.threshold_ = chosen[0].threshold
         for one in chosen:
             for finding in one.findings:
-                if finding.kind == UNMET and self.unmet == "raise":
+                if finding.kind == FindingKind.CONSTRAINT_NOT_MET and self.unmet == "raise":
                     raise InputError(one.says())
-                if finding.kind == UNMET:
+                if finding.kind == FindingKind.CONSTRAINT_NOT_MET:
                     warn(one.says(), finding=finding)

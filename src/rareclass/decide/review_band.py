@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rareclass.decide.chosen_threshold import ChosenThreshold
 from rareclass.decide.threshold_rule import ThresholdRule
-from rareclass.findings import Finding
+from rareclass.findings import Finding, FindingKind
 
 BLOCK, REVIEW, PASS = "block", "review", "pass"
-EMPTY = "nothing to review"
 
 
 @dataclass(frozen=True)
@@ -97,5 +96,5 @@ class ReviewBand:
         if review.threshold < block.threshold:
             return ChosenBand(block, review)
         values = {"block": block.threshold, "review": review.threshold}
-        finding = Finding(EMPTY, values, {"review": "a weaker rule"})
+        finding = Finding(FindingKind.NOTHING_TO_REVIEW, values, {"review": "a weaker rule"})
         return ChosenBand(block, replace(review, findings=(*review.findings, finding)))

@@ -8,7 +8,7 @@ import polars as pl
 
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import InputError, column_hint
-from rareclass.findings import Finding, warn
+from rareclass.findings import Finding, FindingKind, warn
 from rareclass.tables import TableWarning
 from rareclass.tables.cells import (
     CellProfile,
@@ -182,7 +182,10 @@ def plan_reading(
 
 def _tell_of(name: str, profile: CellProfile, reads_as: Reading) -> None:
     """Warn of a column that may be meant otherwise than it is read."""
-    tellers = {"string": (note_of_numbers, "mostly numbers"), "number": (note_of_codes, "codes")}
+    tellers = {
+        "string": (note_of_numbers, FindingKind.MOSTLY_NUMBERS),
+        "number": (note_of_codes, FindingKind.CODES),
+    }
     if reads_as not in tellers:
         return
     told, kind = tellers[reads_as]

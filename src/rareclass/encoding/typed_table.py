@@ -22,7 +22,7 @@ from rareclass.encoding.raw_columns import (
     words_of_numbers,
 )
 from rareclass.errors import InputError, counted, nearest_name
-from rareclass.findings import Finding, warn
+from rareclass.findings import Finding, FindingKind, warn
 
 Kind = Literal["number", "category", "date", "text"]
 
@@ -268,7 +268,7 @@ def _reason_to_leave_out(name: str, raw: RawColumn, n_rows: int) -> str:
             f"column {name!r} is left out: it is {why}, so it names a row instead of describing "
             "it. Make it a categorical column (or a float one, if it is a quantity) to have it "
             "used; drop it to silence this.",
-            finding=Finding("id-like column", {"column": name, "why": why}),
+            finding=Finding(FindingKind.ID_LIKE, {"column": name, "why": why}),
         )
     return why
 

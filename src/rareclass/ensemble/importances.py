@@ -11,7 +11,7 @@ from rareclass.ensemble.combination import Combination
 from rareclass.ensemble.score_functions import ScoreFunction
 from rareclass.ensemble.training_rows import HeldOutRows, TrainingViews
 from rareclass.estimators.search import Scoring
-from rareclass.findings import Finding, warn
+from rareclass.findings import Finding, FindingKind, warn
 from rareclass.metrics import average_precision_interval, roc_auc
 
 # Held-out rows that importances are measured on.
@@ -151,7 +151,7 @@ def warn_of_giveaways(views: TrainingViews) -> None:
             warn(
                 f"column {name!r} alone ranks the rows with an AUC of {auc:.4f}: was it known "
                 "before the label was? If not, leave it out.",
-                finding=Finding("gives the label away", {"column": name, "roc_auc": auc}),
+                finding=Finding(FindingKind.LABEL_LEAK, {"column": name, "roc_auc": auc}),
             )
 
 
@@ -163,5 +163,5 @@ def warn_of_nearby_columns(statistics: TableStatistics) -> None:
             f"rare rows of one {', '.join(columns)} stand close together in the table, so the "
             "column says much less of rows far away: the model allows for that. If the rows are "
             "in the order of time, pass time to fit, so that the estimate does, too.",
-            finding=Finding("holds nearby only", {"columns": columns}, {"time": "fit"}),
+            finding=Finding(FindingKind.HOLDS_NEARBY, {"columns": columns}, {"time": "fit"}),
         )

@@ -11,7 +11,7 @@ from rareclass.decide.threshold import balanced_accuracy_threshold
 from rareclass.encoding.typed_table import TypedTable, read_table
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, in_memory, read_training_rows
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
-from rareclass.findings import Finding, warn
+from rareclass.findings import Finding, FindingKind, warn
 from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
 from rareclass.rows.memory import count_threads
@@ -351,19 +351,21 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         if self.interrupted_:
             warn(
                 f"interrupted: the model is made of what was learned, {', '.join(learned)}.",
-                finding=Finding("interrupted", {"learned": learned}),
+                finding=Finding(FindingKind.INTERRUPTED, {"learned": learned}),
             )
         for name, error in race.failed.items():
             warn(
                 f"{name} is left out, as it failed: {type(error).__name__}: {error}",
-                finding=Finding("member failed", {"member": name, "error": str(error)}),
+                finding=Finding(FindingKind.MEMBER_FAILED, {"member": name, "error": str(error)}),
             )
         if race.without_time and len(learned) == 1:
             left_out = [member.name for member in members if member.name not in learned]
             warn(
                 f"time_budget={self.time_budget:g} was enough for {learned[0]} alone, "
                 f"not for {', '.join(left_out)}: allow more seconds.",
-                finding=Finding("one member", {"left out": left_out}, {"time_budget": "larger"}),
+                finding=Finding(
+                    FindingKind.ONE_MEMBER, {"left out": left_out}, {"time_budget": "larger"}
+                ),
             )
 
     def _estimate(self, scores: np.ndarray, number: np.ndarray, held_out: "HeldOutRows") -> None:

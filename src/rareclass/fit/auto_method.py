@@ -10,7 +10,7 @@ from rareclass.ensemble.combination import OBJECTIVES, as_objective
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.training_rows import FOLDS
 from rareclass.errors import InputError, counted, nearest_name
-from rareclass.findings import Finding, warnings_as
+from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import (
     EncodedRows,
@@ -248,27 +248,27 @@ def _majority_quantiles(model: RareClassifier) -> list[float]:
 def _say(finding: Finding) -> str | None:
     """The findings of the training in the words of the command line."""
     values = finding.values
-    if finding.kind == "gives the label away":
+    if finding.kind == FindingKind.LABEL_LEAK:
         return (
             f"column {values['column']!r} alone ranks the rows almost without a fault: was it "
             f"known before the label was? If not, --drop {values['column']}."
         )
-    if finding.kind == "holds nearby only":
+    if finding.kind == FindingKind.HOLDS_NEARBY:
         columns = ", ".join(values["columns"])
         return (
             f"rare rows of one {columns} stand close together in the table, and what these tell of "
             "rows far away is much less: that was learned. If the rows are in the order of time, "
             "--time COLUMN makes the estimate allow for it, too."
         )
-    if finding.kind == "one member":
+    if finding.kind == FindingKind.ONE_MEMBER:
         n_others = len(values["left out"])
         return (
             "there was time for one member alone, and none for "
             f"{counted(n_others, 'other')}: allow more with --time-budget."
         )
-    if finding.kind == "member failed":
+    if finding.kind == FindingKind.MEMBER_FAILED:
         return f"{values['member']} failed and is left out: {values['error']}"
-    if finding.kind == "interrupted":
+    if finding.kind == FindingKind.INTERRUPTED:
         return f"stopped by Ctrl-C: the model is what was learned by then, {_listed(values)}."
     return None
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from scipy import sparse
 
 from rareclass.errors import InputError, counted
-from rareclass.findings import Finding, warnings_as
+from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.method import AllEncoded, EncodedRows, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
 from rareclass.model.targets.rare_class import RareTarget, rare_target
@@ -133,7 +133,7 @@ class MIBCMethod(AllEncoded):
 
 def _say(finding: Finding) -> str | None:
     """Leave out a ridge: the summary tells it, and columns one a value depend on each other."""
-    return "" if finding.kind == "ridge added" else None
+    return "" if finding.kind == FindingKind.RIDGE_ADDED else None
 
 
 def _covariance(rows: EncodedRows) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.findings import Finding, Status
+from rareclass.findings import Finding, FindingKind, Status
 from rareclass.hyperball.ball import Ball
 from rareclass.hyperball.pool import MAJORITY, UNLABELLED, Background, Pool, spread_of
 from rareclass.hyperball.problem import InputSpace
@@ -47,7 +47,7 @@ def ball_findings(
     """Return the findings about one ball, gravest first; `by_share`: the share set its border."""
     found = [
         _useless_radius(ball, pool, background),
-        None if (pool.kinds == MAJORITY).any() else _of(ball.label, "no majority"),
+        None if (pool.kinds == MAJORITY).any() else _of(ball.label, FindingKind.NO_MAJORITY),
         _all_filtered(ball, pool),
         _share_cut(ball, pool) if by_share else None,
         _too_many_kept(ball, pool, max_kept),
@@ -63,12 +63,12 @@ def stopped_short(ball: Ball) -> Finding | None:
     values = {"status": str(ball.status), "gap": ball.gap}
     values |= {"n_outer": ball.n_outer, "n_inner": ball.n_inner}
     remedy = dict.fromkeys(("max_outer", "max_inner", "tol"), "larger")
-    return _of(ball.label, "stopped short", values, remedy)
+    return _of(ball.label, FindingKind.STOPPED_SHORT, values, remedy)
 
 
 def single_row(label: Any) -> Finding:
     """Report a category that has no row to hold out."""
-    return _of(label, "single row")
+    return _of(label, FindingKind.SINGLE_ROW)
 
 
 def share_inside(ball: Ball, background: Background) -> float:
@@ -79,7 +79,7 @@ def share_inside(ball: Ball, background: Background) -> float:
 
 
 def _of(
-    label: Any, kind: str, values: Mapping[str, Any] | None = None, remedy: Any = None
+    label: Any, kind: FindingKind, values: Mapping[str, Any] | None = None, remedy: Any = None
 ) -> Finding:
     return Finding(kind, {"label": plain(label), **(values or {})}, remedy or {})
 
@@ -102,7 +102,7 @@ def _useless_radius(ball: Ball, pool: Pool, background: Background) -> Finding |
     if (ball.price[pool.kinds == UNLABELLED] > 0.0).any():
         remedy["C2"] = "smaller"
     values = {"radius": ball.radius, "spread": spread, "share": share}
-    return _of(ball.label, "useless radius", values, remedy)
+    return _of(ball.label, FindingKind.USELESS_RADIUS, values, remedy)
 
 
 def _say_useless_radius(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Words) -> str:
@@ -130,7 +130,7 @@ def _all_filtered(ball: Ball, pool: Pool) -> Finding | None:
     if not pool.n_unlabelled or (pool.kinds == UNLABELLED).any():
         return None
     values = {"n_unlabelled": pool.n_unlabelled}
-    return _of(ball.label, "all filtered", values, {"filter": "larger"})
+    return _of(ball.label, FindingKind.ALL_FILTERED, values, {"filter": "larger"})
 
 
 def _say_all_filtered(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Words) -> str:
@@ -149,7 +149,7 @@ def _share_cut(ball: Ball, pool: Pool) -> Finding | None:
         return None
     values = {"n_wanted": wanted, "share": pool.rare_share, "n_kept": n_kept}
     remedy = {"rare_share": None, "radius": "solved", "max_kept": "larger", "filter": "larger"}
-    return _of(ball.label, "share not reached", values, remedy)
+    return _of(ball.label, FindingKind.SHARE_NOT_REACHED, values, remedy)
 
 
 def _say_share_cut(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Words) -> str:
@@ -171,7 +171,7 @@ def _too_many_kept(ball: Ball, pool: Pool, max_kept: int) -> Finding | None:
     else:
         return None
     values["max_kept"] = max_kept
-    return _of(ball.label, "rows left aside", values, {"max_kept": "larger"})
+    return _of(ball.label, FindingKind.ROWS_LEFT_ASIDE, values, {"max_kept": "larger"})
 
 
 def _say_too_many_kept(v: Mapping[str, Any], remedy: Mapping[str, Any], words: Words) -> str:
@@ -197,7 +197,7 @@ def _extreme_price(ball: Ball, pool: Pool) -> Finding | None:
     advised = min(half, C2 / 2) if n_inside else max(half, C2 * 2)
     return _of(
         ball.label,
-        "all inside" if n_inside else "none inside",
+        FindingKind.ALL_INSIDE if n_inside else FindingKind.NONE_INSIDE,
         {"n_unlabelled": n_unlabelled, "C2": C2},
         {"C2": float(f"{advised:.2g}")},
     )
@@ -259,15 +259,15 @@ def _or(ways: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-_SENTENCES: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], Words], str]] = {
-    "useless radius": _say_useless_radius,
-    "no majority": _say_no_majority,
-    "all filtered": _say_all_filtered,
-    "share not reached": _say_share_cut,
-    "rows left aside": _say_too_many_kept,
-    "all inside": _say_all_inside,
-    "none inside": _say_none_inside,
-    "stopped short": _say_stopped_short,
-    "single row": _say_single_row,
+_SENTENCES: dict[FindingKind, Callable[[Mapping[str, Any], Mapping[str, Any], Words], str]] = {
+    FindingKind.USELESS_RADIUS: _say_useless_radius,
+    FindingKind.NO_MAJORITY: _say_no_majority,
+    FindingKind.ALL_FILTERED: _say_all_filtered,
+    FindingKind.SHARE_NOT_REACHED: _say_share_cut,
+    FindingKind.ROWS_LEFT_ASIDE: _say_too_many_kept,
+    FindingKind.ALL_INSIDE: _say_all_inside,
+    FindingKind.NONE_INSIDE: _say_none_inside,
+    FindingKind.STOPPED_SHORT: _say_stopped_short,
+    FindingKind.SINGLE_ROW: _say_single_row,
 }
 KINDS = tuple(_SENTENCES)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from rareclass.findings import Finding, warn
+from rareclass.findings import Finding, FindingKind, warn
 from rareclass.kernels import _kernels_jit as jit
 from rareclass.parameters import is_number
 from rareclass.rows import Block, Rows
@@ -350,7 +350,7 @@ def _warn_of_one_column(variances: np.ndarray) -> None:
             f"column {column} makes up {1.0 - others:.4%} of the squared distance between rows: "
             "the others hardly count. Standardise the features first "
             "(sklearn.preprocessing.StandardScaler).",
-            finding=Finding("one column decides", {"column": column, "others": others}),
+            finding=Finding(FindingKind.ONE_COLUMN_DECIDES, {"column": column, "others": others}),
         )
 
 

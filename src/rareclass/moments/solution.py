@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from rareclass.findings import Finding, Status, warn
+from rareclass.findings import Finding, FindingKind, Status, warn
 from rareclass.labels.two_classes import Labels
 from rareclass.machine import check_fits
 from rareclass.moments.covariance import (
@@ -171,7 +171,7 @@ def warn_of_ridge(names: Sequence[str] | None, model: FittedCovariance, moments:
     warn(
         f"The covariance of the majority has no inverse ({why}): {done}. Pass ridge= to choose it, "
         "or leave such columns out.",
-        finding=Finding("ridge added", {"ridge": model.ridge, "floor": model.floor}),
+        finding=Finding(FindingKind.RIDGE_ADDED, {"ridge": model.ridge, "floor": model.floor}),
     )
 
 

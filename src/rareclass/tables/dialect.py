@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rareclass.errors import InputError
-from rareclass.findings import Finding, warn
+from rareclass.findings import Finding, FindingKind, warn
 from rareclass.tables import TableWarning
 
 SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
@@ -257,7 +257,7 @@ def unique_names(title: str, names: list[str]) -> list[str]:
         warn(
             f"{title} has several columns of one name; the later ones are called {shown}.",
             TableWarning,
-            Finding("columns renamed", {"path": title}),
+            Finding(FindingKind.COLUMNS_RENAMED, {"path": title}),
         )
     return unique
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rareclass.decide.rules.exact_bounds import exact_interval
 from rareclass.encoding.target import RareClass, is_rare, rare_class_among, unknown_labels
 from rareclass.errors import InputError, counted
-from rareclass.findings import Finding, warn
+from rareclass.findings import Finding, FindingKind, warn
 from rareclass.metrics import (
     Interval,
     average_precision_interval,
@@ -189,7 +189,7 @@ class RareDecision:
             warn(
                 f"target values that training had not count as the rest: {', '.join(shown)}{more}.",
                 TableWarning,
-                Finding("unknown labels", {"rows": unknown}),
+                Finding(FindingKind.UNKNOWN_LABELS, {"rows": unknown}),
             )
 
     def estimate(
