@@ -64,12 +64,9 @@ class Kinds:
     codecs: Mapping[str, Codec]
 
     @cached_property
-    def _names(self) -> dict[str, str]:
+    def names(self) -> dict[str, str]:
+        """The kinds by the places of their classes."""
         return {place: name for name, place in self.places.items()}
-
-    def name_of(self, value: Any) -> str | None:
-        """Return the kind of an object; None where its very class is not registered."""
-        return self._names.get(f"{type(value).__module__}:{type(value).__qualname__}")
 
     def state_of(self, name: str, value: Any) -> dict[str, Any]:
         """Return what is stored of an object, by name."""
@@ -78,7 +75,7 @@ class Kinds:
         if isinstance(value, Storable):
             return value.to_state()
         if is_dataclass(value):
-            return {name: attrgetter(name)(value) for name in _init_fields(value)}
+            return {n.name: attrgetter(n.name)(value) for n in fields(value) if n.init}
         if isinstance(value, tuple):
             return dict(value._asdict())  # type: ignore[attr-defined]
         return dict(vars(value))
@@ -208,7 +205,7 @@ class _TreePacker:
                 return _made("array", name=self._member(value, where))
         if isinstance(value, np.random.Generator):  # of PCG64, the only one that this package makes
             return _made("generator", state=self.pack(value.bit_generator.state, where))
-        name = self._kinds.name_of(value)
+        name = self._kinds.names.get(f"{type(value).__module__}:{type(value).__qualname__}")
         if name is None:
             raise TypeError(
                 f"cannot store {type(value).__name__}: {where[1:] or 'the value itself'}"
@@ -280,7 +277,3 @@ def _plain_dtype(text: str) -> np.dtype[Any]:
     if dtype.hasobject:
         raise ValueError(f"a scalar of type {text}")
     return dtype
-
-
-def _init_fields(value: Any) -> list[str]:
-    return [each.name for each in fields(value) if each.init]

@@ -88,7 +88,7 @@ def test_a_mixture_is_its_formula():
         "linear": X,
         "asinh": np.arcsinh(X),
         "ranks": oracle.ranks(X, 50, KNOTS),
-        "fourier": model.state_.maps.waves.apply(X),
+        "fourier": model.state_.waves.apply(X),
     }
     alone = []
     for name, learner in SMALL:
@@ -190,7 +190,7 @@ def test_members_are_measured_as_they_had_scored_alone(monkeypatch):
     monkeypatch.setattr("rareclass.online.mixture._LAST", 150)
     X, sign = stream(rare=0.2)
     model = OnlineMixture(SMALL).start(4, [-1, 1])
-    waves = model.state_.maps.waves
+    waves = model.state_.waves
     assert {each.average_precision for each in model.standing()} == {None}
     model.test_then_train(X, labels(sign))
     y = sign[sign != 0]
@@ -200,7 +200,7 @@ def test_members_are_measured_as_they_had_scored_alone(monkeypatch):
         assert found[-1].name == "logistic regression on all places"
         for each, member in zip(found[:-1], SMALL, strict=True):
             alone = OnlineMixture([member]).start(4, [-1, 1])
-            alone.state_ = alone.state_._replace(maps=alone.state_.maps._replace(waves=waves))
+            alone.state_ = alone.state_._replace(waves=waves)
             scores = alone.test_then_train(X, labels(sign))[sign != 0][rows]
             wanted = average_precision_score(y[rows] > 0, scores)
             assert each.average_precision == pytest.approx(wanted, rel=1e-12)
@@ -264,7 +264,7 @@ def test_what_features_raise_adds_up_at_the_top():
     # Rows that all members have in the tail, and none at its very end.
     tail = math.log(1000 / 50) / LARGEST
     seen = {"linear": X, "asinh": np.arcsinh(X)}
-    ranked = model.state_.maps.ranks.apply(X)
+    ranked = model.state_.ranks.apply(X)
     seen["ranks"] = sparse.csr_array((ranked.data, ranked.indices, ranked.indptr), (3000, 64))
     own = [seen[name] @ state.coef for name, state in zip(maps, model.state_.members, strict=True)]
     places = np.array([[place(record.ordered[k], s) for s in own[k]] for k in range(3)])
@@ -298,9 +298,9 @@ def test_a_state_that_no_stream_leaves_is_refused():
         ("record.kept", lambda a: a - 1000),
         ("stack.mean", lambda a: a[1:]),
         ("record.ordered", lambda a: -a),
-        ("maps.ranks.ordered", lambda a: a[:, ::-1]),
-        ("maps.ranks.ranked", lambda a: a[:2]),
-        ("maps.waves.frequencies", lambda a: a[:, :-1]),
+        ("ranks.ordered", lambda a: a[:, ::-1]),
+        ("ranks.ranked", lambda a: a[:2]),
+        ("waves.frequencies", lambda a: a[:, :-1]),
         ("members.1.buffers.indices", lambda a: a + 100),
     ):
         flat = flatten(model.state_)

@@ -18,7 +18,7 @@ from rareclass.cli.door import (
 )
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.screen import file_text, output, print_command
-from rareclass.errors import InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.remote import RemotePath, path_of
 
 if TYPE_CHECKING:
@@ -180,9 +180,12 @@ def stream(
         raise InputError(
             f"--top {top}: the window has {counted(window, 'row')} only.",
             "Raise --window or lower --top.",
+            ErrorKind.COMBINATION,
         )
     if not 0 < half_life < float("inf"):
-        raise InputError(f"--half-life {half_life} is not a number of rows above 0.")
+        raise InputError(
+            f"--half-life {half_life} is not a number of rows above 0.", "Give rows, such as 10000."
+        )
     source = _source(given, query, follow)
     from rareclass.stream.learners import parse_parameters, settled, usual_tails
     from rareclass.stream.options import StreamOptions, check_alert_options
@@ -225,25 +228,23 @@ def _source(given: str, query: str | None, follow: bool) -> "str | Query":
     from rareclass.tables.databases.address import Query
 
     place = table_at(given, query, "SOURCE")
-    if isinstance(place, RemotePath) and follow:
+    is_query, is_remote = isinstance(place, Query), isinstance(place, RemotePath)
+    if follow and (is_query or is_remote):
+        why = "the answer to a query ends" if is_query else f"{place} is not on this machine"
         raise InputError(
-            f"--follow: {place} is not on this machine, where a file can be watched.",
-            "Leave it out: the same command, given again, goes on with the files that have come "
-            "since.",
+            f"--follow: {why}.",
+            "Leave it out: the same command, given again, goes on with what has come since.",
+            ErrorKind.COMBINATION,
         )
-    if not isinstance(place, Query):
-        if given != "-" and not place.exists():
-            raise InputError(
-                f"There is no file or folder {given}.", "Check the name; - reads stdin."
-            )
-        return given
-    if follow:
+    if isinstance(place, Query):
+        return place
+    if given != "-" and not place.exists():
         raise InputError(
-            "--follow: the answer to a query ends.",
-            "Leave it out: the same command, given again, goes on with the rows that have come "
-            "since.",
+            f"There is no file or folder {given}.",
+            "Check the name; - reads stdin.",
+            ErrorKind.MISSING_FILE,
         )
-    return place
+    return given
 
 
 def _check_json(path: Path | None, source: "str | Query") -> None:
@@ -259,7 +260,9 @@ def _check_json(path: Path | None, source: "str | Query") -> None:
         is_ours = False
     if not is_ours:
         raise InputError(
-            f"--json {path} exists already, and no stream wrote it.", "Give another name."
+            f"--json {path} exists already, and no stream wrote it.",
+            "Give another name.",
+            ErrorKind.EXISTING_FILE,
         )
 
 

@@ -118,47 +118,23 @@ class Ranks(NamedTuple):
             raise ValueError("values that ranks go by are not sorted")
 
 
-class Maps(NamedTuple):
-    """All that maps of the features know."""
-
-    ranks: Ranks
-    waves: FourierFeatures
-
-    @classmethod
-    def empty(cls, n_features: int, has_waves: bool, rng: np.random.Generator) -> Self:
-        """No rows seen; waves are drawn where a member wants them."""
-        waves = FourierFeatures.drawn(n_features, WAVES if has_waves else 0, rng)
-        return cls(Ranks.empty(n_features), waves)
-
-    def apply(self, name: str, X: np.ndarray, takes: str) -> Any:
-        """Rows as a member takes them: a dense array or `SparseRows`."""
-        if name == "ranks":
-            rows = self.ranks.apply(X)
-            return rows if takes == "sparse" else as_csr(rows, KNOTS * X.shape[1]).toarray()
-        if name == "fourier":
-            waves = self.waves.apply(X)
-            return _all_of(waves) if takes == "sparse" else waves
-        seen = np.arcsinh(X) if name == "asinh" else X
-        return sparse_rows(seen) if takes == "sparse" else seen
-
-    def with_rows(self, X: np.ndarray) -> Self:
-        """Take in the next rows, at most as many as the ranks lack."""
-        return self._replace(ranks=self.ranks.with_rows(X))
-
-    def grown(self, n_features: int, rng: np.random.Generator) -> Self:
-        """Add columns."""
-        return type(self)(self.ranks.grown(n_features), self.waves.grown(n_features, rng))
+def mapped(name: str, X: np.ndarray, ranks: Ranks, waves: FourierFeatures, takes: str) -> Any:
+    """Return rows behind a map as a member takes them: a dense array or `SparseRows`."""
+    if name == "ranks":
+        rows = ranks.apply(X)
+        return rows if takes == "sparse" else as_csr(rows, KNOTS * X.shape[1]).toarray()
+    if name == "fourier":
+        made, (n, d) = waves.apply(X), (len(X), len(waves.phases))
+        if takes == "dense":
+            return made
+        return SparseRows(np.arange(n + 1) * d, np.tile(np.arange(d), n), made.ravel())
+    seen = np.arcsinh(X) if name == "asinh" else X
+    return sparse_rows(seen) if takes == "sparse" else seen
 
 
 def width(name: str, n_features: int) -> int:
     """Number of features that a map makes of `n_features`."""
     return {"ranks": KNOTS * n_features, "fourier": WAVES}.get(name, n_features)
-
-
-def _all_of(rows: np.ndarray) -> SparseRows:
-    """Dense rows without zeros as they are."""
-    n, d = rows.shape
-    return SparseRows(np.arange(n + 1) * d, np.tile(np.arange(d), n), rows.ravel())
 
 
 def as_csr(rows: SparseRows, n_features: int) -> Any:

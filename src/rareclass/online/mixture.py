@@ -12,10 +12,12 @@ from rareclass.online.cbr import CBR
 from rareclass.online.feature_maps import (
     KNOTS,
     MAPS,
-    Maps,
+    WAVES,
+    FourierFeatures,
     Ranks,
     as_csr,
     expanded,
+    mapped,
     places,
     width,
 )
@@ -72,7 +74,8 @@ class MixtureState(NamedTuple):
     """Moving state of a mixture."""
 
     members: tuple[Any, ...]  # their states
-    maps: Maps
+    ranks: Ranks
+    waves: FourierFeatures
     record: ExpertRecord
     stack: Stack
     rng: np.random.Generator  # where the orders of `fit` come from
@@ -252,7 +255,8 @@ class OnlineMixture(OnlineRanker):
         # Before it has learned anything the stack is the mean of the members.
         mean = np.append(0.0, np.full(n, _mixture_jit.UNIT / n))
         stack = Stack(mean, _mixture_jit.STACK_VARIANCE * np.eye(1 + n))
-        return MixtureState(states, Maps.empty(n_features, has_waves, rng), record, stack, rng)
+        waves = FourierFeatures.drawn(n_features, WAVES if has_waves else 0, rng)
+        return MixtureState(states, Ranks.empty(n_features), waves, record, stack, rng)
 
     def _learn(
         self, state: MixtureState, rows: np.ndarray, sign: np.ndarray, step: np.ndarray
@@ -260,9 +264,9 @@ class OnlineMixture(OnlineRanker):
         scores = np.empty(len(rows))
         start = 0
         while start < len(rows):
-            part = slice(start, start + state.maps.ranks.lacking)
+            part = slice(start, start + state.ranks.lacking)
             state, scores[part] = self._learn_part(state, rows[part], sign[part], step[part])
-            state = state._replace(maps=state.maps.with_rows(rows[part]))
+            state = state._replace(ranks=state.ranks.with_rows(rows[part]))
             start = part.stop
         return state, scores
 
@@ -276,7 +280,7 @@ class OnlineMixture(OnlineRanker):
         for k, (name, learner) in enumerate(members):
             way = name, learner._takes
             if way not in seen_as:
-                seen_as[way] = state.maps.apply(name, rows, learner._takes)
+                seen_as[way] = mapped(name, rows, state.ranks, state.waves, learner._takes)
             moved, scores[k] = learner._learn(state.members[k], seen_as[way], sign, step)
             states.append(moved)
         record, stack, mixed = state.record, state.stack, np.empty(len(rows))
@@ -295,7 +299,7 @@ class OnlineMixture(OnlineRanker):
         members = self._members()
         scores = np.empty((len(members), len(rows)))
         for k, (name, learner) in enumerate(members):
-            seen = state.maps.apply(name, rows, learner._takes)
+            seen = mapped(name, rows, state.ranks, state.waves, learner._takes)
             if learner._takes == "sparse":
                 seen = as_csr(seen, width(name, rows.shape[1]))
             scores[k] = learner._scores(state.members[k], seen)
@@ -320,7 +324,8 @@ class OnlineMixture(OnlineRanker):
             learner._grown(moving, width(name, n_features)) if name != "fourier" else moving
             for (name, learner), moving in zip(self._members(), state.members, strict=True)
         )
-        return state._replace(members=members, maps=state.maps.grown(n_features, state.rng))
+        ranks, waves = state.ranks.grown(n_features), state.waves.grown(n_features, state.rng)
+        return state._replace(members=members, ranks=ranks, waves=waves)
 
     @property
     def _steps_shrink(self) -> bool:  # type: ignore[override]
@@ -338,7 +343,7 @@ class OnlineMixture(OnlineRanker):
     def _check_state(self, state: MixtureState, n_features: int) -> None:
         for (name, learner), moving in zip(self._members(), state.members, strict=True):
             learner._check_state(moving, width(name, n_features))
-        state.maps.ranks.check(n_features)
+        state.ranks.check(n_features)
         record = state.record
         filled = np.arange(self.n_recent) < record.kept[:, None]
         falls = (np.diff(record.ordered) < 0.0) & filled[:, 1:]
@@ -382,7 +387,7 @@ class OnlineMixture(OnlineRanker):
         """
         state, n = self.state_, self.n_features_in_
         counts = _mixture_jit.counts(state.record.weights, state.stack.mean)
-        weights, of_waves = np.zeros((n, 2 + KNOTS)), np.zeros(len(state.maps.waves.phases))
+        weights, of_waves = np.zeros((n, 2 + KNOTS)), np.zeros(len(state.waves.phases))
         for k, (name, learner) in enumerate(self._members()):
             ordered = state.record.ordered[k, : state.record.kept[k]]
             excess = _mixture_jit.tail(ordered)[2]
@@ -393,7 +398,7 @@ class OnlineMixture(OnlineRanker):
                 of_waves += coef
             else:
                 weights[:, places(name)] += coef.reshape(n, -1)
-        ordered, ranked = state.maps.ranks.ordered, state.maps.ranks.ranked
+        ordered, ranked = state.ranks.ordered, state.ranks.ranked
         if not len(ranked):
             ordered, ranked = np.zeros((n, ordered.shape[1])), np.zeros(n)
         of_columns = np.column_stack([weights, ranked, ordered])
@@ -404,17 +409,17 @@ class OnlineMixture(OnlineRanker):
 
         Waves are of all features at once: what one raises there is what would be lost without it.
         """
-        raised, maps = np.zeros(len(row)), self.state_.maps
-        n_waves = len(maps.waves.phases)
+        raised, ranks, waves = np.zeros(len(row)), self.state_.ranks, self.state_.waves
+        n_waves = len(waves.phases)
         of_waves, of_columns = weights[:n_waves], weights[n_waves:]
-        parts = of_columns.reshape(-1, 3 + KNOTS + maps.ranks.ordered.shape[1])
+        parts = of_columns.reshape(-1, 3 + KNOTS + ranks.ordered.shape[1])
         known = len(parts)
         ranked, ordered = parts[:, 2 + KNOTS].astype(np.int64), parts[:, 3 + KNOTS :]
         ranks = Ranks(np.zeros((0, known)), np.ascontiguousarray(ordered), ranked)
         both = expanded(np.stack([row[:known], usual[:known]]), ranks)
         raised[:known] = (parts[:, : 2 + KNOTS] * (both[0] - both[1])).sum(axis=1)
         if known and n_waves:
-            raised[:known] += maps.waves.raises(row[:known], usual[:known], of_waves)
+            raised[:known] += waves.raises(row[:known], usual[:known], of_waves)
         return raised
 
 

@@ -173,7 +173,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         self._check_columns(X, first=first)
         source = as_source(X, vars(self).get("feature_names_in_"))
         if first:
-            self._begin_without_rows(source.n_features, classes)
+            self._begin(source.n_features, *StreamLabels.named(classes, self.pos_label))
         labels = StreamLabels(self.classes_, self.pos_label_)
         labels.check_same(classes)
         sign = labels.signs(y, source.n_rows, instead=", or use test_then_train, which scores them")
@@ -199,13 +199,9 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
         """
         self.__dict__.pop("feature_names_in_", None)  # of a fit before
         check_whole("n_features", n_features, "a whole number, 1 or above")
-        self._begin_without_rows(int(n_features), classes)
-        self._open_names: list[str] = []
-        return self
-
-    def _begin_without_rows(self, n_features: int, classes: Any) -> Self:
         self._check_parameters()
-        self._begin(n_features, *StreamLabels.named(classes, self.pos_label))
+        self._begin(int(n_features), *StreamLabels.named(classes, self.pos_label))
+        self._open_names: list[str] = []
         return self
 
     def test_then_train(self, X: Any, y: Any) -> np.ndarray:

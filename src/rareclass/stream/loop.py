@@ -161,8 +161,8 @@ class StreamLoop:
             self._log.forget_after(n_reported)
             self._scores.forget_after(n_before)
             with sound_state(loaded.path):
-                self._start(StreamState.of(saved, self.folder, self.options))
-            self._saved_rows = n_before
+                self.state = StreamState.of(saved, self.folder, self.options)
+            self.has_begun, self._saved_rows = True, n_before
             yield Event("went on", n_before)
             if self.state.alerts is not None and saved.alerts is None:
                 yield self._save()  # at once: from here on their file is this stream's
@@ -224,28 +224,24 @@ class StreamLoop:
         alerts = alerts_of(options, None)
         for parts in (self._log, self._scores):
             parts.forget_after(-1)
-        self._start(
-            StreamState(
-                OnlineEncoder(schema, options.max_categories, options.half_life, options.tails),
-                make_learner(options.learner, options.parameters),
-                held=WaitingRows(options.hold),
-                learned=LearnedLabels(options.hold),
-                window=Window(options.window, options.top),
-                counters=Counters(),
-                rejected=RejectedFile(self.folder / REJECTED),
-                contradicted=RejectedFile(self.folder / CONTRADICTED),
-                labels=label_names(first, options.target, options.positive),
-                drift=ColumnCounts(segment_size(options.window), options.half_life),
-                best=BestWindows(),
-                alarm=DriftAlarm() if options.on_drift == "reset" else None,
-                alerts=alerts,
-                columns=columns,
-            )
+        self.state = StreamState(
+            OnlineEncoder(schema, options.max_categories, options.half_life, options.tails),
+            make_learner(options.learner, options.parameters),
+            held=WaitingRows(options.hold),
+            learned=LearnedLabels(options.hold),
+            window=Window(options.window, options.top),
+            counters=Counters(),
+            rejected=RejectedFile(self.folder / REJECTED),
+            contradicted=RejectedFile(self.folder / CONTRADICTED),
+            labels=label_names(first, options.target, options.positive),
+            drift=ColumnCounts(segment_size(options.window), options.half_life),
+            best=BestWindows(),
+            alarm=DriftAlarm() if options.on_drift == "reset" else None,
+            alerts=alerts,
+            columns=columns,
         )
+        self.has_begun = True
         return schema.notes
-
-    def _start(self, state: StreamState) -> None:
-        self.state, self.has_begun = state, True
 
     def _open(self, position: dict[str, Any] | None, columns: list[str] | None) -> Source:
         options = self.options
