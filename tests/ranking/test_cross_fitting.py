@@ -12,10 +12,10 @@ from rareclass.estimators.search import Fold
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.labels.two_classes import read_labels
-from rareclass.ranking import cross_fitting
-from rareclass.ranking.cross_fitting import cross_fit
+from rareclass.ranking import fitting
 from rareclass.ranking.feature_scales.gradients import KernelSlopes, gradient_scales
-from rareclass.ranking.preparation import KernelSettings
+from rareclass.ranking.fitting import cross_fit
+from rareclass.ranking.ranking_data import KernelSettings
 from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import as_source
 
@@ -38,8 +38,8 @@ def machines(kernel="gaussian", weight=None, width="mean", scales=None, X=X):
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
 def test_held_out_scores_are_those_of_a_machine_of_the_other_folds(kernel, weight, monkeypatch):
-    monkeypatch.setattr(cross_fitting, "_TOL", 1e-10)
-    monkeypatch.setattr(cross_fitting, "_MAX_ITER", 200)
+    monkeypatch.setattr(fitting, "_CROSS_FIT_TOL", 1e-10)
+    monkeypatch.setattr(fitting, "_CROSS_FIT_MAX_ITER", 200)
     found = machines(kernel, weight)
     assert np.isnan(found.held_out[FOLD_OF < 0]).all()
     for k in range(3):
@@ -59,7 +59,7 @@ def test_held_out_scores_are_those_of_a_machine_of_the_other_folds(kernel, weigh
 
 def test_the_tolerance_changes_scores_in_the_third_digit_at_most(monkeypatch):
     usual = machines().held_out
-    monkeypatch.setattr(cross_fitting, "_TOL", 1e-10)
+    monkeypatch.setattr(fitting, "_CROSS_FIT_TOL", 1e-10)
     exact = machines().held_out
     tested = FOLD_OF >= 0
     spread = exact[tested].std(axis=0)
@@ -67,7 +67,7 @@ def test_the_tolerance_changes_scores_in_the_third_digit_at_most(monkeypatch):
 
 
 def test_scales_are_those_of_rows_that_are_scaled(monkeypatch):
-    monkeypatch.setattr(cross_fitting, "_TOL", 1e-10)
+    monkeypatch.setattr(fitting, "_CROSS_FIT_TOL", 1e-10)
     scales = np.array([0.3, 1.0, 2.0, 0.7])
     inside = machines(scales=scales, width=2.5).held_out
     outside = machines(X=X * scales, width=2.5).held_out

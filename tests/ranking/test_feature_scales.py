@@ -1,4 +1,4 @@
-"""Learned scales of features: kernel, derivative, rows, learning, and the estimators."""
+"""Learned scales of features: kernel, derivative, rows, selection, and the estimators."""
 
 import warnings
 from types import SimpleNamespace

@@ -227,16 +227,3 @@ def test_two_levels_have_the_landmarks_of_two_classes():
     classes = RankRC(penalty="l1", lam=0.02, tol=1e-9).fit(X, y)
     np.testing.assert_allclose(ordinal.score_samples(X), classes.score_samples(X), atol=1e-6)
     assert ordinal.n_landmarks_ == classes.n_landmarks_
-
-
-def test_a_model_of_an_earlier_version_has_the_parameters_that_came_since():
-    X, y = levels_table(7)
-    model = OrdinalRankRC().fit(X, y)
-    state = dict(model.__getstate__())
-    for name in ("penalty", "feature_scaling", "feature_scales_"):
-        del state[name]
-    old = OrdinalRankRC.__new__(OrdinalRankRC)
-    old.__setstate__(state)
-    assert (old.penalty, old.feature_scaling) == ("l2", None)
-    np.testing.assert_array_equal(old.predict(X), model.predict(X))
-    assert old.get_params() == model.get_params()

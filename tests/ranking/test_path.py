@@ -14,7 +14,7 @@ from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.findings import Status
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian
-from rareclass.ranking import fitting, preparation
+from rareclass.ranking import fitting, ranking_data
 from rareclass.ranking.problem import Evaluation, answer, solve, solve_in_step
 from rareclass.ranking.solvers import path as module
 from rareclass.ranking.solvers.newton import minimize
@@ -51,7 +51,7 @@ def from_parts(monkeypatch):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 32 rows, so that small tables have many and threads have work."""
-    monkeypatch.setattr(preparation, "_MOST_BLOCK_ROWS", 32)
+    monkeypatch.setattr(ranking_data, "_MOST_BLOCK_ROWS", 32)
 
 
 def test_questions_of_many_problems_are_answered_as_each_alone():
@@ -242,7 +242,7 @@ def test_a_path_from_a_part_ends_where_the_path_of_all_rows_ends(weighted, at_on
     plain = solve_path(problem, LAMS, 1e-9, 100)
     monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 4)
     found = solve_path(
-        problem, LAMS, 1e-9, 100, at_once, lambda lam, step: reported.append((lam, step))
+        problem, LAMS, 1e-9, 100, at_once, lambda _, lam, step: reported.append((lam, step))
     )
     for a, b in zip(found, plain, strict=True):
         assert a.status is Status.CONVERGED

@@ -1,5 +1,6 @@
 """The objective in whitened coordinates against its formula, wherever its blocks live."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -29,7 +30,7 @@ def problem_of(X, y, weight=None, block_rows=64, budget=10**8, n_jobs=1, **param
         budget=Budget(budget),
         n_jobs=n_jobs,
     )
-    return prepared, type(problem)(**{**problem.__dict__, "rows": rows})
+    return prepared, replace(problem, rows=rows)
 
 
 def formula(prepared, problem, X, w):

@@ -15,7 +15,7 @@ from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV
 from rareclass.metrics import roc_auc
 from rareclass.ranking.losses import SmoothedHinge
-from rareclass.ranking.preparation import Prepared
+from rareclass.ranking.ranking_data import PreparedRanking
 
 X, Y = rare_mixture(300, 30)
 LAMS = [1.0, 2.0**-6, 2.0**-12]
@@ -217,8 +217,8 @@ def test_an_interrupt_comes_through(monkeypatch):
             raise KeyboardInterrupt
         return original(*args, **more)
 
-    original = Prepared._cells
-    monkeypatch.setattr(Prepared, "_cells", scored)
+    original = PreparedRanking._cells
+    monkeypatch.setattr(PreparedRanking, "_cells", scored)
     model = RankRCCV(LAMS, cv=3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)

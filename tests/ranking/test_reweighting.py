@@ -129,9 +129,9 @@ def test_many_rounds_end_where_the_whole_objective_is_flat(monkeypatch):
 
 
 def test_from_a_part_of_the_rows_the_objective_is_that_of_all_rows(monkeypatch):
-    import rareclass.ranking.preparation as preparation
+    import rareclass.ranking.ranking_data as ranking_data
 
-    monkeypatch.setattr(preparation, "_MOST_BLOCK_ROWS", 32)
+    monkeypatch.setattr(ranking_data, "_MOST_BLOCK_ROWS", 32)
     wanted = [
         solution.at.value for solution in solve_path(problem_of(10)[1], [LAM, 0.1], 1e-9, 200)
     ]

@@ -8,8 +8,8 @@ from made_tables import rare_mixture
 from rareclass import OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.labels.two_classes import read_labels
 from rareclass.ranking import fitting
+from rareclass.ranking.ranking_data import RankingData
 from rareclass.ranking.targets import TwoClasses
-from rareclass.ranking.training_rows import TrainingRows
 from rareclass.rows import as_source
 
 X, Y = rare_mixture(600, 60)
@@ -69,7 +69,7 @@ def test_as_many_search_rows_as_there_are_change_nothing():
 def test_what_is_drawn_weighs_what_all_did(most, rare, rest, weighted):
     weight = np.arange(1.0, len(X) + 1.0) if weighted else None
     target = TwoClasses(read_labels(Y, weight, None, len(X)))
-    rows = TrainingRows(None, as_source(X), target, None, 1.0)  # type: ignore[arg-type]
+    rows = RankingData(None, as_source(X), target, None, 1.0)  # type: ignore[arg-type]
     part = rows.drawn(most, 0)
     labels, all_labels = part.target.labels, target.labels
     assert (len(labels.rare), len(labels.majority)) == (rare, rest)

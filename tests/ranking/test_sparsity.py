@@ -108,7 +108,7 @@ def test_every_smooth_loss_is_minimised(name):
     problem = problem_of(X[few], Y[few], loss=name)
     lam = 0.1 * lam_max(problem)
     ((solution,),) = solve_paths([lambda: problem], [lam], 1e-8, 300)
-    objective = Penalized(problem, lam, np.arange(problem.size) < problem.rank)
+    objective = Penalized(problem, lam)
 
     def everywhere(w):
         at = problem.evaluate(w)

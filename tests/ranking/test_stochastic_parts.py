@@ -16,13 +16,13 @@ from rareclass.ranking.stochastic.landmark_space import span, widened
 from rareclass.ranking.stochastic.learner import (
     BatchModel,
     HeldRare,
-    Learned,
+    LearnedFunction,
+    LearnerSettings,
     MiniBatch,
     RunningModel,
     Scores,
-    Settings,
 )
-from rareclass.ranking.stochastic.weighted_rows import Table, WeightedRows, joined, visits
+from rareclass.ranking.stochastic.weighted_rows import WeightedRows, WeightedTable, joined, visits
 from rareclass.rows import as_source
 
 KERNEL, LAM, EPS = Gaussian(2.0), 0.01, 0.3
@@ -152,8 +152,8 @@ def test_late_rare_rows_join_what_was_learned():
     rng = np.random.default_rng(0)
     early = WeightedRows(rng.normal(size=(10, 3)), np.full(10, 2.0))
     late = WeightedRows(rng.normal(size=(30, 3)), np.ones(30))
-    learned = Learned.start(span(KERNEL, early.X), 2.0, early)
-    kept = Settings(SmoothedHinge(EPS), LAM, 1, np.inf, 2**30)
+    learned = LearnedFunction.start(span(KERNEL, early.X), 2.0, early)
+    kept = LearnerSettings(SmoothedHinge(EPS), LAM, 1, np.inf, 2**30)
     for _ in range(8):
         rows = WeightedRows(rng.normal(size=(50, 3)), np.ones(50))
         learned = learned.after(rows, kept, rng)
@@ -227,7 +227,7 @@ def test_a_space_without_room_asks_nothing_of_the_kernel():
 
 @pytest.mark.parametrize("weight", [None, np.ones(7)])
 def test_what_is_not_rare_has_the_weight_of_the_majority(weight):
-    assert Table(as_source(np.eye(7)), weight, np.array([1, 4])).majority_weight(2.0) == 5.0
+    assert WeightedTable(as_source(np.eye(7)), weight, np.array([1, 4])).majority_weight(2.0) == 5.0
 
 
 def test_a_reservoir_is_a_uniform_sample_however_rows_come(monkeypatch):

@@ -8,9 +8,9 @@ from made_tables import rare_mixture
 from rareclass import RankRC, RankRCCV, rankrc_path
 from rareclass.findings import Status
 from rareclass.metrics import roc_auc
-from rareclass.ranking import fitting, preparation
-from rareclass.ranking.preparation import Prepared
+from rareclass.ranking import fitting, ranking_data
 from rareclass.ranking.problem import solve
+from rareclass.ranking.ranking_data import PreparedRanking
 from rareclass.ranking.solvers import path
 from rareclass.ranking.solvers.part import PartDirection, Witnesses
 
@@ -21,8 +21,8 @@ LAMS = [1.0, 2.0**-6, 2.0**-12]
 @pytest.fixture
 def many(monkeypatch):
     """Treat these rows as a million: blocks of 100, every tenth in the part, tol="auto" loose."""
-    monkeypatch.setattr(preparation, "_MOST_BLOCK_ROWS", 100)
-    for module in (path, preparation):
+    monkeypatch.setattr(ranking_data, "_MOST_BLOCK_ROWS", 100)
+    for module in (path, ranking_data):
         monkeypatch.setattr(module, "part_stride", lambda n_rows, n_landmarks: 10)
     monkeypatch.setattr(fitting, "_MANY_ROWS", 1000)
     monkeypatch.setattr(fitting, "_ROWS_TOLD_BY_A_PART", 1000)
@@ -120,7 +120,7 @@ def test_what_is_foreseen_holds_for_all_rows(many):
 
 def test_all_rows_are_read_once(many, monkeypatch):
     """Beside the part and the witnesses, for one lam and for all of them."""
-    monkeypatch.setattr(preparation, "kernel_is_worth_keeping", lambda *_: False)
+    monkeypatch.setattr(ranking_data, "kernel_is_worth_keeping", lambda *_: False)
     whole = RankRC()._prepare(X, Y, None).rows
     passes = []
 
@@ -134,8 +134,8 @@ def test_all_rows_are_read_once(many, monkeypatch):
             assert not self._is_whole
             return super().map(fn, *broadcast)
 
-    monkeypatch.setattr(preparation, "rows_of", lambda *a, **k: Counted(a[0], a[1], a[2], **k))
-    monkeypatch.setattr(preparation, "width_of_rows", lambda *_: 1.0)
+    monkeypatch.setattr(ranking_data, "rows_of", lambda *a, **k: Counted(a[0], a[1], a[2], **k))
+    monkeypatch.setattr(ranking_data, "width_of_rows", lambda *_: 1.0)
     RankRC(lam=2.0**-6, width=1.5, n_jobs=1).fit(X, Y)
     assert passes == [1]
     passes.clear()
@@ -146,7 +146,7 @@ def test_all_rows_are_read_once(many, monkeypatch):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_threshold_of_a_part_is_that_of_its_rows(many, weighted):
     weight = np.random.default_rng(1).integers(0, 3, len(Y)).astype(float) if weighted else None
-    prepared: Prepared = RankRC()._prepare(X, Y, weight)
+    prepared: PreparedRanking = RankRC()._prepare(X, Y, weight)
     coefficients = np.random.default_rng(0).normal(size=(prepared.expansion.n_landmarks, 2))
     part_of_it, all_rows = prepared.scored_part(coefficients), prepared.scored(coefficients)
     chosen = prepared.rows.every(10).numbers

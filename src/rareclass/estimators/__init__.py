@@ -1,1 +1,1 @@
-"""What every estimator does at its door, and the search over parameters."""
+"""Base classes of the estimators of tables, and the search over parameters."""

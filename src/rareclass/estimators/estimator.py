@@ -189,6 +189,7 @@ def same_columns(estimator: BaseEstimator, like: BaseEstimator) -> None:
 
 # Weights whose ratios to the least are as near as this to whole numbers were copies.
 _ROUNDING = 1e-9
+_CALIBRATE = "Wrap it: rareclass.decide.CalibratedRanker(estimator).fit(X, y)."
 
 
 def learn_calibration(
@@ -222,10 +223,10 @@ def learn_level_calibration(
     return LevelCalibration(above)
 
 
-def _check_calibrated(estimator: Any) -> None:
-    """Refuse where there are no probabilities, or where fitting would not make them.
+def check_calibrated(estimator: Any, remedy: str) -> None:
+    """Raise `AttributeError` where there are no probabilities, or fitting would not make them.
 
-    Estimators that always keep a map say so by ``_calibrates``.
+    Estimators that always keep a calibration map say so by ``_calibrates``.
     """
     if getattr(estimator, "calibration_", None) is not None:
         return
@@ -233,15 +234,15 @@ def _check_calibrated(estimator: Any) -> None:
         return
     raise AttributeError(
         f"this {type(estimator).__name__} has no probabilities: no scores of held-out rows were "
-        "kept. Wrap it: rareclass.decide.CalibratedRanker(estimator).fit(X, y)."
+        f"kept. {remedy}"
     )
 
 
-class HasProbabilities:
-    """Probabilities from scores and a map that was learned on held-out ones.
+class RankScorer(ClassifierMixin):
+    """Decisions, labels, probabilities and an AUC from a rarity score.
 
-    Whoever inherits has ``score_samples``, ``classes_`` and ``pos_label_``, and where it kept
-    a map ``calibration_``.
+    Whoever inherits has ``score_samples``, ``offset_``, ``classes_`` and ``pos_label_``, and where
+    held-out scores were kept a map ``calibration_`` from scores to probabilities.
     """
 
     _calibrates = False
@@ -260,7 +261,7 @@ class HasProbabilities:
         goes by its own threshold, not by one half.
         """
         # A property, as an estimator without probabilities is told by having no such attribute.
-        _check_calibrated(self)
+        check_calibrated(self, _CALIBRATE)
         return self._predict_proba
 
     def set_prevalence(
@@ -288,27 +289,20 @@ class HasProbabilities:
         AttributeError
             Where there are no probabilities.
         """
-        _check_calibrated(self)
+        check_calibrated(self, _CALIBRATE)
         check_is_fitted(self)
         assert self.calibration_ is not None
-        keeps = getattr(self, "best_estimator_", self)  # of a search
+        keeps: Any = getattr(self, "best_estimator_", self)  # of a search
         keeps.calibration_ = self.calibration_.at(prevalence, majority_sampling_rate)
         return self
 
     def _predict_proba(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         assert self.calibration_ is not None
-        rare = self.calibration_(self.score_samples(X))  # type: ignore[attr-defined]
+        rare = self.calibration_(self.score_samples(X))
         columns = (1.0 - rare, rare)
         is_last = self.pos_label_ == self.classes_[1]
         return np.column_stack(columns if is_last else columns[::-1])
-
-
-class RankScorer(HasProbabilities, ClassifierMixin):
-    """Decisions from a rarity score: what every ranking classifier shares.
-
-    Whoever inherits has ``score_samples``, ``offset_``, ``classes_`` and ``pos_label_``.
-    """
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distance from the threshold, above 0 where ``classes_[1]`` is predicted.

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.estimators.estimator import FitsRows, same_columns
@@ -189,7 +189,7 @@ def of_best(name: str, meaning: str) -> Any:
 
 
 class SearchCV(FitsRows, BaseEstimator):
-    """What every estimator that chooses its parameters by cross-validation shares.
+    """Base class of estimators that choose their parameters by cross-validation.
 
     Whoever inherits has ``refit``, and leaves ``best_estimator_`` where it is true.
     """
@@ -257,16 +257,3 @@ class SearchCV(FitsRows, BaseEstimator):
         self.cv_results_ = {**tried, **score_table(scores), **beside, **more}
         self.n_splits_ = len(scores)
         return self.best_index_
-
-
-class TransformsByBest(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """For searches whose best model transforms rows."""
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Nyström features of every row by the best model; see `RankRC.transform`."""
-        check_is_fitted(self)
-        return self._best().transform(X)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self._best()._n_features_out

@@ -103,7 +103,7 @@ def _sent(df: Any, model: Any) -> Any:
 
 
 def _type_of(model: Any, method: str) -> str:
-    """What Spark calls the type of an answer."""
+    """Spark's name of the type of an answer."""
     if method in ("predict_proba", "transform"):
         return "array<double>"
     if method != "predict":

@@ -14,7 +14,7 @@ from rareclass.model.targets.rare_class import RareTarget, rare_target
 from rareclass.model.targets.target import FoundLabels
 from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.ranking.machine import KernelMachine
-from rareclass.ranking.preparation import held_whole_bytes
+from rareclass.ranking.ranking_data import held_whole_bytes
 from rareclass.ranking.rankrc_cv import PAPER_LAMS
 
 DEFAULT_LAM = 2.0**-8

@@ -269,7 +269,7 @@ def points_for(kernel: Kernel, Z: Matrix) -> Matrix | CentredPoints:
 
 
 def takes_out(kernel: Kernel) -> bool:
-    """Whether ``kernel.block`` takes a third argument, an array to write into: ours do.
+    """True where ``kernel.block`` takes a third argument, an array to write into: ours do.
 
     A kernel of somebody's own may be made of several, which would write over each other.
     """
@@ -279,7 +279,7 @@ def takes_out(kernel: Kernel) -> bool:
 
 
 def needs_width(kernel: Any) -> bool:
-    """Whether the kernel that `kernel` names has a width to choose."""
+    """True where the kernel that `kernel` names has a width to choose."""
     return isinstance(kernel, str) and getattr(KERNELS.get(kernel), "needs_width", True)
 
 

@@ -80,7 +80,7 @@ _ROWS_A_CENTRE = 10
 
 @dataclass(frozen=True)
 class LandmarkRule:
-    """Which training rows are landmarks.
+    """Rule that says which training rows are landmarks.
 
     "rare": the rare rows (RankRC, the paper's (7)). ("rare", k): at most k of them, spread out by
     k-means++ (among 10 k, drawn, where there are more); ("rare", k, "pivoted_cholesky"): those that
@@ -212,7 +212,7 @@ class Landmarks(NamedTuple):
     point_of: np.ndarray | None  # for each of `rows`, its point
 
     def usable(self, held_out: np.ndarray) -> np.ndarray:
-        """Which points still have a row that is not held out: bool, shape (n_landmarks,)."""
+        """Mask of the points that still have a row that is not held out: shape (n_landmarks,)."""
         n_points = self.points.shape[0]
         if self.rows is None or self.point_of is None:
             return np.ones(n_points, dtype=bool)

@@ -1,19 +1,29 @@
-"""From prepared rows to learned machines: solutions, thresholds and what the solver has to tell."""
+"""Learned machines of prepared rows: solutions of the path, thresholds, warnings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rareclass.estimators.search import Fold
 from rareclass.findings import Status, warn
-from rareclass.kernels.expansion import Coordinates, whiten
+from rareclass.kernels.expansion import Coordinates, KernelExpansion, whiten
 from rareclass.kernels.kernels import Matrix
 from rareclass.machine import blas_threads
 from rareclass.progress import track
-from rareclass.ranking.preparation import Prepared, coefficients_of
+from rareclass.ranking.losses import make_loss
 from rareclass.ranking.problem import RankingProblem
+from rareclass.ranking.ranking_data import (
+    KernelSettings,
+    PreparedRanking,
+    RankingData,
+    coefficients_of,
+    prepare,
+    width_of_rows,
+)
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.ranking.solvers.path import (
     Starts,
@@ -23,6 +33,8 @@ from rareclass.ranking.solvers.path import (
     unit_norm,
 )
 from rareclass.ranking.solvers.proximal_newton import duality_gap
+from rareclass.ranking.targets import TwoClasses
+from rareclass.rows import RowSource
 
 PAPER_LAMS = tuple(2.0 ** np.arange(10, -21, -2))
 # Rounding error that stops the solver below this optimality is nobody's concern.
@@ -36,11 +48,14 @@ _ROWS_TOLD_BY_A_PART = 100_000
 _CUT = 0.3
 # Held-out scores of models of a part of the rows say which is best long before they settle.
 _TOL_OF_A_PART = 1e-2
+# Of `cross_fit`: held-out scores change in the fourth digit where a tighter one is asked for.
+_CROSS_FIT_TOL, _CROSS_FIT_MAX_ITER = 1e-3, 60
+_CROSS_FIT_LOSS, _CROSS_FIT_EPS = "smoothed_hinge", 0.5
 
 
 @dataclass(frozen=True)
 class Penalty:
-    """What depends on the penalty: who solves the problem, and what a model keeps."""
+    """Penalty of a machine: its solvers, its grid of lams, and what a model keeps."""
 
     coordinates: Coordinates  # makes the matrix from unknowns to coefficients
     starts: Starts | None  # makes its solvers, for `solve_paths`
@@ -55,40 +70,40 @@ PENALTIES: dict[str, Penalty] = {
 }
 
 
+class Accuracy(NamedTuple):
+    """Accuracy of solutions on some rows."""
+
+    tol: float
+    # How much smaller than where it starts each of several lams makes the gradient: with a loose
+    # tolerance it would else have the solution of another.
+    cut: float
+    foresees: bool  # whether parts of the rows may stand for all once these have been asked
+
+
 @dataclass(frozen=True)
 class SolverSettings:
-    """What is asked of the solver, as `RankRC` has it."""
+    """Parameters of the solver, as `RankRC` has them."""
 
     penalty: str
     tol: float | str
     max_iter: int
     verbose: bool | str
 
-    def tol_for(self, prepared: Prepared, is_part: bool = False) -> float:
-        """`tol` as a number, for a problem on these rows; `is_part`: they only choose."""
+    def accuracy(self, prepared: PreparedRanking, is_part: bool = False) -> Accuracy:
+        """Accuracy that `tol` means for a problem on these rows; `is_part`: they only choose."""
         if not isinstance(self.tol, str):
-            return self.tol
-        if is_part and self.penalty == "l2":
-            return _TOL_OF_A_PART
-        # With "l1" a violation that is small beside lambda_max need not be small beside lam.
-        many = self.penalty == "l2" and len(prepared.labels.majority) > _MANY_ROWS
-        return _TOL_OF_MANY_ROWS if many else _EXACT_TOL
-
-    def cut(self, tol: float) -> float:
-        """How much smaller than where it starts each of several lams makes the gradient.
-
-        With a loose "auto" it would else have the solution of another.
-        """
-        return _CUT if isinstance(self.tol, str) and tol > ROUNDING_TOL else np.inf
-
-    def foresees(self, prepared: Prepared) -> bool:
-        """Whether parts of the rows may stand for all once these have been asked."""
-        is_auto = isinstance(self.tol, str) and self.penalty == "l2"
-        return is_auto and len(prepared.labels.majority) > _ROWS_TOLD_BY_A_PART
+            return Accuracy(self.tol, np.inf, False)
+        if self.penalty != "l2":
+            # A violation that is small beside lambda_max need not be small beside lam.
+            return Accuracy(_EXACT_TOL, np.inf, False)
+        n_rows = len(prepared.labels.majority)
+        tol = _TOL_OF_MANY_ROWS if n_rows > _MANY_ROWS else _EXACT_TOL
+        tol = _TOL_OF_A_PART if is_part else tol
+        return Accuracy(tol, _CUT if tol > ROUNDING_TOL else np.inf, n_rows > _ROWS_TOLD_BY_A_PART)
 
 
 class LearnedMachine(NamedTuple):
-    """What is learned for one lam; `threshold` is the target's."""
+    """Machine learned for one lam; `threshold` is the target's."""
 
     landmarks: Matrix
     landmark_rows: np.ndarray | None
@@ -100,10 +115,10 @@ class LearnedMachine(NamedTuple):
 
 
 def fit_path(
-    prepared: Prepared, lams: Sequence[float], settings: SolverSettings, name: str
+    prepared: PreparedRanking, lams: Sequence[float], settings: SolverSettings, name: str
 ) -> list[LearnedMachine]:
     """Solve for each lam on prepared rows, and warn where a solver stopped short."""
-    penalty = PENALTIES[settings.penalty]
+    penalty, accuracy = PENALTIES[settings.penalty], settings.accuracy(prepared)
     title = f"{name}, {len(prepared.labels.rare)} {prepared.target.rows_held}"
     with blas_threads(1), track(title, None, settings.verbose) as advance:
 
@@ -112,70 +127,63 @@ def fit_path(
             advance(1, f"{note}, {step.in_memory:.0%} of the kernel in memory")
 
         problem = prepared.problem(1.0, coordinates=penalty.coordinates)
-        foresees = settings.foresees(prepared)
-        problem = replace(problem, keeps_values=len(lams) == 1 and not foresees)
+        keeps_values = len(lams) == 1 and not accuracy.foresees
+        problem = replace(problem, keeps_values=keeps_values)
         (solutions,) = solve_paths(
             [lambda: problem],
             lams,
-            settings.tol_for(prepared),
+            accuracy.tol,
             settings.max_iter,
             prepared.at_once,
             report,
             starts=penalty.starts,
-            cut=settings.cut(settings.tol_for(prepared)) if len(lams) > 1 else np.inf,
-            foresees=foresees,
+            cut=accuracy.cut if len(lams) > 1 else np.inf,
+            foresees=accuracy.foresees,
         )
         return learned_machines(prepared, problem, lams, solutions, settings)
 
 
 def learned_machines(
-    prepared: Prepared,
+    prepared: PreparedRanking,
     problem: RankingProblem,
     lams: Sequence[float],
     solutions: Sequence[Solution],
     settings: SolverSettings,
 ) -> list[LearnedMachine]:
-    """Machines from the solutions of a problem on all rows, one for each."""
-    thresholds = training_thresholds(prepared, solutions, settings.foresees(prepared))
-    machines = []
-    for lam, solution, threshold in zip(lams, solutions, thresholds, strict=True):
+    """Machines from the solutions of a problem on all rows, one for each.
+
+    Their thresholds are the target's on the training rows, or on the solvers' part of them. As many
+    solutions share a pass as have room for their scores in a part of the memory.
+    """
+    accuracy, machines = settings.accuracy(prepared), []
+    at_once = len(solutions) if accuracy.foresees else prepared.columns_at_once
+    for k, (lam, solution) in enumerate(zip(lams, solutions, strict=True)):
+        if k % at_once == 0:
+            coefficients = coefficients_of(solutions[k : k + at_once])
+            if accuracy.foresees:
+                scored = prepared.scored_part(coefficients)
+            else:
+                token = solution.at.token if len(solutions) == 1 else None
+                scored = prepared.scored(coefficients, token)
         machine = LearnedMachine(
             prepared.landmarks.points,
             prepared.landmarks.first_rows,
             solution.at.coefficients,
             problem.whitener,
-            threshold,
+            prepared.target.threshold(scored.column(k % at_once)),
             None,
             solution,
         )
         if PENALTIES[settings.penalty].drops_landmarks:
             machine = _without_unused(machine, prepared, problem, lam)
         machines.append(machine)
-        warn_if_short(solution, lam, settings.tol_for(prepared))
+        if stopped_short(solution, accuracy.tol):
+            _warn_of_stopping_short(solution, lam, accuracy.tol)
     return machines
 
 
-def training_thresholds(
-    prepared: Prepared, solutions: Sequence[Solution], on_part: bool
-) -> list[Any]:
-    """The target's threshold for each solution on the training rows, or the solvers' part of them.
-
-    As many solutions share a pass as have room for their scores in a part of the memory.
-    """
-    if on_part:
-        scored = prepared.scored_part(coefficients_of(solutions))
-        return [prepared.target.threshold(scored.column(k)) for k in range(len(solutions))]
-    thresholds = []
-    for start in range(0, len(solutions), prepared.columns_at_once):
-        some = solutions[start : start + prepared.columns_at_once]
-        token = some[0].at.token if len(solutions) == 1 else None
-        scored = prepared.scored(coefficients_of(some), token)
-        thresholds += [prepared.target.threshold(scored.column(k)) for k in range(len(some))]
-    return thresholds
-
-
 def _without_unused(
-    machine: LearnedMachine, prepared: Prepared, problem: RankingProblem, lam: float
+    machine: LearnedMachine, prepared: PreparedRanking, problem: RankingProblem, lam: float
 ) -> LearnedMachine:
     """Only the landmarks that are in use."""
     at, used = machine.solution.at, np.flatnonzero(machine.coef)
@@ -195,7 +203,7 @@ def _without_unused(
 
 
 def stopped_short(solution: Solution, tol: float) -> bool:
-    """Whether the solver stopped far from the minimum."""
+    """True where the solver stopped far from the minimum."""
     if solution.status is Status.CONVERGED:
         return False
     # Written so that an optimality that is not a number is short, too.
@@ -203,10 +211,7 @@ def stopped_short(solution: Solution, tol: float) -> bool:
     return solution.status is Status.MAX_ITER or not near
 
 
-def warn_if_short(solution: Solution, lam: float, tol: float) -> None:
-    """Warn when the solver stopped far from the minimum."""
-    if not stopped_short(solution, tol):
-        return
+def _warn_of_stopping_short(solution: Solution, lam: float, tol: float) -> None:
     if solution.gap_goal is not None:
         told = (
             f"the two-way loss is within {solution.optimality:.2%} of a lower bound, wanted "
@@ -219,3 +224,56 @@ def warn_if_short(solution: Solution, lam: float, tol: float) -> None:
             "the scale of the features."
         )
     warn(f"lam={lam:.3g}: {told}", ConvergenceWarning)
+
+
+class CrossFittedMachines(NamedTuple):
+    """Machines of several folds and lams, with the scores of the rows that each fold held out.
+
+    ``held_out`` has the shape (n_rows, n_lams), NaN for rows of no fold; ``coefficients`` one array
+    of shape (n_landmarks, n_lams) a fold, over the landmarks of ``expansion``.
+    """
+
+    held_out: np.ndarray
+    coefficients: list[np.ndarray]
+    expansion: KernelExpansion
+    width: float
+
+
+def cross_fit(
+    settings: KernelSettings,
+    source: RowSource,
+    target: TwoClasses,
+    folds: Sequence[Fold],
+    lams: Sequence[float],
+    width: float | None = None,
+    scales: np.ndarray | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> CrossFittedMachines:
+    """Solve for every fold and lam in step, so that they share the passes of the rows.
+
+    `width` None takes that of `settings`; `scales` are those of the features.
+    `check` is called at every iteration, and ends it by raising. Time and memory are
+    those of `RankRCCV` on as many folds and lams, without its last fit.
+    """
+    width = width_of_rows(settings, source, target.labels) if width is None else width
+    loss = make_loss(_CROSS_FIT_LOSS, _CROSS_FIT_EPS, None)
+    prepared = prepare(RankingData(settings, source, target, loss, width, scales), several=True)
+    coordinates = PENALTIES["l2"].coordinates
+    with blas_threads(1):
+        paths = solve_paths(
+            [partial(prepared.problem, 1.0, fold.held_out, None, coordinates) for fold in folds],
+            lams,
+            _CROSS_FIT_TOL,
+            _CROSS_FIT_MAX_ITER,
+            prepared.at_once,
+            lambda number, lam, step: check(),
+        )
+        coefficients = [coefficients_of(path) for path in paths]
+    held_out = np.full((prepared.n_rows, len(lams)), np.nan)
+    rare, majority = target.labels.rare, target.labels.majority
+    with blas_threads(1):
+        for fold, of_fold in zip(folds, coefficients, strict=True):
+            rows = prepared.scored(of_fold, tested=fold.tested)
+            held_out[rare[fold.tested[rare]]] = rows.held
+            held_out[majority[fold.tested[majority]]] = rows.majority
+    return CrossFittedMachines(held_out, coefficients, prepared.expansion, width)

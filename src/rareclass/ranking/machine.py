@@ -1,16 +1,6 @@
-"""What kernel ranking machines share, alone or in a search, for two classes or for levels.
-
-`fit` of a machine:
-
-1. columns are looked at, rows made readable, labels read as a `RankingTarget`
-2. scales of the features are learned, where they are asked for
-3. rows are prepared: width, landmarks, kernel blocks
-4. the problem is solved for the penalty, and a threshold learned
-5. what was learned is kept
-"""
+"""Kernel ranking machines: `fit`, scores and features, for two classes or for levels."""
 
 from collections.abc import Callable, Sequence
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -22,43 +12,64 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.decide.calibration.level_calibration import LevelCalibration
 from rareclass.estimators.estimator import (
     FitsRows,
-    RankScorer,
+    check_calibrated,
     finite_scores,
     read_features,
     settings_of,
 )
 from rareclass.kernels.expansion import KernelExpansion, block_scores
 from rareclass.kernels.kernels import FeatureScaled, make_kernel, needs_width
-from rareclass.labels.levels import encode, read_levels
-from rareclass.labels.two_classes import read_labels
+from rareclass.labels.levels import encode
 from rareclass.metrics import mauc
 from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.feature_scales.learning import ScaleSettings, learn_feature_scales
 from rareclass.ranking.fitting import PENALTIES, LearnedMachine, SolverSettings, fit_path
 from rareclass.ranking.losses import make_loss
-from rareclass.ranking.preparation import (
+from rareclass.ranking.ranking_data import (
     KernelSettings,
-    Prepared,
+    PreparedRanking,
+    RankingData,
     block_rows,
+    prepare,
     width_of_rows,
 )
-from rareclass.ranking.targets import OrderedLevels, RankingTarget, TwoClasses, pair_costs
-from rareclass.ranking.training_rows import TrainingRows
-from rareclass.rows import rows_of
+from rareclass.ranking.targets import RankingTarget
+from rareclass.rows import RowSource, rows_of
 from rareclass.rows.source import narrowed
 
 # Rows beyond which kernel_dtype="auto" is float32: there the kernel is nearly all of the time.
 _MANY_ROWS = 100_000
 
 
-class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """What every kernel ranking machine shares: landmarks, and functions carried by them.
+class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FitsRows, BaseEstimator):
+    """Scores and features of a model that kernel functions of landmarks carry.
 
-    Whoever inherits has ``kernel``, ``n_jobs``, ``width_``, ``landmarks_`` and ``whitener_``.
+    Whoever inherits has ``kernel``, ``n_jobs``, ``width_``, ``landmarks_``, ``coef_`` and
+    ``whitener_``.
     """
+
+    feature_scales_: np.ndarray | None = None
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Score f(x) of every row: higher is more like the rare class, or the highest level.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Only the order of scores and their distances mean something.
+
+        Notes
+        -----
+        Cost: O(n_landmarks n_features) a row, in blocks; no memory but the result.
+        """
+        check_is_fitted(self)
+        return finite_scores(self._map(X, self.coef_))
 
     def transform(self, X: Any) -> np.ndarray:
         """Nyström features of every row: the paper's linearisation, section 5.1.
@@ -89,9 +100,8 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _expansion(self) -> KernelExpansion:
         kernel = make_kernel(self.kernel, self.width_)
-        scales = getattr(self, "feature_scales_", None)
-        if scales is not None:
-            kernel = FeatureScaled(kernel, scales)
+        if self.feature_scales_ is not None:
+            kernel = FeatureScaled(kernel, self.feature_scales_)
         return KernelExpansion(kernel, self.landmarks_)
 
     def check_parts(self) -> None:
@@ -110,67 +120,18 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return rows.map(block_scores, expansion, coefficients)
 
 
-class KernelEstimator(BaseEstimator):
-    """An estimator whose models of earlier versions are read with the parameters they lack."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        given = signature(type(self).__init__).parameters.values()
-        defaults = {each.name: each.default for each in given if each.default is not each.empty}
-        super().__setstate__(defaults | state)
-
-
-class KernelLearner(FitsRows, KernelEstimator):
-    """From a table and labels to prepared rows: machines and searches over them alike."""
-
-    def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> RankingTarget:
-        raise NotImplementedError
-
-    def _remember(self, target: Any) -> None:
-        """Keep what the labels are to users."""
-        raise NotImplementedError
-
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, several: bool = False) -> Prepared[Any]:
-        return self._read(X, y, sample_weight).prepared(several)
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows[Any]:
-        source = read_features(self, X, squares=True)
-        target = self._read_target(y, sample_weight, source.n_rows)
-        loss = make_loss(self.loss, self.eps, self.loss_params)
-        settings, scales = settings_of(KernelSettings, self), None
-        width = width_of_rows(settings, source, target.labels)
-        if self._narrows(source.n_rows):
-            source = narrowed(source, width if needs_width(self.kernel) else None)
-        if self.feature_scaling == "learned":
-            of_scales = settings_of(ScaleSettings, self)
-            scales = learn_feature_scales(of_scales, source, target, width).scales
-        return TrainingRows(settings, source, target, loss, width, scales)
-
-    def _narrows(self, n_rows: int) -> bool:
-        many = n_rows > _MANY_ROWS
-        return self.kernel_dtype == "float32" or (self.kernel_dtype == "auto" and many)
-
-    def _check_solver_parameters(self, lams: Sequence[float]) -> None:
-        """Refuse what no solver can work with, naming the parameter and its range."""
-        for lam in lams:
-            check_number("lam", lam)
-        if self.tol != "auto":
-            check_number("tol", self.tol, "'auto' or a number above 0")
-        check_whole("max_iter", self.max_iter)
-        choices = {
-            "penalty": tuple(PENALTIES),
-            "feature_scaling": (None, "learned"),
-            "kernel_dtype": ("auto", "float32", "float64"),
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name}={getattr(self, name)!r} is not one of {list(known)}.")
-
-
-class KernelMachine(KernelModel, KernelLearner):
-    """`fit` and `score_samples` of a kernel ranking machine."""
+class KernelMachine(KernelModel):
+    """`fit` of a kernel ranking machine; whoever inherits reads labels in `_read_target`."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn to rank the rare rows first, or rows by level.
+
+        1. Validate columns, rows and labels.
+        2. Find the width of the kernel, and scales of features where they are wanted.
+        3. Choose landmarks; lay out the majority rows in blocks.
+        4. Solve for `lam`, in whitened coordinates of the landmarks.
+        5. Find the threshold on the training rows.
+        6. Keep what was learned.
 
         Parameters
         ----------
@@ -187,33 +148,59 @@ class KernelMachine(KernelModel, KernelLearner):
         estimator
             This one.
         """
-        self._check_solver_parameters([self.lam])
+        self._check_parameters([self.lam])
+        # 1. to 3.
         prepared = self._prepare(X, y, sample_weight)
+        # 4. and 5.
         settings = settings_of(SolverSettings, self)
         (learned,) = fit_path(prepared, [self.lam], settings, type(self).__name__)
-        return self._learned(prepared, learned)
+        # 6.
+        return self._keep(prepared, learned)
 
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Score f(x) of every row: higher is more like the rare class, or the highest level.
+    def _check_parameters(self, lams: Sequence[float]) -> None:
+        """Raise `ValueError` on values that no solver can work with, naming parameter and range."""
+        for lam in lams:
+            check_number("lam", lam)
+        if self.tol != "auto":
+            check_number("tol", self.tol, "'auto' or a number above 0")
+        check_whole("max_iter", self.max_iter)
+        for name, value, known in (
+            ("penalty", self.penalty, list(PENALTIES)),
+            ("feature_scaling", self.feature_scaling, [None, "learned"]),
+            ("kernel_dtype", self.kernel_dtype, ["auto", "float32", "float64"]),
+        ):
+            if value not in known:
+                raise ValueError(f"{name}={value!r} is not one of {known}.")
 
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
+    def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> RankingTarget:
+        raise NotImplementedError
 
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Scores mean something only beside each other.
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, several: bool = False
+    ) -> PreparedRanking[Any]:
+        # 1.
+        source = read_features(self, X, squares=True)
+        # 2.
+        data = self._data(source, y, sample_weight)
+        # 3.
+        return prepare(data, several)
 
-        Notes
-        -----
-        Cost: O(n_landmarks n_features) a row, in blocks; no memory but the result.
-        """
-        check_is_fitted(self)
-        return finite_scores(self._map(X, self.coef_))
+    def _data(self, source: RowSource, y: Any, sample_weight: Any) -> RankingData[Any]:
+        """Rows whose columns are known, with labels, width and scales of the features."""
+        target = self._read_target(y, sample_weight, source.n_rows)
+        loss = make_loss(self.loss, self.eps, self.loss_params)
+        settings, scales = settings_of(KernelSettings, self), None
+        width = width_of_rows(settings, source, target.labels)
+        many = self.kernel_dtype == "auto" and source.n_rows > _MANY_ROWS
+        if many or self.kernel_dtype == "float32":
+            source = narrowed(source, width if needs_width(self.kernel) else None)
+        if self.feature_scaling == "learned":
+            of_scales = settings_of(ScaleSettings, self)
+            scales = learn_feature_scales(of_scales, source, target, width).scales
+        return RankingData(settings, source, target, loss, width, scales)
 
-    def _learned(self, prepared: Prepared, learned: LearnedMachine) -> Self:
-        """Keep all that `fit` leaves."""
+    def _keep(self, prepared: PreparedRanking, learned: LearnedMachine) -> Self:
+        """Assign all attributes that `fit` leaves."""
         solution = learned.solution
         self.landmarks_, self.landmark_rows_ = learned.landmarks, learned.landmark_rows
         self.coef_, self.whitener_ = learned.coef, learned.whitener
@@ -226,31 +213,20 @@ class KernelMachine(KernelModel, KernelLearner):
         self.__dict__.pop("calibration_", None)  # of a search
         if learned.duality_gap is not None:
             self.duality_gap_ = learned.duality_gap
-        self._remember(prepared.target)
+        self.__dict__.update(prepared.target.attributes)
         return self
 
 
-class RanksTwoClasses(RankScorer):
-    """Labels of two classes, of which one is rare."""
-
-    def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> TwoClasses:
-        return TwoClasses(read_labels(y, sample_weight, self.pos_label, n_rows))
-
-    def _remember(self, target: TwoClasses) -> None:
-        self.classes_, self.pos_label_ = target.labels.classes, target.labels.pos_label
-
-
 class RanksLevels(ClassifierMixin):
-    """Labels that are ordered levels, of which one is frequent; levels from a score.
+    """Levels from a score: predictions and probabilities of estimators of ordered levels.
 
-    It is a classifier to scikit-learn, not a regressor: labels may be text, `predict` gives one of
+    A classifier to scikit-learn, not a regressor: labels may be text, `predict` gives one of
     them, and splitters and scorers should keep every level in every fold. Whoever inherits has
-    ``score_samples``, ``thresholds_`` and ``classes_``, and where it kept maps of held-out scores
+    ``score_samples``, ``thresholds_`` and ``classes_``, and where held-out scores were kept
     ``calibration_``.
     """
 
     _calibrates = False
-    calibration_: LevelCalibration
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Rank of every row, one number whatever the number of levels: `score_samples`.
@@ -279,13 +255,7 @@ class RanksLevels(ClassifierMixin):
         probability 0. There only where rows were held out while fitting, as in `OrdinalRankRCCV`.
         `predict` goes by thresholds, not by the likeliest level.
         """
-        if getattr(self, "calibration_", None) is None and (
-            not self._calibrates or hasattr(self, "classes_")
-        ):
-            raise AttributeError(
-                f"this {type(self).__name__} has no probabilities: no scores of held-out rows were "
-                "kept. OrdinalRankRCCV keeps some, with lams=[lam] too."
-            )
+        check_calibrated(self, "OrdinalRankRCCV keeps some, with lams=[lam] too.")
         return self._predict_proba
 
     def _predict_proba(self, X: Any) -> np.ndarray:
@@ -307,11 +277,3 @@ class RanksLevels(ClassifierMixin):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> OrderedLevels:
-        levels = read_levels(y, sample_weight, self.levels, n_rows)
-        return OrderedLevels(levels, pair_costs(self.pair_cost, levels))
-
-    def _remember(self, target: OrderedLevels) -> None:
-        self.classes_ = target.labels.levels
-        self.majority_level_ = target.labels.majority_label

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from rareclass.estimators.search import of_best
+from rareclass.labels.levels import read_levels
 from rareclass.metrics import mauc
 from rareclass.ranking.fitting import LearnedMachine
 from rareclass.ranking.machine import KernelMachine, RanksLevels
-from rareclass.ranking.preparation import Prepared
+from rareclass.ranking.ranking_data import PreparedRanking
 from rareclass.ranking.search import KernelSearch
+from rareclass.ranking.targets import OrderedLevels, pair_costs
 
 
 class OrdinalRankRC(RanksLevels, KernelMachine):
@@ -142,9 +144,13 @@ class OrdinalRankRC(RanksLevels, KernelMachine):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learned(self, prepared: Prepared, learned: LearnedMachine) -> Self:
+    def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> OrderedLevels:
+        levels = read_levels(y, sample_weight, self.levels, n_rows)
+        return OrderedLevels(levels, pair_costs(self.pair_cost, levels))
+
+    def _keep(self, prepared: PreparedRanking, learned: LearnedMachine) -> Self:
         self.thresholds_ = learned.threshold
-        return super()._learned(prepared, learned)
+        return super()._keep(prepared, learned)
 
 
 class OrdinalRankRCCV(RanksLevels, KernelSearch):

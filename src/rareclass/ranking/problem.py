@@ -9,13 +9,13 @@ of the paper is
            \ell\bigl(f(x_i) - f(x_j)\bigr) + \frac{\lambda}{2} \|w\|^2 + \tau' w .
 
 Its value and gradient together, and each Hessian-vector product, are a question to the majority
-rows (see `questions`): scores, pair terms and pull-back to the landmarks are worked out while a
+rows: scores, pair terms and pull-back to the landmarks are worked out while a
 block is in cache, and one pass answers the questions of many problems. The tilt tau is zero but
 where a part of the rows stands in for all of them.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -36,17 +36,12 @@ class Question(Protocol):
     n_sums: ClassVar[int]  # how many sums `of_block` returns
 
     @property
-    def rows(self) -> Rows:
-        """The majority rows asked."""
-        ...
-
-    @property
-    def expansion(self) -> KernelExpansion:
-        """The kernel between them and the landmarks."""
+    def problem(self) -> "RankingProblem":
+        """The problem that the question is about, with its majority rows and kernel."""
         ...
 
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
-        """What a block contributes, from its kernel and the function's values at its rows.
+        """Contribution of a block, from its kernel and the function's values at its rows.
 
         A number for each row, which is pulled back to the landmarks, and things that add up.
         """
@@ -65,13 +60,14 @@ def answer(questions: Sequence[Question]) -> list[Any]:
     """The answers to questions; those about the same rows and kernel share a pass."""
     alike: dict[tuple[int, int], list[int]] = {}
     for place, question in enumerate(questions):
-        alike.setdefault((id(question.rows), id(question.expansion)), []).append(place)
+        about = question.problem
+        alike.setdefault((id(about.rows), id(about.expansion)), []).append(place)
     answers: dict[int, Any] = {}
     for places in alike.values():
         asked = [questions[place] for place in places]
-        rows, expansion = asked[0].rows, asked[0].expansion
+        problem = asked[0].problem
         coefficients = np.column_stack([question.coefficients for question in asked])
-        pulls, *rest = rows.sum(_ask_block, expansion, coefficients, asked)
+        pulls, *rest = problem.rows.sum(_ask_block, problem.expansion, coefficients, asked)
         sums = iter(rest)
         for place, question, pull in zip(places, asked, pulls.T, strict=True):
             answers[place] = question.finish(pull, *islice(sums, question.n_sums))
@@ -113,10 +109,15 @@ def solve_in_step(starts: Iterable[Callable[[int], Solver[Result]]], at_once: in
 
     def go_on(slot: int, number: int, solver: Solver[Result], reply: Any) -> None:
         try:
-            running[slot] = _Running(number, solver, solver.send(reply))
+            asked = solver.send(reply)
         except StopIteration as stop:
             running.pop(slot, None)
             results[number] = stop.value
+            return
+        several = isinstance(asked, tuple)
+        questions = asked if isinstance(asked, tuple) else (asked,)
+        n_rows = max(question.problem.rows.n_rows for question in questions)
+        running[slot] = _Running(number, solver, questions, several, n_rows)
 
     while True:
         for slot in range(at_once):
@@ -131,7 +132,7 @@ def solve_in_step(starts: Iterable[Callable[[int], Solver[Result]]], at_once: in
         # In the order of slots: among solvers that started together, the first hears first.
         for slot, run in in_order:
             heard = list(islice(replies, len(run.questions)))
-            go_on(slot, run.number, run.solver, heard if run.asked_several else heard[0])
+            go_on(slot, run.number, run.solver, heard if run.several else heard[0])
 
 
 class _Running(NamedTuple, Generic[Result]):
@@ -139,24 +140,13 @@ class _Running(NamedTuple, Generic[Result]):
 
     number: int
     solver: Solver[Result]
-    asked: Question | tuple[Question, ...]
-
-    @property
-    def asked_several(self) -> bool:
-        return isinstance(self.asked, tuple)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the longest pass that the answers take."""
-        return max(question.rows.n_rows for question in self.questions)
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        return self.asked if isinstance(self.asked, tuple) else (self.asked,)
+    questions: tuple[Question, ...]
+    several: bool  # whether the solver is sent a list of answers
+    n_rows: int  # of the longest pass that the answers take
 
 
 class Evaluation(NamedTuple):
-    """What is known of the objective at one point."""
+    """Value and gradient of the objective at one point, and what they were worked out from."""
 
     w: np.ndarray
     value: float
@@ -194,28 +184,25 @@ class RankingProblem:
     # stands for all of them.
     factor: float = 1.0
 
+    rank: int = field(init=False)  # number of coordinates of a row
+    size: int = field(
+        init=False
+    )  # number of unknowns: a weight for each coordinate, the loss's own
+    # shape (size,): true for the weights of coordinates, false for the loss's own unknowns
+    penalized: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        rank = self.whitener.shape[1]
+        penalized = np.arange(rank + self.loss.n_levels) < rank
+        for name, value in (("rank", rank), ("size", len(penalized)), ("penalized", penalized)):
+            object.__setattr__(self, name, value)
+
     def __getstate__(self) -> dict[str, Any]:
         # What blocks elsewhere need; the rest is large, and stays where the sums are finished.
-        here = dict.fromkeys(("rows", "rare_kernel", "rare_weight", "whitener", "tilt"))
+        here = dict.fromkeys(
+            ("rows", "rare_kernel", "rare_weight", "whitener", "tilt", "penalized")
+        )
         return self.__dict__ | here
-
-    @property
-    def rank(self) -> int:
-        """Number of coordinates of a row: the rank of the landmarks."""
-        return self.whitener.shape[1]
-
-    @property
-    def size(self) -> int:
-        """Number of unknowns: a weight for each coordinate, then the loss's own."""
-        return self.rank + self.loss.n_levels
-
-    def split(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The weights of the coordinates, and the loss's own unknowns."""
-        return w[: self.rank], w[self.rank :]
-
-    def regularized(self, w: np.ndarray) -> np.ndarray:
-        """`w` with zeros for what the regulariser does not see."""
-        return np.concatenate([w[: self.rank], np.zeros(self.loss.n_levels)])
 
     @property
     def share_in_memory(self) -> float:
@@ -269,7 +256,7 @@ class RankingProblem:
         return answer([self.product(at, v)])[0]
 
     def curved_rows(self, at: Evaluation) -> np.ndarray:
-        """Which majority rows have a pair with curvature at a point: bool, shape (n_rows,)."""
+        """Mask of the majority rows with a pair that has curvature at a point: shape (n_rows,)."""
         return self.rows.map(_is_curved, self, at)
 
     def zone(self, block: Block, at: Evaluation, K: np.ndarray | None = None) -> Any:
@@ -286,26 +273,15 @@ class RankingProblem:
 
 
 class AboutProblem:
-    """What questions about a problem have in common."""
+    """Question about the function with unknowns w."""
 
     n_sums: ClassVar[int]
 
     def __init__(self, problem: RankingProblem, w: np.ndarray) -> None:
-        self.problem = problem
-        self.w = w
-        weights, self.levels = problem.split(w)
-        self.coefficients = problem.whitener @ weights
+        self.problem, self.w = problem, w
+        self.coefficients = problem.whitener @ w[: problem.rank]
+        self.levels = w[problem.rank :]  # the loss's own unknowns
         self.rare_values = expand(problem.rare_kernel, self.coefficients)
-
-    @property
-    def rows(self) -> Rows:
-        """The majority rows asked."""
-        return self.problem.rows
-
-    @property
-    def expansion(self) -> KernelExpansion:
-        """Kernel and landmarks."""
-        return self.problem.expansion
 
 
 class ValueQuestion(AboutProblem):
@@ -334,7 +310,7 @@ class ValueQuestion(AboutProblem):
         """Add the rare side and the terms without rows."""
         p, w = self.problem, self.w
         of_rare = p.loss.finish(self.rare, sums)
-        regularized = p.regularized(w)
+        regularized = w * p.penalized
         value = p.scale * (value + of_rare.value) + 0.5 * p.lam * (regularized @ regularized)
         gradient = p.scale * _by_unknown(p, pull, of_rare) + p.lam * regularized
         if p.tilt is not None:
@@ -363,11 +339,11 @@ class ProductQuestion(AboutProblem):
         """Add the rare side and the regulariser."""
         p = self.problem
         of_rare = p.loss.finish_curvature(self.at.rare, self.prefix, self.rare_values, sums)
-        return p.scale * _by_unknown(p, pull, of_rare) + p.lam * p.regularized(self.w)
+        return p.scale * _by_unknown(p, pull, of_rare) + p.lam * (self.w * p.penalized)
 
 
 def _by_unknown(p: RankingProblem, pull: np.ndarray, of_rare: RareTerms) -> np.ndarray:
-    """By unknown, from what the majority and the rare rows ask of each landmark."""
+    """Derivative by unknown, from the pulls of majority and rare rows on each landmark."""
     pull = pull + pull_back(p.rare_kernel, of_rare.gradient)
     return np.concatenate([pull @ p.whitener, of_rare.levels])
 

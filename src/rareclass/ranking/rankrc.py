@@ -5,22 +5,23 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.estimators.estimator import read_features, same_columns, settings_of
+from rareclass.estimators.estimator import RankScorer, read_features, same_columns, settings_of
 from rareclass.labels.two_classes import plain, read_labels
 from rareclass.ranking.fitting import LearnedMachine, SolverSettings, fit_path
 from rareclass.ranking.losses import make_loss
-from rareclass.ranking.machine import KernelMachine, RanksTwoClasses
-from rareclass.ranking.preparation import MOST_AT_ONCE, Prepared
+from rareclass.ranking.machine import KernelMachine
+from rareclass.ranking.ranking_data import MOST_AT_ONCE, PreparedRanking
 from rareclass.ranking.stability import (
     bound_on_rows,
     bound_without_rows,
     check_is_ranksvm,
     outside_landmarks,
 )
+from rareclass.ranking.targets import TwoClasses
 from rareclass.rows import LabelledRows
 
 
-class RankRC(RanksTwoClasses, KernelMachine):
+class RankRC(RankScorer, KernelMachine):
     r"""Kernel ranking machine that maximises the AUC, carried by the rare rows.
 
     .. math::
@@ -219,15 +220,18 @@ class RankRC(RanksTwoClasses, KernelMachine):
         self.pos_label = pos_label
         self.verbose = verbose
 
-    def _learned(self, prepared: Prepared, learned: LearnedMachine) -> Self:
+    def _read_target(self, y: Any, sample_weight: Any, n_rows: int) -> TwoClasses:
+        return TwoClasses(read_labels(y, sample_weight, self.pos_label, n_rows))
+
+    def _keep(self, prepared: PreparedRanking, learned: LearnedMachine) -> Self:
         self.offset_ = learned.threshold
         self._outside = outside_landmarks(prepared)
-        return super()._learned(prepared, learned)
+        return super()._keep(prepared, learned)
 
     def stability_bound(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, *, kappa: float | None = None
     ) -> float:
-        r"""How far a score can be from the one that all rows as landmarks would give.
+        r"""Bound the distance of a score from the one that all rows as landmarks would give.
 
         Corollary 4 of the bounds paper: for every x with :math:`k(x, x) \le \kappa`,
         :math:`|f_R(x) - f(x)|` is at most what this returns, f being the `RankSVM` of the same
@@ -375,7 +379,7 @@ def rankrc_path(
     if not models:
         return []
     first = models[0]
-    first._check_solver_parameters(lams)
+    first._check_parameters(lams)
     # Where parts of the rows foresee the end, all lams in step make few passes.
     in_few_passes = first.penalty == "l2" and first.tol == "auto"
     several = len(lams) > (MOST_AT_ONCE if in_few_passes else 1)
@@ -385,7 +389,7 @@ def rankrc_path(
     settings = settings_of(SolverSettings, first)
     machines = fit_path(prepared, [model.lam for model in models], settings, "RankRC")
     for model, learned in zip(models, machines, strict=True):
-        model._learned(prepared, learned)
+        model._keep(prepared, learned)
     return models
 
 

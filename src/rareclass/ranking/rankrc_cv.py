@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
+from rareclass.estimators.estimator import RankScorer
 from rareclass.estimators.search import SCORINGS, of_best
 from rareclass.metrics import roc_auc
 from rareclass.parameters import check_number
 from rareclass.ranking.fitting import PAPER_LAMS
-from rareclass.ranking.machine import RanksTwoClasses
+from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.rankrc import RankRC
 from rareclass.ranking.search import KernelSearch
 
 
-class RankRCCV(RanksTwoClasses, KernelSearch):
+class RankRCCV(RankScorer, KernelSearch):
     """`RankRC` with lam chosen by cross-validation.
 
     One kernel serves all folds and lams of a width, which share the passes of the rows. In a fold
@@ -190,8 +191,8 @@ memory, kernel_dtype, n_jobs, random_state, pos_label, verbose
         decides = self.equal_within > 0 and self.scoring in ("roc_auc", roc_auc)
         return ("average_precision", self.equal_within) if decides else None
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_parameters(self, machine: KernelMachine) -> None:
+        super()._check_parameters(machine)
         check_number("equal_within", self.equal_within, "a number of at least 0", ends="[)")
 
 

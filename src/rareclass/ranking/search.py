@@ -16,17 +16,18 @@ from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from rareclass.estimators.estimator import settings_of
+from rareclass.estimators.estimator import read_features, settings_of
 from rareclass.estimators.search import (
     SCORINGS,
     Fold,
     Scoring,
     SearchCV,
     TieBreaker,
-    TransformsByBest,
     as_scoring,
     make_folds,
 )
@@ -36,6 +37,7 @@ from rareclass.parameters import check_number, check_whole
 from rareclass.progress import track
 from rareclass.ranking.fitting import (
     PENALTIES,
+    Accuracy,
     SolverSettings,
     fit_path,
     learned_machines,
@@ -43,13 +45,12 @@ from rareclass.ranking.fitting import (
 )
 from rareclass.ranking.losses import PairLoss, make_loss
 from rareclass.ranking.losses.registry import LossChoice, as_loss_choice
-from rareclass.ranking.machine import KernelLearner, KernelMachine
-from rareclass.ranking.preparation import Prepared, coefficients_of
+from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.problem import RankingProblem
+from rareclass.ranking.ranking_data import PreparedRanking, RankingData, coefficients_of, prepare
 from rareclass.ranking.solvers.newton import Solution, Step
 from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.targets import aligned
-from rareclass.ranking.training_rows import TrainingRows
 
 # Lams that are solved together on all rows, before it is known whether smaller ones are of use.
 _LAMS_AT_ONCE = 8
@@ -75,7 +76,7 @@ class _Grid(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """What came of one width: solutions of each fold, by loss and lam, and their held-out scores.
+    """Results of one width: solutions of each fold, by loss and lam, and their held-out scores.
 
     ``scores`` of shape (n_measures, n_folds, n_candidates) are by the scoring, and by what decides
     between equals if anything does. ``prepared`` is there where one width alone was tried: kernels
@@ -87,7 +88,7 @@ class _Tried(NamedTuple):
     solutions: list[list[Solution]]
     scores: np.ndarray
     tol: float
-    prepared: Prepared[Any] | None
+    prepared: PreparedRanking[Any] | None
 
 
 class _Choice(NamedTuple):
@@ -102,8 +103,8 @@ class _Choice(NamedTuple):
         return float(self.tried.grid.by_entry[self.place])
 
 
-class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
-    """The search over a machine's loss and lam."""
+class KernelSearch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SearchCV):
+    """The search over a machine's loss, lam and width of the kernel."""
 
     _machine: ClassVar[type[KernelMachine]]
     _scorings: ClassVar[Mapping[str, Scoring]]
@@ -121,10 +122,13 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         estimator
             This one.
         """
-        self._check_parameters()
+        machine = self._model(self._machine)
+        self._check_parameters(machine)
         candidates = self._candidates()
         measures = self._measures()
-        all_rows = self._read(X, y, sample_weight)
+        source = read_features(self, X, squares=True)
+        all_rows = machine._data(source, y, sample_weight)
+        # 1.
         searched = self._searched(all_rows)
         folds = make_folds(
             _within(self.cv, searched.numbers, all_rows.source.n_rows),
@@ -134,19 +138,31 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
             f"{self._machine.__name__} with a lam",
             searched.target.strata(searched.source.n_rows),
         )
+        # 2. to 4.
         factors = [1.0] if self.widths is None else np.ravel(self.widths).tolist()
         tried = [
-            self._try(searched.with_width(factor * all_rows.width), folds, candidates, measures)
+            self._try(replace(searched, width=factor * all_rows.width), folds, candidates, measures)
             for factor in factors
         ]
+        # 5.
         choice = self._store_results(candidates, tried)
         self.feature_scales_ = all_rows.scales
-        self._remember(all_rows.target)
+        self.__dict__.update(all_rows.target.attributes)
+        # 6.
         if self.refit:
             self.best_estimator_ = self._refit(all_rows, searched, folds, choice)
         return self
 
-    def _searched(self, all_rows: TrainingRows[Any]) -> TrainingRows[Any]:
+    def transform(self, X: Any) -> np.ndarray:
+        """Nyström features of every row by the best model; see `RankRC.transform`."""
+        check_is_fitted(self)
+        return self._best().transform(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._best()._n_features_out
+
+    def _searched(self, all_rows: RankingData[Any]) -> RankingData[Any]:
         """The rows that choose; what is drawn for them is drawn once."""
         state = self.random_state
         if state is not None and not isinstance(state, (int, np.integer)):
@@ -161,16 +177,17 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
 
     def _try(
         self,
-        rows: TrainingRows[Any],
+        rows: RankingData[Any],
         folds: list[Fold],
         candidates: Sequence[LossChoice],
         measures: Sequence[Scoring],
     ) -> _Tried:
         """All losses and lams with one width."""
-        prepared = rows.prepared(several=True)
+        prepared = prepare(rows, several=True)
         grid = self._grid(prepared, candidates)
         solutions, scores = self._cross_validate(prepared, folds, grid, measures)
-        tried = _Tried(rows.width, grid, solutions, scores, self._tol(prepared), prepared)
+        accuracy = self._accuracy(prepared)
+        tried = _Tried(rows.width, grid, solutions, scores, accuracy.tol, prepared)
         if self.widths is None:
             return tried
         return tried._replace(grid=grid._replace(on_all_rows=[]), prepared=None)
@@ -185,11 +202,11 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         """The measure that decides between equals, and how far below the best they may be."""
         return None
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, machine: KernelMachine) -> None:
         lams = [] if self.lams is None else [float(lam) for lam in np.ravel(self.lams)]
         if self.lams is not None and not lams:
             raise ValueError("lams is empty: pass at least one number above 0.")
-        self._check_solver_parameters(lams)
+        machine._check_parameters(lams)
         self._check_search()
         most = self.max_landmarks
         if most is None:
@@ -236,7 +253,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
             )
         return [as_loss_choice(given) for given in self.losses]
 
-    def _grid(self, prepared: Prepared, candidates: Sequence[LossChoice]) -> _Grid:
+    def _grid(self, prepared: PreparedRanking, candidates: Sequence[LossChoice]) -> _Grid:
         """Losses and lams to try; with `max_landmarks` only lams that leave few enough."""
         of_pairs = [make_loss(c.loss, self.eps, c.params) for c in candidates]
         losses = [prepared.target.loss(loss) for loss in of_pairs]
@@ -252,7 +269,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         return _Grid(losses, lams, on_all_rows, whole)
 
     def _cross_validate(
-        self, prepared: Prepared, folds: list[Fold], grid: _Grid, measures: Sequence[Scoring]
+        self, prepared: PreparedRanking, folds: list[Fold], grid: _Grid, measures: Sequence[Scoring]
     ) -> tuple[list[list[Solution]], np.ndarray]:
         """The solutions of each fold, by loss and lam, and their held-out scores by measure."""
         n_losses = len(grid.losses)
@@ -263,8 +280,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                 fold = number // n_losses + 1
                 advance(0, f"fold {fold}, lam {lam:.3g}, iteration {step.iteration}")
 
-            penalty, tol = PENALTIES[self.penalty], self._tol(prepared)
-            settings = settings_of(SolverSettings, self)
+            penalty, accuracy = PENALTIES[self.penalty], self._accuracy(prepared)
             paths = solve_paths(
                 [
                     partial(prepared.problem, 1.0, fold.held_out, loss, penalty.coordinates)
@@ -272,14 +288,14 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                     for loss in grid.losses
                 ],
                 grid.lams,
-                tol,
+                accuracy.tol,
                 self.max_iter,
                 prepared.at_once,
                 report,
                 lambda: advance(1),
                 penalty.starts,
-                settings.cut(tol),
-                settings.foresees(prepared),
+                accuracy.cut,
+                accuracy.foresees,
             )
             each = range(0, len(paths), n_losses)
             solutions = [list(chain(*paths[k : k + n_losses])) for k in each]
@@ -287,7 +303,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         return solutions, scores
 
     def _small_enough(
-        self, prepared: Prepared, on_all_rows: Sequence[Make], lams: list[float]
+        self, prepared: PreparedRanking, on_all_rows: Sequence[Make], lams: list[float]
     ) -> tuple[list[float], list[Solution]]:
         """The lams with which some loss uses few enough landmarks on all rows.
 
@@ -300,7 +316,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
                 more = solve_paths(
                     on_all_rows,
                     lams[start : start + _LAMS_AT_ONCE],
-                    self._tol(prepared),
+                    self._accuracy(prepared).tol,
                     self.max_iter,
                     prepared.at_once,
                     lambda _, lam, step: advance(1, f"lam {lam:.3g}, iteration {step.iteration}"),
@@ -322,12 +338,12 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
         return [lams[k] for k in kept], [path[k] for path in paths for k in kept]
 
     def _is_allowed(self, sizes: np.ndarray) -> np.ndarray:
-        """Whether models that use so many landmarks may be chosen."""
+        """Mask of the models that use few enough landmarks, and some."""
         return (sizes > 0) & (sizes <= self.max_landmarks)
 
-    def _tol(self, prepared: Prepared[Any]) -> float:
+    def _accuracy(self, prepared: PreparedRanking[Any]) -> Accuracy:
         is_part = self.search_rows is not None
-        return settings_of(SolverSettings, self).tol_for(prepared, is_part)
+        return settings_of(SolverSettings, self).accuracy(prepared, is_part)
 
     def _store_results(self, candidates: list[LossChoice], tried: list[_Tried]) -> _Choice:
         """Keep what was found of every candidate, and the best."""
@@ -365,7 +381,7 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
     def _results_of(
         self, tried: _Tried, candidates: Sequence[LossChoice]
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """What was tried with one width, and what came of it beside scores, by candidate."""
+        """Parameters of the candidates of one width, and their results beside scores."""
         grid, solutions = tried.grid, tried.solutions
         short = [[stopped_short(s, tried.tol) for s in path] for path in solutions]
         named = {
@@ -385,8 +401,8 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
 
     def _refit(
         self,
-        all_rows: TrainingRows[Any],
-        searched: TrainingRows[Any],
+        all_rows: RankingData[Any],
+        searched: RankingData[Any],
         folds: list[Fold],
         choice: _Choice,
     ) -> KernelMachine:
@@ -397,10 +413,10 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
             chosen["width"] = tried.width
         model = self._model(self._machine, **chosen)
         settings = settings_of(SolverSettings, model)
-        of_folds = tried.prepared or searched.with_width(tried.width).prepared(several=True)
+        of_folds = tried.prepared or prepare(replace(searched, width=tried.width), several=True)
         prepared = of_folds
         if self.search_rows is not None:
-            prepared = all_rows.with_width(tried.width).prepared(several=False)
+            prepared = prepare(replace(all_rows, width=tried.width), several=False)
         if grid.whole is None:
             loss = make_loss(choice.loss.loss, self.eps, choice.loss.params)
             its_own = replace(prepared, loss=prepared.target.loss(loss))
@@ -414,10 +430,11 @@ class KernelSearch(TransformsByBest, SearchCV, KernelLearner):
             for path, fold in zip(tried.solutions, folds, strict=True)
         ]
         # Scores of training rows are no guide: a held row is a landmark of its own model.
-        score = prepared.scored_part if settings.foresees(prepared) else prepared.scored
+        foresees = settings.accuracy(prepared).foresees
+        score = prepared.scored_part if foresees else prepared.scored
         held_out_rows = aligned(parts, score(coefficients_of([learned.solution])))
         threshold = prepared.target.threshold(held_out_rows)
-        model._learned(prepared, learned._replace(threshold=threshold))
+        model._keep(prepared, learned._replace(threshold=threshold))
         calibration = prepared.target.calibration(held_out_rows)
         if calibration is not None:
             model.calibration_ = calibration
@@ -440,5 +457,5 @@ def _joined(tables: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _sizes(solutions: Sequence[Solution]) -> np.ndarray:
-    """How many landmarks each of the solutions uses."""
+    """Number of landmarks that each solution uses."""
     return np.array([np.count_nonzero(solution.at.coefficients) for solution in solutions])

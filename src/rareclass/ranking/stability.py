@@ -1,4 +1,4 @@
-"""How far a fitted model can be from the machine on all rows: Theorem 3 for a `RankRC`."""
+"""Distance of a fitted model from the machine on all rows: Theorem 3 for a `RankRC`."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from rareclass.labels.row_numbers import RowNumbers
 from rareclass.labels.two_classes import Labels
 from rareclass.ranking.losses import PairLoss, SmoothedHinge
 from rareclass.ranking.losses.logistic import Logistic
-from rareclass.ranking.preparation import Prepared, block_rows
+from rareclass.ranking.ranking_data import PreparedRanking, block_rows
 from rareclass.rows import Block, RowSource, rows_of
 from rareclass.rows.equal_rows import equal_rows, stacked
 from rareclass.theory import subset_bound
@@ -20,7 +20,7 @@ _SLOPE_OF_ONE = (SmoothedHinge, Logistic)
 _ROUNDING = 1e-9
 
 
-def outside_landmarks(prepared: Prepared) -> tuple[float, float]:
+def outside_landmarks(prepared: PreparedRanking) -> tuple[float, float]:
     """Share of the weight of the rare and of the majority rows that were not made landmarks.
 
     Rows that equal a landmark without having been chosen count as outside: finding them would take
@@ -86,7 +86,7 @@ def bound_on_rows(
 
 
 def _residuals(block: Block, kernel: Kernel, points: Matrix, whitener: np.ndarray) -> np.ndarray:
-    """Of each row: ||phi(x) - phi_R(x)||, 1 where it equals no landmark, and k(x, x)."""
+    """Columns ||phi(x) - phi_R(x)||, 1 where a row equals no landmark, and k(x, x)."""
     outside = ~_is_among(block.X, points)
     X, Z = (A.astype(np.float64, copy=False) for A in (block.X, points))
     squares = np.asarray(kernel.diag(X), dtype=np.float64)
@@ -96,7 +96,7 @@ def _residuals(block: Block, kernel: Kernel, points: Matrix, whitener: np.ndarra
 
 
 def _is_among(X: Matrix, points: Matrix) -> np.ndarray:
-    """Which rows of X equal one of the points."""
+    """Mask of the rows of X that equal one of the points."""
     group = equal_rows(stacked([points, X]))[1]
     return np.isin(group[points.shape[0] :], group[: points.shape[0]])
 

@@ -1,4 +1,4 @@
-"""What is ranked above what: rare rows above the majority, or levels above lower ones.
+"""Targets of a ranking: rare rows above the majority, or levels above lower ones.
 
 A target tells the machines everything that depends on the kind of labels: which rows are held,
 the loss between rows of different labels, how a ranking is measured and where thresholds lie.
@@ -25,7 +25,7 @@ from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.losses.ordinal import OrdinalLoss
 
 
-class ScoredRows(NamedTuple):
+class RankingScores(NamedTuple):
     """Training rows, or some of them: their labels, weights, and a column of scores a solution.
 
     ``held_code`` of shape (n_held,) and ``majority_code`` are what measures take as y; weights
@@ -47,33 +47,31 @@ class ScoredRows(NamedTuple):
 
     @property
     def scores(self) -> np.ndarray:
-        """Of shape (n_rows, n_solutions)."""
+        """Scores of shape (n_rows, n_solutions), the rows held first."""
         return np.concatenate([self.held, self.majority])
 
     @property
     def weight(self) -> np.ndarray | None:
-        """Of every row."""
+        """Weight of every row."""
         if self.held_weight is None or self.majority_weight is None:
             return None
         return np.concatenate([self.held_weight, self.majority_weight])
 
-    def column(self, k: int) -> "ScoredRows":
+    def column(self, k: int) -> "RankingScores":
         """The same rows with the scores of one solution."""
         one = slice(k, k + 1)  # a view: there may be millions of rows
         return self._replace(held=self.held[:, one], majority=self.majority[:, one])
 
-    def joined(self, others: "list[ScoredRows]") -> "ScoredRows":
-        """These rows and others of the same target."""
+    def joined(self, others: "list[RankingScores]") -> "RankingScores":
+        """Append other rows of the same target."""
         if not others:
             return self
-        parts = [self, *others]
-
-        def all_of(name: str) -> Any:
-            arrays = [getattr(part, name) for part in parts]
-            return None if arrays[0] is None else np.concatenate(arrays)
-
-        together = {name: all_of(name) for name in self._fields if name != "majority_code"}
-        return ScoredRows(**together, majority_code=self.majority_code)
+        parts, code = [self, *others], self._fields.index("majority_code")
+        together = [
+            arrays[0] if k == code or arrays[0] is None else np.concatenate(arrays)
+            for k, arrays in enumerate(zip(*parts, strict=True))
+        ]
+        return RankingScores(*together)
 
 
 class RankingTarget(Protocol):
@@ -81,22 +79,27 @@ class RankingTarget(Protocol):
 
     @property
     def labels(self) -> HeldRows:
-        """Which rows are held and which are summed, with their weights."""
+        """Rows that are held and rows that are summed, with their weights."""
         ...
 
     @property
     def held_code(self) -> np.ndarray:
-        """What measures take as y, of the rows held."""
+        """Labels of the rows held, as measures take them."""
         ...
 
     @property
     def majority_code(self) -> Any:
-        """The same of the majority rows."""
+        """Label of the majority rows, as measures take it."""
         ...
 
     @property
     def rows_held(self) -> str:
-        """What the rows held are called, for progress."""
+        """Name of the rows held, for progress."""
+        ...
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Learned attributes of an estimator that say what the labels are."""
         ...
 
     def loss(self, base: PairLoss) -> PairLoss:
@@ -104,7 +107,7 @@ class RankingTarget(Protocol):
         ...
 
     def strata(self, n_rows: int) -> np.ndarray | None:
-        """What folds are stratified by; None: held or not."""
+        """Strata of folds; None stands for held or not."""
         ...
 
     def on_part(
@@ -120,12 +123,12 @@ class RankingTarget(Protocol):
         """The share of pairs in order."""
         ...
 
-    def threshold(self, rows: ScoredRows) -> Any:
-        """Where predictions change, from rows with one column of scores."""
+    def threshold(self, rows: RankingScores) -> Any:
+        """Scores where predictions change, from rows with one column of scores."""
         ...
 
-    def calibration(self, rows: ScoredRows) -> Calibration | LevelCalibration | None:
-        """From scores to probabilities, from held-out rows with one column of scores."""
+    def calibration(self, rows: RankingScores) -> Calibration | LevelCalibration | None:
+        """Map from scores to probabilities, learned on held-out rows with one column of scores."""
         ...
 
 
@@ -142,8 +145,13 @@ class TwoClasses:
         """Every held row is rare."""
         return np.ones(len(self.labels.rare), dtype=bool)
 
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The labels, sorted, and the rare one."""
+        return {"classes_": self.labels.classes, "pos_label_": self.labels.pos_label}
+
     def loss(self, base: PairLoss) -> PairLoss:
-        """That of a pair: there is one kind of them."""
+        """The loss of a pair itself: all pairs are of one kind."""
         return base
 
     def strata(self, n_rows: int) -> None:
@@ -160,14 +168,14 @@ class TwoClasses:
         """AUC."""
         return roc_auc(y, scores, weight)
 
-    def threshold(self, rows: ScoredRows) -> float:
+    def threshold(self, rows: RankingScores) -> float:
         """The score of best balanced accuracy."""
         held, majority = rows.held[:, 0], rows.majority[:, 0]
         return threshold_between(
             ScoredClasses(held, majority, rows.held_weight, rows.majority_weight)
         )
 
-    def calibration(self, rows: ScoredRows) -> Calibration | None:
+    def calibration(self, rows: RankingScores) -> Calibration | None:
         """The map to the probability of the rare class."""
         return learn_calibration(rows.y, rows.scores[:, 0], rows.weight)
 
@@ -189,6 +197,12 @@ class OrderedLevels:
     def majority_code(self) -> int:
         """The position of the majority level."""
         return self.labels.majority_level
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The levels, in their order, and the most frequent one."""
+        labels = self.labels
+        return {"classes_": labels.levels, "majority_level_": labels.majority_label}
 
     def loss(self, base: PairLoss) -> PairLoss:
         """The loss of a pair, summed over pairs of different levels."""
@@ -212,18 +226,18 @@ class OrderedLevels:
         """MAUC."""
         return mauc(y, scores, weight)
 
-    def threshold(self, rows: ScoredRows) -> np.ndarray:
+    def threshold(self, rows: RankingScores) -> np.ndarray:
         """The scores between levels of least absolute error."""
         n_levels = len(self.labels.levels)
         return thresholds_of_codes(rows.y, rows.scores[:, 0], rows.weight, n_levels)
 
-    def calibration(self, rows: ScoredRows) -> LevelCalibration:
+    def calibration(self, rows: RankingScores) -> LevelCalibration:
         """The maps to the probabilities of levels."""
         n_levels = len(self.labels.levels)
         return learn_level_calibration(rows.y, rows.scores[:, 0], rows.weight, n_levels)
 
 
-def aligned(parts: Sequence[ScoredRows], whole: ScoredRows) -> ScoredRows:
+def aligned(parts: Sequence[RankingScores], whole: RankingScores) -> RankingScores:
     """Held-out rows of all folds with scores as of the model that is to be used.
 
     Pairs say nothing of where a model's scores lie, and those of two folds may differ by more than

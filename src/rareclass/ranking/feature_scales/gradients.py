@@ -24,8 +24,8 @@ from rareclass.kernels.kernels import (
     Matrix,
     Polynomial,
 )
-from rareclass.ranking.preparation import Prepared
 from rareclass.ranking.problem import Evaluation, RankingProblem, Solver, answer, solve_in_step
+from rareclass.ranking.ranking_data import PreparedRanking
 from rareclass.rows import Block, RowValues
 
 # Entries of a product of features and landmarks that are worked out at once.
@@ -62,7 +62,7 @@ _SLOPES: dict[type, tuple[Callable[..., np.ndarray], bool]] = {
 
 
 def has_slopes(kernel: Kernel) -> bool:
-    """Whether the derivative of a kernel by the scales is known."""
+    """True where the derivative of a kernel by the scales is known."""
     return type(kernel) in _SLOPES
 
 
@@ -166,7 +166,7 @@ _RESIDUAL, _MOST_PRODUCTS = 1e-2, 100
 
 
 class _FoldTerms(NamedTuple):
-    """What a fold's derivative is made of."""
+    """Terms of a fold's derivative."""
 
     training: RankingProblem
     held_out: RankingProblem
@@ -188,7 +188,7 @@ class _FoldTerms(NamedTuple):
 
 
 def held_out_gradients(
-    prepared: Prepared,
+    prepared: PreparedRanking,
     rare_rows: Matrix,
     folds: Sequence[Fold],
     weights: Sequence[np.ndarray],
@@ -226,7 +226,7 @@ def held_out_gradients(
 
 
 def _fold_terms(
-    prepared: Prepared,
+    prepared: PreparedRanking,
     folds: Sequence[Fold],
     weights: Sequence[np.ndarray],
     lam: float,
@@ -253,7 +253,7 @@ def _fold_terms(
 
 
 def _problems(
-    prepared: Prepared, fold: Fold, lam: float, slot: int
+    prepared: PreparedRanking, fold: Fold, lam: float, slot: int
 ) -> tuple[RankingProblem, RankingProblem]:
     """The training problem of a fold, and the loss of its held-out rows, not regularised."""
     labels = prepared.labels

@@ -121,7 +121,7 @@ def smallest_as_good(scores: Sequence[np.ndarray], as_good: float = AS_GOOD) -> 
 
 
 def clearly_better(scores: np.ndarray, than: np.ndarray, n_compared: int = 1) -> bool:
-    """Whether a gain is more than a matter of the folds: a one-sided paired t test at 5 per cent.
+    """Test a gain against the noise of the folds: one-sided paired t test at 5 per cent.
 
     AUCs are those on the same parts, of models that were learned without them. Each of `n_compared`
     candidates is tested at its share of the 5 per cent (Bonferroni).
@@ -156,7 +156,7 @@ _AGREEMENT = 3.0
 
 @dataclass(frozen=True)
 class ScaleSettings:
-    """What is asked, as `RankRC` has it."""
+    """Parameters of learned scales, as `RankRC` has them."""
 
     kernel: Any
     eps: float
@@ -258,7 +258,7 @@ def near(lam: float) -> np.ndarray:
 
 
 def _step(study: Study, squares: np.ndarray, trial: Trial) -> np.ndarray:
-    """By feature from -1 to 1: how far the folds agree that its scale should grow or shrink."""
+    """Step of each feature, from -1 to 1: agreement of the folds that its scale should grow."""
     gradients = study.gradients(trial)
     mean = gradients.mean(axis=0)
     # What all scales together would gain is the width's business: along the constraint only.
@@ -287,7 +287,7 @@ def choose(
 
 
 def _clear_gain(unseen: dict[str, np.ndarray]) -> str:
-    """Of what is clearly better than plain the simplest that is as good as the best, or plain."""
+    """Name the simplest of the candidates as good as the best of the clear gains, or plain."""
     plain, n_compared = unseen["plain"], len(unseen) - 1
     better = [n for n, scores in unseen.items() if clearly_better(scores, plain, n_compared)]
     if not better:

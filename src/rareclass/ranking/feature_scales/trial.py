@@ -13,10 +13,15 @@ from rareclass.folds.majority_part import DrawnRows, weight_for_all
 from rareclass.machine import blas_threads
 from rareclass.ranking.feature_scales.gradients import held_out_gradients
 from rareclass.ranking.losses import SmoothedHinge
-from rareclass.ranking.preparation import KernelSettings, Prepared, prepare
+from rareclass.ranking.ranking_data import (
+    KernelSettings,
+    PreparedRanking,
+    RankingData,
+    prepare,
+    some_rows,
+)
 from rareclass.ranking.solvers.path import solve_paths
 from rareclass.ranking.targets import RankingTarget
-from rareclass.ranking.training_rows import some_rows
 from rareclass.rows import Block, RowSource, rows_of
 
 _BLOCK_BYTES = 2**24
@@ -108,7 +113,7 @@ class Trial(NamedTuple):
 
     lams: np.ndarray
     scores: np.ndarray
-    prepared: Prepared
+    prepared: PreparedRanking
     folds: list[Fold]
     weights: list[list[np.ndarray]]  # by fold and lam, whitened coordinates
     unit: float
@@ -176,7 +181,9 @@ class Study:
             self.kernel, self.width, self.target.labels.rare, self.memory, self.n_jobs, 0
         )
         loss, scales = SmoothedHinge(self.eps), np.sqrt(squares)
-        prepared = prepare(settings, self.source, self.target, loss, True, self.width, scales)
+        prepared = prepare(
+            RankingData(settings, self.source, self.target, loss, self.width, scales), several=True
+        )
         unit = float(np.trace(prepared.landmark_kernel)) / len(prepared.landmark_kernel) or 1.0
         with blas_threads(1):
             solutions = solve_paths(

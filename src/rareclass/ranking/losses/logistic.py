@@ -156,7 +156,7 @@ class Logistic(MarginLoss):
         return RowTerms(total, slope, zone._replace(bend=bend))
 
     def n_pull(self, rare: LogisticRare) -> int:
-        """How many numbers `pull` adds up."""
+        """Number of sums of `pull`."""
         return (_TERMS + 1) * len(rare.cells) + 1
 
     def pull(self, rare: LogisticRare, zone: tuple, weight: np.ndarray) -> np.ndarray:
@@ -218,7 +218,7 @@ class Logistic(MarginLoss):
         return RareTerms(0.0, rare.weight * (direction * count - reach))
 
     def rare_sums(self, rare: LogisticRare, scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """What a block adds to the sums that `rare_totals` needs."""
+        """Add up a block for `rare_totals`."""
         t, zone = scores - rare.centre, _cells(rare, scores - rare.centre)
         reach = _gap_sums(zone, weight * t, len(rare.gap_count))
         return np.concatenate([self.pull(rare, zone, weight), reach])
@@ -251,7 +251,7 @@ class Logistic(MarginLoss):
 
 @cache
 def _carriers(name: str) -> np.ndarray:
-    """From moments in a cell of s to coefficients in a cell of t, for every distance of the two.
+    """Matrices from moments in a cell of s to coefficients in a cell of t, by distance of the two.
 
     Shape (distances, terms of s, terms of t); t - s is the distance plus the difference of the
     places over two.
@@ -288,7 +288,7 @@ def _carried_back(moments: np.ndarray, reach: np.ndarray, name: str) -> np.ndarr
 
 
 def _far_above(rare: LogisticRare, by_cell: np.ndarray, by_gap: np.ndarray) -> np.ndarray:
-    """By rare cell, the sum over all cells and gaps above those within reach."""
+    """Sum over all cells and gaps above those within reach, by rare cell."""
     above = np.append(np.cumsum((by_cell + by_gap[1:])[::-1])[::-1], 0.0)
     return np.asarray(above[rare.reach[:, -1] + 1] + by_gap[rare.reach[:, -1] + 1])
 

@@ -42,7 +42,7 @@ class Outer(NamedTuple):
 
     @property
     def slope(self) -> np.ndarray:
-        """Of all parts together."""
+        """Slope of all parts together."""
         return np.sum(self.slopes, axis=1) + self.plain
 
 
@@ -74,11 +74,11 @@ class MajorityOuterLoss(PairLoss):
 
     @property
     def level_weight(self) -> np.ndarray:
-        """What every own unknown adds to the loss itself: omega."""
+        """Slope of the loss in every own unknown: omega."""
         return np.zeros(self.n_levels)
 
     def thresholds(self, levels: np.ndarray) -> np.ndarray:
-        """What the parts compare with, from the own unknowns as they are counted."""
+        """Thresholds of the parts, from the own unknowns."""
         return levels
 
     def outer(self, mean: np.ndarray, levels: np.ndarray) -> Outer:
@@ -126,7 +126,7 @@ class MajorityOuterLoss(PairLoss):
     def rare_direction(
         self, rare: OuterRare, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
     ) -> OuterDirection:
-        """What `curvature` needs of a direction."""
+        """Prepare a direction for `curvature`."""
         return OuterDirection(self.pair.rare_direction(rare.pairs, direction), levels)
 
     def curvature(
@@ -165,7 +165,7 @@ class MajorityOuterLoss(PairLoss):
         return RareTerms(0.0, by_rare + of_pairs.gradient, -rare.total * of_levels)
 
     def curved(self, zone: tuple) -> np.ndarray:
-        """Which rows of a block have curvature, of a pair or of the outer function."""
+        """Mask of the rows with curvature, of a pair or of the outer function."""
         slope, row_slope, curvatures, *zone_of_pairs = zone
         outer = np.any(curvatures * row_slope[:, None] != 0.0, axis=1)
         if self.n_levels:

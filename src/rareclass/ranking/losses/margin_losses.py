@@ -94,7 +94,7 @@ class Exponential(MarginLoss):
         return RowTerms(total, total, RowSums(total))
 
     def n_pull(self, rare: ExponentialRare) -> int:
-        """How many numbers `pull` adds up."""
+        """Number of sums of `pull`."""
         return 1
 
     def pull(self, rare: ExponentialRare, zone: tuple, weight: np.ndarray) -> np.ndarray:
@@ -139,7 +139,7 @@ class Exponential(MarginLoss):
     def rare_sums(
         self, rare: ExponentialRare, scores: np.ndarray, weight: np.ndarray
     ) -> np.ndarray:
-        """What a block adds to the sums that `rare_totals` needs."""
+        """Add up a block for `rare_totals`."""
         with np.errstate(over="ignore"):
             return _dots(weight, np.exp(_log_unit(rare) + scores))
 
@@ -162,7 +162,7 @@ class Exponential(MarginLoss):
 
 
 def _log_unit(rare: ExponentialRare) -> float:
-    """What keeps the exponentials of `rare_sums` in range."""
+    """Logarithm of the factor that keeps the exponentials of `rare_sums` in range."""
     return rare.log_total if np.isfinite(rare.log_total) else 0.0
 
 

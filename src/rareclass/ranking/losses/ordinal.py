@@ -53,7 +53,7 @@ class Within(NamedTuple):
 
 
 class OrdinalSide(NamedTuple):
-    """What blocks need to know of the held rows, and what those add of their own.
+    """Held rows as blocks see them, and the terms of pairs of held rows.
 
     ``sides`` holds what the loss made of each of `OrdinalLoss.crossing` and ``shapes`` the shape of
     its sums; ``within`` the terms of each of `OrdinalLoss.bases`. None where there is no weight.
@@ -221,7 +221,7 @@ class OrdinalLoss(PairLoss):
     def rare_direction(
         self, rare: OrdinalSide, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
     ) -> OrdinalDirection:
-        """What `curvature` needs of a direction of the held scores."""
+        """Prepare a direction of the held scores for `curvature`."""
         unknowns, loss = self._unknowns(levels), self.pair_loss
         sides: list[Any] = []
         shapes: list[Shape] = []
@@ -287,7 +287,7 @@ class OrdinalLoss(PairLoss):
         return total.terms()
 
     def curved(self, zone: OrdinalZone) -> np.ndarray:
-        """Which rows of a block have a pair with curvature, on either side."""
+        """Mask of the rows with a pair that has curvature, on either side."""
         each = [self.pair_loss.curved(side) for side in zone.sides if side is not None]
         return reduce(or_, each) if each else np.zeros(zone.n_rows, dtype=bool)
 

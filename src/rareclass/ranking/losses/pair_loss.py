@@ -20,7 +20,7 @@ NO_LEVELS = np.empty(0)
 
 
 class BlockTerms(NamedTuple):
-    """What one block adds.
+    """Terms of one block of majority rows.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class BlockTerms(NamedTuple):
 
 
 class RareTerms(NamedTuple):
-    """What the rare side adds once all blocks are summed.
+    """Terms of the rare side, once all blocks are summed.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class PairLoss(Protocol):
 
     @property
     def n_levels(self) -> int:
-        """How many unknowns the loss has of its own."""
+        """Number of the loss's own unknowns."""
         return 0
 
     @property
@@ -99,7 +99,7 @@ class PairLoss(Protocol):
     def rare_direction(
         self, rare: Any, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
     ) -> Any:
-        """What `curvature` needs of a direction of the rare scores: prefix sums."""
+        """Prepare a direction of the rare scores for `curvature`: prefix sums."""
         ...
 
     def curvature(
@@ -115,7 +115,7 @@ class PairLoss(Protocol):
         ...
 
     def curved(self, zone: Any) -> np.ndarray:
-        """Which rows of a block have a pair with curvature: bool, shape (n,)."""
+        """Mask of the rows with a pair that has curvature: shape (n,)."""
         ...
 
     def pair_curvature(self, rare: Any, which: slice, scores: np.ndarray) -> np.ndarray:
@@ -137,7 +137,7 @@ class PairLoss(Protocol):
 
 
 class RowTerms(NamedTuple):
-    """What the majority rows of a block have to do with the rare side, their weights left out."""
+    """Sums of the majority rows of a block over the rare rows, majority weights left out."""
 
     total: np.ndarray  # shape (n,): R_j
     slope: np.ndarray  # shape (n,): d R_j / d t_j, at or above zero
@@ -166,7 +166,7 @@ class MarginLoss(PairLoss):
         raise NotImplementedError
 
     def n_pull(self, rare: Any) -> int:
-        """How many numbers `pull` adds up."""
+        """Number of sums of `pull`."""
         raise NotImplementedError
 
     def row_change(self, rare: Any, prefix: Any, zone: Any, direction: np.ndarray) -> np.ndarray:
@@ -174,7 +174,7 @@ class MarginLoss(PairLoss):
         raise NotImplementedError
 
     def rare_sums(self, rare: Any, scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """What a block adds to the sums that `rare_totals` needs."""
+        """Add up a block for `rare_totals`."""
         raise NotImplementedError
 
     def rare_totals(self, rare: Any, sums: np.ndarray) -> np.ndarray:

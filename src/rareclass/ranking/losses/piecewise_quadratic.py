@@ -86,7 +86,7 @@ class PiecewiseQuadratic(MarginLoss):
 
     @property
     def shape(self) -> Shape:
-        """Where the pieces meet and how steep they are."""
+        """Ends and slopes of the three pieces."""
         raise NotImplementedError
 
     @property
@@ -143,7 +143,7 @@ class PiecewiseQuadratic(MarginLoss):
         return sums
 
     def n_pull(self, rare: RareSide) -> int:
-        """How many numbers `pull` adds up."""
+        """Number of sums of `pull`."""
         return 3 * (len(rare.scores) + 1)
 
     def finish(self, rare: RareSide, sums: np.ndarray) -> RareTerms:
@@ -217,7 +217,7 @@ class PiecewiseQuadratic(MarginLoss):
         return RareTerms(0.0, _unsort(rare, by_rare))
 
     def rare_sums(self, rare: RareSide, scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """What a block adds to the sums that `rare_totals` needs."""
+        """Add up a block for `rare_totals`."""
         sums = np.zeros((5, len(rare.scores) + 1))
         jit._rare_sums(rare.scores, scores - rare.centre, weight, self.shape, sums)
         return sums
@@ -233,7 +233,7 @@ class PiecewiseQuadratic(MarginLoss):
         return _unsort(rare, total)
 
     def curved(self, zone: tuple) -> np.ndarray:
-        """Which rows of a block have a pair in the quadratic part."""
+        """Mask of the rows with a pair in the quadratic part."""
         low, high = zone[:2]
         return high > low
 

@@ -63,41 +63,41 @@ class RareOuterLoss(PairLoss):
         raise NotImplementedError
 
     def rare(self, scores: np.ndarray, weight: np.ndarray, levels: np.ndarray = NO_LEVELS) -> Any:
-        """As the pair loss."""
+        """Rare side of the pair loss."""
         return self.pair.rare(scores, weight)
 
     def block(self, rare: Any, scores: np.ndarray, weight: np.ndarray) -> BlockTerms:
-        """As the pair loss."""
+        """Terms of a block, of the pair loss."""
         return self.pair.block(rare, scores, weight)
 
     def finish(self, rare: Any, sums: np.ndarray) -> RareTerms:
-        """As the pair loss."""
+        """Terms of the rare side, of the pair loss."""
         return self.pair.finish(rare, sums)
 
     def rare_direction(
         self, rare: Any, direction: np.ndarray, levels: np.ndarray = NO_LEVELS
     ) -> Any:
-        """As the pair loss."""
+        """Direction of the rare scores, of the pair loss."""
         return self.pair.rare_direction(rare, direction)
 
     def curvature(
         self, rare: Any, prefix: Any, zone: Any, direction: np.ndarray, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As the pair loss."""
+        """Hessian times direction of a block, of the pair loss."""
         return self.pair.curvature(rare, prefix, zone, direction, weight)
 
     def finish_curvature(
         self, rare: Any, prefix: Any, direction: np.ndarray, sums: np.ndarray
     ) -> RareTerms:
-        """As the pair loss."""
+        """Hessian times direction by rare score, of the pair loss."""
         return self.pair.finish_curvature(rare, prefix, direction, sums)
 
     def curved(self, zone: Any) -> np.ndarray:
-        """As the pair loss."""
+        """Mask of the rows with curvature, of the pair loss."""
         return self.pair.curved(zone)
 
     def pair_curvature(self, rare: Any, which: slice, scores: np.ndarray) -> np.ndarray:
-        """As the pair loss."""
+        """Curvature of pairs, of the pair loss."""
         return self.pair.pair_curvature(rare, which, scores)
 
 

@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Where the solver stopped, how well, at what cost; the last preconditioner that it built.
+    """End of a minimisation: point, optimality, cost, and the last preconditioner built.
 
     ``gap_goal`` is what `optimality` was to reach where it is a gap to a lower bound.
     """
@@ -67,7 +67,7 @@ class Solution(NamedTuple):
 
     @property
     def foreseen(self) -> bool:
-        """Whether a part of the rows alone tells that this is the minimum."""
+        """True where a part of the rows alone tells that the point is the minimum."""
         return bool(self.history) and self.history[-1].foreseen
 
     def lightened(self) -> "Solution":

@@ -95,7 +95,7 @@ def part_stride(n_rows: int, n_landmarks: int) -> int | None:
 
 
 def kernel_is_worth_keeping(n_rows: int, n_landmarks: int, n_features: int, several: bool) -> bool:
-    """Whether the kernel of all rows is read often enough to be kept between passes.
+    """True where the kernel of all rows is read often enough to be kept between passes.
 
     One lam on many rows is solved in four passes or fewer. Memory that is fresh can cost more than
     working out an entry three times again; what that takes grows with the features.

@@ -37,19 +37,21 @@ _SOME_ROWS = 256
 
 
 class Run(NamedTuple):
-    """What the solvers of a path are told, and whom they tell."""
+    """Settings of the solvers of a path, and whom they report to."""
 
     tol: float
     cut: float
     max_iter: int
-    keep: Callable[[int, Solution], None]  # by the number of the lam
-    tell: Callable[[float, Step], None]
+    tell: Callable[[float, Step], None] | None  # called with lam after every iteration
+    done: Callable[[], None]  # called after every solution
     foresees: bool = False
 
 
 Path = Sequence[tuple[int, float]]
 """Numbers and values of lams, the values decreasing."""
-Starts = Callable[[RankingProblem, Path, Run], Iterable[Callable[[int], Solver[None]]]]
+Solutions = list[tuple[int, Solution]]
+"""Solutions by the number of their lam."""
+Starts = Callable[[RankingProblem, Path, Run], Iterable[Callable[[int], Solver[Solutions]]]]
 """Makes the solvers of a path of a problem, each of which is given a slot when its turn comes."""
 
 
@@ -60,14 +62,14 @@ def solve_paths(
     max_iter: int,
     at_once: int = 1,
     report: Report | None = None,
-    done: Callable[[], None] | None = None,
+    done: Callable[[], None] = lambda: None,
     starts: Starts | None = None,
     cut: float = np.inf,
     foresees: bool = False,
 ) -> list[list[Solution]]:
     """Minimise the objectives of several problems over the same rows, for every lam.
 
-    Solvers run in step, so that one pass of the rows serves all of them (see `questions`). On few
+    Solvers run in step, so that one pass of the rows serves all of them (see `answer`). On few
     rows each problem is one solver: from the largest lam to the smallest, each solution starts
     the next. On many rows every lam is a solver of its own, which starts from the solution on a
     part of the rows; those are found along the path.
@@ -78,33 +80,28 @@ def solve_paths(
     the same time; each holds a matrix of rank x rank. `report` is called with (number of the
     problem, lam, Step) after every iteration, `done` after every solution. Solutions come by
     problem, in the order of `lams`.
-    `starts` makes other solvers than these, such as `sparse_path.starts`. Where a lam starts from
+    `starts` makes other solvers than these, such as `sparse_starts`. Where a lam starts from
     the solution for the one before, its gradient is also cut to at most `cut` times what it was
     there: with a large `tol` it would else be the same solution. `foresees`: on many rows parts
-    of them may tell that `tol` is reached, in place of a pass of all (see `witnesses`).
+    of them may tell that `tol` is reached, in place of a pass of all (see `Witnesses`).
     """
-    make_solvers = starts or _starts
     order = [int(k) for k in np.argsort(-np.asarray(lams), kind="stable")]
     path = [(k, float(lams[k])) for k in order]
-    found: list[dict[int, Solution]] = []
+    numbers: list[int] = []  # of the problem of each solver
 
-    def each() -> Iterator[Callable[[int], Solver[None]]]:
+    def each() -> Iterator[Callable[[int], Solver[Solutions]]]:
         for number, make in enumerate(problems):
-            found.append({})
+            tell = None if report is None else partial(report, number)
+            for start in (starts or _starts)(
+                make(), path, Run(tol, cut, max_iter, tell, done, foresees)
+            ):
+                numbers.append(number)
+                yield start
 
-            def keep(k: int, solution: Solution, number: int = number) -> None:
-                found[number][k] = solution.lightened()
-                if done is not None:
-                    done()
-
-            def tell(lam: float, step: Step, number: int = number) -> None:
-                if report is not None:
-                    report(number, lam, step)
-
-            yield from make_solvers(make(), path, Run(tol, cut, max_iter, keep, tell, foresees))
-
-    solve_in_step(each(), at_once)
-    return [[solutions[k] for k in range(len(lams))] for solutions in found]
+    found: dict[int, dict[int, Solution]] = {}
+    for place, solutions in enumerate(solve_in_step(each(), at_once)):
+        found.setdefault(numbers[place], {}).update(solutions)
+    return [[found[number][k] for k in range(len(lams))] for number in sorted(found)]
 
 
 def solve_path(
@@ -113,24 +110,19 @@ def solve_path(
     tol: float,
     max_iter: int,
     at_once: int = 1,
-    report: Callable[[float, Step], None] | None = None,
+    report: Report | None = None,
 ) -> list[Solution]:
     """`solve_paths` for one problem: solutions in the order of `lams`."""
-
-    def tell(_: int, lam: float, step: Step) -> None:
-        if report is not None:
-            report(lam, step)
-
-    return solve_paths([lambda: problem], lams, tol, max_iter, at_once, tell)[0]
+    return solve_paths([lambda: problem], lams, tol, max_iter, at_once, report)[0]
 
 
 def _starts(
     problem: RankingProblem, path: Path, run: Run
-) -> Iterator[Callable[[int], Solver[None]]]:
+) -> Iterator[Callable[[int], Solver[Solutions]]]:
     stride = part_stride(problem.rows.n_rows, problem.expansion.n_landmarks)
     # A fold may hold out every row of the part.
     if stride is None or not problem.on_part(stride).majority_weight.any():
-        yield lambda slot: _one_by_one(replace(problem, slot=slot), path, run)
+        yield partial(_one_by_one, problem, path, run)
         return
     ends = _PartEnds(problem, stride, run.foresees and keeps_weights(problem.loss))
     for k, lam in path:
@@ -141,15 +133,16 @@ def _minimize(
     run: Run, problem: RankingProblem, start: Evaluation, reference: float, **more: Any
 ) -> Solver[Solution]:
     """The solver for one lam, with the tolerance of the path."""
-    report = partial(run.tell, problem.lam)
+    report = None if run.tell is None else partial(run.tell, problem.lam)
     norm = float(np.linalg.norm(start.gradient))
     tol = min(run.tol, run.cut * norm / reference) if norm > 0.0 < reference else run.tol
     tol = max(tol, min(run.tol, _LEAST_TOL))
     return minimize(problem, start, reference, tol, run.max_iter, report=report, **more)
 
 
-def _one_by_one(problem: RankingProblem, path: Path, run: Run) -> Solver[None]:
+def _one_by_one(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
     """Every lam from the solution for the one before."""
+    problem, found = replace(problem, slot=slot), []
     start = yield problem.value_at(np.zeros(problem.size))
     reference = reference_norm(problem, start)
     inverse, passes = None, 1.0
@@ -176,13 +169,15 @@ def _one_by_one(problem: RankingProblem, path: Path, run: Run) -> Solver[None]:
                 inverse=last.inverse,
             )
 
-        run.keep(k, (yield from reweighted(problem, solution, again)))
+        found.append((k, (yield from reweighted(problem, solution, again)).lightened()))
+        run.done()
         start, inverse, passes = solution.at, solution.inverse, 0.0
+    return found
 
 
 def _from_part(
     problem: RankingProblem, ends: "_PartEnds", k: int, lam: float, run: Run, slot: int
-) -> Solver[None]:
+) -> Solver[Solutions]:
     """One lam from the solution on a part of the rows."""
     solution = ends.next(lam)
     # The whole is asked for values only, unless the part proves to be no help.
@@ -213,7 +208,9 @@ def _from_part(
             shortcut=PartDirection(part_of_it, ends.share, last.inverse),
         )
 
-    run.keep(k, (yield from reweighted(problem, solution, again)))
+    solution = (yield from reweighted(problem, solution, again)).lightened()
+    run.done()
+    return [(k, solution)]
 
 
 class _PartEnds:
@@ -264,7 +261,7 @@ def reference_norm(problem: RankingProblem, at_zero: Evaluation) -> float:
 
 def _shifted(problem: RankingProblem, at: Evaluation, to: float) -> Evaluation:
     """An evaluation for another lam: only the regulariser changes, which needs no pass."""
-    w = problem.regularized(at.w)
+    w = at.w * problem.penalized
     if not w.any():
         return at
     shift = to - problem.lam
@@ -296,10 +293,7 @@ def default_lams(problems: Sequence[Callable[[], RankingProblem]]) -> tuple[floa
     """
     asked = [replace(make(), lam=0.0, slot=None) for make in problems]
     at_zero = answer([p.value_at(np.zeros(p.size)) for p in asked])
-    largest = [
-        largest_lam(at.gradient, np.arange(p.size) < p.rank)
-        for p, at in zip(asked, at_zero, strict=True)
-    ]
+    largest = [largest_lam(at.gradient, p.penalized) for p, at in zip(asked, at_zero, strict=True)]
     # Where no landmark tells rare from other rows, any lam gives the same model.
     known = [lam for lam in largest if lam > 0.0] or [1.0]
     n_lams = _N_LAMS + int(np.ceil(np.log(max(known) / min(known)) / -np.log(_RATIO)))
@@ -309,33 +303,32 @@ def default_lams(problems: Sequence[Callable[[], RankingProblem]]) -> tuple[floa
 
 def sparse_starts(
     problem: RankingProblem, path: Path, run: Run
-) -> Iterator[Callable[[int], Solver[None]]]:
-    """The one solver of a penalised problem, for `path.solve_paths`.
+) -> Iterator[Callable[[int], Solver[Solutions]]]:
+    """The one solver of a penalised problem, for `solve_paths`.
 
-    It goes from the largest useful lam down, each solution starting the next. Where the next lam is
-    far below the last, it goes there by lams in between. The problem is in the coordinates of
+    The path begins at the largest useful lam, and each solution starts the next. Where the next lam
+    is far below the last, lams in between lead there. The problem is in the coordinates of
     `unit_norm`; its tolerance is the largest violation of the conditions of the minimum, relative
     to the largest slope at w = 0.
     """
     yield partial(_walk, problem, path, run)
 
 
-def _walk(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[None]:
+def _walk(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[Solutions]:
     """Every lam from the solution for the one before."""
-    problem = replace(problem, lam=0.0, slot=slot)
-    penalized = np.arange(problem.size) < problem.rank
+    problem, found = replace(problem, lam=0.0, slot=slot), []
     at: Evaluation = yield problem.value_at(np.zeros(problem.size))
     reference = float(np.abs(at.gradient).max(initial=0.0))
-    last, passes = largest_lam(at.gradient, penalized), 1.0
+    last, passes = largest_lam(at.gradient, problem.penalized), 1.0
     for k, lam in path:
-        tell = partial(run.tell, lam)
+        tell = None if run.tell is None else partial(run.tell, lam)
         for between in _between(last, lam):
-            objective = Penalized(problem, between, penalized)
+            objective = Penalized(problem, between)
             near = yield from minimize_penalized(
                 objective, at, between, _ON_THE_WAY, run.max_iter, passes, tell
             )
             at, passes = _smooth_part(objective, near), near.passes
-        objective = Penalized(problem, lam, penalized)
+        objective = Penalized(problem, lam)
         solution = yield from minimize_penalized(
             objective, at, reference, run.tol, run.max_iter, passes, tell
         )
@@ -346,12 +339,15 @@ def _walk(problem: RankingProblem, path: Path, run: Run, slot: int) -> Solver[No
             start: Evaluation,
             _: Solution,
             lam: float = lam,
-            tell: Callable[[Step], None] = tell,
+            tell: Callable[[Step], None] | None = tell,
         ) -> Solver[Solution]:
-            convex = Penalized(tangent, lam, penalized)
+            convex = Penalized(tangent, lam)
             return minimize_penalized(convex, start, reference, run.tol, run.max_iter, 0.0, tell)
 
-        run.keep(k, (yield from reweighted(problem, solution, again, objective.penalty)))
+        solution = yield from reweighted(problem, solution, again, objective.penalty)
+        found.append((k, solution.lightened()))
+        run.done()
+    return found
 
 
 def _between(last: float, lam: float) -> list[float]:

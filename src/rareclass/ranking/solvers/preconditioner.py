@@ -1,6 +1,5 @@
 """A preconditioner for conjugate gradients: the Hessian over a sample of the majority."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,10 +69,19 @@ class SampledHessian:
             rng = np.random.default_rng(0)
             chosen = np.sort(rng.choice(active, self.n_sampled, replace=False))
         weight = p.majority_weight[chosen] * (p.scale * len(active) / len(chosen))
-        sample = _sample_rows(p, chosen, weight)
+        sample = ArrayRows(
+            as_source(p.rows.take(chosen)),
+            weight=weight,
+            block_rows=-(-len(chosen) // _SAMPLE_BLOCKS),
+            budget=Budget(2**62),
+            n_jobs=p.rows.n_threads,
+            keeps_arrays=False,
+            blocks_a_thread=1,
+        )
         H = np.zeros((p.size, p.size))
         of_pairs = H[: p.rank, : p.rank]
-        for rare in _stretches(len(p.rare_weight)):
+        for start in range(0, len(p.rare_weight), _RARE_ROWS):
+            rare = slice(start, min(start + _RARE_ROWS, len(p.rare_weight)))
             features = expand(p.rare_kernel[rare], p.whitener)
             half, by_rare = sample.sum(_half_hessian, p, at, p.whitener, rare, features)
             with factorising(p.rank, p.rows.n_threads):
@@ -88,35 +96,11 @@ class SampledHessian:
         diagonal[diagonal <= 0.0] = diagonal.max()
         # None where lam is below the rounding error of H: plain conjugate gradients go on.
         with factorising(p.size, p.rows.n_threads):
-            return _inverse(H)
-
-
-def _inverse(H: np.ndarray) -> Preconditioner | None:
-    """The inverse of a positive definite matrix, which is overwritten; None where it is not."""
-    try:
-        factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    except linalg.LinAlgError:
-        return None
-    return lambda r: linalg.cho_solve(factor, r, check_finite=False)
-
-
-def _sample_rows(p: RankingProblem, chosen: np.ndarray, weight: np.ndarray) -> ArrayRows:
-    """Some of the rows in a few blocks."""
-    return ArrayRows(
-        as_source(p.rows.take(chosen)),
-        weight=weight,
-        block_rows=-(-len(chosen) // _SAMPLE_BLOCKS),
-        budget=Budget(2**62),
-        n_jobs=p.rows.n_threads,
-        keeps_arrays=False,
-        blocks_a_thread=1,
-    )
-
-
-def _stretches(n_rare: int) -> Iterator[slice]:
-    """The rare rows, some at a time."""
-    for start in range(0, n_rare, _RARE_ROWS):
-        yield slice(start, min(start + _RARE_ROWS, n_rare))
+            try:
+                factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+            except linalg.LinAlgError:
+                return None
+        return lambda r: linalg.cho_solve(factor, r, check_finite=False)
 
 
 def _sample(block: Block, p: RankingProblem, at: Evaluation, whitener: Any) -> Any:
@@ -138,7 +122,7 @@ def _half_hessian(
     rare: slice,
     rare_features: Any,
 ) -> tuple[Any, Any]:
-    """What pairs of some rare and some sampled rows add to H_S - lam I, up to its transpose.
+    """Terms of pairs of some rare and some sampled rows in H_S - lam I, up to its transpose.
 
     The crossing term as it is, the square of the sampled rows by half; of the square of the rare
     rows the curvature of each.
@@ -159,11 +143,12 @@ def _outer_hessian(
     whitener: Any,
     rare_kernel: Any,
 ) -> tuple[Any]:
-    """What the curvature in each sampled row's own sum adds, over coordinates and own unknowns."""
+    """Hessian of the outer function at the sampled rows' own sums, by unknown."""
     sample = _sample(block, p, at, whitener)
     scores, features = sample[:, 0], sample[:, 1:]
     pull = np.zeros_like(features)
-    for rare in _stretches(len(rare_kernel)):
+    for start in range(0, len(rare_kernel), _RARE_ROWS):
+        rare = slice(start, min(start + _RARE_ROWS, len(rare_kernel)))
         slope = loss.pair_slope(at.rare, rare, scores)
         pull += slope.sum(axis=0)[:, None] * features
         pull -= slope.T @ expand(rare_kernel[rare], whitener)

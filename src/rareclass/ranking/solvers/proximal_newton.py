@@ -7,16 +7,15 @@ import numpy as np
 from scipy import linalg
 
 from rareclass.findings import Status
-from rareclass.kernels.expansion import KernelExpansion
 from rareclass.ranking.losses.rare_outer import RareOuterLoss
 from rareclass.ranking.problem import Evaluation, RankingProblem, Solver
 from rareclass.ranking.solvers import _coordinate_descent_jit as jit
 from rareclass.ranking.solvers.newton import Solution, Step
-from rareclass.rows import Block, Rows
+from rareclass.rows import Block
 
 
 def violations(w: np.ndarray, gradient: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """By how much each condition of the minimum is violated: all zero there and nowhere else.
+    """Violation of each condition of the minimum: all zero at the minimum and nowhere else.
 
     `thresholds` are lam p.
     """
@@ -70,16 +69,14 @@ class Penalized(NamedTuple):
 
     problem: RankingProblem
     lam: float
-    # shape (size,): true for weights of landmarks, false for a loss's own unknowns
-    penalized: np.ndarray
 
     @property
     def thresholds(self) -> np.ndarray:
         """lam p."""
-        return self.lam * self.penalized
+        return self.lam * self.problem.penalized
 
     def penalty(self, w: np.ndarray) -> float:
-        """What the penalty adds at w."""
+        """Penalty at w."""
         return float(self.thresholds @ np.abs(w))
 
     def value(self, at: Evaluation) -> float:
@@ -87,7 +84,7 @@ class Penalized(NamedTuple):
         return at.value + self.penalty(at.w)
 
     def violations(self, at: Evaluation) -> np.ndarray:
-        """By how much each condition of the minimum is violated."""
+        """Violation of each condition of the minimum."""
         return violations(at.w, at.gradient, self.thresholds)
 
 
@@ -199,7 +196,7 @@ def _model_minimum(
     damping: float,
     wanted: float,
 ) -> tuple[np.ndarray, float, float]:
-    """Where the model is least, the decrease that it promises there, and the damping used."""
+    """Minimum of the model, the decrease that it promises, and the damping used."""
     here, thresholds = objective.value(at), objective.thresholds[working]
     gradient, w = at.gradient[working], at.w[working]
     # A generalised Hessian of a loss that is not convex may bend down somewhere.
@@ -345,16 +342,6 @@ class ActiveHessian:
         ]
         # A question needs a function of its own; this one has no use for it.
         self.coefficients = np.zeros(problem.expansion.n_landmarks)
-
-    @property
-    def rows(self) -> Rows:
-        """The majority rows asked."""
-        return self.problem.rows
-
-    @property
-    def expansion(self) -> KernelExpansion:
-        """Kernel and landmarks."""
-        return self.problem.expansion
 
     def of_block(self, block: Block, K: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, tuple]:
         """Slopes pulled back to the coordinates of interest; rare-side sums of every unknown."""

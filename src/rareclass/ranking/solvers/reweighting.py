@@ -173,7 +173,7 @@ _LEAST_FALL = 1e-3
 
 
 def keeps_weights(loss: PairLoss) -> bool:
-    """Whether the solution with the weights of the rare rows as given is the solution."""
+    """True where the solution with the weights of the rare rows as given is the solution."""
     return loss.rare_share == 1.0 and not isinstance(loss, RareOuterLoss)
 
 
@@ -183,7 +183,7 @@ def reweighted(
     minimize: Minimize,
     penalty: Callable[[np.ndarray], float] | None = None,
 ) -> Solver[Solution]:
-    """From the solution with the weights as given to one of the whole loss.
+    """Go on from the solution with the weights as given to one of the whole loss.
 
     The plain solution itself for most losses; for those over a share of the rare rows as
     `hardest_share` has it. Else its value is the objective with the outer function; its optimality
@@ -236,7 +236,7 @@ def _outer_terms(
     outer = loss.outer(mean, float(weight.sum()) / majority)
     # At the plain solution the weights keep their sum, so that lam means the same.
     unit = float(weight.sum() / (weight @ outer.slope)) if first is None else first.unit
-    w = problem.regularized(at.w)
+    w = at.w * problem.penalized
     objective = problem.scale * majority * unit * float(weight @ outer.value)
     objective += 0.5 * problem.lam * float(w @ w) + penalty(at.w)
     return _OuterTerms(objective, outer.slope * unit, unit)
@@ -258,5 +258,5 @@ class RareTotals(AboutProblem):
         return np.zeros_like(values), (sums,)
 
     def finish(self, pull: np.ndarray, sums: np.ndarray) -> np.ndarray:
-        """By rare row, in the caller's order."""
+        """Sums by rare row, in the caller's order."""
         return self.pair.rare_totals(self.rare, sums)

@@ -16,7 +16,7 @@ from rareclass.parameters import check_number, check_whole
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.losses.pair_loss import MarginLoss
 from rareclass.ranking.stochastic.landmark_space import SQUARES, check_memory, span
-from rareclass.ranking.stochastic.learner import Learned, Settings
+from rareclass.ranking.stochastic.learner import LearnedFunction, LearnerSettings
 from rareclass.ranking.stochastic.weighted_rows import WeightedRows, joined
 from rareclass.rows import ArrayRows, RowSource, as_source
 from rareclass.rows.reservoir import reservoir_slots
@@ -32,7 +32,7 @@ class Beginning(NamedTuple):
 
     def __call__(
         self, rare: WeightedRows, majority: WeightedRows, chooser: np.random.RandomState
-    ) -> Learned:
+    ) -> LearnedFunction:
         """The zero function, with the width of these rows if none is given."""
         rows = rare.joined(majority)
         X: Any = rows.X
@@ -42,7 +42,7 @@ class Beginning(NamedTuple):
 
     def with_width(
         self, width: float, rare: WeightedRows, chooser: np.random.RandomState
-    ) -> Learned:
+    ) -> LearnedFunction:
         """The zero function in the span of the landmarks."""
         kernel = make_kernel(self.kernel, width)
         rule, X = LandmarkRule(self.landmarks), rare.X
@@ -57,7 +57,7 @@ class Beginning(NamedTuple):
             chosen = rule.choose(numbers, lambda: numbers, lambda rows: X[rows], chooser, kernel)
             landmarks = distinct_landmarks(X[chosen], chosen).points
         check_memory(landmarks, len(rare), self.memory)
-        return Learned.start(span(kernel, landmarks), width, rare)
+        return LearnedFunction.start(span(kernel, landmarks), width, rare)
 
 
 def width_of(
@@ -111,7 +111,7 @@ def check_landmarks(landmarks: Any) -> None:
 
 
 def most_landmarks(landmarks: Any, memory: int) -> float:
-    """How many landmarks there may be, counting rare rows that come later."""
+    """Most landmarks that there may be, counting rare rows that come later."""
     if LandmarkRule(landmarks).points is not None:
         return 0
     fitting = (memory / (2 * 8 * SQUARES)) ** 0.5
@@ -156,11 +156,11 @@ class Reservoir(NamedTuple):
 
 
 class ZeroFunction(Protocol):
-    """How learning begins."""
+    """Beginning of learning."""
 
     def __call__(
         self, rare: WeightedRows, majority: WeightedRows, chooser: np.random.RandomState
-    ) -> Learned:
+    ) -> LearnedFunction:
         """The zero function from the rare rows and the first mini-batch of the majority."""
         ...
 
@@ -168,7 +168,7 @@ class ZeroFunction(Protocol):
 class State(NamedTuple):
     """Everything that moves; enough to go on from."""
 
-    learned: Learned | None  # None until there is a mini-batch and a rare row
+    learned: LearnedFunction | None  # None until there is a mini-batch and a rare row
     majority: tuple[WeightedRows, ...]  # waiting until they are a mini-batch
     rare: tuple[WeightedRows, ...]  # waiting for the mini-batch in which they came to be full
     reservoir: Reservoir  # of the majority, to place the threshold
@@ -185,9 +185,9 @@ class State(NamedTuple):
 
 
 class Feeder(NamedTuple):
-    """What rows go through."""
+    """Mini-batches of a stream of rows, and the states after them."""
 
-    settings: Settings
+    settings: LearnerSettings
     start: ZeroFunction
     batch_size: int  # majority rows of a mini-batch
 
@@ -228,7 +228,7 @@ class Feeder(NamedTuple):
         )
 
     def finished(self, state: State) -> State:
-        """What the state would be if the stream ended here; the state itself is not changed."""
+        """State as if the stream ended here; the state itself is not changed."""
         if not state.n_waiting:
             if state.learned is None or not state.rare:
                 return state
@@ -359,7 +359,7 @@ def publish(feeder: Feeder, state: State, n_features: int) -> Published:
     )
 
 
-def _threshold(learned: Learned, reservoir: Reservoir) -> float:
+def _threshold(learned: LearnedFunction, reservoir: Reservoir) -> float:
     """The best balanced accuracy between the rare rows and the sample of the majority."""
     rows, rare = reservoir.rows, learned.rare
     if rows is None:

@@ -9,7 +9,7 @@ from rareclass.kernels.expansion import KernelExpansion, expand, whiten
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.landmarks import pivots_of
 from rareclass.machine import size_text
-from rareclass.ranking.preparation import landmark_kernel
+from rareclass.ranking.ranking_data import landmark_kernel
 from rareclass.rows.equal_rows import stacked
 
 # Rows whose kernel is held at a time.

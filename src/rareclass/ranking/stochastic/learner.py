@@ -27,7 +27,7 @@ class BatchModel(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where the regularised model is least."""
+    """Minimum of the regularised model."""
 
     w: np.ndarray
     value: float  # the model there
@@ -62,7 +62,7 @@ class RunningModel(NamedTuple):
         return cls(np.zeros((rank, rank)), np.zeros(rank))
 
     def share_of(self, weight: float, least: float) -> float:
-        """What a batch of this weight would weigh in the average; `least` is a lower bound."""
+        """Share of a batch of this weight in the average; `least` is a lower bound."""
         mass = self.mass + weight
         window = self.window * (self.mass / mass) ** _FORGETTING + weight
         return min(1.0, max(weight / window, least))
@@ -101,7 +101,7 @@ class RunningModel(NamedTuple):
         return Minimum(found, self.value(found, lam), max(-0.5 * float(gradient @ step), 0.0))
 
     def noted(self, decrease: float) -> Self:
-        r"""With what the decrease of the regularised model by the last batch says of the gap.
+        r"""Update the gap from the decrease of the regularised model by the last batch.
 
         A fresh batch that weighs a in the average moves the minimum of the model by noise of
         variance a^2, while the average itself has variance a / 2: its objective is above the
@@ -111,7 +111,7 @@ class RunningModel(NamedTuple):
         return self._replace(gap=self.gap + share * (decrease / (2.0 * self.share) - self.gap))
 
     def widened(self, rank: int) -> Self:
-        """With further coordinates: curved like the most curved one until batches say better."""
+        """Add coordinates, curved like the most curved one until batches say better."""
         more = rank - len(self.c)
         A = np.zeros((rank, rank))
         A[:-more, :-more] = self.A
@@ -121,7 +121,7 @@ class RunningModel(NamedTuple):
         return self._replace(A=A, c=np.pad(self.c, (0, more)))
 
     def discounted(self, share: float) -> Self:
-        """What was seen counts only `share`: the rest of its pairs were not there yet."""
+        """Count what was seen by `share` only: the rest of its pairs were not there yet."""
         return self._replace(mass=share * self.mass, window=share * self.window)
 
 
@@ -200,7 +200,7 @@ class MiniBatch:
         return TrialStep(w, step, self.scores(w), self.scores(step))
 
     def length(self, step: TrialStep, noise: float) -> float:
-        """How much of a step to take: all of it, unless this batch says that it leads up.
+        """Share of a step to take: all, unless the batch says that the step leads up.
 
         A step comes from batches before this one, which judges it.
 
@@ -298,8 +298,8 @@ _NOISE = 0.01
 _PASSES_IN_AVERAGE = 2.0
 
 
-class Settings(NamedTuple):
-    """What does not move."""
+class LearnerSettings(NamedTuple):
+    """Settings of the learner."""
 
     loss: PairLoss
     lam: float
@@ -308,7 +308,7 @@ class Settings(NamedTuple):
     memory: int  # bytes for landmarks and rare rows
 
 
-class Learned(NamedTuple):
+class LearnedFunction(NamedTuple):
     """A function in the span of landmarks and what it was learned from."""
 
     space: LandmarkSpace
@@ -329,12 +329,12 @@ class Learned(NamedTuple):
 
     @property
     def weights(self) -> np.ndarray:
-        """Of the function learned, in whitened coordinates."""
+        """Weights of the function learned, in whitened coordinates."""
         return self.w + self.step
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Of the function learned, one a landmark."""
+        """Coefficients of the function learned, one a landmark."""
         return self.space.whitener @ self.weights
 
     def objective(self, lam: float) -> float:
@@ -349,7 +349,7 @@ class Learned(NamedTuple):
     def after(
         self,
         rows: WeightedRows,
-        settings: Settings,
+        settings: LearnerSettings,
         rng: np.random.Generator,
         whole: float = np.inf,
     ) -> Self:
@@ -372,8 +372,8 @@ class Learned(NamedTuple):
             model=model.noted(found.decrease), w=w, step=found.w - w, n_batches=self.n_batches + 1
         )
 
-    def with_rare(self, more: WeightedRows, settings: Settings) -> Self:
-        """With further rare rows: all of them in the loss, some as landmarks."""
+    def with_rare(self, more: WeightedRows, settings: LearnerSettings) -> Self:
+        """Add rare rows: all of them to the loss, some as landmarks."""
         rows = self.rare.rows.joined(more)
         check_memory(self.space.expansion.landmarks, len(rows), settings.memory)
         space = widened(self.space, more.X, settings.most_landmarks)
@@ -392,5 +392,5 @@ class Learned(NamedTuple):
 
 
 def _least_share(weight: float, whole: float) -> float:
-    """What a batch weighs at least: all, where it is the whole; nothing, in an endless stream."""
+    """Least share of a batch in the average: 1 where the batch is the whole, 0 in a stream."""
     return 1.0 if weight >= whole else weight / (_PASSES_IN_AVERAGE * whole)

@@ -6,15 +6,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from rareclass.estimators.estimator import FitsRows, RankScorer, finite_scores, read_features
+from rareclass.estimators.estimator import RankScorer, read_features
 from rareclass.findings import Status, warn
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
 from rareclass.machine import parse_bytes
 from rareclass.progress import track
-from rareclass.ranking.machine import KernelEstimator, KernelModel
+from rareclass.ranking.machine import KernelModel
 from rareclass.ranking.stochastic.feeding import (
     MOST_BATCH,
     Beginning,
@@ -32,8 +31,8 @@ from rareclass.ranking.stochastic.feeding import (
     undone_unless_learned,
     width_of,
 )
-from rareclass.ranking.stochastic.learner import Settings
-from rareclass.ranking.stochastic.weighted_rows import Table, visits
+from rareclass.ranking.stochastic.learner import LearnerSettings
+from rareclass.ranking.stochastic.weighted_rows import WeightedTable, visits
 from rareclass.rows.memory import count_threads
 
 # Rows that are read at a time, at least.
@@ -41,7 +40,7 @@ _LEAST_READ = 256
 _LEARNING = "learning"
 
 
-class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
+class StochasticRankRC(RankScorer, KernelModel):
     r"""`RankRC` that sees the majority in mini-batches and holds nothing of it.
 
     The objective is problem (13), as in `RankRC`; a mini-batch b of majority rows stands for it by
@@ -148,6 +147,9 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
     rank (landmarks + rank)) for the curvature of sampled pairs, O(m+ rank) for the rare scores,
     O(rank^3 / 3) for the step.
 
+    Scores are 0 everywhere before both classes were seen. After `partial_fit` the first call of
+    `score_samples` takes a step on the rows that wait.
+
     Ctrl-C between two mini-batches: what was learned until then stays, and can be used.
 
     References
@@ -243,7 +245,7 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
             )
         return self
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Feeder, Table]:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Feeder, WeightedTable]:
         """Everything checked, and the zero function."""
         settings = self._settings()
         source = read_features(self, X, squares=True)
@@ -251,7 +253,7 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
         n_majority, rare = len(labels.majority), labels.rare
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         del labels
-        table = Table(source, row_weights(sample_weight, source.n_rows), rare)
+        table = WeightedTable(source, row_weights(sample_weight, source.n_rows), rare)
         chooser = check_random_state(self.random_state)
         with self._threads():
             held = table.rows(rare)
@@ -299,7 +301,7 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
                 labels = StreamLabels(self.classes_, self.pos_label_)
                 labels.check_same(classes)
             is_rare = labels.signs(y, source.n_rows) > 0
-            table = Table(
+            table = WeightedTable(
                 source, row_weights(sample_weight, source.n_rows), np.flatnonzero(is_rare)
             )
             if first:
@@ -308,7 +310,7 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
             self._read(feeder, table, is_rare)
         return self
 
-    def _read(self, feeder: Feeder, table: Table, is_rare: np.ndarray) -> None:
+    def _read(self, feeder: Feeder, table: WeightedTable, is_rare: np.ndarray) -> None:
         """The rows of a stream that count, in their order."""
         with self._threads():
             for start in range(0, table.source.n_rows, MOST_BATCH):
@@ -318,7 +320,7 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
                     self._keep(state)
                     self._note_doubling()
 
-    def _visit(self, feeder: Feeder, table: Table) -> None:
+    def _visit(self, feeder: Feeder, table: WeightedTable) -> None:
         """Passes over the majority until the model has converged."""
         self.history_: list[Progress] = []
         self.status_ = _LEARNING
@@ -373,14 +375,14 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
 
     # -- beginnings --------------------------------------------------------------------------
 
-    def _settings(self) -> Settings:
-        """What does not move, checked."""
+    def _settings(self) -> LearnerSettings:
+        """Settings of the learner, checked."""
         check_numbers(self.lam, self.tol, self.max_iter, self.block_rows, self.batch_size)
         check_landmarks(self.landmarks)
         loss = plain_loss(self.loss, self.eps, self.loss_params)
         memory = parse_bytes(self.memory)
         most = most_landmarks(self.landmarks, memory)
-        return Settings(loss, float(self.lam), self.n_jobs, most, memory)
+        return LearnerSettings(loss, float(self.lam), self.n_jobs, most, memory)
 
     def _stream_feeder(self) -> Feeder:
         return Feeder(self._settings(), self._beginning(), batch_size_of(self.batch_size, None))
@@ -407,26 +409,6 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
                 self._published = publish(feeder, self.state_, self.n_features_in_)
         return self._published
 
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Rarity score f(x) of every row: higher is more like the rare class.
-
-        Parameters
-        ----------
-        X : array, CSR matrix or table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            0 everywhere before both classes were seen.
-
-        Notes
-        -----
-        Cost: O(n_landmarks n_features) a row, in blocks. After `partial_fit` the first call takes
-        a step on the rows that wait.
-        """
-        check_is_fitted(self)
-        return finite_scores(self._map(X, self.coef_))
-
     @property
     def landmarks_(self) -> Any:
         """Rows whose kernel functions carry the model."""
@@ -439,7 +421,7 @@ class StochasticRankRC(KernelModel, RankScorer, FitsRows, KernelEstimator):
 
     @property
     def whitener_(self) -> np.ndarray:
-        """What `transform` multiplies the kernel by."""
+        """Matrix from kernel values to coordinates."""
         return self._model().whitener
 
     @property

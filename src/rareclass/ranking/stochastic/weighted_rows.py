@@ -26,7 +26,7 @@ class WeightedRows:
         return WeightedRows(self.X[which], self.weight[which])
 
     def joined(self, more: "WeightedRows") -> "WeightedRows":
-        """These rows, then others."""
+        """Append other rows."""
         if not len(more):
             return self
         return joined([self, more])
@@ -39,7 +39,7 @@ def joined(parts: Sequence[WeightedRows]) -> WeightedRows:
     )
 
 
-class Table(NamedTuple):
+class WeightedTable(NamedTuple):
     """Rows that are not held."""
 
     source: RowSource
@@ -52,11 +52,11 @@ class Table(NamedTuple):
         return WeightedRows(self.source.take(index), weight)
 
     def counting(self, index: np.ndarray) -> np.ndarray:
-        """Those of some rows whose weight is above 0."""
+        """Drop the rows of weight 0."""
         return index if self.weight is None else index[self.weight[index] > 0.0]
 
     def majority(self, index: np.ndarray) -> WeightedRows:
-        """Those of some rows that are in the majority and count."""
+        """Rows among those numbered that are in the majority and have weight."""
         place = np.minimum(np.searchsorted(self.rare, index), len(self.rare) - 1)
         counts = self.rare[place] != index
         if self.weight is not None:

@@ -1,17 +1,22 @@
-"""From a table and labels to the pieces of a ranking problem, prepared once and used many times.
+"""Rows, labels and kernel of a ranking problem: read, drawn from, and prepared once for many uses.
 
-A path of lams, or the folds of a cross-validation, are problems over the same kernel blocks:
-other lams, other weights (zero takes a row out), other landmarks (zero rows of the whitener).
+1. `RankingData`: the rows with their target, the width of the kernel, scales of features
+2. `prepare`: landmarks, the majority rows in blocks, the kernel of the rows that are held
+3. `PreparedRanking.problem`: the ranking problem of all rows, of a fold, with another loss. A path
+   of lams, or the folds of a cross-validation, are problems over the same kernel blocks: other
+   lams, other weights (zero takes a row out), other landmarks (zero rows of the whitener).
+4. `PreparedRanking.scored`: the training rows with the scores of solutions
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from rareclass.estimators.search import OF_CELLS, Fold, Scoring
+from rareclass.folds.majority_part import DrawnRows, draw_class
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, block_scores, expand, whiten
 from rareclass.kernels.kernels import KERNELS, FeatureScaled, Kernel, kernel_width, make_kernel
 from rareclass.kernels.landmarks import LandmarkRule, Landmarks, distinct_landmarks
@@ -22,7 +27,7 @@ from rareclass.ranking.losses import PairLoss
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.solvers.newton import Solution
 from rareclass.ranking.solvers.part import kernel_is_worth_keeping, part_stride
-from rareclass.ranking.targets import RankingTarget, ScoredRows
+from rareclass.ranking.targets import RankingScores, RankingTarget
 from rareclass.rows import Block, Budget, Rows, RowSource, RowValues, Token, as_source, rows_of
 
 # A kernel block of this size stays in cache for all the questions about it, and is large beside
@@ -39,7 +44,7 @@ Kind = TypeVar("Kind", bound=RankingTarget)
 
 @dataclass(frozen=True)
 class KernelSettings:
-    """What is asked of kernel and landmarks, as `RankRC` has it."""
+    """Parameters of kernel and landmarks, as `RankRC` has them."""
 
     kernel: Any
     width: Any
@@ -49,9 +54,114 @@ class KernelSettings:
     random_state: Any
 
 
+@dataclass(frozen=True, eq=False)
+class RankingData(Generic[Kind]):
+    """Rows with their labels, the loss of a pair and the kernel that is wanted."""
+
+    settings: KernelSettings
+    source: RowSource
+    target: Kind
+    loss: PairLoss
+    width: float  # sigma
+    scales: np.ndarray | None = None  # of the features inside the kernel
+    numbers: np.ndarray | None = None  # of the rows of a part, among all rows
+
+    def drawn(self, most: int, seed: Any) -> Self:
+        """At most so many of the rows, in memory; all of them where there are no more.
+
+        Rows that are held are drawn where they are more than half of `most`, and the majority
+        fills up. Those drawn of either weigh what all of them did, so that shares and
+        probabilities are those of all rows.
+        """
+        labels = self.target.labels
+        n_held, n_rest = len(labels.rare), len(labels.majority)
+        if n_held + n_rest <= most:
+            return self
+        rng = np.random.default_rng(seed)
+        most_held = max(most // 2, most - n_rest)
+        held = draw_class(
+            n_held, most_held if n_held > most_held else None, rng, labels.rare_weight
+        )
+        rest = draw_class(n_rest, most - len(held.rows), rng, labels.majority_weight)
+        source, target = some_rows(self.source, self.target, held, rest)
+        numbers = np.concatenate([labels.rare[held.rows], labels.majority[rest.rows]])
+        return replace(self, source=source, target=target, numbers=numbers)
+
+
+def some_rows(
+    source: RowSource,
+    target: Kind,
+    held: DrawnRows,
+    rest: DrawnRows,
+    dtype: Any = None,
+) -> tuple[RowSource, Kind]:
+    """Some rows in memory, those that are held first, in the order given.
+
+    `held` are drawn among the rows that are held, `rest` among the majority. `dtype` is what values
+    are turned into, by default none.
+    """
+    labels = target.labels
+    chosen = np.concatenate([labels.rare[held.rows], labels.majority[rest.rows]])
+    in_order = np.argsort(chosen)
+    back = np.empty(len(chosen), dtype=np.int64)
+    back[in_order] = np.arange(len(chosen))
+    X = source.take(chosen[in_order])[back].astype(dtype or source.dtype)
+    part: RankingTarget = target.on_part(held.rows, held.weight, rest.weight)
+    return RowSource(X.shape, X.dtype, lambda rows: X[rows], source.is_sparse), part  # type: ignore[return-value]
+
+
+def prepare(data: RankingData[Kind], several: bool) -> "PreparedRanking[Kind]":
+    """Choose landmarks and lay out the majority rows in blocks within the memory allowed.
+
+    `several` solutions are wanted from them, more than few passes serve.
+
+    Raises `ValueError` when the matrices of landmarks do not fit in the memory allowed.
+    """
+    settings, source, labels = data.settings, data.source, data.target.labels
+    kernel = make_kernel(settings.kernel, data.width)
+    # What a kernel of somebody's own costs is not known, and sparse products cost more.
+    is_cheap = type(kernel) in KERNELS.values() and not source.is_sparse
+    if data.scales is not None:
+        kernel = FeatureScaled(kernel, data.scales)
+    memory = parse_bytes(settings.memory)
+    landmarks = _landmarks(settings, kernel, labels, source, memory)
+    points, n_rows = landmarks.points, len(labels.majority)
+    n_landmarks = points.shape[0]
+    at_once, for_kernel = _share_out(memory, n_landmarks, len(labels.rare), source.dtype)
+    # Solvers want blocks to remember zones, and the values at the last point.
+    zones = n_rows // (part_stride(n_rows, n_landmarks) or 1)
+    remembered = 8 * (n_rows + zones * (at_once + 1))
+    rows = rows_of(
+        source,
+        labels.majority,
+        labels.majority_weight,
+        block_rows=block_rows(n_landmarks, source.dtype),
+        budget=Budget(for_kernel, min(remembered, for_kernel // 4)),
+        n_jobs=settings.n_jobs,
+        keeps_arrays=not is_cheap
+        or kernel_is_worth_keeping(n_rows, n_landmarks, source.n_features, several),
+    )
+    expansion = KernelExpansion(kernel, points)
+    return PreparedRanking(
+        n_rows=source.n_rows,
+        target=data.target,
+        rows=rows,
+        expansion=expansion,
+        landmarks=landmarks,
+        width=data.width,
+        loss=data.target.loss(data.loss),
+        rare_kernel=kernel.block(source.take(labels.rare), points),
+        landmark_kernel=landmark_kernel(expansion),
+        dtype=source.dtype,
+        at_once=at_once,
+        columns_at_once=max(1, memory // 4 // (8 * n_rows)),
+        scales=data.scales,
+    )
+
+
 @dataclass(frozen=True)
-class Prepared(Generic[Kind]):
-    """Everything that does not depend on lam or on the fold."""
+class PreparedRanking(Generic[Kind]):
+    """Rows in blocks, landmarks and kernels: all that does not depend on lam or on the fold."""
 
     n_rows: int
     target: Kind
@@ -69,7 +179,7 @@ class Prepared(Generic[Kind]):
 
     @property
     def labels(self) -> HeldRows:
-        """Which rows are held and which are summed."""
+        """Rows that are held and rows that are summed."""
         return self.target.labels
 
     def problem(
@@ -86,7 +196,7 @@ class Prepared(Generic[Kind]):
         out of the landmarks' kernel.
         """
         labels, loss = self.labels, loss or self.loss
-        rare_weight, kept = labels.rare_weight, None
+        rare_weight, kept, use, K = labels.rare_weight, None, None, self.landmark_kernel
         if held_out is not None:
             rare_weight = rare_weight * ~held_out[labels.rare]
             kept = ~held_out[labels.majority]
@@ -96,11 +206,12 @@ class Prepared(Generic[Kind]):
                     "a fold holds out every row that is a landmark: use more landmarks, or folds "
                     "that leave some of them in the training part."
                 )
-            part = self._coordinates(coordinates, self.landmark_kernel[np.ix_(use, use)])
-            whitener = np.zeros((len(use), part.shape[1]))
+            K = K[np.ix_(use, use)]
+        with factorising(len(K), self.rows.n_threads):
+            whitener = coordinates(K, self.dtype)
+        if use is not None:
+            whitener, part = np.zeros((len(use), whitener.shape[1])), whitener
             whitener[use] = part
-        else:
-            whitener = self._coordinates(coordinates, self.landmark_kernel)
         if labels.majority_weight is not None:
             majority = float(labels.majority_weight[slice(None) if kept is None else kept].sum())
         else:
@@ -118,16 +229,12 @@ class Prepared(Generic[Kind]):
             kept=None if kept is None else RowValues(kept),
         )
 
-    def _coordinates(self, coordinates: Coordinates, K: np.ndarray) -> np.ndarray:
-        with factorising(len(K), self.rows.n_threads):
-            return coordinates(K, self.dtype)
-
     def scored(
         self,
         coefficients: np.ndarray,
         token: Token | None = None,
         tested: np.ndarray | None = None,
-    ) -> ScoredRows:
+    ) -> RankingScores:
         """The training rows, or those of the mask `tested` at their share of a pass, scored.
 
         A column of scores a column of coefficients. `token` names the function when it is one that
@@ -139,7 +246,7 @@ class Prepared(Generic[Kind]):
         if of_majority is not None:
             of_held = labels.rare_weight[held]
             of_majority = of_majority if chosen is None else of_majority[chosen]
-        return ScoredRows(
+        return RankingScores(
             expand(self.rare_kernel[held], coefficients),
             self.rows.map(
                 block_scores,
@@ -154,15 +261,15 @@ class Prepared(Generic[Kind]):
             of_majority,
         )
 
-    def scored_part(self, coefficients: np.ndarray) -> ScoredRows:
-        """As `scored`, with the majority rows of the solvers' part, weighed to stand for all."""
+    def scored_part(self, coefficients: np.ndarray) -> RankingScores:
+        """Score rare rows and the solvers' part of the majority, weighed to stand for all."""
         stride = part_stride(self.rows.n_rows, self.expansion.n_landmarks)
         if stride is None:
             return self.scored(coefficients)
         rows, labels = self.rows.every(stride), self.labels
         weight = labels.majority_weight
         total = float(self.rows.n_rows if weight is None else weight.sum())
-        return ScoredRows(
+        return RankingScores(
             expand(self.rare_kernel, coefficients),
             rows.map(block_scores, self.expansion, coefficients),
             self.target.held_code,
@@ -229,75 +336,6 @@ def coefficients_of(solutions: Sequence[Solution]) -> np.ndarray:
     return np.column_stack([solution.at.coefficients for solution in solutions])
 
 
-def prepare(
-    settings: KernelSettings,
-    source: RowSource,
-    target: Kind,
-    loss: PairLoss,
-    several: bool,
-    width: float,
-    scales: np.ndarray | None = None,
-) -> Prepared[Kind]:
-    """Prepare rows whose labels are read.
-
-    `loss` is that of a pair, `width` sigma, `scales` those of the features inside the kernel, if
-    there are any. `several` solutions are wanted from them, more than few passes serve.
-    """
-    labels = target.labels
-    kernel = make_kernel(settings.kernel, width)
-    is_known = type(kernel) in KERNELS.values()
-    if scales is not None:
-        kernel = FeatureScaled(kernel, scales)
-    landmarks = _landmarks(settings, kernel, labels, source)
-    points = landmarks.points
-    memory = parse_bytes(settings.memory)
-    at_once, for_kernel = _share_out(memory, points.shape[0], len(labels.rare), source.dtype)
-    # What a kernel of somebody's own costs is not known, and sparse products cost more.
-    is_cheap = is_known and not source.is_sparse
-    keeps = not is_cheap or kernel_is_worth_keeping(
-        len(labels.majority), points.shape[0], source.n_features, several
-    )
-    expansion = KernelExpansion(kernel, points)
-    return Prepared(
-        n_rows=source.n_rows,
-        target=target,
-        rows=_rows(settings, source, labels, expansion, at_once, for_kernel, keeps),
-        expansion=expansion,
-        landmarks=landmarks,
-        width=width,
-        loss=target.loss(loss),
-        rare_kernel=expansion.kernel.block(source.take(labels.rare), points),
-        landmark_kernel=landmark_kernel(expansion),
-        dtype=source.dtype,
-        at_once=at_once,
-        columns_at_once=max(1, memory // 4 // (8 * len(labels.majority))),
-        scales=scales,
-    )
-
-
-def _rows(
-    settings: KernelSettings,
-    source: RowSource,
-    labels: HeldRows,
-    expansion: KernelExpansion,
-    at_once: int,
-    for_kernel: int,
-    keeps: bool,
-) -> Rows:
-    """The majority rows, where `settings` want their kernel worked out."""
-    n_landmarks = expansion.n_landmarks
-    remembered = _remembered_bytes(len(labels.majority), n_landmarks, at_once)
-    return rows_of(
-        source,
-        labels.majority,
-        labels.majority_weight,
-        block_rows=block_rows(n_landmarks, source.dtype),
-        budget=Budget(for_kernel, min(remembered, for_kernel // 4)),
-        n_jobs=settings.n_jobs,
-        keeps_arrays=keeps,
-    )
-
-
 def width_of_rows(settings: KernelSettings, source: RowSource, labels: HeldRows) -> float:
     """Sigma: the number given, or the mean distance of the rows that count; one pass of them."""
 
@@ -321,7 +359,7 @@ def block_rows(n_landmarks: int, dtype: np.dtype) -> int:
 
 
 def _landmarks(
-    settings: KernelSettings, kernel: Kernel, labels: HeldRows, source: RowSource
+    settings: KernelSettings, kernel: Kernel, labels: HeldRows, source: RowSource, memory: int
 ) -> Landmarks:
     rule = LandmarkRule(settings.landmarks)
     if rule.points is not None:
@@ -336,7 +374,7 @@ def _landmarks(
         return np.sort(np.concatenate([labels.rare, labels.majority]))
 
     rng = check_random_state(settings.random_state)
-    rule.check_memory(len(labels.rare), parse_bytes(settings.memory))
+    rule.check_memory(len(labels.rare), memory)
     rows = rule.choose(labels.rare, kept, source.take, rng, kernel)
     return distinct_landmarks(source.take(rows), rows)
 
@@ -346,14 +384,8 @@ def held_whole_bytes(n_landmarks: int, n_rare: int, itemsize: int) -> tuple[int,
     return 3 * 8 * n_landmarks**2, itemsize * n_rare * n_landmarks
 
 
-def _remembered_bytes(n_rows: int, n_landmarks: int, at_once: int) -> int:
-    """Bytes of what solvers want blocks to remember besides the kernel: zones, and last values."""
-    zones = n_rows // (part_stride(n_rows, n_landmarks) or 1)
-    return 8 * (n_rows + zones * (at_once + 1))
-
-
 def _share_out(memory: int, n_landmarks: int, n_rare: int, dtype: np.dtype) -> tuple[int, int]:
-    """How many solvers may run at once, and the bytes that are left for kernel blocks.
+    """Number of solvers that may run at once, and bytes left for kernel blocks.
 
     Raises `ValueError` when what cannot be cut does not fit.
     """
