@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from rareclass import block_store, remote_path
+from rareclass import remote
 from rareclass.errors import InputError
 from rareclass.remote import BlockStore, RemotePath, path_of
 
@@ -30,7 +30,7 @@ def memory():
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch):
-    monkeypatch.setattr(remote_path, "PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(remote, "PAUSES", (0.0, 0.0, 0.0))
 
 
 @draws(60)
@@ -48,7 +48,7 @@ def test_blocks_are_the_bytes_of_the_file(size, reads, most):
         return CONTENT[start:end]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(block_store, "BLOCK_BYTES", 16)
+        patch.setattr(remote, "BLOCK_BYTES", 16)
         store = BlockStore(most)
         for offset, length in reads:
             buffer = bytearray(length)
@@ -59,7 +59,7 @@ def test_blocks_are_the_bytes_of_the_file(size, reads, most):
 
 
 def test_files_do_not_mix_and_little_is_kept(monkeypatch):
-    monkeypatch.setattr(block_store, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(remote, "BLOCK_BYTES", 16)
     store = BlockStore(64)
     for name in ("a", "b"):
         for start in range(0, 16 * 200, 16):

@@ -1,4 +1,4 @@
-"""numba's compiler, also where compiled code can be kept nowhere."""
+"""Compiler of numba that also works where compiled code cannot be cached."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,11 +7,11 @@ import numba
 
 
 def njit(**options: Any) -> Callable[[Callable], Any]:
-    """As `numba.njit`; where ``cache=True`` finds no folder to write to, without a cache.
+    """Compile as `numba.njit`; without a cache where ``cache=True`` finds no folder to write to.
 
-    numba keeps what it compiled beside the source, else below HOME, and refuses to go on where it
-    may write to neither, as in a container that is read-only. There each process compiles anew
-    what it calls, which takes some seconds; NUMBA_CACHE_DIR may name a folder instead.
+    numba caches beside the source or below HOME, and fails where it may write to neither, as in a
+    read-only container. There each process compiles anew, which takes some seconds;
+    NUMBA_CACHE_DIR may name a folder instead.
     """
 
     def compiled(function: Callable) -> Any:

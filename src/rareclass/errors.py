@@ -1,4 +1,4 @@
-"""What was wrong with the input, and what to do about it."""
+"""Errors about the input, with their kind, place, value and remedy."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ErrorKind(StrEnum):
-    """What was wrong, as a word that code can ask for; messages may change, kinds do not."""
+    """Kind of error, a word that code can ask for; messages may change, kinds do not."""
 
     MISSING_FILE = "missing file"  # no such file, folder, table or model
     EXISTING_FILE = "existing file"  # an output that is there already, or is an input
@@ -40,17 +40,17 @@ class InputError(ValueError):
     Parameters
     ----------
     message : str
-        What is wrong, naming the file, column, row and value where they are known.
+        Fault, naming the file, column, row and value where they are known.
     remedy : str, optional
-        What the user can do about it.
+        Action that mends it.
     kind : ErrorKind
-        What was wrong, for code that handles errors.
+        Kind, for code that handles errors.
     column : str, optional
-        Column that it is about.
+        Column of the fault.
     row : int, optional
-        Row that it is about, from 1; None where it is the whole column.
+        Row of the fault, from 1; None where it is the whole column.
     value : object, optional
-        The value that cannot be used.
+        Value that cannot be used.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class InputError(ValueError):
 
 
 def counted(number: float, noun: str, many: str = "") -> str:
-    """So many of something; `many` where more than the last letter changes.
+    """Word a number of things; `many` is the plural where it is not `noun` with an s.
 
     >>> counted(1, "row"), counted(1200, "row"), counted(2, "row is", "rows are")
     ('1 row', '1,200 rows', '2 rows are')
@@ -88,7 +88,7 @@ def counted(number: float, noun: str, many: str = "") -> str:
 
 
 def column_hint(name: str, columns: Iterable[str], option: str) -> str:
-    """As `name_hint`; for several columns joined by commas: that the option is repeated.
+    """Word a `name_hint`, or for columns joined by commas that the option is to be repeated.
 
     >>> column_hint("age,job", ["age", "job"], "--drop")
     'One column each time: --drop age --drop job.'
@@ -101,7 +101,7 @@ def column_hint(name: str, columns: Iterable[str], option: str) -> str:
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name closest to `name`, capitals apart; None where none is close.
+    """Known name closest to `name`, ignoring case; None where none is close.
 
     >>> nearest_name("tagret", ["age", "Target"]), nearest_name("q", ["age", "sex"])
     ('Target', None)
@@ -112,7 +112,7 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def name_hint(name: str, known: Iterable[str], they: str = "The columns are") -> str:
-    """Which known name may be meant, or what `they` are: the first twelve.
+    """Ask for the closest known name, or list the first twelve after the words `they`.
 
     >>> name_hint("tagret", ["age", "target"])
     "Did you mean 'target'?"

@@ -15,7 +15,7 @@ _CGROUP_1 = Path("/sys/fs/cgroup/memory")
 
 
 def parse_bytes(memory: int | float | str) -> int:
-    """Bytes from a number or a text such as ``"2GiB"``, ``"256 MB"``.
+    """Parse bytes from a number or a text such as ``"2GiB"``, ``"256 MB"``.
 
     Raises `ValueError` when the text is not a number with one of the units B, kB, MB, GB, TB, KiB,
     MiB, GiB, TiB.
@@ -34,7 +34,7 @@ def parse_bytes(memory: int | float | str) -> int:
 
 
 def size_text(n_bytes: float) -> str:
-    """A number of bytes in words.
+    """Format a number of bytes.
 
     >>> size_text(3 * 2**30)
     '3.0 GiB'
@@ -49,17 +49,14 @@ def size_text(n_bytes: float) -> str:
 
 
 def check_fits(needed: int, what: str, remedy: str) -> None:
-    """Raise `ValueError` when `what`, a plural, needs more bytes than half of what is free."""
+    """Raise `ValueError` when `what`, a plural noun, needs more than half of the free bytes."""
     free = available_memory()
     if needed > free // 2:
         raise ValueError(f"{what} take {size_text(needed)}; {size_text(free)} are free. {remedy}")
 
 
 def available_memory() -> int:
-    """Return the bytes that this process may still take.
-
-    The least of what the machine has free and what the container's limit leaves.
-    """
+    """Return the bytes this process may still take: free on the machine and in the container."""
     limits = [_free_on_machine()]
     for folder, limit, used in (
         (_CGROUP_2, "memory.max", "memory.current"),
@@ -81,7 +78,7 @@ def _free_on_machine() -> int:
     except OSError:
         pass
     try:
-        # Not Linux: all of the memory is the best that is known.
+        # Not Linux: the best known figure is all of the memory.
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
         return 1 << 62
@@ -108,20 +105,20 @@ _MANY_ROWS = 1024
 
 
 def blas_threads(n_threads: int | None) -> AbstractContextManager:
-    """At most so many threads in a call of BLAS, while this is open; None leaves it as it is."""
+    """Limit the threads of a BLAS call while open; None leaves them as they are."""
     return _libraries().limit(limits=n_threads, user_api="blas")
 
 
 def factorising(n_rows: int, n_threads: int) -> AbstractContextManager:
-    """The threads for work on a square matrix of so many rows: several where it is large.
+    """Limit the BLAS threads for work on a square matrix: several where it is large.
 
-    Threads that BLAS starts go on spinning after its calls, in the way of a pool that works on
-    blocks of rows: this is to be open for the matrix alone.
+    BLAS threads go on spinning after a call and disturb a pool that works on blocks of rows: keep
+    this open for the matrix alone.
     """
     return blas_threads(n_threads if n_rows >= _MANY_ROWS else 1)
 
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """The BLAS libraries of this process, found once: looking takes 4 ms, like a small fit."""
+    """Find the BLAS libraries of this process, once: that takes 4 ms, as long as a small fit."""
     return ThreadpoolController()

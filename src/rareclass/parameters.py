@@ -1,6 +1,6 @@
-"""Parameters that are numbers: in range or not, and what is said of one that is not.
+"""Checks of numeric parameters.
 
-True and False are no numbers here: who passes them has mistaken the parameter.
+True and False are no numbers here: passing them is a mistake.
 """
 
 from numbers import Integral, Real
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def is_number(value: Any, low: float = 0.0, high: float = np.inf, ends: str = "()") -> bool:
-    """Whether a value is a number from `low` to `high`; `ends` is "()", "[)", "(]" or "[]".
+    """True for a number from `low` to `high`; `ends` is "()", "[)", "(]" or "[]".
 
     >>> is_number(0.5), is_number(0), is_number(0, ends="[)"), is_number(np.nan), is_number(True)
     (True, False, True, False, False)
@@ -23,7 +23,7 @@ def is_number(value: Any, low: float = 0.0, high: float = np.inf, ends: str = "(
 
 
 def is_whole(value: Any, least: int = 1) -> bool:
-    """Whether a value is a whole number of at least `least`.
+    """True for a whole number of at least `least`.
 
     >>> is_whole(3), is_whole(np.int64(0)), is_whole(3.0)
     (True, False, False)
@@ -39,7 +39,7 @@ def check_number(
     high: float = np.inf,
     ends: str = "()",
 ) -> None:
-    """Refuse what is no number in range; `allowed` says in words what is.
+    """Raise `ValueError` for a value that is no number in range; `allowed` words the range.
 
     >>> check_number("power", 0.5, "a number of at least 1", 1.0, ends="[)")
     Traceback (most recent call last):
@@ -52,6 +52,6 @@ def check_number(
 def check_whole(
     name: str, value: Any, allowed: str = "a whole number above 0", least: int = 1
 ) -> None:
-    """Refuse what is no whole number of at least `least`; `allowed` says in words what is."""
+    """Raise `ValueError` for a value that is no whole number of at least `least`."""
     if not is_whole(value, least):
         raise ValueError(f"{name}={value!r} must be {allowed}.")

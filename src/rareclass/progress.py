@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 Advance = Callable[..., None]
-# Whether "auto" draws nothing wherever it is: `hush` says.
+# True where `hush` has switched "auto" off.
 _hushed = False
 
 
 def _silent(step: float = 1, note: str = "") -> None:
-    """Report to nobody."""
+    """Report nothing."""
 
 
 @contextmanager
@@ -54,13 +54,13 @@ def track(
 
 
 def hush(is_hushed: bool) -> None:
-    """Let "auto" draw nothing in this process, as the command line's ``--quiet`` does, or again."""
+    """Switch "auto" off in this process, as the command line's ``--quiet`` does, or on again."""
     global _hushed
     _hushed = is_hushed
 
 
 def is_shown(enabled: bool | str) -> bool:
-    """Whether `track` would draw anything."""
+    """True where `track` would draw something."""
     if enabled == "auto":
         return not _hushed and sys.stderr.isatty() and find_spec("rich") is not None
     return bool(enabled) and find_spec("rich") is not None

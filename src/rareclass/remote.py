@@ -1,4 +1,4 @@
-"""Files on other machines, as paths: whole streams, and blocks read at random."""
+"""Files behind URLs, as paths: read in cached blocks, written whole."""
 
 import io
 import os
@@ -8,26 +8,26 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.scratch_file import Scratch
 
 BLOCK_BYTES = 1 << 20
-# Blocks that are fetched at once where a file is read from its beginning on.
+# Blocks that are fetched at once where a file is read from its beginning.
 _AHEAD = 8
 
 Fetch = Callable[[int, int], bytes]
 
 
 class BlockStore:
-    """What has been read of files, by their names; every block is fetched once.
+    """Cache of file blocks in a scratch file; every block is fetched once.
 
-    With `most` blocks, at least 64, the one that was not used for longest makes room for a new one,
-    and is fetched again if it is needed again. The file on disk is made when a first block comes.
+    With a limit of `most` blocks, at least 64, a new block replaces the least recently used one.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class BlockStore:
         self._lock = threading.Lock()
 
     def read(self, name: str, size: int, fetch: Fetch, buffer: Any, offset: int) -> int:
-        """Fill a buffer from byte `offset` of a file of `size` bytes on; return how many."""
+        """Fill a buffer from byte `offset` of a file of `size` bytes; return the bytes read."""
         view = memoryview(buffer).cast("B")
         wanted = max(0, min(len(view), size - offset))
         done = 0
@@ -65,7 +65,7 @@ class BlockStore:
         return wanted
 
     def _fetch(self, name: str, size: int, fetch: Fetch, first: int, last: int) -> None:
-        """Fetch the block `first`, with those that follow up to `last` or are likely to be next."""
+        """Fetch blocks from `first` to `last`, more of them where reading is sequential."""
         if (name, first - 1) in self._place:
             last = max(last, first + _AHEAD - 1)
         last = min(last, first + 4 * _AHEAD - 1, (size - 1) // BLOCK_BYTES)
@@ -98,9 +98,9 @@ _PACKAGES = {
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 _READ_ONLY = ("http", "https")
-# Seconds before another attempt, after one that failed.
+# Seconds before each further attempt.
 PAUSES = (0.5, 1.0, 2.0)
-# No other attempt would help.
+# Errors that no other attempt mends.
 _FINAL = (IsADirectoryError, NotImplementedError, ValueError)
 _NO_CREDENTIALS = re.compile("Credential|Authentication|TokenRetrieval", re.IGNORECASE)
 _CHUNK_BYTES = 8 << 20
@@ -108,39 +108,36 @@ _HOW_TO_SIGN_IN = (
     "Sign in as for its own tools: aws configure or AWS_PROFILE, gcloud auth application-default "
     "login, AZURE_STORAGE_CONNECTION_STRING."
 )
-# Of a table that is read once: 1 GiB of it stays on this machine's disk.
+# Blocks kept of a table that is read once: 1 GiB.
 _MOST_BLOCKS = 1024
 
 
-def path_of(given: str | os.PathLike[str]) -> Path:
-    """The file that a name or URL stands for: a `Path`, or a `RemotePath` in place of one.
+def path_of(name: str | os.PathLike[str]) -> Path:
+    """Return the `Path` of a name, or a `RemotePath` in place of one for a URL.
 
     >>> path_of("a/b.csv"), str(path_of("s3://bucket/b.csv"))
     (PosixPath('a/b.csv'), 's3://bucket/b.csv')
     """
-    if isinstance(given, RemotePath):
-        return cast(Path, given)
-    text = os.fspath(given)
+    if isinstance(name, RemotePath):
+        return cast(Path, name)
+    text = os.fspath(name)
     scheme = _URL.match(text)
-    if scheme is None or isinstance(given, Path):
-        return Path(given)
+    if scheme is None or isinstance(name, Path):
+        return Path(name)
     if scheme[1].lower() == "file":
         return Path(unquote(text.partition("://")[2]))
     return cast(Path, RemotePath(text))
 
 
 class RemotePath:
-    """A file or folder behind a URL, with what of `Path` reading and writing whole files needs.
+    """File or folder behind a URL, with the methods of `Path` that reading and writing need.
 
-    ``s3://``, ``gs://``, ``az://``, ``https://`` and ``http://`` (to be read only), ``memory://``,
-    each by the package of fsspec's that is for it, with the credentials that this one finds. What
-    has been read is kept in a nameless file on this machine's disk: each block comes once, in
-    however many passes. A file that is written is taken there whole.
+    ``s3://``, ``gs://``, ``az://``, ``https://``, ``http://`` (read only) and ``memory://``, each
+    through its fsspec package, with the credentials that this package finds. Blocks that were read
+    stay in a scratch file, so each is fetched once in all passes. Files are written whole.
 
-    As text it has no password and no signature: the name before an @, and of what follows a
-    question mark that there is something. `InputError` is raised where a package is not installed,
-    somebody may not do what is asked for, or the connection is lost, after four attempts;
-    `FileNotFoundError` as `Path` does.
+    The text form has no password and no signature. Raises `InputError` for a missing package, a
+    missing permission, and a connection lost in four attempts; `FileNotFoundError` as `Path` does.
     """
 
     def __init__(self, url: str, store: BlockStore | None = None, info: Any = None) -> None:
@@ -148,7 +145,7 @@ class RemotePath:
         self._scheme = url.partition("://")[0].lower()
         self._store = BlockStore() if store is None else store
         self._known = info
-        self._whole: Scratch | None = None  # of a server that gives no parts
+        self._whole: Scratch | None = None  # copy from a server that gives no parts
 
     # -- names -------------------------------------------------------------------------------
 
@@ -167,6 +164,7 @@ class RemotePath:
         raise InputError(
             f"{self} is not on this machine's disk, where this has to be.",
             "Give a file or folder of this machine, and copy it afterwards.",
+            ErrorKind.UNSUPPORTED,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -188,35 +186,35 @@ class RemotePath:
 
     @property
     def name(self) -> str:
-        """Its last part."""
+        """Last part of the path."""
         return self._pure.name
 
     @property
     def suffix(self) -> str:
-        """How its name ends, from the last dot on."""
+        """End of the name, from the last dot."""
         return self._pure.suffix
 
     @property
     def suffixes(self) -> list[str]:
-        """How its name ends, from the first dot on."""
+        """Parts of the name's end, from the first dot."""
         return self._pure.suffixes
 
     @property
     def stem(self) -> str:
-        """Its name without the suffix."""
+        """Name without the suffix."""
         return self._pure.stem
 
     def with_suffix(self, suffix: str) -> PurePosixPath:
-        """Its name with another suffix."""
+        """Name with another suffix."""
         return PurePosixPath(self.name).with_suffix(suffix)
 
     def with_name(self, name: str) -> "RemotePath":
-        """A file beside it."""
+        """Path of a file beside this one."""
         return RemotePath(f"{self._url.rpartition('/')[0]}/{name}", self._store)
 
     @property
     def parents(self) -> list["RemotePath"]:
-        """The folders that it is in."""
+        """Folders above, from the nearest."""
         scheme, _, rest = self._url.partition("://")
         parts = rest.rstrip("/").split("/")
         return [
@@ -224,31 +222,31 @@ class RemotePath:
         ]
 
     def relative_to(self, folder: "RemotePath") -> PurePosixPath:
-        """Its place in a folder."""
+        """Path within a folder."""
         return PurePosixPath(self._url.removeprefix(folder._url.rstrip("/")).lstrip("/"))
 
     def resolve(self) -> "RemotePath":
-        """Itself: a URL is whole; without a slash at its end."""
+        """Path without a slash at its end: a URL is absolute."""
         return RemotePath(self._url.rstrip("/"), self._store)
 
-    # -- what is there -----------------------------------------------------------------------
+    # -- facts ------------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        """Whether there is a file or folder."""
+        """True where there is a file or folder."""
         return self._info() is not None
 
     def is_file(self) -> bool:
-        """Whether it is a file."""
+        """True for a file."""
         info = self._info()
         return info is not None and info["type"] == "file"
 
     def is_dir(self) -> bool:
-        """Whether it is a folder: something begins with its name and a slash."""
+        """True for a folder: names that begin with this one and a slash."""
         info = self._info()
         return info is not None and info["type"] == "directory"
 
     def stat(self) -> SimpleNamespace:
-        """Its size, kind and time of change. Raises `FileNotFoundError` where nothing is there."""
+        """Return size, kind and time of change; raises `FileNotFoundError` for no file."""
         info = self._info()
         if info is None:
             raise FileNotFoundError(str(self))
@@ -260,11 +258,11 @@ class RemotePath:
         return SimpleNamespace(
             st_size=int(info["size"] or 0),
             st_mode=stat.S_IFREG if is_file else stat.S_IFDIR,
-            st_mtime=changed.timestamp() if hasattr(changed, "timestamp") else 0.0,
+            st_mtime=changed.timestamp() if isinstance(changed, datetime) else 0.0,
         )
 
     def files(self) -> list["RemotePath"]:
-        """All files in a folder and below it."""
+        """List all files in a folder and below it."""
 
         def find() -> Any:
             system, place = self._system()
@@ -281,16 +279,16 @@ class RemotePath:
     # -- reading -----------------------------------------------------------------------------
 
     def read_once(self) -> "RemotePath":
-        """The same, of which 1 GiB at most is kept on disk: for one pass."""
+        """Same path with a cache of at most 1 GiB, for one pass."""
         return RemotePath(self._url, BlockStore(_MOST_BLOCKS), self._known)
 
     def open(self, mode: str = "rb") -> BinaryIO:
-        """The file, to be read. Raises `FileNotFoundError` where it is not there."""
+        """Open the file for reading; raises `FileNotFoundError` where there is none."""
         assert mode == "rb"
         return cast(BinaryIO, io.BufferedReader(_RemoteBytes(self, self.stat().st_size), 1 << 16))
 
     def read_at(self, buffer: Any, offset: int) -> int:
-        """Read into a buffer what lies at byte `offset`; return how many bytes."""
+        """Read bytes from `offset` into a buffer; return their number."""
         size = self.stat().st_size
         if self._known.get("partial") is False and self._scheme in _READ_ONLY:
             fetch: Callable[[int, int], bytes] = self._fetch_without_ranges
@@ -311,7 +309,7 @@ class RemotePath:
         return self._tried(fetch)
 
     def _fetch_without_ranges(self, start: int, end: int) -> bytes:
-        """A part of what a server only gives whole: it is copied here first."""
+        """Read a part of a file that the server only gives whole, from a local copy."""
         if self._whole is None:
             self._fetch_whole()
         assert self._whole is not None
@@ -334,24 +332,32 @@ class RemotePath:
     # -- writing -----------------------------------------------------------------------------
 
     def check_writable(self, option: str) -> None:
-        """Raise `InputError` now when it could not be written later, as far as can be told."""
+        """Raise `InputError` where the file could not be written later, as far as is known now."""
         if self._scheme in _READ_ONLY:
             raise InputError(
-                f"{option} {self}: a web server takes no files.", "Give s3://, gs:// or az://."
+                f"{option} {self}: a web server takes no files.",
+                "Give s3://, gs:// or az://.",
+                ErrorKind.UNWRITABLE,
             )
         if self.is_dir() or self._url.endswith("/"):
-            raise InputError(f"{option} {self} is a folder.", "Give the name of a file.")
+            raise InputError(
+                f"{option} {self} is a folder.", "Give the name of a file.", ErrorKind.UNWRITABLE
+            )
         bucket = self.parents[-1]
         if self._scheme != "memory" and not (bucket.exists() or bucket._is_empty_bucket()):
-            raise InputError(f"{option} {self}: there is no bucket {bucket}.", "Check the name.")
+            raise InputError(
+                f"{option} {self}: there is no bucket {bucket}.",
+                "Check the name.",
+                ErrorKind.MISSING_FILE,
+            )
 
     def _is_empty_bucket(self) -> bool:
-        """Whether a bucket is there of which older packages have nothing to tell."""
+        """True for a bucket without files, for which older packages have no info."""
         system, place = self._system()
         return bool(system.exists(place))
 
     def put(self, file: Path) -> None:
-        """Put a file there, in place of one that is there: at once and whole."""
+        """Write a file, whole and at once, over one that is there."""
 
         def put() -> None:
             system, place = self._system()
@@ -360,23 +366,27 @@ class RemotePath:
         try:
             self._tried(put)
         except FileNotFoundError as error:
-            raise InputError(f"Cannot write {self}: {error}.", "Check the name.") from None
+            raise InputError(
+                f"Cannot write {self}: {error}.", "Check the name.", ErrorKind.UNWRITABLE
+            ) from None
         self._known = None
 
-    # -- the package that does it ------------------------------------------------------------
+    # -- fsspec ------------------------------------------------------------------------------
 
     def _system(self) -> tuple[Any, str]:
-        """fsspec's file system for the scheme, and the name that the file has there."""
+        """File system of fsspec for the scheme, and the file's name in it."""
         if self._scheme.partition("+")[0] in _DATABASES:
             raise InputError(
                 f"{self._scheme}:// is the address of a database, and this takes a file.",
                 "rareclass.rows.from_sql(address, query) reads from one, as does --query on the "
                 "command line.",
+                ErrorKind.UNSUPPORTED,
             )
         if self._scheme not in _PACKAGES:
             raise InputError(
                 f"{self._scheme}:// is no address that can be read: {self}.",
                 "Such are s3://, gs://, az:// and https://, or the name of a file.",
+                ErrorKind.UNSUPPORTED,
             )
         try:
             import fsspec
@@ -389,12 +399,14 @@ class RemotePath:
                 package = "fsspec"
             extra = 'pip install "rareclass[s3]"' if package == "s3fs" else f"pip install {package}"
             raise InputError(
-                f"{self._scheme}:// needs {package}, which is not installed.", extra
+                f"{self._scheme}:// needs {package}, which is not installed.",
+                extra,
+                ErrorKind.MISSING_PACKAGE,
             ) from None
         return system, str(place)
 
     def _info(self) -> Any:
-        """What is known of it; None where nothing is there."""
+        """Facts that the file system gives; None where nothing is there."""
         if self._known is None:
 
             def look() -> Any:
@@ -409,7 +421,7 @@ class RemotePath:
         return self._known
 
     def _tried(self, call: Callable[[], T]) -> T:
-        """What a call gives, made again after a pause where the connection failed."""
+        """Make a call, again after a pause where the connection failed."""
         for pause in (*PAUSES, None):
             try:
                 return call()
@@ -418,15 +430,17 @@ class RemotePath:
             except Exception as error:
                 fault = self._fault(error, is_last=pause is None)
             if fault is not None:
-                # Not within `except`: what led to it may hold a signature.
+                # Not within `except`: the first error may hold a signature.
                 raise fault
             time.sleep(pause or 0.0)
         raise AssertionError("the last attempt has a fault")
 
     def _fault(self, error: Exception, is_last: bool) -> Exception | None:
-        """What to raise for an error of a file system; None where another attempt may help."""
+        """Return the error to raise; None where another attempt may help."""
         if _NO_CREDENTIALS.search(type(error).__name__):
-            return InputError(f"No access to {self}: {self._said(error)}.", _HOW_TO_SIGN_IN)
+            return InputError(
+                f"No access to {self}: {self._said(error)}.", _HOW_TO_SIGN_IN, ErrorKind.CONNECTION
+            )
         cause = error.__cause__
         status = _status_of(error) or _status_of(cause)
         if isinstance(error, FileNotFoundError) and cause is not None and not status:
@@ -435,19 +449,24 @@ class RemotePath:
             return InputError(
                 f"You may not use {self}: {self._said(cause or error)}.",
                 "Ask its owner for the right to, or sign in as somebody who has it.",
+                ErrorKind.CONNECTION,
             )
         if isinstance(error, FileNotFoundError) or status in (404, 410):
             return FileNotFoundError(self._said(error))
         if isinstance(error, _FINAL):
-            return InputError(f"{self}: {self._said(error)}.", "Check the address.")
+            return InputError(
+                f"{self}: {self._said(error)}.", "Check the address.", ErrorKind.CONNECTION
+            )
         if not is_last:
             return None
         return InputError(
             f"The connection to {self} failed {len(PAUSES) + 1} times: {self._said(error)}.",
             "Check the network and the address, and start again.",
+            ErrorKind.CONNECTION,
         )
 
     def _said(self, error: BaseException) -> str:
+        """Text of an error without password and signature."""
         words = str(error).replace(self._url, str(self))
         query = urlsplit(self._url).query if self._scheme in _READ_ONLY else ""
         if query:
@@ -459,14 +478,15 @@ class RemotePath:
 
 
 def _status_of(error: BaseException | None) -> int:
-    """The number that a server gave with an error; 0 for none."""
-    response = getattr(error, "response", None)  # of Amazon's own client
+    """HTTP status of a server's error; 0 for none."""
+    facts = {} if error is None else vars(error)
+    response = facts.get("response")  # of Amazon's client
     answer = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
-    return int(getattr(error, "status", 0) or answer.get("HTTPStatusCode", 0))
+    return int(facts.get("status") or answer.get("HTTPStatusCode", 0))
 
 
 class _RemoteBytes(io.RawIOBase):
-    """The bytes of a remote file, at a place of its own in it."""
+    """Raw stream over a remote file."""
 
     def __init__(self, path: RemotePath, size: int) -> None:
         self._path, self._size, self._at = path, size, 0

@@ -1,21 +1,22 @@
-"""Nameless files on disk for what is needed for a while, and where they go."""
+"""Nameless temporary files, and the folder for them."""
 
 import errno
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import weakref
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def scratch_folder(folder: str | Path | None = None) -> Path:
-    """Where files that are needed for a while go: `folder`, $TMPDIR, /var/tmp, or the system's.
+    """Choose the folder of temporary files: `folder`, $TMPDIR, /var/tmp, or the system's.
 
     /var/tmp stands before the system's own choice because /tmp often is memory.
 
@@ -26,6 +27,7 @@ def scratch_folder(folder: str | Path | None = None) -> Path:
             raise InputError(
                 f"scratch={str(folder)!r} is not a folder that can be written to.",
                 "Name one on a disk with room, or leave it out for $TMPDIR or /var/tmp.",
+                ErrorKind.UNWRITABLE,
             )
         return Path(folder)
     var = "/var/tmp"
@@ -35,13 +37,11 @@ def scratch_folder(folder: str | Path | None = None) -> Path:
 
 
 class Scratch:
-    """A nameless file in a folder: gone when it is closed, or when the process is killed.
+    """Nameless file in a folder: gone when it is closed, or when the process is killed.
 
-    `folder` is as in `scratch_folder`. `expected_bytes` is what will be written, where it is known:
-    too little room is said at once then.
+    `folder` is as in `scratch_folder`. With `expected_bytes`, too little room is an error at once.
 
-    Raises `InputError` when the disk has no room for it, naming the folder, the bytes and the
-    remedy.
+    Raises `InputError`, naming the folder and the bytes, where the disk has no room.
     """
 
     def __init__(self, folder: str | Path | None = None, expected_bytes: int | None = None) -> None:
@@ -64,18 +64,16 @@ class Scratch:
         self._lock = threading.Lock()
 
     def expect(self, n_bytes: int, sure_share: float = 1.0) -> None:
-        """Say at once when the disk has no room for `n_bytes` in all.
+        """Raise `InputError` where the disk has no room for `n_bytes` in all.
 
-        `sure_share` of them will be written even if they are a poor estimate.
-
-        Raises `InputError` when that part does not fit beside what is written already.
+        Only `sure_share` of them is asked for, where the number is an estimate.
         """
         self._needed = f"{n_bytes:,}" if sure_share == 1 else f"about {n_bytes:,}"
         if shutil.disk_usage(self.folder).free < sure_share * n_bytes - self.size:
             raise self._no_room()
 
     def close(self) -> None:
-        """Give the room on disk back; nothing can be read any more."""
+        """Free the room on disk; nothing can be read any more."""
         self.file.close()
 
     def append(self, data: Any) -> None:
@@ -97,12 +95,13 @@ class Scratch:
         self.size = self.file.tell()
 
     def read_into(self, buffer: Any, offset: int) -> None:
-        """Fill a contiguous array from the byte `offset` on; any thread may."""
+        """Fill a contiguous array from the byte `offset`; safe in any thread."""
         if self.file.closed:
             raise InputError(
                 "These rows on disk were closed, and their scratch file is gone.",
                 "Read the file again, and close the rows (or end their `with`) after their last "
                 "use.",
+                ErrorKind.MISSING_FILE,
             )
         left = memoryview(buffer).cast("B")
         while left:
@@ -112,11 +111,11 @@ class Scratch:
             left, offset = left[n:], offset + n
 
     def _read_some(self, buffer: memoryview, offset: int) -> int:
-        if hasattr(os, "preadv"):
+        if sys.platform == "linux":
             return os.preadv(self.file.fileno(), [buffer], offset)
-        with self._lock:  # systems where a read cannot say where
+        with self._lock:  # other systems: seek, then read
             self.file.seek(offset)
-            n: int = self.file.readinto(buffer)  # type: ignore[attr-defined]
+            n: int = self.file.readinto(buffer)
             return n
 
     def _unwritable(self, error: OSError) -> InputError:
@@ -126,6 +125,7 @@ class Scratch:
             f"Cannot write rows to the scratch folder {self.folder}: {error.strerror or error}.",
             "Name another: scratch= (--scratch on the command line), or the environment variable "
             "TMPDIR.",
+            ErrorKind.UNWRITABLE,
         )
 
     def _no_room(self) -> InputError:
@@ -136,4 +136,5 @@ class Scratch:
             f"are needed, {free:,} are free there.",
             "Name a folder on a larger disk: scratch= (--scratch on the command line), or the "
             "environment variable TMPDIR.",
+            ErrorKind.UNWRITABLE,
         )

@@ -7,14 +7,14 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from object_store import SECRET
-from rareclass import load, remote_path
+from rareclass import load, remote
 
 QUICK = ("-t", "fraud", "--members", "logistic regression", "--folds", "2")
 
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch):
-    monkeypatch.setattr(remote_path, "PAUSES", (0.0,))
+    monkeypatch.setattr(remote, "PAUSES", (0.0,))
 
 
 def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
@@ -125,11 +125,11 @@ def test_a_report_and_a_comparison_in_a_bucket(rareclass, s3, table, tmp_path):
 def test_a_store_that_stops_on_the_way(tmp_path, monkeypatch):
     from moto.server import ThreadedMotoServer
 
-    from rareclass import remote as block_store
+    from rareclass import remote
     from rareclass.errors import InputError
     from rareclass.tables.table_file import open_table
 
-    monkeypatch.setattr(block_store, "BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(remote, "BLOCK_BYTES", 1 << 14)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rareclass import remote as block_store
+from rareclass import remote
 from rareclass.errors import InputError
 from rareclass.remote import path_of
 from rareclass.rows import from_csv, from_parquet, parquet_batches
@@ -41,7 +41,7 @@ WRITERS = {
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(block_store, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(remote, "BLOCK_BYTES", 4096)
 
 
 @pytest.fixture

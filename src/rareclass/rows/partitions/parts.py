@@ -97,13 +97,13 @@ def weight_array(facts: Iterable[PartFacts]) -> np.ndarray | None:
     return np.concatenate(known) if len(known) == len(weights) else None
 
 
-class _Columns(NamedTuple):
+class _PartColumns(NamedTuple):
     features: nw.DataFrame[Any]
     y: Any
     weight: Any
 
 
-def _of_table(number: int, data: Any, y: Any, weight: Any, roles: ColumnRoles) -> _Columns:
+def _of_table(number: int, data: Any, y: Any, weight: Any, roles: ColumnRoles) -> _PartColumns:
     table = nw.from_native(data, eager_only=True)
     known = list(table.columns)
     for name in (roles.target, roles.weight, *(roles.features or ())):
@@ -121,7 +121,7 @@ def _of_table(number: int, data: Any, y: Any, weight: Any, roles: ColumnRoles) -
     wanted = roles.features
     if wanted is None:
         wanted = tuple(k for k in known if k not in (roles.target, roles.weight))
-    return _Columns(table.select(wanted), y, weight)
+    return _PartColumns(table.select(wanted), y, weight)
 
 
 def _features(number: int, data: Any, names: tuple[str, ...] | None, dtype: str | None) -> Any:
