@@ -16,7 +16,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from benchmarks.results_page import table
 from rareclass.decide.calibration import METHODS, BetaMap, Calibration, IsotonicMap, PooledMap
-from rareclass.decide.calibration.levels import read_levels
+from rareclass.decide.calibration.calibration_map import read_score_levels
 
 RARE = (5, 20, 100, 1000)
 OTHERS, MOST_OTHERS = 50, 20_000
@@ -93,7 +93,7 @@ def pooled(share: float) -> Callable[..., Any]:
     """Beta and isotonic calibration in fixed shares."""
 
     def fit(y: np.ndarray, scores: np.ndarray) -> PooledMap:
-        levels = read_levels(y, scores)
+        levels = read_score_levels(y, scores)
         return PooledMap(BetaMap.of(levels), IsotonicMap.of(levels), share)
 
     return fit

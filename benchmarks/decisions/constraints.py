@@ -35,7 +35,7 @@ from sklearn.model_selection import TunedThresholdClassifierCV
 from benchmarks import record
 from benchmarks.markdown import table
 from rareclass.decide import DecisionClassifier, ThresholdRule
-from rareclass.decide.rules.held_out import HeldOut
+from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.metrics.scored_classes import FloatArray
 
 CONFIDENCE = 0.9
@@ -206,7 +206,7 @@ def given_scores(
     tallies = {(case, name): Tally() for case in CASES for name in METHODS}
     for number in range(draws):
         scores = population.draw(y, rng)
-        held = HeldOut.read(y, scores)
+        held = HeldOutCuts.read(y, scores)
         for case in CASES:
             for name, confidence in (("rareclass", CONFIDENCE), ("plain", None)):
                 found = case.rule.constraint.find(held, confidence, None)
@@ -241,7 +241,7 @@ def learned_scores(n_rare: int, draws: int, seed: int) -> list[dict[str, Any]]:
     for number in range(draws):
         X = rng.normal(size=(len(y), 5)) + y[:, None] * centre
         model = DecisionClassifier(LogisticRegression(), ThresholdRule.f_beta()).fit(X, y)
-        held = HeldOut.read(y, model.held_out_scores_)
+        held = HeldOutCuts.read(y, model.held_out_scores_)
         for case in CASES:
             for name, confidence in (("rareclass", CONFIDENCE), ("plain", None)):
                 found = case.rule.constraint.find(held, confidence, None)

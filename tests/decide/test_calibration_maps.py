@@ -20,10 +20,9 @@ from rareclass.decide.calibration import (
     VennAbersMap,
 )
 from rareclass.decide.calibration._venn_abers_jit import with_one_rare_row
-from rareclass.decide.calibration.binomial_regression import fit_increasing
-from rareclass.decide.calibration.isotonic_of_parts import IsotonicOfParts
-from rareclass.decide.calibration.levels import coarser, read_levels
-from rareclass.decide.calibration.score_scale import ScoreScale
+from rareclass.decide.calibration.calibration_map import coarser, read_score_levels
+from rareclass.decide.calibration.isotonic import IsotonicOfParts
+from rareclass.decide.calibration.parametric import ScoreScale, fit_increasing
 
 KINDS = [BetaMap, IsotonicMap, LogisticMap, PooledMap, VennAbersMap]
 
@@ -77,7 +76,7 @@ def test_parametric_maps_have_the_least_log_loss(kind, bounded):
     scores = expit(2 * scores - 1) if bounded else scores
     rare, rest = weight[y].sum(), weight[~y].sum()
     target = np.where(y, (rare + 1) / (rare + 2), 1 / (rest + 2))
-    z = ScoreScale.of(read_levels(y, scores, weight))(scores)
+    z = ScoreScale.of(read_score_levels(y, scores, weight))(scores)
     u = expit(z)
     columns = [z] if kind is LogisticMap else [np.log(u), -np.log1p(-u)]
     F = np.column_stack([*columns, np.ones(len(y))])
@@ -217,7 +216,7 @@ def test_the_map_for_several_models_is_half_the_mean_of_isotonic_regressions_of_
         IsotonicRegression(out_of_bounds="clip").fit(scores[part == k], y[part == k]).predict(new)
         for k in range(10)
     ]
-    found = PooledMap.for_several(read_levels(y, scores))
+    found = PooledMap.for_several(read_score_levels(y, scores))
     p, _ = found.parts.log_probabilities(new)
     np.testing.assert_allclose(np.exp(p), np.mean(parts, axis=0), atol=1e-12)
     chosen = PooledMap.fit(y, scores)(new)
@@ -228,8 +227,8 @@ def test_the_map_for_several_models_is_half_the_mean_of_isotonic_regressions_of_
 def test_copies_count_in_the_parts():
     y, scores = rows_of(1, n_rare=12)
     times = np.where(y, 2, 1)
-    copied = IsotonicOfParts.of(read_levels(np.repeat(y, times), np.repeat(scores, times)))
-    weighted = IsotonicOfParts.of(read_levels(y, scores, times))
+    copied = IsotonicOfParts.of(read_score_levels(np.repeat(y, times), np.repeat(scores, times)))
+    weighted = IsotonicOfParts.of(read_score_levels(y, scores, times))
     np.testing.assert_allclose(weighted.probabilities, copied.probabilities, atol=1e-12)
 
 
@@ -272,10 +271,10 @@ def test_one_more_rare_row_is_the_formula_and_stays_within_its_arrays():
 def test_the_scale_of_scores_is_that_of_most_of_them():
     """A thousandth of their range counts where most are equal only."""
     y, scores = np.arange(50) < 9, np.append(np.arange(49.0) % 7, 700.0)
-    assert 2.0 <= ScoreScale.of(read_levels(y, scores)).spread <= 6.0
-    assert ScoreScale.of(read_levels(y, np.append(np.zeros(49), 700.0))).spread == pytest.approx(
-        0.7
-    )
+    assert 2.0 <= ScoreScale.of(read_score_levels(y, scores)).spread <= 6.0
+    assert ScoreScale.of(
+        read_score_levels(y, np.append(np.zeros(49), 700.0))
+    ).spread == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -290,7 +289,7 @@ def test_equal_scores_get_the_prevalence(method):
 
 def test_joining_majority_levels_changes_next_to_nothing():
     y, scores = rows_of(6, n_rare=40, n_majority=4000)
-    levels = read_levels(y, scores)
+    levels = read_score_levels(y, scores)
     joined = coarser(levels, 500)
     assert len(joined.scores) < 700
     assert joined.rare[joined.rare > 0].tolist() == levels.rare[levels.rare > 0].tolist()

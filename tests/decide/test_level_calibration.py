@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rareclass.decide.calibration.level_calibration import LevelCalibration
+from rareclass.decide.calibration.calibration import LevelCalibration
 
 
 @pytest.mark.parametrize(

@@ -12,18 +12,23 @@ from sklearn.metrics import fbeta_score
 
 from draws import draws, thorough
 from rareclass.decide import ReviewBand, ThresholdRule
-from rareclass.decide.rules.alerts import EXCHANGEABLE_DAYS, POISSON, _beta_binomial
-from rareclass.decide.rules.exact_bounds import (
+from rareclass.decide.constraints import (
+    EXCHANGEABLE_DAYS,
+    POISSON,
+    _beta_binomial,
+    _ranks,
+    precision_band,
+)
+from rareclass.decide.held_out_cuts import HeldOutCuts
+from rareclass.errors import InputError
+from rareclass.findings import FindingKind
+from rareclass.metrics.interval import (
     chance_of_at_least,
     chance_of_at_most,
     exact_interval,
     lower_bound,
     upper_bound,
 )
-from rareclass.decide.rules.held_out import HeldOut
-from rareclass.decide.rules.precision import _ranks, precision_band
-from rareclass.errors import InputError
-from rareclass.findings import FindingKind
 
 Rule = ThresholdRule
 CONFIDENCE = 0.9
@@ -72,7 +77,7 @@ def test_exact_bounds(trials, data, share):
 @draws(60)
 def test_what_lies_above_each_cut(table):
     y, scores = table
-    held = HeldOut.read(y, scores)
+    held = HeldOutCuts.read(y, scores)
     assert list(zip(held.rare, held.majority, strict=True)) == cuts_of(y, scores)
     for cut in range(len(held.rare)):
         called = scores > held.threshold(cut)
@@ -105,7 +110,7 @@ def test_rates_are_kept_by_the_exact_binomial_test(table, share):
 @draws(60)
 def test_precision_is_tested_in_order_and_errors_add_up(table, share):
     y, scores = table
-    held = HeldOut.read(y, scores)
+    held = HeldOutCuts.read(y, scores)
     ranks, part = _ranks(held.trials, share, 0.1)
     assert part.sum() <= 0.1 + 1e-12
     assert (np.diff(ranks) > 0).all()
@@ -123,7 +128,7 @@ def test_precision_is_tested_in_order_and_errors_add_up(table, share):
     if chosen.met:
         assert chosen.threshold == held.threshold(last)
     # Labels have no part in which ranks are looked at.
-    shuffled = HeldOut.read(np.random.default_rng(0).permutation(y), scores)
+    shuffled = HeldOutCuts.read(np.random.default_rng(0).permutation(y), scores)
     np.testing.assert_array_equal(_ranks(shuffled.trials, share, 0.1)[0], ranks)
 
 
@@ -373,7 +378,7 @@ def test_the_precision_band_is_right_at_once():
     y, wrong = np.arange(300) < 40, 0
     for _ in range(100):
         scores = random.normal(size=300) + APART * y
-        held = HeldOut.read(y, scores)
+        held = HeldOutCuts.read(y, scores)
         bound = precision_band(held, 0.1, 0.1)
         thresholds = np.array([held.threshold(cut) for cut in range(len(bound))])
         wrong += bool((bound > true_precision(thresholds, 0.1) + 1e-12).any())

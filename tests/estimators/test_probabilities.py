@@ -14,8 +14,7 @@ from rareclass import (
     RankRCCV,
     RareClassifier,
 )
-from rareclass.decide.calibration.calibration import Calibration
-from rareclass.decide.calibration.level_calibration import LevelCalibration
+from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.estimators.estimator import learn_calibration
 from rareclass.model.model_file import TRUSTED_TYPES
 

@@ -17,8 +17,7 @@ from draws import draws
 from rareclass import RankRCCV
 from rareclass.errors import InputError
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
-from rareclass.folds.dealing import dealt_with_both, most_folds
-from rareclass.folds.stretches import exactly
+from rareclass.folds.dealing import dealt_with_both, exactly, most_folds
 from rareclass.folds.times import days_of, read_times
 
 N = 40

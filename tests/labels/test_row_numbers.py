@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rareclass.labels.row_numbers import AllBut
+from rareclass.labels.two_classes import AllBut
 
 
 @st.composite

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from rareclass.decide.rules.exact_bounds import exact_interval
 from rareclass.encoding.bounded_numbers import summarise_numbers
 from rareclass.metrics import roc_auc_interval
 from rareclass.metrics.column_drift import population_stability_index
+from rareclass.metrics.interval import exact_interval
 from rareclass.report.columns_section import (
     ColumnDrift,
     tenths,

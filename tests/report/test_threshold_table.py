@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import confusion_matrix
 
 from draws import draws
-from rareclass.decide.rules.exact_bounds import exact_interval
 from rareclass.errors import InputError
 from rareclass.metrics import expected_cost_interval
+from rareclass.metrics.interval import exact_interval
 from rareclass.report.threshold_table import LEVEL, Gains, ThresholdTable
 
 

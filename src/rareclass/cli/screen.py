@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from rareclass.decide.chosen_threshold import ChosenThreshold
+    from rareclass.decide.threshold_rule import ChosenThreshold
     from rareclass.fit.baselines import Baseline
     from rareclass.model.targets.target import Confusion, RankingEstimate
     from rareclass.tables.columns import Column

@@ -15,7 +15,7 @@ from rareclass.compare.own_process import Outcome, OwnProcesses
 from rareclass.compare.score_columns import compare_scores
 from rareclass.errors import InputError, counted
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
-from rareclass.folds.rare_rows import rare_rows
+from rareclass.folds.dealing import rare_rows
 from rareclass.folds.times import days_of, read_times
 from rareclass.labels.two_classes import given_labels, label_array, row_weights
 from rareclass.parameters import check_number, check_whole, is_whole

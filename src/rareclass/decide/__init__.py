@@ -3,17 +3,18 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rareclass.decide.level_thresholds import level_thresholds
-from rareclass.decide.threshold import balanced_accuracy_threshold
+from rareclass.decide.threshold import balanced_accuracy_threshold, level_thresholds
 
 if TYPE_CHECKING:
     from rareclass.decide.calibrated_ranker import CalibratedRanker
-    from rareclass.decide.calibration.calibration import Calibration
-    from rareclass.decide.calibration.prevalence import at_prevalence
-    from rareclass.decide.chosen_threshold import ChosenThreshold
+    from rareclass.decide.calibration.calibration import Calibration, at_prevalence
     from rareclass.decide.decision_classifier import DecisionClassifier
-    from rareclass.decide.review_band import ChosenBand, ReviewBand
-    from rareclass.decide.threshold_rule import ThresholdRule
+    from rareclass.decide.threshold_rule import (
+        ChosenBand,
+        ChosenThreshold,
+        ReviewBand,
+        ThresholdRule,
+    )
 
 __all__ = [
     "CalibratedRanker",
@@ -31,12 +32,12 @@ __all__ = [
 _HOME = {
     "CalibratedRanker": "rareclass.decide.calibrated_ranker",
     "Calibration": "rareclass.decide.calibration.calibration",
-    "ChosenBand": "rareclass.decide.review_band",
-    "ChosenThreshold": "rareclass.decide.chosen_threshold",
+    "ChosenBand": "rareclass.decide.threshold_rule",
+    "ChosenThreshold": "rareclass.decide.threshold_rule",
     "DecisionClassifier": "rareclass.decide.decision_classifier",
-    "ReviewBand": "rareclass.decide.review_band",
+    "ReviewBand": "rareclass.decide.threshold_rule",
     "ThresholdRule": "rareclass.decide.threshold_rule",
-    "at_prevalence": "rareclass.decide.calibration.prevalence",
+    "at_prevalence": "rareclass.decide.calibration.calibration",
 }
 
 

@@ -6,32 +6,31 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rareclass.decide.calibration import Calibration, ProbabilityInterval
 from rareclass.decide.calibration.calibration import METHODS
-from rareclass.decide.rarity_scores import is_ranker, rarity_scores
-from rareclass.errors import InputError
+from rareclass.decide.rarity_scores import fit_columns, is_ranker, rarity_scores
+from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.folds import RareGroupKFold
+from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
 from rareclass.labels.two_classes import Labels, label_array, read_labels, row_weights, signs
 from rareclass.metrics import roc_auc
 from rareclass.metrics.scored_classes import FloatArray
 
 
-class _Scorer(NamedTuple):
-    """A model, and what its scores are measured from and in."""
+class _FoldScorer(NamedTuple):
+    """The model of a fold, and the map to the scale that the folds share."""
 
     model: Any
-    centre: float
-    spread: float
+    scale: ScoreMap
 
     def __call__(self, X: Any, pos_label: Any) -> FloatArray:
         """Scores of rows, higher where rarer."""
-        return (rarity_scores(self.model, X, pos_label) - self.centre) / self.spread
+        return self.scale(rarity_scores(self.model, X, pos_label))
 
 
 class _Rows(NamedTuple):
@@ -43,7 +42,7 @@ class _Rows(NamedTuple):
     labels: Labels
 
 
-def _has_interval(ranker: Any) -> bool:
+def _has_interval(ranker: "CalibratedRanker") -> bool:
     if ranker.method != "venn_abers":
         raise AttributeError(
             f"method={ranker.method!r} gives no interval of the probability: use 'venn_abers'."
@@ -291,10 +290,14 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, _ = indexable(X, None)
         n_rows = _num_samples(X)
         if not n_rows:
-            raise InputError("X has 0 samples (rows): there is nothing to learn from.")
+            raise InputError(
+                "X has 0 samples (rows): there is nothing to learn from.",
+                "Give rows of both classes.",
+                ErrorKind.TOO_FEW_ROWS,
+            )
         weight = row_weights(sample_weight, n_rows)
         labels = read_labels(y, weight, self.pos_label, n_rows)
-        if weight is not None and not _takes_weights(self.estimator):
+        if weight is not None and not fit_columns(self.estimator, {"sample_weight": weight}):
             warn(
                 f"{type(self.estimator).__name__} takes no sample_weight: weights count in the map "
                 "from scores to probabilities alone.",
@@ -329,6 +332,7 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 raise InputError(
                     f"fold {number + 1} learns from one class only.",
                     "Use fewer folds, or stratified ones: cv=a number, or RareStratifiedKFold.",
+                    ErrorKind.LABELS,
                 )
             folds.append((train, test))
         return folds
@@ -348,7 +352,9 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             weight = (1.0 if weight is None else weight) / times[places]
         is_rare = rows.y[places] == self.pos_label_
         if is_rare.all() or not is_rare.any():
-            raise InputError("the folds test rows of one class only.", "Use stratified folds.")
+            raise InputError(
+                "the folds test rows of one class only.", "Use stratified folds.", ErrorKind.LABELS
+            )
         if value.min() == value.max():
             warn(
                 f"all held-out scores of {type(self.estimator).__name__} are equal: every "
@@ -380,7 +386,9 @@ def _splitter(cv: int, labels: Labels, groups: Any, random_state: Any) -> Any:
     if cv < 2 or fewest < 2:
         raise InputError(
             f"cross-fitting with cv={cv} needs at least 2 folds and 2 rows of each class; the "
-            f"smaller class has {fewest}."
+            f"smaller class has {fewest}.",
+            "Give more rows of the smaller class.",
+            ErrorKind.TOO_FEW_ROWS,
         )
     if groups is not None:
         return RareGroupKFold(cv)
@@ -392,13 +400,13 @@ def _splitter(cv: int, labels: Labels, groups: Any, random_state: Any) -> Any:
 
 def _held_out(
     estimator: Any, rows: _Rows, train: np.ndarray, test: np.ndarray
-) -> tuple[_Scorer, FloatArray]:
+) -> tuple[_FoldScorer, FloatArray]:
     """A model of the rows `train`, and its scores of the rows `test`.
 
     A ranker's scores have no zero of their own, and those of two folds may lie farther apart than
     they spread: they are measured from the mean of the majority, in its deviations.
     """
-    scorer = _Scorer(_fitted(estimator, rows, train), 0.0, 1.0)
+    scorer = _FoldScorer(_fitted(estimator, rows, train), ScoreMap())
     if not len(test):
         return scorer, np.empty(0)
     pos_label = rows.labels.pos_label
@@ -407,24 +415,11 @@ def _held_out(
     if not is_ranker(scorer.model) or not majority.any():
         return scorer, scores
     weight = None if rows.weight is None else rows.weight[test][majority]
-    centre = float(np.average(scores[majority], weights=weight))
-    deviation = float(np.sqrt(np.average((scores[majority] - centre) ** 2, weights=weight)))
-    scorer = scorer._replace(centre=centre, spread=deviation if deviation > 0.0 else 1.0)
-    return scorer, (scores - scorer.centre) / scorer.spread
+    scale = match_majority(MajorityScores.of(scores[majority], weight))
+    return scorer._replace(scale=scale), scale(scores)
 
 
 def _fitted(estimator: Any, rows: _Rows, train: np.ndarray) -> Any:
-    given = {}
-    if rows.weight is not None and _takes_weights(estimator):
-        given[_weight_name(estimator)] = rows.weight[train]
+    weight = None if rows.weight is None else rows.weight[train]
+    given = fit_columns(estimator, {"sample_weight": weight})
     return clone(estimator).fit(_safe_indexing(rows.X, train), rows.y[train], **given)
-
-
-def _takes_weights(estimator: Any) -> bool:
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return has_fit_parameter(last, "sample_weight")
-
-
-def _weight_name(estimator: Any) -> str:
-    is_pipeline = isinstance(estimator, Pipeline)
-    return f"{estimator.steps[-1][0]}__sample_weight" if is_pipeline else "sample_weight"

@@ -10,14 +10,17 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.decide.rarity_scores import scores_inliers_high
-from rareclass.decide.review_band import ChosenBand, ReviewBand
-from rareclass.decide.rules.alerts import AtMostAlertsADay
-from rareclass.decide.threshold_rule import ThresholdRule
-from rareclass.errors import InputError
+from rareclass.decide.constraints import AtMostAlertsADay
+from rareclass.decide.rarity_scores import fit_columns, last_step, scores_inliers_high
+from rareclass.decide.threshold_rule import (
+    ChosenBand,
+    ChosenThreshold,
+    ReviewBand,
+    ThresholdRule,
+)
+from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, warn
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.times import read_times
@@ -32,7 +35,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 
 
 def _has(name: str) -> Any:
-    """Whether the estimator inside has a method."""
+    """Make the test of whether the estimator inside has a method."""
 
     def check(self: "DecisionClassifier") -> bool:
         return hasattr(getattr(self, "estimator_", self.estimator), name)
@@ -173,7 +176,9 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         (X,) = indexable(X)
         n_rows = _num_samples(X)
         if n_rows == 0:
-            raise InputError("X has 0 rows: rows of both classes are needed.")
+            raise InputError(
+                "X has 0 rows.", "Rows of both classes are needed.", ErrorKind.TOO_FEW_ROWS
+            )
         labels = read_labels(y, sample_weight, self.pos_label, n_rows)
         self.classes_, self.pos_label_ = labels.classes, labels.pos_label
         weight = row_weights(sample_weight, n_rows)
@@ -184,7 +189,12 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.held_out_scores_ = self._scores(self.estimator, X)
         else:
             columns = {"sample_weight": weight, "groups": groups, "time": time}
-            given = self._fit_columns(columns)
+            given = fit_columns(self.estimator, columns)
+            if weight is not None and not any(name.endswith("sample_weight") for name in given):
+                warn(
+                    f"{type(last_step(self.estimator)).__name__}.fit takes no sample_weight: "
+                    "weights count for the threshold alone."
+                )
             folds = self._folds(X, y, labels, groups, time)
             self._learn(X, y, given, folds)
         self._keep_columns()
@@ -273,6 +283,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"the estimator knows the classes {classes.tolist()}, and y holds "
                 f"{self.classes_.tolist()}.",
                 "Give rows of both classes that it learned.",
+                ErrorKind.LABELS,
             )
         if name == "predict_proba":
             values = values[:, int(self.pos_label_ == self.classes_[1])]
@@ -281,34 +292,20 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         missing = np.flatnonzero(np.isnan(values))
         if len(missing):
             raise InputError(
-                f"{name} of {type(model).__name__} is NaN at row {missing[0]} of those given."
+                f"{name} of {type(model).__name__} is NaN at row {missing[0]} of those given.",
+                "Leave such rows out, or use an estimator that scores them.",
+                ErrorKind.NOT_FINITE,
+                row=int(missing[0]),
             )
         return values
 
     def _turned(self, model: Any, response: str) -> bool:
-        """Whether what the model answers is lower where rows are rarer."""
+        """Return whether the model answers lower numbers where rows are rarer."""
         if scores_inliers_high(model):
             return True
         if response == "decision_function":
             return bool(self.pos_label_ == self.classes_[0])
-        last = model[-1] if hasattr(model, "steps") else model
-        return bool(getattr(last, "pos_label_", self.pos_label_) != self.pos_label_)
-
-    def _fit_columns(self, columns: dict[str, Any]) -> dict[str, np.ndarray]:
-        """Those of the columns that the estimator's fit takes, by the name it has for them."""
-        steps = getattr(self.estimator, "steps", None)
-        prefix, last = ("", self.estimator) if not steps else (f"{steps[-1][0]}__", steps[-1][1])
-        given = {
-            prefix + name: np.asarray(column)
-            for name, column in columns.items()
-            if column is not None and has_fit_parameter(last, name)
-        }
-        if columns["sample_weight"] is not None and f"{prefix}sample_weight" not in given:
-            warn(
-                f"{type(last).__name__}.fit takes no sample_weight: weights count for the "
-                "threshold alone."
-            )
-        return given
+        return bool(getattr(last_step(model), "pos_label_", self.pos_label_) != self.pos_label_)
 
     def _folds(self, X: Any, y: np.ndarray, labels: Labels, groups: Any, time: Any) -> Folds:
         n_rows = len(y)
@@ -336,7 +333,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return folds
 
     def _splitter(self, cv: int, labels: Labels, groups: Any, time: Any, n_rows: int) -> Any:
-        """What an integer means, and the column that it splits by."""
+        """Splitter that an integer stands for, and the column that it splits by."""
         seed = 0 if self.random_state is None else self.random_state
         if groups is not None:
             return RareGroupKFold(cv, random_state=seed, pos_label=labels.pos_label), groups
@@ -351,6 +348,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"cv={cv} and {fewest} rows of the smaller class: held-out scores need at least 2 "
                 "folds and 2 rows of each class.",
                 'Use cv="prefit" with other rows.',
+                ErrorKind.TOO_FEW_ROWS,
             )
         if fewest < cv:
             warn(f"only {fewest} rows of the smaller class: {fewest} folds in place of {cv}.")
@@ -417,6 +415,6 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         for one in chosen:
             for finding in one.findings:
                 if finding.kind == FindingKind.CONSTRAINT_NOT_MET and self.unmet == "raise":
-                    raise InputError(one.says())
+                    raise InputError(one.says(), kind=ErrorKind.NOT_REACHABLE)
                 if finding.kind == FindingKind.CONSTRAINT_NOT_MET:
                     warn(one.says(), finding=finding)

@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.errors import InputError, counted, name_hint
+from rareclass.labels.two_classes import label_value, rarest
 from rareclass.tables.cells import is_text_type, read_strings
 
 
@@ -94,9 +95,9 @@ def is_rare(labels: pl.Series, rare: str, known: Collection[str] = ()) -> NDArra
     """
     written = [rare]
     if not (labels == rare).any():
-        value = _same_value(rare)
+        value = label_value(rare)
         others = set(labels.unique()) - set(known)
-        written = [label for label in others if _same_value(label) == value]
+        written = [label for label in others if label_value(label) == value]
     return labels.is_in(written).to_numpy()
 
 
@@ -108,9 +109,9 @@ def unknown_labels(rest: pl.Series, others: Collection[str]) -> dict[str, int]:
     >>> unknown_labels(pl.Series(["No", "maybe", "Yes", "maybe"]), ["no"])
     {'maybe': 2, 'Yes': 1}
     """
-    values = {_same_value(label) for label in others}
+    values = {label_value(label) for label in others}
     counts = label_counts(rest)
-    return {label: n for label, n in counts.items() if _same_value(label) not in values}
+    return {label: n for label, n in counts.items() if label_value(label) not in values}
 
 
 def _rarest(counts: dict[str, int]) -> str:
@@ -121,26 +122,15 @@ def _rarest(counts: dict[str, int]) -> str:
             f"--positive {list(counts)[-1]} ranks one against the rest; for ordered grades give "
             "--method ordinal-rankrc.",
         )
-    # Of two labels with as many rows the greater one: 1 of 0 and 1, True of False and True.
-    return min(counts, key=lambda label: (counts[label], _descending(label)))
-
-
-def _descending(label: str) -> tuple[int, ...]:
-    return tuple(-ord(letter) for letter in label)
+    labels = sorted(counts)
+    return labels[rarest([counts[label] for label in labels])]
 
 
 def _asked_for(positive: str, counts: dict[str, int]) -> str:
     if positive in counts:
         return positive
-    same = [label for label in counts if _same_value(label) == _same_value(positive)]
+    same = [label for label in counts if label_value(label) == label_value(positive)]
     if len(same) == 1:
         return same[0]
     hint = name_hint(positive, counts, "The target's values are")
     raise InputError(f"--positive: no row has the target value {positive!r}.", hint)
-
-
-def _same_value(label: str) -> str:
-    try:
-        return repr(float(label))
-    except ValueError:
-        return label.strip().lower()

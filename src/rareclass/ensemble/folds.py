@@ -9,10 +9,8 @@ import numpy as np
 from rareclass.encoding.typed_table import TypedTable
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.estimators.search import Fold, make_folds
-from rareclass.folds.dealing import dealt
-from rareclass.folds.places import places
-from rareclass.folds.stretches import stretches
-from rareclass.folds.times import read_times
+from rareclass.folds.dealing import dealt, stretches
+from rareclass.folds.times import places, read_times
 from rareclass.labels.two_classes import Labels
 from rareclass.parameters import is_whole
 

@@ -15,8 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rareclass.decide.calibration.calibration import Calibration
-from rareclass.decide.calibration.level_calibration import LevelCalibration
+from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.errors import InputError
 from rareclass.labels.two_classes import label_array, plain, signs
 from rareclass.metrics import roc_auc

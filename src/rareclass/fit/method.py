@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from rareclass.errors import InputError
 from rareclass.estimators.estimator import FitsRows
-from rareclass.folds.dealing import dealt_with_both, most_folds
-from rareclass.folds.places import places
-from rareclass.folds.stretches import exactly
+from rareclass.folds.dealing import dealt_with_both, exactly, most_folds
+from rareclass.folds.times import places
 from rareclass.model.decision_rule import ScoredRows
 from rareclass.model.targets.target import FoundLabels, Target
 from rareclass.rows import LabelledRows, RowSource

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.decide.chosen_threshold import ChosenThreshold
+from rareclass.decide.threshold_rule import ChosenThreshold
 from rareclass.errors import InputError
 from rareclass.findings import warnings_as
 from rareclass.fit.baselines import Baseline, JudgedRows, baselines

@@ -1,8 +1,49 @@
-"""Groups dealt to folds, so that rare rows and then the others are even."""
+"""Rows dealt to folds, so that rare rows and then the others are even: by group, or by time."""
 
 import heapq
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from rareclass.errors import ErrorKind, InputError
+from rareclass.labels.two_classes import (
+    class_position,
+    given_labels,
+    label_array,
+    missing_labels,
+    plain,
+    rarest,
+)
+
+
+def rare_rows(y: Any, pos_label: Any = None) -> np.ndarray:
+    """Mask of the rows with the label `pos_label`, or with the one of the fewest rows.
+
+    Among labels of equally few rows the last in their order. Raises `InputError` on one label
+    only, a row without one (naming it), or a `pos_label` that does not occur.
+    """
+    labels = label_array(given_labels(y))
+    if labels.ndim != 1:
+        raise InputError(
+            f"y has the shape {labels.shape}.", "Give one label a row.", ErrorKind.SHAPE
+        )
+    missing = missing_labels(labels)
+    if len(missing):
+        raise InputError(
+            f"row {missing[0]} of y has no label.",
+            "Leave such rows out.",
+            ErrorKind.LABELS,
+            row=int(missing[0]),
+        )
+    classes, code = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        only = f"the label {plain(classes[0])!r} only" if len(classes) else "no row"
+        raise InputError(
+            f"y holds {only}.", "Folds with rare rows need rows of two labels.", ErrorKind.LABELS
+        )
+    if pos_label is not None:
+        return code == class_position(pos_label, classes)
+    return code == rarest(np.bincount(code))
 
 
 def dealt(n_folds: int, seed: int, is_rare: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -44,7 +85,7 @@ def most_folds(is_rare: np.ndarray, group: np.ndarray) -> int:
 
 
 def dealt_with_both(n_folds: int, seed: int, is_rare: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """As `dealt`, each fold with rows of both classes; `n_folds` at most `most_folds`.
+    """Deal as `dealt`, each fold with rows of both classes; `n_folds` at most `most_folds`.
 
     `dealt` where that does so already. Where it leaves a fold without majority rows, each fold is
     begun with what it cannot do without (a group of both classes, or one of either), and the other
@@ -74,12 +115,59 @@ def dealt_with_both(n_folds: int, seed: int, is_rare: np.ndarray, group: np.ndar
     return fold_of[group]
 
 
-def _in_order(
-    seed: int, is_rare: np.ndarray, group: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class _Groups(NamedTuple):
     """Rare rows and others of each group, and the groups, those of the most rare rows first."""
+
+    n_rare: np.ndarray
+    n_rest: np.ndarray
+    order: np.ndarray
+
+
+def _in_order(seed: int, is_rare: np.ndarray, group: np.ndarray) -> _Groups:
     n_groups = int(group.max()) + 1
     n_rare = np.bincount(group, is_rare, n_groups)
     n_rest = np.bincount(group, ~is_rare, n_groups)
     by_chance = np.random.default_rng(seed).permutation(n_groups)
-    return n_rare, n_rest, by_chance[np.lexsort((-n_rest[by_chance], -n_rare[by_chance]))]
+    order = by_chance[np.lexsort((-n_rest[by_chance], -n_rare[by_chance]))]
+    return _Groups(n_rare, n_rest, order)
+
+
+def stretches(n_stretches: int, is_rare: np.ndarray, moment: np.ndarray) -> np.ndarray:
+    """Cut time into stretches of about as many rare rows; return the number of each row's stretch.
+
+    Rows of a moment stay together. A stretch ends after the moment that gives it its share of the
+    rare rows that are left. There are fewer stretches where fewer moments have rare rows, or where
+    the last of them has most.
+
+    `is_rare` and `moment`, numbered from 0 on in the order of time, have one entry a row. O(n)
+    time.
+    """
+    return _cut(n_stretches, is_rare, moment, exact=False)
+
+
+def exactly(n_stretches: int, is_rare: np.ndarray, moment: np.ndarray) -> np.ndarray | None:
+    """Cut as `stretches`, into just as many; None where fewer moments than that have rare rows.
+
+    A stretch also ends where each moment of rare rows that is left is needed for a stretch. It ends
+    half-way to the next such moment, so that stretches have other rows, too.
+    """
+    if np.count_nonzero(np.bincount(moment, is_rare)) < n_stretches:
+        return None
+    return _cut(n_stretches, is_rare, moment, exact=True)
+
+
+def _cut(n_stretches: int, is_rare: np.ndarray, moment: np.ndarray, exact: bool) -> np.ndarray:
+    rare = np.bincount(moment, is_rare)
+    moments = np.flatnonzero(rare)
+    n_left = n_stretches if exact else min(n_stretches, len(moments))
+    ends: list[int] = []
+    held, left = 0.0, float(rare.sum())
+    for number, each in enumerate(moments[:-1]):
+        held += rare[each]
+        is_needed = exact and len(moments) - number == n_left
+        if n_left > 1 and (held >= left / n_left or is_needed):
+            ends.append(int(each + moments[number + 1] - 1) // 2 if exact else int(each))
+            left, held, n_left = left - held, 0.0, n_left - 1
+    if not exact and not ends and len(moments) > 1:
+        ends = [int(moments[-2])]
+    return np.searchsorted(ends, moment, side="left")

@@ -1,13 +1,54 @@
-"""Times of rows, as numbers that can be subtracted: dates, or plain numbers."""
+"""One value a row, of groups or of times: as its place among the distinct ones, or as a number."""
 
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from rareclass.errors import InputError
-from rareclass.folds.places import one_a_row
-from rareclass.labels.two_classes import plain
+from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.labels.two_classes import missing_labels, plain
+
+
+def places(values: Any, n_rows: int, name: str) -> np.ndarray:
+    """Number groups or times by their order, from 0 on; `name` is what errors call them.
+
+    Raises `InputError` on a wrong number of values, a missing one (naming its row), or values of
+    several types. O(n log n) time.
+    """
+    array = one_a_row(values, n_rows, name)
+    try:
+        return np.unique(array, return_inverse=True)[1]
+    except TypeError:
+        raise InputError(
+            f"{name} holds values of several types, which have no order.",
+            "Make them all numbers, words or dates.",
+            ErrorKind.CELL,
+            column=name,
+        ) from None
+
+
+def one_a_row(values: Any, n_rows: int, name: str) -> np.ndarray:
+    """Return the values as an array of one a row, none of them missing."""
+    array = np.asarray(values)
+    if array.shape != (n_rows,):
+        raise InputError(
+            f"{name} has the shape {array.shape} and X {counted(n_rows, 'row')}.",
+            "Give one value a row.",
+            ErrorKind.SHAPE,
+            column=name,
+        )
+    is_time = array.dtype.kind in "mM"
+    missing = np.flatnonzero(np.isnat(array)) if is_time else missing_labels(array)
+    if len(missing):
+        raise InputError(
+            f"{name} has no value at row {missing[0]}.",
+            "Fill it in, or leave the row out.",
+            ErrorKind.CELL,
+            column=name,
+            row=int(missing[0]),
+        )
+    return array
+
 
 _DAY = np.timedelta64(1, "D")
 
@@ -27,7 +68,7 @@ def read_times(time: Any, n_rows: int, name: str = "time") -> np.ndarray:
     if array.dtype.kind in "iuf":
         return array.astype(np.float64)
     if array.dtype.kind == "b":
-        raise InputError(f"{name} holds True and False, which are no times.", _remedy())
+        raise _no_times(name, "holds True and False, which are no times")
     try:
         if array.dtype.kind == "U" and not np.strings.isdigit(array).any():
             moments = array.astype("M8[us]")
@@ -40,10 +81,8 @@ def read_times(time: Any, n_rows: int, name: str = "time") -> np.ndarray:
         try:
             _moment(value)
         except (ValueError, TypeError):
-            raise InputError(
-                f"{name} at row {row} is {plain(value)!r}: no time.", _remedy()
-            ) from None
-    raise InputError(f"{name} holds values that are no times.", _remedy())
+            raise _no_times(name, f"at row {row} is {plain(value)!r}: no time", row) from None
+    raise _no_times(name, "holds values that are no times")
 
 
 def days_of(time: np.ndarray) -> np.ndarray:
@@ -110,5 +149,6 @@ def _moment(value: Any) -> np.datetime64:
     return moment
 
 
-def _remedy() -> str:
-    return 'Give dates, text such as "2026-03-01T12:00", or numbers of days.'
+def _no_times(name: str, what: str, row: int | None = None) -> InputError:
+    remedy = 'Give dates, text such as "2026-03-01T12:00", or numbers of days.'
+    return InputError(f"{name} {what}.", remedy, ErrorKind.CELL, column=name, row=row)

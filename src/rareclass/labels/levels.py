@@ -7,15 +7,18 @@ import numpy as np
 from sklearn.utils import column_or_1d
 
 from rareclass.errors import nearest_name
-from rareclass.labels.row_numbers import AllBut, RowNumbers, row_dtype
 from rareclass.labels.two_classes import (
+    AllBut,
+    RowNumbers,
     check_length,
     given_labels,
+    heaviest,
     label_array,
     missing_labels,
     plain,
     refuse_missing,
     relative_weights,
+    row_dtype,
 )
 
 # Past so many levels a target is a measurement, and each level costs a sort of the held rows.
@@ -72,7 +75,7 @@ def read_levels(
     weight = None if weight is None else weight[kept]
     mass, count = np.bincount(codes, weight, len(order)), np.bincount(codes, minlength=len(order))
     _check_several(order, count)
-    majority_level = _heaviest(mass, count)
+    majority_level = heaviest(mass, count)
     held = codes != majority_level
     rare = kept[held].astype(row_dtype(len(y)))
     return Levels(
@@ -121,14 +124,14 @@ def _encode(y: np.ndarray, levels: Any, kept: np.ndarray) -> tuple[np.ndarray, n
     refuse_missing(missing[np.isin(missing, kept)] if len(missing) else missing)
     y = y[kept]
     if levels is not None:
-        return _encode_given(y, _checked_levels(levels), kept)
+        return _encode_known(y, _checked_levels(levels), kept)
     _refuse_text(y, kept)
     found, codes = np.unique(y, return_inverse=True)
     _refuse_measurements(found, len(y))
     return found, codes
 
 
-def _encode_given(
+def _encode_known(
     y: np.ndarray, levels: np.ndarray, kept: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     position = {plain(level): k for k, level in enumerate(levels)}
@@ -214,12 +217,6 @@ def _check_several(levels: np.ndarray, count: np.ndarray) -> None:
         f"the target holds one class only, {only!r}: there is nothing to rank it against. Rows of "
         "a second level are needed."
     )
-
-
-def _heaviest(mass: np.ndarray, count: np.ndarray) -> int:
-    """The level of greatest weight; equal ones are settled by rows, then by the order."""
-    tied = np.flatnonzero(np.isclose(mass, mass.max(), rtol=1e-9))
-    return int(tied[np.argmax(count[tied])])
 
 
 def _all_text(labels: Any) -> bool:

@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from rareclass.labels.two_classes import (
     check_length,
     given_labels,
+    heaviest,
     label_array,
     missing_labels,
     plain,
@@ -54,7 +55,7 @@ class PartialLabels(NamedTuple):
         return np.ones(len(rows)) if self.weight is None else self.weight[rows]
 
     def without(self, rows: np.ndarray) -> "PartialLabels":
-        """The same with the labels of some rows taken away."""
+        """Return the labels without those of some rows."""
         code = self.code.copy()
         code[rows] = UNLABELLED
         return self._replace(code=code)
@@ -115,7 +116,7 @@ def _read_codes(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _refuse_text_beside_numbers(given: np.ndarray, rows: np.ndarray) -> None:
-    """As one array, both would be text, and no number would be found again."""
+    """Refuse a mix: as one array, both would be text, and no number would be found again."""
     is_text = np.array([isinstance(label, str) for label in given])
     if is_text.all() or not is_text.any():
         return
@@ -174,7 +175,7 @@ def _rare_labels(classes: np.ndarray, counts: np.ndarray, pos_label: Any) -> tup
     there = np.flatnonzero(counts)
     if len(there) == 1:
         return (classes[there[0]],)
-    most = there[np.argmax(counts[there])]  # of equals the first: the last label is rare
+    most = there[heaviest(counts[there])]  # of equals the first: the last label is rare
     return tuple(classes[k] for k in there if k != most)
 
 

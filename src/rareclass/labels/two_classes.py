@@ -1,17 +1,145 @@
-"""The two classes of a training target or of a stream, and which of them is rare."""
+"""Labels of rows: which of two is rare, and the rows that have it, of a table or of a stream.
 
-from collections.abc import Iterator
+Which label is rare is decided here for everybody: `rarest` by weight, `class_position` by name,
+`label_value` for labels that are text. scikit-learn is imported on first use: it takes seconds.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight
 
-from rareclass.labels.row_numbers import AllBut, RowNumbers, row_dtype
+from rareclass.errors import ErrorKind, InputError
 
 # Rows that are looked at together.
 _STRETCH_ROWS = 2**16
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+
+
+def rarest(mass: Sequence[float] | np.ndarray, count: Any = None) -> int:
+    """Position of the rare label among labels in their order: the one of least weight.
+
+    Equal weights (to a billionth) are settled by `count`, the number of rows, then by the order:
+    the last one is rare. Without `count` the weights are numbers of rows.
+
+    >>> rarest([5, 2]), rarest([3, 3]), rarest([2.0, 2.0], [1, 2])
+    (1, 1, 0)
+    """
+    mass = np.asarray(mass)
+    count = mass if count is None else np.asarray(count)
+    tied = np.flatnonzero(np.isclose(mass, mass.min(), rtol=1e-9))
+    return int(tied[count[tied] == count[tied].min()][-1])
+
+
+def heaviest(mass: np.ndarray, count: Any = None) -> int:
+    """Position of the majority label: the mirror image of `rarest`; of equal ones the first."""
+    count = mass if count is None else np.asarray(count)
+    tied = np.flatnonzero(np.isclose(mass, mass.max(), rtol=1e-9))
+    return int(tied[np.argmax(count[tied])])
+
+
+def class_position(pos_label: Any, classes: np.ndarray) -> int:
+    """Position of the label that was named as the rare one; others than the classes are refused."""
+    found = np.flatnonzero(classes == pos_label)
+    if not len(found):
+        raise InputError(
+            f"pos_label={pos_label!r} is not among the labels {classes.tolist()}.",
+            "Name the rare one of them, or leave pos_label out.",
+            ErrorKind.LABELS,
+            value=pos_label,
+        )
+    return int(found[0])
+
+
+def label_value(text: str) -> float | str:
+    """Value by which labels that are text are compared: files write 1 and 1.0, True and true.
+
+    >>> label_value("1"), label_value(" 1.0 "), label_value("Yes ")
+    (1.0, 1.0, 'yes')
+    """
+    stripped = text.strip()
+    return float(stripped) if _NUMBER.fullmatch(stripped) else stripped.lower()
+
+
+class AllBut:
+    """The numbers 0 to n_rows - 1 without some: reads like an increasing array, holds only those.
+
+    The majority is nearly all of a table, and its row numbers took 4 bytes a row. Place p is the
+    number p + k where k of those left out stand before it: left_out[j] - j <= p for j < k.
+
+    Parameters
+    ----------
+    n_rows : int
+    left_out : ndarray of int
+        Increasing; those that are left out.
+
+    Examples
+    --------
+    >>> rows = AllBut(6, np.array([0, 3]))
+    >>> len(rows), rows[1:4].tolist(), np.asarray(rows).tolist()
+    (4, [2, 4, 5], [1, 2, 4, 5])
+    """
+
+    def __init__(self, n_rows: int, left_out: np.ndarray) -> None:
+        self.dtype = row_dtype(n_rows)
+        self._n_rows, self._left_out = n_rows, left_out
+        self._n_before = left_out - np.arange(len(left_out))
+
+    def __len__(self) -> int:
+        return self._n_rows - len(self._left_out)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("row numbers that are not in memory cannot be had without a copy.")
+        return np.delete(np.arange(self._n_rows, dtype=dtype or self.dtype), self._left_out)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the numbers at a slice, a mask, places, or a single place."""
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1 and start < stop:
+                return self._consecutive(start, stop)
+            key = np.arange(start, stop, step)
+        places = np.asarray(key)
+        if places.dtype == bool:
+            return np.asarray(self)[places]
+        places = self._from_the_start(places)
+        number = places + np.searchsorted(self._n_before, places, side="right")
+        return number.astype(self.dtype)[()]
+
+    def _consecutive(self, start: int, stop: int) -> np.ndarray:
+        """The numbers of consecutive places, few of which are looked up."""
+        before = self._n_before.searchsorted(start, side="right")
+        up_to = self._n_before.searchsorted(stop - 1, side="right")
+        numbers = np.arange(start + before, stop + up_to, dtype=self.dtype)
+        if up_to > before:
+            kept = np.ones(len(numbers), dtype=bool)
+            kept[self._left_out[before:up_to] - numbers[0]] = False
+            numbers = numbers[kept]
+        return numbers
+
+    def _from_the_start(self, places: np.ndarray) -> np.ndarray:
+        """Return places counted from the start; those below 0 count from the end."""
+        n = len(self)
+        if places.size and (places.min() < -n or places.max() >= n):
+            raise IndexError(f"places must lie between 0 and {n - 1:,}.")
+        return np.where(places < 0, places + n, places)
+
+    def searchsorted(self, numbers: Any, side: Any = "left", sorter: None = None) -> Any:
+        """How many are below a number (left), or at or below it (right)."""
+        numbers = np.asarray(numbers)
+        before = np.clip(numbers + (side == "right"), 0, self._n_rows)
+        return before - np.searchsorted(self._left_out, before)
+
+
+# What is indexed like an array of row numbers.
+RowNumbers = np.ndarray | AllBut
+
+
+def row_dtype(n_rows: int) -> type[np.signedinteger]:
+    """Type of row numbers: int32 is half the bytes, where it reaches."""
+    return np.int32 if n_rows < 2**31 else np.int64
 
 
 class HeldRows(Protocol):
@@ -19,22 +147,22 @@ class HeldRows(Protocol):
 
     @property
     def rare(self) -> np.ndarray:
-        """Row numbers of those held, increasing, of weight above 0."""
+        """Numbers of the rows that are held, increasing, of weight above 0."""
         ...
 
     @property
     def majority(self) -> RowNumbers:
-        """Row numbers of those summed, likewise."""
+        """Numbers of the rows that are summed, likewise."""
         ...
 
     @property
     def rare_weight(self) -> np.ndarray:
-        """Weights of those held."""
+        """Weights of the rows that are held."""
         ...
 
     @property
     def majority_weight(self) -> np.ndarray | None:
-        """Weights of those summed; None when every row counts once."""
+        """Weights of the rows that are summed; None when every row counts once."""
         ...
 
 
@@ -61,6 +189,8 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
     Raises `ValueError` on one class or more than two, a missing label, a `pos_label` that does not
     occur, a wrong length or a weight below zero.
     """
+    from sklearn.utils import column_or_1d
+
     y = column_or_1d(np.asarray(given_labels(y)), warn=True)
     check_length(y, n_rows)
     refuse_missing(missing_labels(y))
@@ -68,7 +198,7 @@ def read_labels(y: Any, sample_weight: Any, pos_label: Any, n_rows: int) -> Labe
 
 
 def given_labels(y: Any) -> Any:
-    """`y`, unless it was forgotten."""
+    """Return `y`; refuse None."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     return y
@@ -95,12 +225,14 @@ def row_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """The weight of every row, at or above 0; None without weights."""
     if sample_weight is None:
         return None
+    from sklearn.utils.validation import _check_sample_weight
+
     like = np.empty((n_rows, 0))
     return _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
 
 
 def relative_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """The same, the largest being 1: only ratios count, and 1e160 squared does not fit."""
+    """Weights of every row, the largest being 1: only ratios count, and 1e160**2 does not fit."""
     weight = row_weights(sample_weight, n_rows)
     if weight is None:
         return None
@@ -201,10 +333,7 @@ class StreamLabels(NamedTuple):
         Raises `ValueError` on anything but two labels, or when `pos_label` is neither.
         """
         labels = two_labels(classes)
-        found = labels[1:] if pos_label is None else labels[labels == pos_label]
-        if not len(found):
-            raise ValueError(f"pos_label={pos_label!r} is not among the labels {labels.tolist()}.")
-        return cls(labels, found[0])
+        return cls(labels, labels[1 if pos_label is None else class_position(pos_label, labels)])
 
     def check_same(self, classes: Any) -> None:
         """Raise `ValueError` when a later call names other labels; None names none."""
@@ -225,7 +354,10 @@ class StreamLabels(NamedTuple):
                 "where there is none), or use score_samples."
             )
         y = label_array(given_labels(y))
-        y = y if y.ndim == 1 else column_or_1d(y, warn=True)
+        if y.ndim != 1:
+            from sklearn.utils import column_or_1d
+
+            y = column_or_1d(y, warn=True)
         check_length(y, n_rows)
         if not unlabelled:
             refuse_missing(missing_labels(y), instead)
@@ -242,12 +374,17 @@ def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> 
     classes, is_second = _two_classes(y if kept is None else y[kept])
     kept_weight = None if weight is None else weight[kept]
     if pos_label is not None:
-        found = np.flatnonzero(classes == pos_label)
-        if not len(found):
-            raise ValueError(f"pos_label={pos_label!r} is not among the labels {classes.tolist()}.")
-        second_is_rare = bool(found[0])
+        position = class_position(pos_label, classes)
     else:
-        second_is_rare = _second_is_rare(is_second, kept_weight)
+        n_second = int(np.count_nonzero(is_second))
+        counts = len(is_second) - n_second, n_second
+        mass = (
+            counts
+            if kept_weight is None
+            else (kept_weight[~is_second].sum(), kept_weight[is_second].sum())
+        )
+        position = rarest(mass, counts)
+    second_is_rare = position == 1
     if kept is None or kept_weight is None:
         rare = _places(is_second, second_is_rare)
         majority: RowNumbers = AllBut(len(y), rare)
@@ -259,7 +396,7 @@ def _split_classes(y: np.ndarray, weight: np.ndarray | None, pos_label: Any) -> 
         rare, majority = (kept[some].astype(row_dtype(len(y))) for some in (rare, rest))
     return Labels(
         classes=classes,
-        pos_label=classes[int(second_is_rare)],
+        pos_label=classes[position],
         rare=rare,
         majority=majority,
         rare_weight=rare_weight,
@@ -277,7 +414,7 @@ def _first_other(y: np.ndarray) -> int | None:
 
 
 def _has_no_third(y: np.ndarray, second: Any) -> bool:
-    """Whether every label is the first or the second."""
+    """Return whether every label is the first or the second."""
     return all(((y[rows] == y[0]) | (y[rows] == second)).all() for rows in _stretches(len(y)))
 
 
@@ -293,17 +430,10 @@ def _stretches(n_rows: int) -> Iterator[slice]:
         yield slice(start, start + _STRETCH_ROWS)
 
 
-def _second_is_rare(is_second: np.ndarray, weight: np.ndarray | None) -> bool:
-    """By weight; equal weights are settled by the number of rows, then the last label is rare."""
-    n_second = int(np.count_nonzero(is_second))
-    counts = len(is_second) - n_second, n_second
-    mass = counts if weight is None else (weight[~is_second].sum(), weight[is_second].sum())
-    tied = np.isclose(mass[0], mass[1], rtol=1e-9)
-    return counts[1] <= counts[0] if tied else bool(mass[1] < mass[0])
-
-
 def _two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The two labels, sorted, and which rows have the second."""
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
     # Two labels, the usual case, need no sorting of the rows.
     second = None if y.dtype == object else _first_other(y)
     if second is not None and _has_no_third(y, y[second]):

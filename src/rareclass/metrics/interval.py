@@ -1,13 +1,16 @@
-"""Confidence intervals of a share: a number between 0 and 1 that has an estimated variance."""
+"""Confidence intervals and exact tests of shares, their sums and differences; any real counts."""
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from rareclass.metrics.scored_classes import FloatArray
+
+LEAST_P = 1e-12
+_STEPS = 60  # of the bisection for a p-value
 
 
 class Interval(NamedTuple):
@@ -51,7 +54,7 @@ def share_interval(
     `value` is the estimate that is reported, which the interval always holds; `centre` the same
     freed from bias; `variance` that of the estimate, which rests on `n_trials` independent rows.
     """
-    low, high = _clopper_pearson(value, n_trials, level)
+    _, low, high = exact_interval(value * n_trials, n_trials, level)
     if 0.0 < centre < 1.0:
         middle = special.logit(centre)
         reach = normal_quantile(level) * np.sqrt(variance) / (centre * (1.0 - centre))
@@ -105,18 +108,6 @@ def normal_quantile(level: float) -> float:
     return float(special.ndtri(0.5 + level / 2.0))
 
 
-def _clopper_pearson(share: float, n_trials: float, level: float) -> tuple[float, float]:
-    tail = (1.0 - level) / 2.0
-    hits, misses = n_trials * share, n_trials * (1.0 - share)
-    low = float(special.betaincinv(hits, misses + 1.0, tail)) if hits > 0 else 0.0
-    high = float(special.betaincinv(hits + 1.0, misses, 1.0 - tail)) if misses > 0 else 1.0
-    return low, high
-
-
-LEAST_P = 1e-12
-_STEPS = 60
-
-
 def p_value_of_intervals(at: Callable[[float], Interval], level: float) -> float:
     """1 less the highest level whose interval leaves out 0, by bisection of its logarithm.
 
@@ -145,3 +136,41 @@ def p_value_of_intervals(at: Callable[[float], Interval], level: float) -> float
         else:
             left_out = middle
     return float(np.exp(left_out))
+
+
+def chance_of_at_least(hits: Any, trials: Any, share: Any) -> Any:
+    r"""``P(Bin(trials, share) >= hits)``: small where the true share is more than `share`.
+
+    The incomplete beta function ``I_share(hits, trials - hits + 1)``, 1 for no hits.
+    """
+    hits, trials = np.broadcast_arrays(np.asarray(hits, float), trials)
+    some = np.maximum(hits, np.finfo(float).tiny)
+    return np.where(hits > 0, special.betainc(some, np.maximum(trials - hits, 0) + 1, share), 1.0)
+
+
+def chance_of_at_most(hits: Any, trials: Any, share: Any) -> Any:
+    """``P(Bin(trials, share) <= hits)``: small where the true share is less than `share`."""
+    return chance_of_at_least(np.asarray(trials, float) - hits, trials, 1.0 - np.asarray(share))
+
+
+def lower_bound(hits: Any, trials: Any, tail: float) -> Any:
+    """Lower bound of a share at ``1 - tail``: so many hits or more have the chance `tail` of it."""
+    hits, trials = np.broadcast_arrays(np.asarray(hits, float), trials)
+    some = np.maximum(hits, np.finfo(float).tiny)
+    bound = special.betaincinv(some, np.maximum(trials - hits, 0) + 1, tail)
+    return np.where(hits > 0, bound, 0.0)
+
+
+def upper_bound(hits: Any, trials: Any, tail: float) -> Any:
+    """Upper bound of a share at ``1 - tail``; see `lower_bound`."""
+    return 1.0 - lower_bound(np.asarray(trials, float) - hits, trials, tail)
+
+
+def exact_interval(hits: float, trials: float, level: float) -> Interval:
+    """Clopper-Pearson's two-sided interval; from 0 to 1 around NaN where there are no trials."""
+    if trials <= 0:
+        return Interval(float("nan"), 0.0, 1.0)
+    tail = (1.0 - level) / 2.0
+    value = hits / trials
+    low, high = float(lower_bound(hits, trials, tail)), float(upper_bound(hits, trials, tail))
+    return Interval(value, min(low, value), max(high, value))

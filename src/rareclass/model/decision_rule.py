@@ -7,9 +7,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.decide.chosen_threshold import ChosenThreshold
-from rareclass.decide.rules.alerts import AtMostAlertsADay
-from rareclass.decide.threshold_rule import ThresholdRule
+from rareclass.decide.constraints import AtMostAlertsADay
+from rareclass.decide.threshold_rule import ChosenThreshold, ThresholdRule
 from rareclass.model.beside import check_days, costs_of, times_of
 
 

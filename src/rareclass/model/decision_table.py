@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.decide.rules.exact_bounds import exact_interval
 from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
+from rareclass.metrics.interval import exact_interval
 
 _TOPS = (10, 100)
 _LEVEL = 0.95

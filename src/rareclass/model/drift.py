@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.decide.rules.exact_bounds import exact_interval
 from rareclass.errors import InputError
 from rareclass.metrics import Interval
+from rareclass.metrics.interval import exact_interval
 from rareclass.model.decision_rule import ScoredRows
 from rareclass.model.scored import Seen
 

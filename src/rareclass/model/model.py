@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.decide.calibration.venn_abers import ProbabilityInterval
+from rareclass.decide.calibration.isotonic import ProbabilityInterval
 from rareclass.errors import InputError
 from rareclass.findings import warn
 from rareclass.model.model_file import ModelFile, load_model

@@ -26,8 +26,7 @@ from rareclass.model.soundness import check_parts, finite_vector
 from rareclass.model.targets import check_metadata, decision_of, needed_for_decisions
 
 if TYPE_CHECKING:
-    from rareclass.decide.calibration.calibration import Calibration
-    from rareclass.decide.calibration.level_calibration import LevelCalibration
+    from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 
 Part = TypeVar("Part")
 
@@ -42,13 +41,13 @@ TRUSTED_TYPES = (
     "numpy.dtype",
     "polars.datatypes.classes.Datetime",
     "rareclass.tables.columns.Column",
-    "rareclass.decide.calibration.beta.BetaMap",
+    "rareclass.decide.calibration.parametric.BetaMap",
     "rareclass.decide.calibration.calibration.Calibration",
     "rareclass.decide.calibration.isotonic.IsotonicMap",
-    "rareclass.decide.calibration.isotonic_of_parts.IsotonicOfParts",
-    "rareclass.decide.calibration.level_calibration.LevelCalibration",
-    "rareclass.decide.calibration.pooled.PooledMap",
-    "rareclass.decide.calibration.score_scale.ScoreScale",
+    "rareclass.decide.calibration.isotonic.IsotonicOfParts",
+    "rareclass.decide.calibration.calibration.LevelCalibration",
+    "rareclass.decide.calibration.calibration.PooledMap",
+    "rareclass.decide.calibration.parametric.ScoreScale",
     "rareclass.encoding.bounded_numbers.BoundedNumbers",
     "rareclass.encoding.category_statistics.CategoryStatistics",
     "rareclass.encoding.code_columns.KnownCodes",

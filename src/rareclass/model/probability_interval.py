@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rareclass.decide.calibration.venn_abers import ProbabilityInterval, VennAbersMap
+from rareclass.decide.calibration.calibration import shift_probability
+from rareclass.decide.calibration.isotonic import ProbabilityInterval, VennAbersMap
 from rareclass.errors import InputError
 from rareclass.metrics.scored_classes import FloatArray
 from rareclass.model.model_file import ModelFile
@@ -31,8 +32,7 @@ class HeldOutInterval:
         self, scores: FloatArray, probability: FloatArray | None = None
     ) -> ProbabilityInterval:
         """Bounds for each score, moved outwards where a probability lies beyond them."""
-        factor = np.exp(self.shift)
-        low, high = (p * factor / (p * factor + 1.0 - p) for p in self.map.interval(scores))
+        low, high = (shift_probability(p, self.shift) for p in self.map.interval(scores))
         if probability is not None:
             low, high = np.minimum(low, probability), np.maximum(high, probability)
         return ProbabilityInterval(low, high)

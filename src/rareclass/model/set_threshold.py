@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from rareclass.decide.chosen_threshold import ChosenThreshold, chosen_by_hand
+from rareclass.decide.threshold_rule import ChosenThreshold, chosen_by_hand
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import InputError, name_hint
 from rareclass.model.decision_rule import DecisionRule, ScoredRows

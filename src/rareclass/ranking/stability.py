@@ -6,8 +6,7 @@ import numpy as np
 
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import Gaussian, Kernel, Laplace, Matrix
-from rareclass.labels.row_numbers import RowNumbers
-from rareclass.labels.two_classes import Labels
+from rareclass.labels.two_classes import Labels, RowNumbers
 from rareclass.ranking.losses import PairLoss, SmoothedHinge
 from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.ranking_data import PreparedRanking, block_rows

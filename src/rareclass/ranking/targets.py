@@ -11,10 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rareclass.decide.calibration.calibration import Calibration
-from rareclass.decide.calibration.level_calibration import LevelCalibration
-from rareclass.decide.level_thresholds import thresholds_of_codes
-from rareclass.decide.threshold import threshold_between
+from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
+from rareclass.decide.threshold import threshold_between, thresholds_of_codes
 from rareclass.estimators.estimator import learn_calibration, learn_level_calibration
 from rareclass.folds.score_scale import MajorityScores, match_majority
 from rareclass.labels.levels import Levels

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.decide.rules.exact_bounds import exact_interval
-from rareclass.metrics.interval import Interval
+from rareclass.metrics.interval import Interval, exact_interval
 from rareclass.report.document import PageTable, Plot
 from rareclass.report.drawing import BLUE, GREY, log_axis, plot_of
 from rareclass.report.formatting import percent, percent_with_bounds, whole

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.decide.rules.exact_bounds import exact_interval
-from rareclass.metrics.interval import Interval
+from rareclass.metrics.interval import Interval, exact_interval
 from rareclass.report.document import Block, Note, PageTable, Plot, Plots, Section
 from rareclass.report.drawing import (
     BAND,

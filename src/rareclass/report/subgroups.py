@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.decide.rules.exact_bounds import chance_of_at_most, exact_interval
 from rareclass.metrics import Interval, roc_auc_interval
+from rareclass.metrics.interval import chance_of_at_most, exact_interval
 from rareclass.report.document import Block, PageTable, Plot, Plots, Section
 from rareclass.report.drawing import BLUE, GREY, VERMILLION, WIDE, plot_of, share_axis
 from rareclass.report.formatting import (

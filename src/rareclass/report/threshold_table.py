@@ -11,10 +11,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rareclass.decide.rules.exact_bounds import lower_bound, upper_bound
-from rareclass.decide.rules.held_out import HeldOut
+from rareclass.decide.held_out_cuts import HeldOutCuts
 from rareclass.metrics.expected_cost import class_cost
-from rareclass.metrics.interval import Interval, sum_interval
+from rareclass.metrics.interval import Interval, lower_bound, sum_interval, upper_bound
 
 Floats = NDArray[np.float64]
 
@@ -168,7 +167,7 @@ class ThresholdTable:
         ValueError
             On one class, NaN scores, negative weights; `InputError` where all scores are tied.
         """
-        held = HeldOut.read(y, scores, sample_weight, time)
+        held = HeldOutCuts.read(y, scores, sample_weight, time)
         cuts = _chosen_cuts(held)
         thresholds = np.array([_short_threshold(held, int(cut)) for cut in cuts])
         place = None
@@ -259,7 +258,7 @@ class Gains:
         return sorted(set(near))
 
 
-def _short_threshold(held: HeldOut, cut: int) -> float:
+def _short_threshold(held: HeldOutCuts, cut: int) -> float:
     """Shortest decimal number t with (score below the cut) <= t < (score above the cut).
 
     A person can type it, and it divides the rows as the midpoint would.
@@ -282,7 +281,7 @@ def _short_threshold(held: HeldOut, cut: int) -> float:
     return middle
 
 
-def _chosen_cuts(held: HeldOut) -> NDArray[np.intp]:
+def _chosen_cuts(held: HeldOutCuts) -> NDArray[np.intp]:
     """Cuts by number of alerts and by recall; the first and the last."""
     ends, n_cuts = held.rare + held.majority, len(held.ends)
     few = np.flatnonzero(ends <= _EXACT_ALERTS)
@@ -297,7 +296,7 @@ def _chosen_cuts(held: HeldOut) -> NDArray[np.intp]:
 
 
 def _with_own(
-    held: HeldOut, cuts: NDArray[np.intp], thresholds: Floats, own: float
+    held: HeldOutCuts, cuts: NDArray[np.intp], thresholds: Floats, own: float
 ) -> tuple[NDArray[np.intp], Floats, int]:
     """Insert the cut at a given threshold, which keeps its digits."""
     n_above = int(np.searchsorted(-held.score, -own, side="left"))
@@ -322,7 +321,7 @@ def _band(share: Floats, trials: Floats | float) -> Band:
     return Band(share, np.where(counted, low, 0.0), np.where(counted, high, 1.0))
 
 
-def _busiest(held: HeldOut, cuts: NDArray[np.intp]) -> Floats | None:
+def _busiest(held: HeldOutCuts, cuts: NDArray[np.intp]) -> Floats | None:
     """Greatest number of alerts on one day above each cut."""
     if held.days is None:
         return None
@@ -337,7 +336,7 @@ def _busiest(held: HeldOut, cuts: NDArray[np.intp]) -> Floats | None:
 
 
 def _costs(
-    held: HeldOut, cuts: NDArray[np.intp], costs: Mapping[str, ArrayLike | float], n_rows: int
+    held: HeldOutCuts, cuts: NDArray[np.intp], costs: Mapping[str, ArrayLike | float], n_rows: int
 ) -> Cost:
     """Cost of the rows on the wrong side of each cut, and of reviewing alerts."""
     columns = {
@@ -361,7 +360,7 @@ def _costs(
 
 
 def _cost_of(
-    held: HeldOut, cuts: NDArray[np.intp], mask: NDArray[np.bool_], amount: Floats, above: bool
+    held: HeldOutCuts, cuts: NDArray[np.intp], mask: NDArray[np.bool_], amount: Floats, above: bool
 ) -> list[Interval]:
     """Cost of one class at each cut: of its rows above the cut, or below."""
     weight = np.where(mask, held.weight, 0.0)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.labels.row_numbers import RowNumbers
+from rareclass.labels.two_classes import RowNumbers
 from rareclass.machine import blas_threads
 from rareclass.parameters import is_whole
 from rareclass.rows.equal_rows import stacked

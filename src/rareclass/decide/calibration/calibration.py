@@ -1,4 +1,9 @@
-"""A map from scores to probabilities at a stated prevalence: what an estimator keeps."""
+"""The calibration that an estimator keeps: a map from scores to probabilities, and a prevalence.
+
+`Calibration` is for two classes, `LevelCalibration` for ordered levels, `at_prevalence` moves any
+probabilities to another base rate. `PooledMap`, the mean of beta and isotonic calibration, is the
+automatic choice among the maps.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -6,20 +11,119 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rareclass.decide.calibration.beta import BetaMap
-from rareclass.decide.calibration.isotonic import IsotonicMap
-from rareclass.decide.calibration.levels import Levels, coarser, read_levels
-from rareclass.decide.calibration.logistic import LogisticMap
-from rareclass.decide.calibration.pooled import PooledMap
-from rareclass.decide.calibration.prevalence import log_odds_shift
-from rareclass.decide.calibration.score_to_probability import ScoreToProbability, to_probability
-from rareclass.decide.calibration.venn_abers import ProbabilityInterval, VennAbersMap
-from rareclass.errors import InputError
+from rareclass.decide.calibration.calibration_map import (
+    CalibrationMap,
+    ScoreLevels,
+    coarser,
+    dealt,
+    read_score_levels,
+    to_probability,
+)
+from rareclass.decide.calibration.isotonic import (
+    IsotonicMap,
+    IsotonicOfParts,
+    ProbabilityInterval,
+    VennAbersMap,
+)
+from rareclass.decide.calibration.parametric import BetaMap, LogisticMap
+from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.scored_classes import FloatArray, check_scores
+from rareclass.parameters import is_number
 
 # Levels of majority rows alone that are kept apart: millions say no more.
 _MOST_LEVELS = 32_768
-METHODS: dict[str, Any] = {
+# Fewer rare rows do not tell the maps apart: each counts one half (docs/decisions/0030).
+_ENOUGH_RARE = 20
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+# Levels that the share is chosen on, those of rare rows aside.
+_MOST_LEVELS_POOLED = 4096
+
+
+@dataclass(frozen=True)
+class PooledMap(CalibrationMap):
+    r"""The automatic choice, :math:`p = (1 - v) p_{beta}(s) + v\, p_{isotonic}(s)`.
+
+    Beta calibration needs few rare rows and may have the wrong shape; isotonic regression has any
+    shape and needs many. The share v is the one of 0, 1/4, 1/2, 3/4 and 1 with the least
+    log loss in cross-validation over the scored rows, and 1/2 where fewer than 20 rare rows cannot
+    tell (docs/decisions/0030). Folds are dealt out copy by copy, always in the same way.
+
+    Attributes
+    ----------
+    beta : BetaMap
+    isotonic : IsotonicMap
+    isotonic_share : float
+        v.
+    parts : IsotonicOfParts or None
+        Where there are some, p is the mean of the above and of theirs: for scores of several models
+        whose probabilities are averaged, which lie farther from 0 and 1 than they should.
+    """
+
+    beta: BetaMap
+    isotonic: IsotonicMap
+    isotonic_share: float
+    parts: IsotonicOfParts | None = None
+
+    @classmethod
+    def of(cls, levels: ScoreLevels) -> Self:
+        """Learn from rows that were reduced to their levels."""
+        return cls(BetaMap.of(levels), IsotonicMap.of(levels), _isotonic_share(levels))
+
+    @classmethod
+    def for_several(cls, levels: ScoreLevels) -> Self:
+        """Learn the map for the mean of several models, with `parts`."""
+        parts = IsotonicOfParts.of(coarser(levels, _MOST_LEVELS_POOLED))
+        return replace(cls.of(levels), parts=parts)
+
+    def log_odds(self, scores: FloatArray) -> FloatArray:
+        """ln p / (1 - p) of scores."""
+        chosen = _pooled(
+            self.beta.log_odds(scores), self.isotonic.log_odds(scores), self.isotonic_share
+        )
+        if self.parts is None:
+            return chosen
+        # The other half of the mean: the same factor in both terms.
+        rare, rest = self.parts.log_probabilities(scores)
+        return np.logaddexp(_log_p(chosen), rare) - np.logaddexp(_log_p(-chosen), rest)
+
+
+def _pooled(first: FloatArray, second: FloatArray, share: float) -> FloatArray:
+    """Log-odds of the mean of two probabilities, to all digits near 0 and 1."""
+    if share in (0.0, 1.0):
+        return second if share else first
+    rare = np.logaddexp(np.log1p(-share) + _log_p(first), np.log(share) + _log_p(second))
+    rest = np.logaddexp(np.log1p(-share) + _log_p(-first), np.log(share) + _log_p(-second))
+    return rare - rest
+
+
+def _log_p(log_odds: FloatArray) -> FloatArray:
+    return -np.logaddexp(0.0, -log_odds)
+
+
+def _isotonic_share(levels: ScoreLevels) -> float:
+    if min(levels.n_rare, levels.n_majority) < _ENOUGH_RARE or levels.is_constant:
+        return 0.5
+    levels = coarser(levels, _MOST_LEVELS_POOLED)
+    rest = levels.total - levels.rare
+    losses = np.zeros(len(_SHARES))
+    for rare_out, rest_out in zip(dealt(levels.rare), dealt(rest), strict=True):
+        kept = _kept(levels.scores, levels.rare - rare_out, rest - rest_out)
+        first = BetaMap.of(kept).log_odds(levels.scores)
+        second = IsotonicMap.of(kept).log_odds(levels.scores)
+        for k, share in enumerate(_SHARES):
+            log_odds = _pooled(first, second, share)
+            losses[k] -= rare_out @ _log_p(log_odds) + rest_out @ _log_p(-log_odds)
+    return _SHARES[int(losses.argmin())]
+
+
+def _kept(scores: FloatArray, rare: FloatArray, rest: FloatArray) -> ScoreLevels:
+    """Return the levels with weight left; what rounding leaves of a copy is none."""
+    rare, rest = (np.where(weight > 1e-9, weight, 0.0) for weight in (rare, rest))
+    there = rare + rest > 0.0
+    return ScoreLevels(scores[there], rare[there], (rare + rest)[there])
+
+
+METHODS: dict[str, type[CalibrationMap]] = {
     "auto": PooledMap,
     "isotonic": IsotonicMap,
     "beta": BetaMap,
@@ -38,7 +142,7 @@ class Calibration:
     Attributes
     ----------
     method : str
-    map : ScoreToProbability
+    map : CalibrationMap
     centring : float
         What the map's log-odds are moved by.
     trained_prevalence : float
@@ -57,7 +161,7 @@ class Calibration:
     """
 
     method: str
-    map: ScoreToProbability
+    map: CalibrationMap
     centring: float
     trained_prevalence: float
     shift: float = 0.0
@@ -84,8 +188,8 @@ class Calibration:
             Whole numbers are copies; of others only ratios count.
         method : {"auto", "isotonic", "beta", "logistic", "venn_abers"}, default "auto"
         several_models : bool, default False
-            Whether it is for the mean of the probabilities that several models give a row, each of
-            which made a part of these scores; "auto" has a map of its own for that.
+            True for the mean of the probabilities that several models give a row, each of which
+            made a part of these scores; "auto" has a map of its own for that.
 
         Returns
         -------
@@ -101,13 +205,13 @@ class Calibration:
         """
         if method not in METHODS:
             raise InputError(f"method={method!r} is not one of {sorted(METHODS)}.")
-        levels = coarser(read_levels(y, scores, sample_weight), _MOST_LEVELS)
-        of = PooledMap.for_several if several_models and method == "auto" else METHODS[method].of
-        found = of(levels)
+        levels = coarser(read_score_levels(y, scores, sample_weight), _MOST_LEVELS)
+        several = several_models and method == "auto"
+        found = PooledMap.for_several(levels) if several else METHODS[method].of(levels)
         return cls(method, found, _centring(found, levels), levels.prevalence)
 
     def at(self, prevalence: Any = None, majority_sampling_rate: Any = None) -> Self:
-        """The same at another prevalence; at that of training without one.
+        """Return the calibration at another prevalence; at that of training without one.
 
         Parameters and errors as in `at_prevalence`.
         """
@@ -139,13 +243,12 @@ class Calibration:
             raise AttributeError(
                 f"method={self.method!r} gives no interval of the probability: use 'venn_abers'."
             )
-        factor = np.exp(self.shift)
-        low, high = (p * factor / (p * factor + 1.0 - p) for p in self.map.interval(scores))
+        low, high = (shift_probability(p, self.shift) for p in self.map.interval(scores))
         return ProbabilityInterval(low, high)
 
 
-def _centring(found: ScoreToProbability, levels: Levels) -> float:
-    """What makes the mean probability the prevalence: the root of an increasing function."""
+def _centring(found: CalibrationMap, levels: ScoreLevels) -> float:
+    """Shift that makes the mean probability the prevalence: root of an increasing function."""
     from scipy.optimize import brentq
 
     log_odds = found.log_odds(levels.scores)
@@ -157,3 +260,151 @@ def _centring(found: ScoreToProbability, levels: Levels) -> float:
     # Platt's targets are at most one row in so many away: far less than this.
     low, high = -5.0, 5.0
     return float(brentq(excess, low, high)) if excess(low) < 0.0 < excess(high) else 0.0
+
+
+@dataclass(frozen=True)
+class LevelCalibration:
+    r"""Probabilities of K ordered levels from scores.
+
+    Each of the K - 1 maps gives :math:`P(y > k)` from the score. They are learned one by one, and
+    may cross where rows are few: a row's are made non-increasing in k, half way between the least
+    change that only lowers them and the least that only raises them. Level k then has
+    :math:`P(y > k - 1) - P(y > k)` (Frank and Hall 2001).
+
+    Attributes
+    ----------
+    above : list of K - 1 Calibration or float
+        A number where no row lies on one side: 0 or 1.
+    """
+
+    above: list[Calibration | float]
+
+    def __call__(self, scores: ArrayLike) -> FloatArray:
+        """Probability of each level, of shape (n, K); rows sum to 1."""
+        values = np.asarray(scores, dtype=np.float64)
+        exceeded = np.column_stack(
+            [
+                each(values) if isinstance(each, Calibration) else np.full(len(values), each)
+                for each in self.above
+            ]
+        )
+        lowered = np.minimum.accumulate(exceeded, axis=1)
+        raised = np.maximum.accumulate(exceeded[:, ::-1], axis=1)[:, ::-1]
+        ends = np.ones((len(values), 1))
+        exceeded = np.hstack([ends, 0.5 * (lowered + raised), 0.0 * ends])
+        return exceeded[:, :-1] - exceeded[:, 1:]
+
+
+def log_odds_shift(
+    trained: float, prevalence: Any = None, majority_sampling_rate: Any = None
+) -> float:
+    r"""Shift of the log-odds from the base rate of the training rows to the true one.
+
+    With `prevalence` :math:`\pi` it is :math:`\ln\frac{\pi}{1 - \pi} - \ln\frac{\pi'}{1 - \pi'}`,
+    :math:`\pi'` being the prevalence `trained`, by weight. With `majority_sampling_rate` r, the
+    share of the majority that was kept, it is :math:`\ln r`. Neither: 0.
+
+    Raises `InputError` where both are given, or one is out of range.
+    """
+    if prevalence is not None and majority_sampling_rate is not None:
+        raise InputError(
+            f"prevalence={prevalence!r} and majority_sampling_rate={majority_sampling_rate!r} say "
+            "the same thing twice.",
+            "Give one of them.",
+            ErrorKind.COMBINATION,
+        )
+    if prevalence is not None:
+        if not is_number(prevalence, 0.0, 1.0):
+            raise InputError(
+                f"prevalence={prevalence!r} must be a number between 0 and 1, both left out.",
+                "It is the share of rare rows where the model is used, such as 0.002.",
+            )
+        return float(_logit(float(prevalence)) - _logit(trained))
+    if majority_sampling_rate is not None:
+        if not is_number(majority_sampling_rate, 0.0, 1.0, "(]"):
+            raise InputError(
+                f"majority_sampling_rate={majority_sampling_rate!r} must be a number above 0, at "
+                "most 1.",
+                "It is the share of the majority rows that were kept, such as 0.1.",
+            )
+        return float(np.log(majority_sampling_rate))
+    return 0.0
+
+
+def at_prevalence(
+    probability: ArrayLike,
+    *,
+    trained: float,
+    prevalence: float | None = None,
+    majority_sampling_rate: float | None = None,
+) -> FloatArray:
+    r"""Probabilities of the rare class as they are where the rare class is more or less frequent.
+
+    .. math:: \frac{p}{1 - p} \cdot \frac{\pi}{1 - \pi} \cdot \frac{1 - \pi'}{\pi'}
+
+    are the new odds: those of a model that was learned where a share :math:`\pi'` of the rows was
+    rare, used where a share :math:`\pi` is. It holds where rare rows look alike in both, and
+    majority rows do: of training rows that were thinned by class, of cases and controls, of a base
+    rate that has moved.
+
+    Parameters
+    ----------
+    probability : array-like
+        Of the rare class, in [0, 1], of any shape.
+    trained : float
+        The share of rare rows that `probability` was learned on, between 0 and 1. Where weights
+        put back rows that were left out, the share by weight.
+    prevalence : float, optional
+        The share of rare rows that is wanted, between 0 and 1.
+    majority_sampling_rate : float, optional
+        In its place: the share of the majority that was kept for training, in (0, 1].
+
+    Returns
+    -------
+    ndarray of the same shape
+
+    Raises
+    ------
+    InputError
+        On a probability outside [0, 1] and shares out of range, or where both are given or neither.
+
+    References
+    ----------
+    Saerens, Latinne, Decaestecker (2002), "Adjusting the outputs of a classifier to new a priori
+    probabilities"; King, Zeng (2001), "Logistic regression in rare events data".
+
+    Examples
+    --------
+    >>> at_prevalence([0.5], trained=0.5, prevalence=0.01).round(3)
+    array([0.01])
+    """
+    p = np.asarray(probability, dtype=np.float64)
+    bad = ~((p >= 0.0) & (p <= 1.0))
+    if bad.any():
+        place = np.unravel_index(int(bad.argmax()), p.shape)
+        where = ", ".join(map(str, place))
+        raise InputError(
+            f"probability[{where}] = {p[place]!r} is not between 0 and 1.",
+            "Scores become probabilities by CalibratedRanker.",
+            ErrorKind.CELL,
+            value=p[place],
+        )
+    if not is_number(trained, 0.0, 1.0):
+        raise InputError(f"trained={trained!r} must be a number between 0 and 1, both left out.")
+    if prevalence is None and majority_sampling_rate is None:
+        raise InputError(
+            "neither prevalence nor majority_sampling_rate is given.",
+            "Give one.",
+            ErrorKind.COMBINATION,
+        )
+    return shift_probability(p, log_odds_shift(trained, prevalence, majority_sampling_rate))
+
+
+def shift_probability(p: FloatArray, shift: float) -> FloatArray:
+    """Move the log-odds of probabilities; 0 and 1 stay."""
+    factor = np.exp(shift)
+    return np.asarray(p * factor / (p * factor + (1.0 - p)))
+
+
+def _logit(share: float) -> float:
+    return float(np.log(share) - np.log1p(-share))

@@ -1,20 +1,23 @@
-"""Isotonic calibration: whatever does not fall, without certainties."""
+"""Isotonic calibration: one regression, the mean of those of parts, and Venn-Abers prediction."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit
 
-from rareclass.decide.calibration.binomial_regression import platt_targets
-from rareclass.decide.calibration.levels import Levels, read_levels
-from rareclass.decide.calibration.score_to_probability import ScoreToProbability
-from rareclass.metrics.scored_classes import FloatArray
+from rareclass.decide.calibration.calibration_map import (
+    CalibrationMap,
+    ScoreLevels,
+    coarser,
+    dealt,
+)
+from rareclass.metrics.scored_classes import FloatArray, check_scores
 
 
 @dataclass(frozen=True)
-class IsotonicMap(ScoreToProbability):
+class IsotonicMap(CalibrationMap):
     r"""Isotonic regression on Platt's targets.
 
     Least squares over all maps that do not fall, by pooling adjacent violators; between two blocks
@@ -41,19 +44,14 @@ class IsotonicMap(ScoreToProbability):
     values: FloatArray
 
     @classmethod
-    def fit(cls, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from scored rows: y true where rare, weights as copies. O(n log n)."""
-        return cls.of(read_levels(y, scores, sample_weight))
-
-    @classmethod
-    def of(cls, levels: Levels) -> Self:
-        """`fit` of rows that were reduced to their levels."""
+    def of(cls, levels: ScoreLevels) -> Self:
+        """Learn from rows that were reduced to their levels."""
         # Not at the top: scikit-learn takes seconds to load.
         from sklearn.isotonic import isotonic_regression
 
         if levels.is_constant:
             return cls(levels.scores, logit(np.array([levels.prevalence])))
-        pooled = isotonic_regression(platt_targets(levels), sample_weight=levels.total)
+        pooled = isotonic_regression(levels.platt_targets, sample_weight=levels.total)
         first = np.append(True, np.diff(pooled) > 0.0)
         kept = np.flatnonzero(first | np.append(first[1:], True))
         return cls(levels.scores[kept], logit(pooled[kept]))
@@ -69,3 +67,126 @@ class IsotonicMap(ScoreToProbability):
     def log_odds(self, scores: FloatArray) -> FloatArray:
         """ln p / (1 - p) of scores."""
         return np.interp(scores, self.knots, self.values)
+
+
+@dataclass(frozen=True)
+class IsotonicOfParts:
+    r"""The mean of plain isotonic regressions of ten disjoint parts of the rows.
+
+    One isotonic regression is a staircase whose last steps hang on a few rare rows. The mean of
+    those of parts (subagging; Buhlmann and Yu, "Analyzing bagging", Annals of Statistics 2002) has
+    steps wherever any of them has one. Targets are 0 and 1, and so may probabilities be: it is for
+    being averaged with another map.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_levels,)
+        Increasing.
+    probabilities : ndarray of shape (n_levels,)
+        There; between two scores on the line between theirs.
+    """
+
+    scores: FloatArray
+    probabilities: FloatArray
+
+    @classmethod
+    def of(cls, levels: ScoreLevels) -> Self:
+        """Learn from rows that were reduced to their levels. O(n log n)."""
+        # Not at the top: scikit-learn takes seconds to load.
+        from sklearn.isotonic import isotonic_regression
+
+        total = np.zeros(len(levels.scores))
+        n_parts = 0
+        for rare, rest in zip(dealt(levels.rare), dealt(levels.total - levels.rare), strict=True):
+            weight = rare + rest
+            there = np.flatnonzero(weight > 1e-9)  # what rounding leaves of a copy is none
+            if len(there):
+                share = isotonic_regression(
+                    rare[there] / weight[there], sample_weight=weight[there]
+                )
+                total += np.interp(levels.scores, levels.scores[there], share)
+                n_parts += 1
+        return cls(levels.scores, np.clip(total / n_parts, 0.0, 1.0))
+
+    def log_probabilities(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """ln p and ln (1 - p) of scores; minus infinity is among them."""
+        p = np.interp(scores, self.scores, self.probabilities)
+        with np.errstate(divide="ignore"):
+            return np.log(p), np.log1p(-p)
+
+
+# Levels of majority rows alone that are kept apart, at most: finer ones say the same.
+_MOST_LEVELS = 4096
+
+
+class ProbabilityInterval(NamedTuple):
+    """Bounds of the probability of the rare class, each of shape (n_rows,)."""
+
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True)
+class VennAbersMap(CalibrationMap):
+    r"""Inductive Venn-Abers predictor.
+
+    Of a new row, :math:`p_0` is what isotonic regression says of it once it has joined the scored
+    rows as a majority row, :math:`p_1` once it has joined as a rare one. If new rows are drawn as
+    the scored ones were, that of the two which goes by the true label is calibrated, exactly and
+    with any number of rows. Their distance says how little the scored rows tell here; it is no
+    confidence interval. The point between is :math:`p = p_1 / (1 - p_0 + p_1)`, which regrets least
+    log loss.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_levels,)
+        Increasing.
+    p0, p1 : ndarray of shape (n_levels + 1,)
+        Entry k: a score with k levels at or below it for p0, below it for p1.
+
+    Notes
+    -----
+    Fit: O(n log n). A score: O(log n). Neighbouring levels of majority rows alone are joined where
+    there are more than some thousands.
+
+    References
+    ----------
+    Vovk, Petej, Fedorova (2015), "Large-scale probabilistic predictors with and without guarantees
+    of validity".
+
+    Examples
+    --------
+    >>> p = VennAbersMap.fit([0, 0, 0, 1, 1], [0.0, 1.0, 2.0, 3.0, 4.0])
+    >>> low, high = p.interval([0.0, 4.0])
+    >>> low.round(2), high.round(2)
+    (array([0.  , 0.67]), array([0.25, 1.  ]))
+    """
+
+    scores: FloatArray
+    p0: FloatArray
+    p1: FloatArray
+
+    @classmethod
+    def of(cls, levels: ScoreLevels) -> Self:
+        """Learn from rows that were reduced to their levels."""
+        # Not at the top: numba takes longer to load than all else here.
+        from rareclass.decide.calibration._venn_abers_jit import with_one_rare_row
+
+        levels = coarser(levels, _MOST_LEVELS)
+        rest = levels.total - levels.rare
+        high = with_one_rare_row(levels.rare, levels.total)
+        # One more majority row is one more rare row of the labels and the order turned round.
+        low = 1.0 - with_one_rare_row(rest[::-1].copy(), levels.total[::-1].copy())[::-1]
+        return cls(levels.scores, low, high)
+
+    def interval(self, scores: ArrayLike) -> ProbabilityInterval:
+        """Return p0 and p1 of each score; p0 may be 0 and p1 may be 1."""
+        value, _ = check_scores(scores, None)
+        at_or_below = np.searchsorted(self.scores, value, side="right")
+        below = np.searchsorted(self.scores, value, side="left")
+        return ProbabilityInterval(self.p0[at_or_below], self.p1[below])
+
+    def log_odds(self, scores: FloatArray) -> FloatArray:
+        """ln p / (1 - p) of the point between."""
+        low, high = self.interval(scores)
+        return np.log(high) - np.log1p(-low)

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.decide.calibration.calibration import Calibration
-from rareclass.decide.calibration.level_calibration import LevelCalibration
+from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.errors import InputError
 from rareclass.estimators.search import SearchCV

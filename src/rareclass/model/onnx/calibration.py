@@ -4,13 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.decide.calibration.beta import BetaMap
-from rareclass.decide.calibration.calibration import Calibration
+from rareclass.decide.calibration.calibration import Calibration, LevelCalibration, PooledMap
 from rareclass.decide.calibration.isotonic import IsotonicMap
-from rareclass.decide.calibration.level_calibration import LevelCalibration
-from rareclass.decide.calibration.logistic import LogisticMap
-from rareclass.decide.calibration.pooled import PooledMap
-from rareclass.decide.calibration.score_scale import ScoreScale
+from rareclass.decide.calibration.parametric import BetaMap, LogisticMap, ScoreScale
 from rareclass.errors import InputError
 from rareclass.model.onnx.graph import Tensor
 from rareclass.model.onnx.knots import on_lines

@@ -1,6 +1,5 @@
 """Labels that have an order: levels, each called between the thresholds of its scores."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.errors import InputError, counted, nearest_name
+from rareclass.labels.two_classes import label_value
 from rareclass.metrics import mauc_interval, roc_auc_interval
 from rareclass.model.targets.target import Confusion, FoundLabels, RankingEstimate, as_measure
 
@@ -19,7 +19,6 @@ MOST_LEVELS = 100
 # Fewer held-out rows of a level than this make for rough measures of it.
 _FEW_ROWS = 5
 _MOST_SHOWN = 20
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -284,10 +283,10 @@ def codes_among(labels: Sequence[str] | dict[str, int], levels: Sequence[str]) -
     exact = {level: code for code, level in enumerate(levels)}
     by_value: dict[Any, list[int]] = {}
     for code, level in enumerate(levels):
-        by_value.setdefault(_value(level), []).append(code)
+        by_value.setdefault(label_value(level), []).append(code)
     codes = {}
     for label in labels:
-        same = [exact[label]] if label in exact else by_value.get(_value(label), [])
+        same = [exact[label]] if label in exact else by_value.get(label_value(label), [])
         if len(same) == 1:
             codes[label] = same[0]
     return codes
@@ -299,7 +298,7 @@ def as_numbers(labels: Sequence[str]) -> list[float] | None:
     >>> as_numbers(["3", "10"]), as_numbers(["0.5", "1"]), as_numbers(["3", "low"])
     ([3, 10], [0.5, 1.0], None)
     """
-    if not all(_NUMBER.fullmatch(label) for label in labels):
+    if not all(isinstance(label_value(label), float) for label in labels):
         return None
     numbers = [float(label) for label in labels]
     is_whole = all(np.isfinite(number) and number == int(number) for number in numbers)
@@ -329,7 +328,7 @@ def _numbers_in_order(found: FoundLabels) -> tuple[tuple[str, ...], dict[str, in
 
 
 def _refuse_text(found: FoundLabels, labels: list[str]) -> None:
-    words = [label for label in labels if not _NUMBER.fullmatch(label)]
+    words = [label for label in labels if not isinstance(label_value(label), float)]
     if not words:
         return
     at = f"{words[0]!r} at row {found.row_of(words[0])}"
@@ -374,10 +373,6 @@ def _too_many(found: FoundLabels, value_of: dict[str, float]) -> InputError:
         "Bin them first, into a column that says how many of some bounds a number is above, such "
         f"as {shown} (its median, upper quarter and tenth).",
     )
-
-
-def _value(label: str) -> Any:
-    return float(label) if _NUMBER.fullmatch(label.strip()) else label.strip().lower()
 
 
 def _some(names: Sequence[str]) -> str:

@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.decide.rules.exact_bounds import exact_interval
 from rareclass.encoding.target import RareClass, is_rare, rare_class_among, unknown_labels
 from rareclass.errors import InputError, counted
 from rareclass.findings import Finding, FindingKind, warn
@@ -17,6 +16,7 @@ from rareclass.metrics import (
     precision_at_k_interval,
     roc_auc_interval,
 )
+from rareclass.metrics.interval import exact_interval
 from rareclass.model.targets.target import Confusion, FoundLabels, RankingEstimate, as_measure
 from rareclass.tables import TableWarning
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError, name_hint
-from rareclass.labels.row_numbers import RowNumbers
+from rareclass.labels.two_classes import RowNumbers
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.protocol import SentOnce
 from rareclass.rows.source import NARROW, as_source, is_table

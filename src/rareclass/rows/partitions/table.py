@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.labels.row_numbers import RowNumbers
+from rareclass.labels.two_classes import RowNumbers
 from rareclass.rows.equal_rows import stacked
 from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.memory import ArrayRows, Stretch, count_threads

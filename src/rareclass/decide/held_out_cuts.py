@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rareclass.decide.threshold import between
-from rareclass.errors import InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.metrics.scored_classes import FloatArray, split_scores
 
 
-class HeldOut(NamedTuple):
+class HeldOutCuts(NamedTuple):
     """Rows of weight above 0, the highest score first, and the d + 1 cuts between distinct scores.
 
     Cut 0 has no row above, cut d all. Weights are copies. Where they are not whole, rows count as
@@ -53,6 +53,7 @@ class HeldOut(NamedTuple):
                 f"all {counted(len(value), 'score')} are {value[0]:g}: no threshold tells rows "
                 "apart.",
                 "Look at the model that made them.",
+                ErrorKind.NOT_REACHABLE,
             )
         steps = np.flatnonzero(value[1:] < value[:-1]) + 1  # no differences: two may be infinite
         ends = np.concatenate([[0], steps, [len(value)]])
@@ -141,18 +142,29 @@ def _read_costs(costs: Mapping[str, Any], n_rows: int, rows: np.ndarray) -> dict
         try:
             column = np.asarray(values, dtype=float)
         except (TypeError, ValueError):
-            raise InputError(f"costs[{name!r}] holds values that are no numbers.") from None
+            raise InputError(
+                f"costs[{name!r}] holds values that are no numbers.",
+                "Give one number a row.",
+                ErrorKind.CELL,
+                column=name,
+            ) from None
         if column.shape != (n_rows,):
             raise InputError(
                 f"costs[{name!r}] has the shape {column.shape}, and there are "
                 f"{counted(n_rows, 'score')}.",
                 "Give one cost a row.",
+                ErrorKind.SHAPE,
+                column=name,
             )
         bad = np.flatnonzero(~(np.isfinite(column) & (column >= 0)))
         if len(bad):
             raise InputError(
                 f"costs[{name!r}] at row {bad[0]} is {column[bad[0]]:g}.",
                 "Costs are finite numbers of at least 0.",
+                ErrorKind.CELL,
+                column=name,
+                row=int(bad[0]),
+                value=float(column[bad[0]]),
             )
         read[name] = column[rows]
     return read
