@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from draws import draws
+from faults import refused
 from oracles.metrics import (
     average_precision_by_rows,
     precision_at_k_by_filling,
@@ -14,6 +15,7 @@ from oracles.metrics import (
     samples,
 )
 from rareclass import metrics
+from rareclass.errors import ErrorKind
 
 VALUES = {
     "roc_auc": metrics.roc_auc,
@@ -108,28 +110,29 @@ def test_extremes():
     assert metrics.precision_at_k(y, [1, 2, 3, 4], 4) == 0.25
 
 
-@by_name
-@pytest.mark.parametrize(
-    ("y", "scores", "weight", "message"),
-    [
-        ([], [], None, "scores is empty"),
-        ([0, 1], [1.0], None, "y has 2 rows, but scores has 1"),
-        ([0, 1], [1.0, np.nan], None, r"scores\[1\] = .*NaN"),
-        ([0, 1], ["a", "b"], None, "scores must be numbers"),
-        ([0, 1], [[1.0], [2.0]], None, "scores must have one dimension"),
-        ([0, 2], [1.0, 2.0], None, r"y\[1\] = .*neither 1 \(rare\) nor 0"),
-        (["no", "yes"], [1.0, 2.0], None, "neither 1"),
-        ([0, np.nan], [1.0, 2.0], None, "neither 1"),
-        ([0, 0], [1.0, 2.0], None, r"no rare \(y = 1\) row"),
-        ([True, True], [1.0, 2.0], None, r"no majority \(y = 0\) row"),
-        ([0, 1], [1.0, 2.0], [1.0], "sample_weight has 1 rows"),
-        ([0, 1, 1], [1.0, 2.0, 3], [1.0, -1.0, -2], r"sample_weight\[1\] = .*1 more such"),
-        ([0, 1], [1.0, 2.0], [1.0, np.inf], "not a finite number"),
-        ([0, 1], [1.0, 2.0], [1.0, 0.0], r"no rare \(y = 1\) row of positive weight"),
-    ],
+K = ErrorKind
+BAD_INPUT = (
+    ([], [], None, K.TOO_FEW_ROWS, {}),
+    ([0, 1], [1.0], None, K.ROWS, {"column": "y"}),
+    ([0, 1, 1], [1.0, np.nan, 2.0], None, K.CELL, {"column": "scores", "row": 1}),
+    ([0, 1], ["a", "b"], None, K.CELL, {"column": "scores", "remedy": False}),
+    ([0, 1], [[1.0], [2.0]], None, K.SHAPE, {"column": "scores"}),
+    ([0, 2], [1.0, 2.0], None, K.CELL, {"column": "y", "row": 1, "value": 2}),
+    (["no", "yes"], [1.0, 2.0], None, K.CELL, {"column": "y", "row": 0}),
+    ([0, np.nan], [1.0, 2.0], None, K.CELL, {"column": "y", "row": 1}),
+    ([0, 0], [1.0, 2.0], None, K.LABELS, {"says": "no rare (y = 1) row"}),
+    ([True, True], [1.0, 2.0], None, K.LABELS, {"says": "no majority (y = 0) row"}),
+    ([0, 1], [1.0, 2.0], [1.0], K.ROWS, {"column": "sample_weight"}),
+    ([0, 1, 1], [1.0, 2.0, 3], [1.0, -1.0, -2], K.CELL, {"row": 1, "says": "1 more such"}),
+    ([0, 1], [1.0, 2.0], [1.0, np.inf], K.CELL, {"column": "sample_weight", "row": 1}),
+    ([0, 1], [1.0, 2.0], [1.0, 0.0], K.LABELS, {"says": "of positive weight"}),
 )
-def test_bad_input_is_named(name, y, scores, weight, message):
-    with pytest.raises(ValueError, match=message):
+
+
+@by_name
+@pytest.mark.parametrize(("y", "scores", "weight", "kind", "place"), BAD_INPUT)
+def test_bad_input_is_named(name, y, scores, weight, kind, place):
+    with refused(kind, **place):
         ALL[name](y, scores, sample_weight=weight)
 
 

@@ -1,4 +1,4 @@
-"""What wrappers ask of any estimator: one score a row, and the columns that its fit takes."""
+"""Questions of wrappers to any estimator: one score a row, and the columns that its fit takes."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.rare_cells import (
     MajorityInParts,
     RareCells,
@@ -13,7 +14,13 @@ from rareclass.metrics.rare_cells import (
     collapse,
     greatest_in_bins,
 )
-from rareclass.metrics.scored_classes import FloatArray, ScoredClasses, check_scores, split_scores
+from rareclass.metrics.scored_classes import (
+    FloatArray,
+    ScoredClasses,
+    check_scores,
+    same_length,
+    split_scores,
+)
 from rareclass.rows.source import is_dask
 
 # Sums of fractional weights that are equal on paper differ by rounding.
@@ -212,13 +219,16 @@ def level_thresholds(
 
     value, weight = check_scores(scores, sample_weight)
     order, codes = encode(y, levels)
-    if len(codes) != len(value):
-        raise ValueError(f"y has {len(codes)} rows, but scores has {len(value)}.")
+    same_length("y", codes, len(value))
     if weight is not None:
         kept = weight > 0.0
         value, codes, weight = value[kept], codes[kept], weight[kept]
     if not len(value):
-        raise ValueError("no rows to learn thresholds from: y is empty, or every weight is zero.")
+        raise InputError(
+            "no rows to learn thresholds from: y is empty, or every weight is zero.",
+            "Give rows of weight above 0.",
+            ErrorKind.TOO_FEW_ROWS,
+        )
     return thresholds_of_codes(codes, value, weight, len(order), balanced)
 
 

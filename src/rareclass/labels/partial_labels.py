@@ -20,7 +20,7 @@ UNLABELLED = -1
 
 
 class PartialLabels(NamedTuple):
-    """Which rows have which label, and which labels are rare."""
+    """Label of each row, where it has one, and the labels that are rare."""
 
     classes: np.ndarray  # sorted; where there is no majority label, a stand-in for it is among them
     majority: Any  # the label of rows outside every ball

@@ -143,7 +143,7 @@ def row_dtype(n_rows: int) -> type[np.signedinteger]:
 
 
 class HeldRows(Protocol):
-    """Which rows are held and which are summed; `Labels`, or `rareclass.labels.levels.Levels`."""
+    """Rows that are held, and rows that are summed: `Labels`, or `levels.Levels`."""
 
     @property
     def rare(self) -> np.ndarray:

@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.interval import Interval, normal_quantile, wilson_interval
 from rareclass.metrics.rare_cells import RareCells, cells_of
 from rareclass.parameters import check_number
@@ -271,9 +272,11 @@ def precision_in_top(cells: RareCells, k: float) -> float:
     total = cells.n_rare + cells.n_majority
     # Weights are added in another order by the caller: their sum may differ in the last digits.
     if not 0 < k <= total * (1.0 + 1e-9):
-        raise ValueError(
+        raise InputError(
             f"k = {k!r} must be more than 0 and at most the {total:g} rows there are"
-            " (their weight, where weights are given)."
+            " (their weight, where weights are given).",
+            "Look at fewer rows.",
+            value=k,
         )
     group = cells.rare + cells.tied
     ahead = np.append(cells.rare_from()[1:], 0.0) + cells.majority_from() - cells.tied
@@ -298,7 +301,11 @@ def interval_in_top(
 def depth(cells: RareCells, k: float | None, share: float | None) -> float:
     """Weight of the rows that are looked at: k itself, or that share of all."""
     if (k is None) == (share is None):
-        raise ValueError(f"give either k or share, not k={k!r} and share={share!r}.")
+        raise InputError(
+            f"k={k!r} and share={share!r} say how many rows are looked at.",
+            "Give one of them.",
+            ErrorKind.COMBINATION,
+        )
     if k is not None:
         return k
     check_number("share", share, "a share of the rows, above 0 and at most 1", 0.0, 1.0, "(]")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.rare_cells import is_worth_compiling, read_cells
 from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredPair, whole_rows
 from rareclass.progress import track
@@ -27,7 +28,7 @@ Places = NDArray[np.int32]
 
 
 class Items(NamedTuple):
-    """What is drawn of one stratum: items with the entries that each brings into both rankings."""
+    """Items that are drawn of one stratum, with the entries that each brings into both rankings."""
 
     mass: FloatArray  # shape (n,): chance of being drawn, up to a factor
     n_draws: int
@@ -280,9 +281,11 @@ class PairTable(NamedTuple):
             [measure(y, column[kept], sample_weight=weight) for column in (self.a, self.b)], float
         )
         if not np.isfinite(values).all():
-            raise ValueError(
+            raise InputError(
                 f"the measure returned {values.tolist()} for {y.size} rows, {int(y.sum())} of them "
-                "rare; it must be a finite number for every draw of the rows."
+                "rare.",
+                "It must be a finite number for every draw of the rows.",
+                ErrorKind.NOT_FINITE,
             )
         return values
 

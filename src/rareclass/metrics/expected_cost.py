@@ -1,4 +1,4 @@
-"""What a threshold costs per row, and its confidence interval."""
+"""Cost of a threshold per row, and its confidence interval."""
 
 import math
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from rareclass.metrics.interval import (
 from rareclass.metrics.scored_classes import (
     FloatArray,
     amount_column,
+    check_both_classes,
     check_scores,
     label_column,
     same_length,
@@ -115,7 +116,7 @@ def expected_cost_interval(
 
 
 class ClassCost(NamedTuple):
-    """What one class costs per row of both classes."""
+    """Cost of one class per row of both classes."""
 
     value: float
     at_worst: float  # the same, were every row an error
@@ -190,13 +191,10 @@ def _parts(
     fp, fn = cost_columns(cost_fp, cost_fn, value.size)
     w = np.ones(value.size) if weight is None else weight
     parts = []
-    for name, mask, error, amount in (
-        ("rare (y = 1)", label, value <= threshold, fn),
-        ("majority (y = 0)", ~label, value > threshold, fp),
-    ):
-        rows = np.flatnonzero(mask & (w > 0.0))
-        if rows.size == 0:
-            weighted = "" if weight is None else " of positive weight"
-            raise ValueError(f"y holds no {name} row{weighted}: both classes are needed.")
+    counts = w > 0.0
+    n_rare, n_majority = int((label & counts).sum()), int((~label & counts).sum())
+    check_both_classes(n_rare, n_majority, weight is not None)
+    for mask, error, amount in ((label, value <= threshold, fn), (~label, value > threshold, fp)):
+        rows = np.flatnonzero(mask & counts)
         parts.append(class_cost(error[rows], amount[rows], w[rows], float(w.sum())))
     return parts[0], parts[1]

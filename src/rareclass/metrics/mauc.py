@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.interval import Interval, normal_quantile, share_interval
-from rareclass.metrics.scored_classes import FloatArray, check_scores, whole_rows
+from rareclass.metrics.scored_classes import FloatArray, check_scores, same_length, whole_rows
 
 
 def mauc(
@@ -143,8 +144,7 @@ def _cells(y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, levels: A
 
     value, weight = check_scores(scores, sample_weight)
     order, codes = encode(y, levels)
-    if len(codes) != len(value):
-        raise ValueError(f"y has {len(codes)} rows, but scores has {len(value)}.")
+    same_length("y", codes, len(value))
     if weight is not None:
         kept = weight > 0.0
         value, codes, weight = value[kept], codes[kept], weight[kept]
@@ -162,7 +162,12 @@ def _cells(y: Any, scores: ArrayLike, sample_weight: ArrayLike | None, levels: A
     present = np.flatnonzero(cells.mass)
     if len(present) < 2:
         held = f"only {plain(order[present[0]])!r}" if len(present) else "no level"
-        raise ValueError(f"y holds {held}: rows of two levels or more are needed for a MAUC.")
+        raise InputError(
+            f"y holds {held}.",
+            "Rows of two levels or more are needed for a MAUC.",
+            ErrorKind.LABELS,
+            column="y",
+        )
     return cells
 
 
@@ -190,7 +195,7 @@ def _pairs(mass: FloatArray) -> float:
 
 
 def _drawn(cells: _Cells, members: list[NDArray[np.intp]], rng: Any) -> _Cells:
-    """As many rows of each level, drawn again with replacement; `members` by level."""
+    """Draw as many rows of each level again, with replacement; `members` by level."""
     weight = np.zeros_like(cells.weight)
     for of_level in members:
         own = cells.weight[of_level]

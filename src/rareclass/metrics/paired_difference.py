@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.metrics.bootstrap import bootstrap_callable
 from rareclass.metrics.interval import LEAST_P, Interval, normal_quantile, p_value_of_intervals
 from rareclass.metrics.paired_evidence import EVIDENCE, Draws, PairEvidence
@@ -130,8 +130,10 @@ def paired_difference(
     draws = Draws(_seeds(random_state, int(n_replicates)), n_jobs, progress)
     if callable(measure):
         if options:
-            raise ValueError(
-                f"{sorted(options)[0]}= is no option of a callable; bind it with functools.partial."
+            raise InputError(
+                f"{sorted(options)[0]}= is no option of a callable.",
+                "Bind it with functools.partial.",
+                ErrorKind.COMBINATION,
             )
         return _of_callable(pair, measure, draws, level)
     make = _known(measure, options)
@@ -150,10 +152,14 @@ def _known(measure: Any, options: dict[str, Any]) -> Callable[..., PairEvidence]
     for name in options:
         if name not in [each.name for each in taken]:
             known = ", ".join(each.name for each in taken) or "none"
-            raise InputError(f"{name}= is no option of {measure!r}.", f"Its options are: {known}.")
+            raise InputError(
+                f"{name}= is no option of {measure!r}.",
+                f"Its options are: {known}.",
+                ErrorKind.COMBINATION,
+            )
     for each in taken:
         if each.default is each.empty and each.name not in options:
-            raise InputError(f"{measure!r} needs {each.name}=.")
+            raise InputError(f"{measure!r} needs {each.name}=.", "Give it.", ErrorKind.COMBINATION)
     return make
 
 

@@ -1,4 +1,4 @@
-"""What two score columns of the same rows say of a measure: both intervals, and their correlation.
+"""Evidence of two score columns of the same rows: both intervals of a measure, their correlation.
 
 A measure of `EVIDENCE` gives the interval of each column at any level, as the measure alone has it,
 and the correlation r of both estimates: from the influence of each row where that is known (AUC by

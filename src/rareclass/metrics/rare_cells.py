@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics.scored_classes import (
     FloatArray,
     ScoredClasses,
+    check_both_classes,
     check_scores,
     label_column,
     same_length,
@@ -245,9 +247,7 @@ def cells_of_parts(y: Any, scores: Any, sample_weight: Any = None) -> RareCells:
     rare = _tree([dask.delayed(_rare)(part) for part in parts], dask.delayed(_joined))
     counts = [dask.delayed(_counted)(part, rare) for part in parts]
     (distinct, weight), cells = dask.compute(rare, _tree(counts, dask.delayed(sum)))
-    for name, there in (("rare (y = 1)", distinct.size), ("majority (y = 0)", cells.any())):
-        if not there:
-            raise ValueError(f"y holds no {name} row: both classes are needed.")
+    check_both_classes(distinct.size, int(cells.any()), weighted=False)
     return RareCells(distinct, weight, tied=cells[1::2], gaps=cells[0::2])
 
 
@@ -278,9 +278,10 @@ def _together(*columns: Any) -> list[tuple[Any, ...]]:
     in_parts = [each for each in columns if is_dask(each)]
     n_parts = {each.npartitions for each in in_parts}
     if len(n_parts) > 1:
-        raise ValueError(
-            f"y, scores and sample_weight have {sorted(n_parts)} parts: rechunk or repartition "
-            "them alike."
+        raise InputError(
+            f"y, scores and sample_weight have {sorted(n_parts)} parts.",
+            "Rechunk or repartition them alike.",
+            ErrorKind.ROWS,
         )
     if any(each is not None and not is_dask(each) for each in columns):
         return [tuple(None if each is None else np.asarray(each) for each in columns)]
@@ -301,8 +302,11 @@ def _split(number: int, y: Any, scores: Any, weight: Any) -> ScoredClasses:
         value, amount = check_scores(np.asarray(scores), weight)
         label = label_column(np.asarray(y))
         same_length("y", label, value.size)
-    except ValueError as error:
-        raise ValueError(f"part {number}: {error}") from error
+    except InputError as error:
+        message = f"part {number}: {error.message}"
+        raise InputError(
+            message, error.remedy, error.kind, column=error.column, row=error.row, value=error.value
+        ) from error
     counts = np.ones(value.size, bool) if amount is None else amount > 0
     columns = [
         None if column is None else column.compress(mask)

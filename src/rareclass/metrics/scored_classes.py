@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rareclass.errors import ErrorKind, InputError
+
 FloatArray = NDArray[np.float64]
 
 
@@ -31,15 +33,16 @@ def split_scores(
     label = label_column(y)
     same_length("y", label, value.size)
     if value.size == 0:
-        raise ValueError("scores is empty: at least one rare row and one other row are needed.")
+        raise _empty("scores")
     if weight is None:
-        return _with_both_classes(
-            ScoredClasses(value.compress(label), value.compress(~label), None, None)
-        )
-    rare, other = label & (weight > 0), ~label & (weight > 0)
-    # compress() takes 0.4 of the time of value[rare] where the classes are mixed.
-    columns = (column.compress(mask) for column in (value, weight) for mask in (rare, other))
-    return _with_both_classes(ScoredClasses(*columns))
+        split = ScoredClasses(value.compress(label), value.compress(~label), None, None)
+    else:
+        rare, other = label & (weight > 0), ~label & (weight > 0)
+        # compress() takes 0.4 of the time of value[rare] where the classes are mixed.
+        columns = (column.compress(mask) for column in (value, weight) for mask in (rare, other))
+        split = ScoredClasses(*columns)
+    check_both_classes(split.rare.size, split.majority.size, weight is not None)
+    return split
 
 
 def check_scores(
@@ -58,7 +61,7 @@ def check_scores(
 def score_column(scores: ArrayLike, name: str = "scores") -> FloatArray:
     """Scores as a column of float64, infinite ones allowed; NaN is refused."""
     value = _column(scores, name)
-    _refuse(np.isnan(value), value, name, "is NaN; drop or repair the row")
+    _refuse(np.isnan(value), value, name, "is NaN", "Drop or repair the row.")
     return value
 
 
@@ -67,7 +70,8 @@ def amount_column(amounts: ArrayLike, name: str, n_rows: int) -> FloatArray:
     column = _column(amounts, name)
     same_length(name, column, n_rows)
     bad = ~(np.isfinite(column) & (column >= 0))
-    _refuse(bad, column, name, "is not a finite number of at least 0")
+    complaint = "is not a finite number of at least 0"
+    _refuse(bad, column, name, complaint, "Correct it, or leave the row out.")
     return column
 
 
@@ -75,7 +79,9 @@ def _column(values: ArrayLike, name: str) -> FloatArray:
     try:
         column = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers: {error}") from error
+        raise InputError(
+            f"{name} must be numbers: {error}.", "", ErrorKind.CELL, column=name
+        ) from error
     return _one_dimensional(column, name)
 
 
@@ -86,36 +92,67 @@ def label_column(y: ArrayLike) -> NDArray[np.bool_]:
         return label
     ones = np.asarray(label == 1, dtype=np.bool_)
     bad = ~(ones | np.asarray(label == 0, dtype=np.bool_))
-    _refuse(bad, label, "y", "is neither 1 (rare) nor 0; pass y == rare_label")
+    _refuse(bad, label, "y", "is neither 1 (rare) nor 0", "Pass y == rare_label.")
     return ones
 
 
 def _one_dimensional(column: NDArray[Any], name: str) -> NDArray[Any]:
     if column.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, but its shape is {column.shape}.")
+        raise InputError(
+            f"{name} must have one dimension, but its shape is {column.shape}.",
+            "Pass one value a row.",
+            ErrorKind.SHAPE,
+            column=name,
+        )
     return column
 
 
 def same_length(name: str, column: NDArray[Any], n_rows: int, beside: str = "scores") -> None:
     """Refuse a column that has another number of rows than the one `beside` it."""
     if column.size != n_rows:
-        raise ValueError(f"{name} has {column.size} rows, but {beside} has {n_rows}.")
+        raise InputError(
+            f"{name} has {column.size} rows, but {beside} has {n_rows}.",
+            "Pass columns of the same rows.",
+            ErrorKind.ROWS,
+            column=name,
+        )
 
 
-def _refuse(bad: NDArray[np.bool_], column: NDArray[Any], name: str, complaint: str) -> None:
+def _refuse(
+    bad: NDArray[np.bool_], column: NDArray[Any], name: str, complaint: str, remedy: str
+) -> None:
     if bad.any():
         row = int(bad.argmax())
         more = int(bad.sum()) - 1
         others = f" ({more} more such rows)" if more else ""
-        raise ValueError(f"{name}[{row}] = {column[row]!r} {complaint}{others}.")
+        value = column[row]
+        raise InputError(
+            f"{name}[{row}] = {value!r} {complaint}{others}.",
+            remedy,
+            ErrorKind.CELL,
+            column=name,
+            row=row,
+            value=value,
+        )
 
 
-def _with_both_classes(split: ScoredClasses) -> ScoredClasses:
-    weighted = " of positive weight" if split.rare_weight is not None else ""
-    for name, values in (("rare (y = 1)", split.rare), ("majority (y = 0)", split.majority)):
-        if values.size == 0:
-            raise ValueError(f"y holds no {name} row{weighted}: both classes are needed.")
-    return split
+def check_both_classes(n_rare: int, n_majority: int, weighted: bool) -> None:
+    """Refuse rows of one class only."""
+    for name, n_rows in (("rare (y = 1)", n_rare), ("majority (y = 0)", n_majority)):
+        if not n_rows:
+            of_weight = " of positive weight" if weighted else ""
+            raise InputError(
+                f"y holds no {name} row{of_weight}: both classes are needed.",
+                "Pass y == rare_label, of rows of both.",
+                ErrorKind.LABELS,
+                column="y",
+            )
+
+
+def _empty(name: str) -> InputError:
+    message = f"{name} is empty."
+    remedy = "At least one rare row and one other row are needed."
+    return InputError(message, remedy, ErrorKind.TOO_FEW_ROWS, column=name)
 
 
 class ClassPair(NamedTuple):
@@ -166,7 +203,7 @@ def split_pair(
     label = label_column(y)
     same_length("y", label, a.size, "scores_a")
     if a.size == 0:
-        raise ValueError("scores_a is empty: at least one rare row and one other row are needed.")
+        raise _empty("scores_a")
     weight = (
         None if sample_weight is None else amount_column(sample_weight, "sample_weight", a.size)
     )
@@ -176,14 +213,12 @@ def split_pair(
         group, n_groups = _codes(groups, a.size, kept)
     columns = (a, b, weight, group)
     parts = []
-    for name, mask in (("rare (y = 1)", label), ("majority (y = 0)", ~label)):
+    for mask in (label, ~label):
         own_mask = mask if kept is None else mask & kept
         # compress() takes less time than indexing where the classes are mixed.
         own = [None if each is None else each.compress(own_mask) for each in columns]
-        if not own_mask.any():
-            weighted = "" if weight is None else " of positive weight"
-            raise ValueError(f"y holds no {name} row{weighted}: both classes are needed.")
         parts.append(ClassPair(own_mask, *own))  # type: ignore[arg-type]
+    check_both_classes(parts[0].a.size, parts[1].a.size, weight is not None)
     return ScoredPair(parts[0], parts[1], n_groups, a.size)
 
 
@@ -192,15 +227,10 @@ def _codes(
 ) -> tuple[NDArray[np.intp], int]:
     """Numbers of the groups among the rows kept, in sorted order of their names where they sort."""
     column: NDArray[Any] = np.asarray(groups)
-    if column.ndim != 1:
-        raise ValueError(f"groups must have one dimension, but its shape is {column.shape}.")
+    _one_dimensional(column, "groups")
     same_length("groups", column, n_rows, "scores_a")
     missing = np.asarray(column != column, dtype=bool) | np.asarray(column == None)  # noqa: E711
-    if missing.any():
-        row = int(missing.argmax())
-        raise ValueError(
-            f"groups[{row}] = {column[row]!r} is missing; give rows without a group one each."
-        )
+    _refuse(missing, column, "groups", "is missing", "Give rows without a group one each.")
     codes = np.zeros(n_rows, np.intp)
     of_kept = column if kept is None else column[kept]
     try:

@@ -1,4 +1,4 @@
-"""What every map from scores to probabilities does, and what it is fitted on."""
+"""Base of the maps from scores to probabilities, and the score levels that they are fitted on."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
