@@ -23,7 +23,8 @@ import rareclass
 from benchmarks import repeated
 from rareclass import RankRC
 from rareclass.encoding.tables import TableEncoder
-from rareclass.model.model_file import ModelFile, save_model
+from rareclass.model.model import Model
+from rareclass.model.model_file import save_model
 from rareclass.tables.columns import Column
 
 N_LANDMARKS, N_FEATURES, N_ROWS = 1000, 40, 3000
@@ -61,7 +62,7 @@ def _made(folder: Path) -> RankRC:
         "rest_label": "0", "threshold": 0.0, "label_counts": {"0": 2000, "1": 1000},
         "majority_quantiles": [0.0, 1.0], "rare_quantiles": [0.0, 1.0],
     }  # fmt: skip
-    save_model(folder / "model.skops", ModelFile(encoder, model, metadata))
+    save_model(folder / "model.skops", Model(encoder, model, metadata))
     exported = rareclass.to_onnx(rareclass.load(folder / "model.skops"))
     (folder / "model.onnx").write_bytes(exported.SerializeToString())
     table.head(1).write_parquet(folder / "row.parquet")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rareclass.ensemble import RareClassifier
     from rareclass.hyperball import RACH, RACHCV
-    from rareclass.model.model import load
+    from rareclass.model.model_file import load
     from rareclass.model.skops_trusted import SKOPS_TRUSTED
     from rareclass.model.to_onnx import to_onnx
     from rareclass.moments import MIBC, MIBCCV
@@ -63,7 +63,7 @@ _HOME = {
     **dict.fromkeys(("MIBC", "MIBCCV"), "rareclass.moments"),
     **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
     "RareClassifier": "rareclass.ensemble",
-    "load": "rareclass.model.model",
+    "load": "rareclass.model.model_file",
     "SKOPS_TRUSTED": "rareclass.model.skops_trusted",
     "to_onnx": "rareclass.model.to_onnx",
 }

@@ -18,6 +18,7 @@ one object. Cost: O(bytes), no copies of arrays.
 
 import json
 import math
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
@@ -135,11 +136,18 @@ def unpack(stored: Stored, kinds: Kinds = NO_KINDS) -> Any:
     return _TreeUnpacker(kinds, stored.arrays).unpack(stored.tree)
 
 
-def write_stored(file: IO[bytes], stored: Stored) -> None:
-    """Write a packed value as a zip file of arrays, the JSON among them as bytes."""
+def write_stored(file: IO[bytes], stored: Stored, compress: bool = False) -> None:
+    """Write a packed value as a zip file of arrays, the JSON among them as bytes.
+
+    Compressed, it takes a fifth of the bytes for trees and words, and some ten times as long.
+    """
     text = json.dumps(stored.tree, allow_nan=False)
     members = stored.arrays | {_JSON: np.frombuffer(text.encode(), np.uint8)}
-    np.savez(file, **members)  # type: ignore[arg-type]
+    how = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+    with zipfile.ZipFile(file, "w", how, compresslevel=1) as archive:
+        for name, array in members.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def read_stored(file: IO[bytes]) -> Stored:

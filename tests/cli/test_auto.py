@@ -14,6 +14,7 @@ import rareclass as package
 from cli.conftest import QUICK, Run, message, purchases
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.ensemble.members.linear import LogisticOnQuantiles
+from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 # One member of each kind of function.
@@ -50,7 +51,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
         "A score of 3: about 1 row in 1,000 of the rest",
     ):
         assert each in words, each
-    threshold = load_model(auto / "model.skops").model.offset_
+    threshold = load_model(auto / "model.skops").estimator.offset_
     assert f"Threshold {threshold:.2f}: rows above it are called rare" in words
     assert f"{10**-threshold:.2%} of the rest" in words
     assert all(name in words for name in ("extra trees", "smooth kernel on numbers"))
@@ -59,7 +60,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
 
 
 def test_the_leaderboard_is_plain_data(auto: Path) -> None:
-    metadata = load_model(auto / "model.skops").metadata
+    metadata = facts_as_json(load_model(auto / "model.skops").facts)
     assert json.loads(json.dumps(metadata)) == metadata
     assert metadata["method"] == "auto"
     board = metadata["leaderboard"]
@@ -75,7 +76,7 @@ def test_the_leaderboard_is_plain_data(auto: Path) -> None:
 
 
 def test_a_second_training_keeps_to_members_that_had_weight(auto: Path) -> None:
-    metadata = load_model(auto / "model.skops").metadata
+    metadata = facts_as_json(load_model(auto / "model.skops").facts)
     learned = {row["member"] for row in metadata["leaderboard"]}
     assert learned.isdisjoint(row["member"] for row in metadata["also_tried"])
 
@@ -172,7 +173,7 @@ def test_sparse_rows_are_left_to_rankrc(tmp_path: Path, rareclass: Run) -> None:
     done = rareclass("fit", path, "--folds", "2", "-o", model)
     assert done.exit_code == 0, done.output
     assert "Note: an svmlight file is learned by rankrc." in done.stdout
-    assert load_model(model).metadata["method"] == "rankrc"
+    assert facts_as_json(load_model(model).facts)["method"] == "rankrc"
     said = message(rareclass("fit", path, "--members", "kernel", "-o", model, "--overwrite"))
     assert "rankrc does, and has no --time-budget" in said
 
@@ -204,7 +205,7 @@ def test_one_ctrl_c_saves_what_was_learned(
         "Note: stopped by Ctrl-C: the model is what was learned by then, smooth kernel on" in said
     )
     assert "Saved model: trained without the held-out rows." in said
-    metadata = load_model(out).metadata
+    metadata = facts_as_json(load_model(out).facts)
     assert metadata["interrupted"] is True
     assert metadata["trained_on_all_rows"] is False
     assert {row["member"] for row in metadata["leaderboard"]} == {"smooth kernel on numbers"}
@@ -218,7 +219,7 @@ def test_ctrl_c_without_rows_held_out_saves_what_was_learned_of_all_rows(
     done = rareclass("fit", train_csv, "-t", "fraud", *TWO, "-o", out)
     assert done.exit_code == 0, done.output
     assert "By cross-fitting, on 240 rows, 24 of them rare" in " ".join(done.stdout.split())
-    metadata = load_model(out).metadata
+    metadata = facts_as_json(load_model(out).facts)
     assert (metadata["interrupted"], metadata["trained_on_all_rows"]) == (True, True)
 
 
@@ -232,7 +233,7 @@ def test_ctrl_c_in_the_training_on_all_rows_keeps_the_first(
     said = " ".join(done.stdout.split())
     assert "stopped by Ctrl-C before the training on all rows had learned anything" in said
     assert "Saved model: trained without the held-out rows." in said
-    assert load_model(out).metadata["trained_on_all_rows"] is False
+    assert facts_as_json(load_model(out).facts)["trained_on_all_rows"] is False
 
 
 def test_ctrl_c_when_all_members_are_learned_keeps_them(
@@ -246,7 +247,7 @@ def test_ctrl_c_when_all_members_are_learned_keeps_them(
     out = train_csv.parent / "m.skops"
     done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
     assert done.exit_code == 0, done.output
-    metadata = load_model(out).metadata
+    metadata = facts_as_json(load_model(out).facts)
     assert (metadata["interrupted"], metadata["importances"]) == (True, {})
 
 
@@ -283,7 +284,7 @@ def test_words_that_look_like_numbers_stay_words(tmp_path: Path, rareclass: Run)
     pl.DataFrame({"code": codes, "x": rng.normal(size=300), "y": rare.astype(int)}).write_csv(path)
     done = rareclass("fit", path, "-t", "y", "--category", "code", *QUICK, "-o", model)
     assert done.exit_code == 0, done.output
-    kinds = {each["name"]: each["kind"] for each in load_model(model).model.columns_}
+    kinds = {each["name"]: each["kind"] for each in load_model(model).estimator.columns_}
     assert kinds == {"code": "category", "x": "number"}
     out = tmp_path / "s.csv"
     new = tmp_path / "new.parquet"
@@ -331,14 +332,14 @@ def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path: Path, rarecl
     done = rareclass("fit", tmp_path / "t.parquet", *words)
     assert done.exit_code == 0, done.output
     content = load_model(model)
-    kinds = [each["kind"] for each in content.model.columns_]
+    kinds = [each["kind"] for each in content.estimator.columns_]
     assert kinds == ["category"] * 2 + ["number"] * 2 + ["date"] * 2 + ["category", "text"]
-    statistics = content.model.statistics_
+    statistics = content.estimator.statistics_
     assert statistics.pair_statistics_
     assert len(statistics.known_) > statistics.n_words_  # a column of codes
     again = package.load(model).score_samples(table)
     np.testing.assert_allclose(
-        again, content.model.score_samples(content.encoder.transform(typed(content, table)))
+        again, content.estimator.score_samples(content.encoder.transform(typed(content, table)))
     )
     # Times of another zone are the same moments.
     moved = table.with_columns(pl.col("at").dt.convert_time_zone("UTC"))
@@ -356,7 +357,7 @@ def test_a_pair_of_columns_gives_no_column_away(tmp_path: Path, rareclass: Run) 
     told.with_columns(pl.col("shop", "town").cast(pl.String) + "x").write_csv(path)
     done = rareclass("fit", path, "-t", "y", *KINDS, "--holdout", "0", "-o", tmp_path / "m.skops")
     assert done.exit_code == 0, done.output
-    assert load_model(tmp_path / "m.skops").model.statistics_.pair_statistics_
+    assert load_model(tmp_path / "m.skops").estimator.statistics_.pair_statistics_
     assert "without a fault" not in done.stdout
     told.with_columns(shop=pl.col("y") * 3.5).write_csv(path)
     done = rareclass("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "n.skops")

@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import Run
 from rareclass.errors import InputError
 from rareclass.fit import cluster
-from rareclass.model.score import Scorer
+from rareclass.model.score_file import Scorer
 
 distributed = pytest.importorskip("distributed", reason='pip install "rareclass[dask]"')
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import skops.io
 
 from cli.conftest import QUICK, Run, message, purchases
 from draws import quick
 from rareclass.errors import InputError
 from rareclass.fit.demo import FILES, write_payments
 from rareclass.fit.payments import PaymentSettings
-from rareclass.model.model_file import load_model, save_model
+from rareclass.model.model_file import FORMAT
+from rareclass.stored import Stored, read_stored, write_stored
 
 
 def fit(rareclass: Run, path: Path, *more: object) -> str:
@@ -219,40 +219,29 @@ def test_damaged_model_files(fitted: Path, tmp_path: Path, rareclass: Run) -> No
     assert "does not exist" in said
 
 
-class Foreign:
-    """A type that no model file of ours holds."""
-
-    was_built = False
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        Foreign.was_built = True
-
-
-def test_foreign_types_are_named_and_not_built(
+def test_an_unknown_kind_in_a_file_is_named_and_nothing_is_built(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:
-    path = tmp_path / "foreign.skops"
-    foreign = Foreign()
-    foreign.harm = 1  # type: ignore[attr-defined]
-    skops.io.dump({"rareclass_format": 1, "model": foreign, "encoder": os.system}, path)
+    path = tmp_path / "foreign.rareclass"
+    with (fitted / "model.skops").open("rb") as file:
+        stored = read_stored(file)
+    stored.tree["parts"]["estimator"] = {"/": "os.system", "state": {"command": "true"}}
+    with path.open("wb") as file:
+        write_stored(file, stored)
     said = message(rareclass("evaluate", path, fitted / "new.csv"))
-    assert "Foreign" in said
-    assert "system" in said
-    assert not Foreign.was_built
+    assert "there is no kind 'os.system'" in said
 
 
-def test_skops_file_of_something_else(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    path = tmp_path / "other.skops"
-    skops.io.dump({"a": 1}, path)
-    assert "not of rareclass" in message(rareclass("evaluate", path, fitted / "new.csv"))
-    skops.io.dump({"rareclass_format": 1, "encoder": 1, "model": 2, "metadata": {}}, path)
-    assert "does not hold" in message(rareclass("evaluate", path, fitted / "new.csv"))
-    later = {"rareclass_format": 99, "metadata": {"versions": {"rareclass": "9.9"}}}
-    skops.io.dump(later, path)
-    said = message(rareclass("evaluate", path, fitted / "new.csv"))
-    assert "has format 99, this version reads 1" in said
-    assert "reads what itself and earlier versions made" in said
-    assert "Install rareclass 9.9, which can read it, or fit again." in said
+def test_a_file_of_another_kind_or_format(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
+    path = tmp_path / "other.rareclass"
+    for tree, said in (
+        ({"a": 1}, "is not a model file"),
+        ({"rareclass model": 99, "parts": {}}, f"reads format {FORMAT} alone"),
+        ({"rareclass model": FORMAT, "parts": {}}, "damaged"),
+    ):
+        with path.open("wb") as file:
+            write_stored(file, Stored(tree, {}))
+        assert said in message(rareclass("evaluate", path, fitted / "new.csv"))
 
 
 @pytest.mark.parametrize("lam", ["none", "-1", "0", "nan", "inf", "2^5000"])
@@ -388,15 +377,6 @@ def test_model_that_is_an_encrypted_zip(fitted: Path, tmp_path: Path, rareclass:
     path = tmp_path / "secret.skops"
     path.write_bytes(packed)
     assert "encrypted" in message(rareclass("evaluate", path, fitted / "new.csv"))
-
-
-def test_model_without_its_metadata(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    content = load_model(fitted / "model.skops")
-    del content.metadata["majority_quantiles"]
-    save_model(tmp_path / "m.skops", content)
-    said = message(rareclass("evaluate", tmp_path / "m.skops", fitted / "new.csv"))
-    assert "damaged or not a rareclass model" in said
-    assert "majority_quantiles" in said
 
 
 def test_pipes_and_devices(fitted: Path, tmp_path: Path, rareclass: Run) -> None:

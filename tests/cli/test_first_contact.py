@@ -8,6 +8,7 @@ import pytest
 
 from cli.conftest import QUICK, Run, message, purchases
 from rareclass.fit.demo import SCORES_NAME
+from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
@@ -59,7 +60,9 @@ def test_one_row_is_one_row(fitted: Path, tmp_path: Path, rareclass: Run) -> Non
 
 
 def test_counts_are_whole_numbers(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    assert '"n_rows": 60,' in json.dumps(load_model(fitted / "model.skops").metadata["held_out"])
+    assert '"n_rows": 60,' in json.dumps(
+        facts_as_json(load_model(fitted / "model.skops").facts)["held_out"]
+    )
     out = tmp_path / "m.json"
     done = rareclass("evaluate", fitted / "model.skops", fitted / "new.csv", "--json", out)
     assert done.exit_code == 0

@@ -8,6 +8,7 @@ import pytest
 
 from cli.conftest import QUICK, Run, message, purchases
 from rareclass import RareClassifier
+from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 from rareclass.scratch_file import Scratch
 
@@ -43,9 +44,12 @@ def test_same_model_and_messages_and_a_note(
     assert list((tmp_path / "scratch").iterdir()) == []
     one, other = load_model(fitted / "model.skops"), load_model(tmp_path / "m.skops")
     assert other.model.coef_ == pytest.approx(one.model.coef_, rel=1e-8)
-    assert other.metadata["columns"] == one.metadata["columns"]
-    assert other.metadata["label_counts"] == one.metadata["label_counts"]
-    held = [content.metadata["held_out"]["measures"]["AUC"]["value"] for content in (one, other)]
+    assert facts_as_json(other.facts)["columns"] == facts_as_json(one.facts)["columns"]
+    assert facts_as_json(other.facts)["label_counts"] == facts_as_json(one.facts)["label_counts"]
+    held = [
+        facts_as_json(content.facts)["held_out"]["measures"]["AUC"]["value"]
+        for content in (one, other)
+    ]
     assert held[0] == pytest.approx(held[1], rel=1e-9)
 
 

@@ -80,7 +80,7 @@ def test_hunt_prints_a_summary_and_writes_the_folder(data: Path, rareclass: Run)
     assert "\x1b[" not in result.stdout
     folder = data.parent / "found"
     assert {path.name for path in folder.iterdir()} == {
-        "found.csv", "description.txt", "description.csv", "ball.png", "balls.skops",
+        "found.csv", "description.txt", "description.csv", "ball.png", "balls.rareclass",
         "hunt.json",
     }  # fmt: skip
     found = pl.read_csv(folder / "found.csv")

@@ -51,7 +51,7 @@ def test_what_a_model_says_of_itself(fitted: Path) -> None:
     assert model.columns == ["amount", "items", "country", "member"]
     assert model.classes == ("no", "yes")
     assert model.thresholds.shape == (1,)
-    assert model.metadata["n_rare"] == 24
+    assert model.facts.target.n_rare == 24
     assert repr(model) == "<Model of 'fraud': no, yes>"
     assert package.load in [getattr(package, name) for name in package.__all__]
 

@@ -9,6 +9,7 @@ import pytest
 
 from cli.conftest import Run, message, purchases
 from draws import quick
+from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
@@ -29,7 +30,7 @@ def mibc(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
 
 def test_fit_says_what_it_chose_and_guarantees(mibc: Path) -> None:
     said = (mibc / "said.txt").read_text()
-    metadata = load_model(mibc / "model.skops").metadata
+    metadata = facts_as_json(load_model(mibc / "model.skops").facts)
     assert "Covariance of the rest: full, " in said
     assert f"Cost C = {metadata['C']:.4g} (10^" in said
     assert "chosen by cross-validation" in said
@@ -51,7 +52,7 @@ def test_score_and_evaluate_take_its_models(mibc: Path, tmp_path: Path, rareclas
     values = scores["score"].to_numpy()
     auc = (values[rare][:, None] > values[~rare]).mean()
     assert auc > 0.9
-    threshold = load_model(model).metadata["threshold"]
+    threshold = facts_as_json(load_model(model).facts)["threshold"]
     np.testing.assert_array_equal(scores["called_rare"].to_numpy() == 1, values > threshold)
     assert scores["percentile"].is_between(0, 100).all()
     result = rareclass("evaluate", model, new, "--json", tmp_path / "e.json")
@@ -63,7 +64,10 @@ def test_score_and_evaluate_take_its_models(mibc: Path, tmp_path: Path, rareclas
 def test_same_seed_same_model(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
     words = ("--target", "fraud", "--method", "mibc", "--out", tmp_path / "m.skops")
     rareclass("fit", mibc / "train.csv", *words)
-    one, other = load_model(mibc / "model.skops").model, load_model(tmp_path / "m.skops").model
+    one, other = (
+        load_model(mibc / "model.skops").estimator,
+        load_model(tmp_path / "m.skops").estimator,
+    )
     np.testing.assert_array_equal(one.coef_, other.coef_)
 
 
@@ -78,7 +82,7 @@ def test_covariance_and_cost_are_taken(
     assert result.exit_code == 0, result.output
     assert "Cost C = 0.1 (10^-1), given" in result.stdout
     assert f"Covariance of the rest: {covariance.replace('-', ' ')}, " in result.stdout
-    assert load_model(tmp_path / "m.skops").metadata["C"] == 0.1
+    assert facts_as_json(load_model(tmp_path / "m.skops").facts)["C"] == 0.1
 
 
 def refused(rareclass: Run, path: Path, *more: object) -> str:
@@ -176,7 +180,10 @@ def test_a_table_on_disk(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
     result = rareclass("fit", mibc / "train.csv", *words)
     assert result.exit_code == 0, result.output
     assert "read from disk in pieces" in " ".join(result.stdout.split())
-    one, other = load_model(mibc / "model.skops").model, load_model(tmp_path / "m.skops").model
+    one, other = (
+        load_model(mibc / "model.skops").estimator,
+        load_model(tmp_path / "m.skops").estimator,
+    )
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-7)
 
 

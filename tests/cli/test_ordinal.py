@@ -10,9 +10,9 @@ import pytest
 from cli.conftest import Run, message
 from draws import quick
 from rareclass.cli.screen import output, print_confusion
-from rareclass.model.model import load
-from rareclass.model.model_file import load_model
-from rareclass.model.targets.target import Confusion
+from rareclass.model.facts import facts_as_json
+from rareclass.model.model_file import load, load_model
+from rareclass.model.target import Confusion
 from rareclass.progress import track
 from real_data import real_file
 
@@ -62,7 +62,7 @@ def test_fit_says_what_it_understood_and_how_good_it_is(folder: Path) -> None:
     named = ", ".join(f"{day} ({n})" for day, n in enumerate(counts))
     assert f"Levels of days, lowest first: {named}" in said
     assert f"Majority level: 0, {counts[0]} rows" in said
-    metadata = load_model(folder / "model.skops").metadata
+    metadata = facts_as_json(load_model(folder / "model.skops").facts)
     for name, measure in metadata["held_out"]["measures"].items():
         assert f"{name} {measure['value']:.3f} {measure['low']:.3f} to" in said
     assert list(metadata["held_out"]["measures"]) == [
@@ -127,7 +127,7 @@ def test_words_in_a_given_order(folder: Path, tmp_path: Path, rareclass: Run) ->
     assert result.exit_code == 0, result.output
     assert "Levels of risk, lowest first: low (" in result.stdout
     assert "2^-6" in result.stdout
-    assert load_model(model).metadata["levels"] == list(WORDS)
+    assert facts_as_json(load_model(model).facts)["levels"] == list(WORDS)
     assert rareclass("score", model, folder / "words.parquet", "-o", out).exit_code == 0
     assert set(pl.read_parquet(out)["level"]) <= set(WORDS)
     turned = tmp_path / "turned.skops"
@@ -152,7 +152,7 @@ def test_a_table_on_disk(
         result = rareclass("fit", path, "-t", "days", *METHOD, "--lam", "0.01", "-o", out)
         assert result.exit_code == 0, result.output
         assert ("read from disk in pieces" in " ".join(result.stdout.split())) == (share > 4)
-        models.append(load_model(out).model)
+        models.append(load_model(out).estimator)
     np.testing.assert_allclose(models[1].coef_, models[0].coef_, rtol=1e-7, atol=1e-12)
     np.testing.assert_allclose(models[1].thresholds_, models[0].thresholds_, rtol=1e-7)
 
@@ -243,7 +243,7 @@ def test_numbers_as_text_and_rows_without_a_target(tmp_path: Path, rareclass: Ru
         "fit", tmp_path / "t.parquet", "-t", "days", *METHOD, "--lam", "0.1", "-o", model
     )
     assert result.exit_code == 0, result.output
-    assert load_model(model).metadata["levels"] == ["8", "9", "10", "11"]
+    assert facts_as_json(load_model(model).facts)["levels"] == ["8", "9", "10", "11"]
     assert "6 rows have no days and were left out" in result.stdout
     result = rareclass("evaluate", model, tmp_path / "t.parquet")
     assert "6 rows have no target and were left out" in " ".join(result.stdout.split())
@@ -335,6 +335,6 @@ def test_wine(tmp_path: Path, rareclass: Run) -> None:
         "fit", tmp_path / "wine.csv", "-t", "quality", *METHOD, "--folds", "2", "-o", model
     )
     assert result.exit_code == 0, result.output
-    measures = load_model(model).metadata["held_out"]["measures"]
+    measures = facts_as_json(load_model(model).facts)["held_out"]["measures"]
     assert measures["MAUC"]["value"] > 0.7
     assert measures["MAUC"]["low"] > 0.6

@@ -97,7 +97,7 @@ def test_the_command_of_the_page_sets_the_threshold(
     done = rareclass("threshold", model, "--threshold", "0.125", "--out", out)
     assert done.exit_code == 0, done.output
     changed = load_model(out)
-    assert changed.model.offset_ == changed.metadata["threshold"] == 0.125
+    assert changed.threshold == 0.125
     weight = np.ones(len(held.y)) if held.weight is None else held.weight
     n_alerts = weight[held.scores > 0.125].sum()
     assert f"Called rare: {n_alerts:,.0f} of" in done.stdout

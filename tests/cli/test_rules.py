@@ -11,6 +11,7 @@ import pytest
 from cli.conftest import QUICK, Run
 from rareclass.decide.threshold_rule import ThresholdRule
 from rareclass.fit.method import EncodedRows, Terms
+from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
@@ -68,12 +69,12 @@ def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(
     held_out = content.held_out
     assert held_out is not None
     told = json.loads(numbers.read_text())
-    assert told["threshold"] == content.model.offset_
-    assert told["held_out"] == content.metadata["held_out"]
+    assert told["threshold"] == content.estimator.offset_
+    assert told["held_out"] == facts_as_json(content.facts)["held_out"]
     expected = rule.choose(held_out.y, held_out.scores, held_out.weight)
-    assert content.model.offset_ == content.metadata["threshold"] == expected.threshold
-    assert content.metadata["rule"]["alerts"] == expected.alerts
-    assert json.loads(json.dumps(content.metadata)) == content.metadata
+    assert content.threshold == expected.threshold
+    assert facts_as_json(content.facts)["rule"]["alerts"] == expected.alerts
+    assert json.loads(json.dumps(facts_as_json(content.facts))) == facts_as_json(content.facts)
     assert line in said(done)
     called = int((held_out.scores > expected.threshold).sum())
     assert f"Called rare: {called} rows, precision " in said(done)
@@ -93,9 +94,9 @@ def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
     rule = ThresholdRule.least_cost(5.0, "amount")
     amount = {"amount": table["amount"].to_numpy()}
     chosen = rule.choose(held_out.y, held_out.scores, costs=amount)
-    assert content.model.offset_ == chosen.threshold
+    assert content.estimator.offset_ == chosen.threshold
     assert "On the latest rows by date:" in said(done)
-    assert content.metadata["estimated_by"] == "latest rows"
+    assert facts_as_json(content.facts)["estimated_by"] == "latest rows"
 
 
 def test_alerts_a_day_need_the_day(payments: Path, rareclass: Run) -> None:
@@ -116,13 +117,13 @@ def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -
     assert done.exit_code == 0, done.output
     assert "those of one customer together" in said(done)
     assert "groups rows, and is not learned from" in said(done)
-    metadata = load_model(out).metadata
+    metadata = facts_as_json(load_model(out).facts)
     assert metadata["estimated_by"] == "cross-fitting by group"
     assert "customer" not in metadata["importances"]
     done = rareclass(*words, "--keep", "customer", "--holdout", "0.25", "-o", out, "--overwrite")
     assert done.exit_code == 0, done.output
     content = load_model(out)
-    assert content.metadata["estimated_by"] == "held-out groups"
+    assert facts_as_json(content.facts)["estimated_by"] == "held-out groups"
     assert "customer" in [column.name for column in content.encoder.columns]
 
 
@@ -150,7 +151,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(
     assert done.exit_code == 0, done.output
     assert "held-out rows" in said(done)
     assert "those of one customer together" in said(done)
-    assert load_model(out).metadata["estimated_by"] == "held-out groups"
+    assert facts_as_json(load_model(out).facts)["estimated_by"] == "held-out groups"
     for rows, folds in tried:
         assert len(folds) == 3
         for train, test in folds:

@@ -11,8 +11,9 @@ import pytest
 from cli.conftest import QUICK, Run, message, purchases
 from draws import quick
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.model.model import Model, open_model
-from rareclass.model.model_file import save_model
+from rareclass.model.facts import facts_as_json
+from rareclass.model.model import Model
+from rareclass.model.model_file import open_model, save_model
 
 
 @pytest.fixture
@@ -81,9 +82,9 @@ def test_held_out_scores_are_as_of_the_saved_model(
     for share in (0.1, 0.5, 0.9):
         whole = np.quantile(scores[purchases(2000)["fraud"] == "no"], share)
         assert abs(np.quantile(content.held_out.scores[rest], share) - whole) < 0.1 * scores.std()
-    called = content.held_out.scores[rest] > content.model.offset_
+    called = content.held_out.scores[rest] > content.estimator.offset_
     assert called.mean() <= 0.1
-    assert content.metadata["rule"]["alerts"] >= called.sum()
+    assert facts_as_json(content.facts)["rule"]["alerts"] >= called.sum()
 
 
 def test_contradictions_are_refused(fitted: Path, tmp_path: Path, rareclass: Run) -> None:

@@ -86,7 +86,7 @@ def test_rows_unlike_those_of_the_hunt_are_told(
 
 def test_a_damaged_file_of_balls_is_refused(tmp_path: Path, rareclass: Run) -> None:
     (tmp_path / "hunt.json").write_text("{}")
-    (tmp_path / "balls.skops").write_bytes(b"PK nothing")
+    (tmp_path / "balls.rareclass").write_bytes(b"PK nothing")
     payments().write_csv(tmp_path / "new.csv")
     words = ("score", tmp_path, tmp_path / "new.csv", "-o", tmp_path / "s.csv")
     assert "is damaged or cut short" in message(rareclass(*words))

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from cli.conftest import Run, message, purchases
+from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
@@ -16,13 +17,13 @@ def test_a_model_file_is_shown_as_it_is(fitted: Path, tmp_path: Path, rareclass:
     content = load_model(model)
     told = json.loads((tmp_path / "m.json").read_text())
     assert told["bytes"] == model.stat().st_size
-    assert told["estimate"] == content.metadata["held_out"]
+    assert told["estimate"] == facts_as_json(content.facts)["held_out"]
     assert [column["name"] for column in told["columns"]] == purchases().columns[:-1]
-    assert told["thresholds"] == [content.model.offset_]
+    assert told["thresholds"] == [content.estimator.offset_]
     assert content.held_out is not None
     assert told["held_out_scores"] == len(content.held_out.scores)
     assert abs(told["probabilities"]["prevalence"] - 0.1) < 0.01
-    assert {"rareclass", "sklearn", "skrub", "numpy"} <= set(told["needs"])
+    assert told["needs"] == ["rareclass", "scikit-learn", "skrub"]
     said = " ".join(result.stdout.split())
     for part in ("Rare class: fraud = yes, 24 rows (10.00%)", "method rankrc", "Estimate by rows"):
         assert part in said
@@ -51,5 +52,5 @@ def test_a_stream_is_shown_and_an_old_hunt_is_not(tmp_path: Path, rareclass: Run
     assert "amount" in result.stdout
     (tmp_path / "found").mkdir()
     (tmp_path / "found" / "hunt.json").write_text("{}")
-    assert "kept no ball to score with" in message(rareclass("show", tmp_path / "found"))
+    assert "balls.rareclass does not exist" in message(rareclass("show", tmp_path / "found"))
     assert "does not exist" in message(rareclass("show", tmp_path / "nothing.skops"))

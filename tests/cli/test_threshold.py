@@ -11,6 +11,7 @@ import pytest
 
 from cli.conftest import Run, message, purchases
 from rareclass.decide.threshold_rule import ThresholdRule
+from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model, save_model
 
 
@@ -25,8 +26,8 @@ def test_by_the_rows_held_out_when_it_was_fitted(
     before, after = load_model(fitted / "model.skops"), load_model(out)
     assert before.held_out is not None
     chosen = ThresholdRule.max_fpr(0.05).choose(*before.held_out[:3])
-    assert after.model.offset_ == after.metadata["threshold"] == chosen.threshold
-    assert after.metadata["rule"]["guaranteed"] is False
+    assert after.threshold == chosen.threshold
+    assert facts_as_json(after.facts)["rule"]["guaranteed"] is False
     assert json.loads(numbers.read_text())["threshold"] == chosen.threshold
     assert "(about)" in done.stdout
     assert f"Called rare: {chosen.alerts:,.0f} of" in done.stdout

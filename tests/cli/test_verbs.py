@@ -13,6 +13,7 @@ import pytest
 from cli.conftest import QUICK, Run, purchases
 from rareclass.fit.demo import FILES, REPORT_NAME, TEST_NAME
 from rareclass.fit.payments import PaymentSettings
+from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 
 
@@ -34,7 +35,7 @@ def test_fit_says_what_it_understood_and_saves(fitted: Path, rareclass: Run) -> 
 
 
 def test_model_file_holds_the_record_of_the_training(fitted: Path) -> None:
-    metadata = load_model(fitted / "model.skops").metadata
+    metadata = facts_as_json(load_model(fitted / "model.skops").facts)
     assert metadata["target"] == "fraud"
     assert metadata["rare_label"] == "yes"
     assert metadata["label_counts"] == {"no": 216, "yes": 24}
@@ -176,7 +177,7 @@ def test_copies_become_weights(tmp_path: Path, table: pl.DataFrame, rareclass: R
     result = rareclass("fit", path, "-t", "fraud", "--drop", "order", *QUICK, "-o", model)
     assert result.exit_code == 0, result.output
     assert "240 rows are exact copies" in " ".join(result.stdout.split())
-    assert load_model(model).metadata["n_rare"] == 48
+    assert facts_as_json(load_model(model).facts)["n_rare"] == 48
 
 
 def test_copies_can_count_once(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
@@ -186,9 +187,9 @@ def test_copies_can_count_once(tmp_path: Path, table: pl.DataFrame, rareclass: R
     fit = (*fit, "--overwrite")
     once = rareclass(*fit, "--copies", "drop")
     assert "counts once (--copies drop)" in " ".join(once.stdout.split())
-    assert load_model(model).metadata["copies_count"] is False
+    assert facts_as_json(load_model(model).facts)["copies_count"] is False
     assert rareclass(*fit).exit_code == 0
-    assert load_model(model).metadata["copies_count"] is True
+    assert facts_as_json(load_model(model).facts)["copies_count"] is True
 
 
 def test_unseen_category_and_empty_cells_are_fine_and_reported(
@@ -231,7 +232,7 @@ def test_single_rare_row_works_with_a_warning(tmp_path: Path, rareclass: Run) ->
     assert "nothing can be held out" in shown
     assert "nan" not in shown
     assert "intervals" in shown
-    assert load_model(model).metadata["held_out"] is None
+    assert facts_as_json(load_model(model).facts)["held_out"] is None
 
 
 def test_two_rare_rows_give_an_estimate_called_rough(tmp_path: Path, rareclass: Run) -> None:
@@ -248,7 +249,7 @@ def test_positive_picks_one_of_many_labels(tmp_path: Path, rareclass: Run) -> No
     purchases().with_columns(grade=pl.int_range(pl.len()) % 10 % 4).write_csv(path)
     result = rareclass("fit", path, "-t", "grade", "--positive", "3.0", *QUICK, "-o", model)
     assert result.exit_code == 0, result.output
-    assert load_model(model).metadata["rare_label"] == "3"
+    assert facts_as_json(load_model(model).facts)["rare_label"] == "3"
     assert rareclass("evaluate", model, path).exit_code == 0
 
 
@@ -270,7 +271,7 @@ def test_same_seed_same_scores(fitted: Path, tmp_path: Path, rareclass: Run) -> 
         "-o", again,
     )  # fmt: skip
     first, second = load_model(fitted / "model.skops"), load_model(again)
-    np.testing.assert_array_equal(first.model.coef_, second.model.coef_)
+    np.testing.assert_array_equal(first.estimator.coef_, second.estimator.coef_)
 
 
 @pytest.mark.parametrize("width", ["60", "80"])
@@ -371,4 +372,4 @@ def test_svmlight_without_a_suffix(tmp_path: Path, rareclass: Run) -> None:
         path.write_text("# from somewhere\n" + "".join(lines))
         done = rareclass("fit", path, "--out", model, "--overwrite")
         assert done.exit_code == 0, done.output
-        assert load_model(model).metadata["format"] == "svmlight"
+        assert facts_as_json(load_model(model).facts)["format"] == "svmlight"

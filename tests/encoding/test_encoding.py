@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 from scipy import sparse
 
+from made_models import made_model
 from rareclass.encoding.tables import SparseEncoder, TableEncoder
-from rareclass.model.model_file import ModelFile, load_model, needed_metadata, save_model
+from rareclass.model.model import Model
+from rareclass.model.model_file import load_model, save_model
 from rareclass.ranking import RankRC
 from rareclass.tables.columns import Column
 
@@ -196,21 +198,20 @@ def test_model_file_gives_the_same_scores_back(tmp_path: Path, encoder: TableEnc
     X = encoder.transform(frame)
     model = RankRC(lam=0.1, pos_label=1).fit(X, RARE.astype(np.int8))
     path = tmp_path / "model.skops"
-    metadata = dict.fromkeys(needed_metadata({}), "y")
-    metadata |= {"columns": [{"name": "amount"}], "majority_quantiles": [0.0, 1.0]}
-    save_model(path, ModelFile(encoder, model, metadata))
+    made = made_model(encoder, model)
+    save_model(path, made)
     opened = load_model(path)
-    assert opened.metadata == metadata
+    assert opened.facts == made.facts
     assert opened.encoder.columns == COLUMNS
     np.testing.assert_array_equal(opened.encoder.transform(frame), X)
-    np.testing.assert_array_equal(opened.model.score_samples(X), model.score_samples(X))
+    np.testing.assert_array_equal(opened.estimator.score_samples(X), model.score_samples(X))
 
 
 def test_a_model_that_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
     path = tmp_path / "model.skops"
     path.write_text("old")
     with pytest.raises(TypeError, match="Path"):
-        save_model(path, ModelFile({"odd": tmp_path}, None, {}))
+        save_model(path, Model({"odd": tmp_path}, None, {}))
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["model.skops"]
 

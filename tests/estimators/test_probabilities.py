@@ -16,7 +16,7 @@ from rareclass import (
 )
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.estimators.estimator import learn_calibration
-from rareclass.model.model_file import TRUSTED_TYPES
+from rareclass.model.kinds import our_types
 
 X, Y = make_classification(500, n_features=5, n_redundant=0, weights=[0.9], random_state=0)
 CALIBRATED = [
@@ -123,6 +123,6 @@ def test_a_model_file_keeps_the_map_and_its_prevalence(model):
     held = skops.io.get_untrusted_types(data=file)
     of_map = {name for name in held if ".decide." in name}
     assert of_map
-    assert of_map <= {*TRUSTED_TYPES}
+    assert of_map <= {*our_types()}
     loaded = skops.io.loads(file, trusted=held)
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

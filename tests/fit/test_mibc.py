@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import sparse
-from verbs.test_on_disk import messy
 
+from fit.test_on_disk import messy
 from rareclass.encoding.tables import encoded_width
 from rareclass.errors import InputError
 from rareclass.fit.kernel_methods import RankRCMethod, kernel_seconds
@@ -17,6 +17,7 @@ from rareclass.fit.method import EncodedRows, TableSize, Terms
 from rareclass.fit.mibc_method import RIDGES, MIBCMethod
 from rareclass.fit.training import Trained, train
 from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
+from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model, save_model
 from rareclass.tables.table_file import open_table
 
@@ -54,31 +55,35 @@ def test_every_covariance_learns_and_is_saved(tmp_path: Path, covariance: str | 
     assert outcome.estimate.measures[0].value > 0.7
     save_model(tmp_path / "m.skops", outcome.content)
     loaded = load_model(tmp_path / "m.skops")
-    assert loaded.metadata == outcome.content.metadata
-    assert loaded.metadata["method"] == "mibc"
-    assert loaded.metadata["covariance"] == (covariance or "full")
-    assert loaded.metadata["C"] == 0.01
-    assert not loaded.metadata["C_chosen_by_cross_validation"]
+    assert facts_as_json(loaded.facts) == facts_as_json(outcome.content.facts)
+    assert facts_as_json(loaded.facts)["method"] == "mibc"
+    assert facts_as_json(loaded.facts)["covariance"] == (covariance or "full")
+    assert facts_as_json(loaded.facts)["C"] == 0.01
+    assert not facts_as_json(loaded.facts)["C_chosen_by_cross_validation"]
     frames = data.rows
-    expected = outcome.content.model.score_samples(outcome.content.encoder.transform(frames))
-    scores = loaded.model.score_samples(loaded.encoder.transform(frames))
+    expected = outcome.content.estimator.score_samples(outcome.content.encoder.transform(frames))
+    scores = loaded.estimator.score_samples(loaded.encoder.transform(frames))
     np.testing.assert_array_equal(scores, expected)
-    assert loaded.model.offset_ == outcome.content.model.offset_ == loaded.metadata["threshold"]
+    assert (
+        loaded.estimator.offset_
+        == outcome.content.estimator.offset_
+        == facts_as_json(loaded.facts)["threshold"]
+    )
 
 
 def test_the_threshold_is_of_held_out_scores_and_so_is_the_guarantee(tmp_path: Path) -> None:
     outcome = trained(messy(tmp_path / "t.parquet"), cost=0.1)
-    model = outcome.content.model
+    model = outcome.content.estimator
     solved = model._solved
     assert model.offset_ != pytest.approx(solved.mean_score + 1.0, abs=1e-6)
     kappa = (model.offset_ - solved.mean_score) / solved.spread
-    bound = outcome.content.metadata["specificity_bound"]
+    bound = facts_as_json(outcome.content.facts)["specificity_bound"]
     assert bound == pytest.approx(max(kappa, 0.0) ** 2 / (1 + max(kappa, 0.0) ** 2))
     assert any(f"at least {bound:.1%} of the rest" in line for line in outcome.summary)
 
 
 def test_a_model_file_holds_no_rows(tmp_path: Path) -> None:
-    model = trained(messy(tmp_path / "t.parquet"), cost=0.1).content.model
+    model = trained(messy(tmp_path / "t.parquet"), cost=0.1).content.estimator
     assert not hasattr(model, "moments_")
     assert not hasattr(model, "rare_rows_")
 
@@ -92,8 +97,10 @@ def test_rows_on_disk_give_the_same_model(tmp_path: Path, method: MIBCMethod) ->
     disk = replace(settings, on_disk=True)
     other = train(read(path, disk), disk)
     assert other.method == one.method
-    np.testing.assert_allclose(other.content.model.coef_, one.content.model.coef_, rtol=1e-6)
-    assert other.content.model.offset_ == pytest.approx(one.content.model.offset_, rel=1e-6)
+    np.testing.assert_allclose(
+        other.content.estimator.coef_, one.content.estimator.coef_, rtol=1e-6
+    )
+    assert other.content.estimator.offset_ == pytest.approx(one.content.estimator.offset_, rel=1e-6)
     assert other.notes == one.notes
 
 
@@ -102,8 +109,8 @@ def test_c_is_chosen_once_and_kept_for_all_rows(tmp_path: Path) -> None:
     chosen = outcome.method
     assert isinstance(chosen, MIBCMethod)
     assert chosen.cost in 10.0 ** np.arange(-4, 6)
-    assert chosen.cost == outcome.content.model.C
-    assert outcome.content.metadata["C_chosen_by_cross_validation"]
+    assert chosen.cost == outcome.content.estimator.C
+    assert facts_as_json(outcome.content.facts)["C_chosen_by_cross_validation"]
     assert "chosen by cross-validation" in " ".join(outcome.summary)
 
 
@@ -172,7 +179,9 @@ def test_what_no_folds_chose_is_not_said_to_be_chosen(tmp_path: Path, method: An
         outcome = train(data.take(np.sort(np.append(others, rare[:n_rare]))), settings)
         assert "a default: too few rare rows" in " ".join(outcome.summary)
         assert "chosen by cross-validation" not in " ".join(outcome.summary)
-        assert not outcome.content.metadata[f"{method.parameter}_chosen_by_cross_validation"]
+        assert not facts_as_json(outcome.content.facts)[
+            f"{method.parameter}_chosen_by_cross_validation"
+        ]
 
 
 def test_copies_are_weights(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from rareclass.fit.memory_plan import plan_memory
 from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, sample_of
 from rareclass.fit.training import train
 from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
+from rareclass.model.facts import facts_as_json
 from rareclass.rows import RowSource
 from rareclass.tables.table_file import open_table
 
@@ -100,15 +101,17 @@ def test_the_model_is_the_same(tmp_path: Path, settings: FitSettings) -> None:
     assert other.method == one.method
     assert other.summary == one.summary
     assert other.notes == one.notes
-    np.testing.assert_allclose(other.content.model.coef_, one.content.model.coef_, rtol=1e-7)
-    assert other.content.model.offset_ == pytest.approx(one.content.model.offset_, rel=1e-7)
-    forget = {"date", "majority_quantiles", "held_out", "threshold"}
-    for name, value in one.content.metadata.items():
-        if name not in forget:
-            assert other.content.metadata[name] == value, name
     np.testing.assert_allclose(
-        other.content.metadata["majority_quantiles"],
-        one.content.metadata["majority_quantiles"],
+        other.content.estimator.coef_, one.content.estimator.coef_, rtol=1e-7
+    )
+    assert other.content.estimator.offset_ == pytest.approx(one.content.estimator.offset_, rel=1e-7)
+    forget = {"date", "majority_quantiles", "held_out", "threshold"}
+    for name, value in facts_as_json(one.content.facts).items():
+        if name not in forget:
+            assert facts_as_json(other.content.facts)[name] == value, name
+    np.testing.assert_allclose(
+        facts_as_json(other.content.facts)["majority_quantiles"],
+        facts_as_json(one.content.facts)["majority_quantiles"],
         rtol=1e-7,
         atol=1e-9,
     )

@@ -19,10 +19,10 @@ from rareclass.fit.training import Trained, terms_of, train
 from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
 from rareclass.metrics import mauc, roc_auc
 from rareclass.model.evaluate import evaluate_file
+from rareclass.model.facts import LevelFacts, facts_as_json, facts_from_json
+from rareclass.model.levels import LevelDecision, LevelTarget
 from rareclass.model.model_file import load_model, save_model
-from rareclass.model.score import score_file
-from rareclass.model.targets import decision_of
-from rareclass.model.targets.levels import LevelDecision, LevelTarget
+from rareclass.model.score_file import ScoreSettings, score_rows
 from rareclass.ranking import OrdinalRankRC
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
@@ -97,7 +97,7 @@ def test_rows_on_disk_give_the_same_model(
     one, other = train(memory_set, SETTINGS), train(disk_set, disk)
     assert other.summary == one.summary
     assert other.notes == one.notes
-    models = [outcome.content.model for outcome in (one, other)]
+    models = [outcome.content.estimator for outcome in (one, other)]
     np.testing.assert_allclose(models[1].coef_, models[0].coef_, rtol=1e-7, atol=1e-12)
     np.testing.assert_allclose(models[1].thresholds_, models[0].thresholds_, rtol=1e-7)
 
@@ -111,7 +111,7 @@ def test_what_is_held_out_is_measured_by_levels(grades_file: Path, trained: Trai
     assert trained.estimate.n_rare is None
     assert len(trained.decided) == 2
     assert "Called the right level: " in trained.decided[0]
-    held = trained.content.metadata["held_out"]
+    held = facts_as_json(trained.content.facts)["held_out"]
     assert set(held["measures"]) == set(names)
     assert "n_rare" not in held
 
@@ -119,32 +119,33 @@ def test_what_is_held_out_is_measured_by_levels(grades_file: Path, trained: Trai
 def test_a_saved_model_is_the_same_and_says_what_it_is(tmp_path: Path, trained: Trained) -> None:
     save_model(tmp_path / "m.skops", trained.content)
     loaded = load_model(tmp_path / "m.skops")
-    assert loaded.metadata == trained.content.metadata
-    facts = loaded.metadata
+    assert facts_as_json(loaded.facts) == facts_as_json(trained.content.facts)
+    facts = facts_as_json(loaded.facts)
     assert (facts["method"], facts["target_kind"]) == ("ordinal-rankrc", "levels")
     assert facts["levels"] == list(WORDS)
     assert facts["majority_level"] == "medium"
-    assert facts["thresholds"] == loaded.model.thresholds_.tolist()
-    assert isinstance(loaded.model, OrdinalRankRC)
-    assert not hasattr(loaded.model, "whitener_")
-    assert isinstance(decision_of(loaded.model, facts), LevelDecision)
+    assert loaded.thresholds.tolist() == trained.content.estimator.thresholds_.tolist()
+    assert isinstance(loaded.estimator, OrdinalRankRC)
+    assert not hasattr(loaded.estimator, "whitener_")
+    assert isinstance(loaded.decision, LevelDecision)
 
 
 def test_a_model_without_its_levels_is_damaged(tmp_path: Path, trained: Trained) -> None:
-    metadata = {k: v for k, v in trained.content.metadata.items() if k != "levels"}
-    save_model(tmp_path / "m.skops", replace(trained.content, metadata=metadata))
-    with pytest.raises(InputError, match="metadata lack levels"):
-        load_model(tmp_path / "m.skops")
+    told = {k: v for k, v in facts_as_json(trained.content.facts).items() if k != "levels"}
+    with pytest.raises(ValueError, match="levels is missing"):
+        facts_from_json(told)
 
 
 def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(
     tmp_path: Path, grades_file: Path, trained: Trained
 ) -> None:
-    scoring = score_file(trained.content, grades_file, tmp_path / "s.parquet", "shop")
+    scoring = score_rows(
+        trained.content, grades_file, tmp_path / "s.parquet", ScoreSettings("shop")
+    )
     scores = pl.read_parquet(tmp_path / "s.parquet")
     chances = [name for name in scores.columns if name.startswith("probability_")]
     assert scores.columns == ["shop", "score", *chances, "level", "percentile"]
-    model = trained.content.model
+    model = trained.content.estimator
     values = scores["score"].to_numpy()
     low, high = model.thresholds_
     expected = np.where(values <= low, "low", np.where(values <= high, "medium", "high"))
@@ -155,14 +156,16 @@ def test_scores_of_a_file_have_levels_and_percentiles_of_all_rows(
     np.testing.assert_allclose(scores["percentile"], share, atol=1.5)
     pl.read_parquet(grades_file).with_columns(level="shop").write_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="a column of the scores has that name"):
-        score_file(trained.content, tmp_path / "t.parquet", tmp_path / "x.csv", "level")
+        score_rows(
+            trained.content, tmp_path / "t.parquet", tmp_path / "x.csv", ScoreSettings("level")
+        )
 
 
 def test_evaluation_is_that_of_the_metrics(grades_file: Path, trained: Trained) -> None:
     evaluation = evaluate_file(trained.content, grades_file)
     table = pl.read_parquet(grades_file)
     labelled = table.filter(pl.col("grade").is_not_null())
-    encoder, model = trained.content.encoder, trained.content.model
+    encoder, model = trained.content.encoder, trained.content.estimator
     scores = model.score_samples(encoder.transform(labelled))
     code = np.array([WORDS.index(word) for word in labelled["grade"]])
     values = {measure.name: measure.value for measure in evaluation.estimate.measures}
@@ -185,7 +188,7 @@ def test_evaluation_is_that_of_the_metrics(grades_file: Path, trained: Trained) 
 
 def test_weights_count_as_copies_in_every_measure(trained: Trained) -> None:
     rng = np.random.default_rng(0)
-    decision = decision_of(trained.content.model, trained.content.metadata)
+    decision = trained.content.decision
     y, scores = rng.integers(0, 3, 60), rng.normal(size=60)
     weight = rng.integers(1, 4, 60).astype(float)
     copies = np.repeat(np.arange(60), weight.astype(int))
@@ -200,10 +203,7 @@ def test_weights_count_as_copies_in_every_measure(trained: Trained) -> None:
 
 
 def decided_by(thresholds: list[float], levels: tuple[str, ...] = WORDS) -> LevelDecision:
-    class Model:
-        thresholds_ = np.array(thresholds)
-
-    return LevelDecision(Model(), {"levels": list(levels)})
+    return LevelDecision(LevelFacts("grade", levels), np.array(thresholds))
 
 
 def test_a_score_at_a_threshold_is_of_the_level_below() -> None:
@@ -239,7 +239,7 @@ def test_lam_is_chosen_on_mauc_once_and_kept(grades_file: Path, monkeypatch: Any
     monkeypatch.setattr("rareclass.fit.kernel_methods.PAPER_LAMS", lams)
     settings = replace(SETTINGS, method=OrdinalMethod(levels=WORDS))
     outcome = train(read(grades_file), settings)
-    model, facts = outcome.content.model, outcome.content.metadata
+    model, facts = outcome.content.estimator, facts_as_json(outcome.content.facts)
     assert model.lam in lams
     assert outcome.method == OrdinalMethod(model.lam, levels=WORDS)
     assert facts["lam_chosen_by_cross_validation"]
@@ -252,9 +252,9 @@ def test_a_level_of_one_row_stays_in_training(tmp_path: Path) -> None:
     table.write_csv(tmp_path / "t.csv")
     settings = replace(SETTINGS, method=OrdinalMethod(0.01), weigh_copies=False)
     outcome = train(read(tmp_path / "t.csv", settings), settings)
-    assert outcome.content.metadata["levels"] == ["0", "1", "2", "9"]
+    assert facts_as_json(outcome.content.facts)["levels"] == ["0", "1", "2", "9"]
     assert any("No row was held out of level 9" in note for note in outcome.notes)
-    assert len(outcome.content.model.thresholds_) == 3
+    assert len(outcome.content.estimator.thresholds_) == 3
 
 
 def test_too_few_rows_for_folds(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_too_few_rows_for_folds(tmp_path: Path) -> None:
     assert "nothing can be held out" in said
     assert "Too few rows for cross-validation" in said
     assert "lam was not chosen" in said
-    assert not outcome.content.metadata["lam_chosen_by_cross_validation"]
+    assert not facts_as_json(outcome.content.facts)["lam_chosen_by_cross_validation"]
 
 
 def test_folds_have_rows_of_two_levels() -> None:
@@ -343,9 +343,11 @@ def test_wine(tmp_path: Path) -> None:
     table[900:].write_csv(tmp_path / "new.csv")
     settings = replace(SETTINGS, target="quality", method=OrdinalMethod(2.0**-10))
     outcome = train(read(tmp_path / "train.parquet", settings), settings)
-    assert isinstance(outcome.content.metadata["levels"], list)
-    assert outcome.content.metadata["levels"] == sorted(outcome.content.metadata["levels"])
-    assert outcome.content.metadata["majority_level"] == "6"
+    assert isinstance(facts_as_json(outcome.content.facts)["levels"], list)
+    assert facts_as_json(outcome.content.facts)["levels"] == sorted(
+        facts_as_json(outcome.content.facts)["levels"]
+    )
+    assert facts_as_json(outcome.content.facts)["majority_level"] == "6"
     assert outcome.estimate is not None
     # Scores of rows held out are those of rows never seen.
     fresh = evaluate_file(outcome.content, tmp_path / "new.csv").estimate.measures[0]

@@ -1,5 +1,6 @@
 """Training: copies, and what is refused beforehand."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.mibc_method import MIBCMethod
 from rareclass.fit.training import train
 from rareclass.fit.training_set import FitSettings, TrainingSet, read_training_set
+from rareclass.model.facts import facts_as_json
 from rareclass.moments import MIBC
 from rareclass.tables.table_file import open_table
 
@@ -138,7 +140,7 @@ def test_few_rare_rows_are_held_out_in_turn(
     )
     data = read_training_set(open_table(few(tmp_path / "t.csv", 6)), settings)
     trained = train(data, settings)
-    metadata, held_out = trained.content.metadata, trained.content.held_out
+    metadata, held_out = facts_as_json(trained.content.facts), trained.content.held_out
     how = "cross-fitting" if groups is None else "cross-fitting by group"
     assert metadata["estimated_by"] == how
     assert trained.estimate is not None
@@ -154,21 +156,22 @@ def test_few_rare_rows_are_held_out_in_turn(
         assert part.weight.sum() == pytest.approx(len(data.y) * (1 - 1 / len(parts)), abs=8)
     # Where the saved model has them.
     X = trained.content.encoder.transform(data.rows)
-    scores = trained.content.model.score_samples(X)[data.y == 0]
+    scores = trained.content.estimator.score_samples(X)[data.y == 0]
     rest = held_out.scores[data.y == 0]
     assert rest.mean() == pytest.approx(scores.mean(), abs=1e-9)
     assert rest.std() == pytest.approx(scores.std(), rel=0.1)
-    assert trained.content.metadata["trained_on_all_rows"]
+    assert facts_as_json(trained.content.facts)["trained_on_all_rows"]
 
 
 def test_held_out_rows_are_as_asked_for_and_where_rare_rows_are_many(tmp_path: Path) -> None:
     method = MIBCMethod(1.0)
     settings = FitSettings(target="y", drop=("customer",), method=method)
     data = read_training_set(open_table(few(tmp_path / "t.csv", 6)), settings)
-    by = train(data, FitSettings(target="y", method=method, holdout=0.5)).content.metadata
+    settings = FitSettings(target="y", method=method, holdout=0.5)
+    by = facts_as_json(train(data, settings).content.facts)
     assert (by["estimated_by"], by["holdout"]) == ("held-out rows", 0.5)
     data = read_training_set(open_table(few(tmp_path / "t.csv", 20)), settings)
-    by = train(data, settings).content.metadata
+    by = facts_as_json(train(data, replace(settings, holdout=None)).content.facts)
     assert (by["estimated_by"], by["holdout"]) == ("held-out rows", 0.25)
 
 
@@ -183,7 +186,7 @@ def few_rows_choose(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_of_many_rows_a_part_chooses_width_and_lam(tmp_path: Path, few_rows_choose: None) -> None:
     data = read(noise(tmp_path / "t.csv", 1))
     trained = train(data, FitSettings(target="y", method=RankRCMethod()))
-    found, model = trained.content.metadata, trained.content.model
+    found, model = facts_as_json(trained.content.facts), trained.content.estimator
     assert found["lam_chosen_by_cross_validation"]
     assert found["width_chosen_by_cross_validation"]
     assert found["chosen_on_rows"] == 400
@@ -210,11 +213,11 @@ def test_what_is_given_is_not_chosen(
     tmp_path: Path, few_rows_choose: None, method: RankRCMethod, said: str
 ) -> None:
     trained = train(read(noise(tmp_path / "t.csv", 1)), FitSettings(target="y", method=method))
-    found = trained.content.metadata
+    found = facts_as_json(trained.content.facts)
     assert not found["width_chosen_by_cross_validation"]
     assert found["chosen_on_rows"] is None
     assert found["lam_chosen_by_cross_validation"] == (method.lam is None)
-    assert trained.content.model.width == (method.width or "mean")
+    assert trained.content.estimator.width == (method.width or "mean")
     assert trained.summary[2] == f"Kernel width {found['width']:.4g}, {said}"
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 Members = dict[str, bytes]
-_SCHEMA = "schema.json"
+_JSON = "json.npy"
 _HUGE = [(2**40,), (10**6, 10**6), (2**31, 2**31), (2**62, 4), (-1,), (2**63,), ()]
 _DTYPES = ["<f8", "<f4", "<i8", "<i4", "|b1", "<U5", "|S3", "<c16", "<M8[ns]", "|V8", ">f8", "<f2"]
 _WORDS = [
@@ -185,42 +185,14 @@ def _nodes(value: Any, found: list) -> list:
     return found
 
 
-def _json_members(members: Members) -> list[str]:
-    return [name for name in members if name in (_SCHEMA, "json.npy")]
-
-
 def json_edited(members: Members, rng: Random) -> None:
     """One to three entries are missing, of another type, or another's."""
-    for name in _json_members(members):
-        is_array = name.endswith(".npy")
-        raw = array_of(members[name]).tobytes() if is_array else members[name]
-        tree = json.loads(raw)
-        for _ in range(rng.choice([1, 1, 1, 2, 3])):
-            _edit(tree, rng)
-        text = json.dumps(tree)
-        members[name] = npy(np.frombuffer(text.encode(), np.uint8)) if is_array else text.encode()
-
-
-def metadata_edited(members: Members, rng: Random) -> None:
-    """The same for what the schema holds as a text of JSON: the metadata of a model."""
-    for name in set(_json_members(members)) - {"json.npy"}:
-        tree = json.loads(members[name])
-        for node in _nodes(tree, []):
-            text = _text_in(node)
-            if text is not None:
-                metadata = json.loads(text)
-                _edit(metadata, rng)
-                node["content"] = json.dumps(json.dumps(metadata))
-        members[name] = json.dumps(tree).encode()
-
-
-def _text_in(node: Any) -> str | None:
-    """The text of a node of skops that is an object of JSON once more."""
-    if not (isinstance(node, dict) and isinstance(node.get("content"), str)):
-        return None
-    if not node["content"].startswith('"{'):
-        return None
-    return json.loads(node["content"])
+    if _JSON not in members:
+        return
+    tree = json.loads(array_of(members[_JSON]).tobytes())
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        _edit(tree, rng)
+    members[_JSON] = npy(np.frombuffer(json.dumps(tree).encode(), np.uint8))
 
 
 def _edit(tree: Any, rng: Random) -> None:
@@ -235,9 +207,6 @@ def _edit(tree: Any, rng: Random) -> None:
     elif way < 0.35:
         other = rng.choice(nodes)
         node[key] = rng.choice(list(other.values()) if isinstance(other, dict) else other)
-    elif way < 0.55 and isinstance(old, str):
-        # skops writes plain values as JSON in text
-        node[key] = rng.choice([*_WORDS, *(json.dumps(each) for each in [*_NUMBERS, None, "x"])])
     elif way < 0.7:
         node[key] = rng.choice([None, True, [], {}, "", *_NUMBERS])
     elif way < 0.85:
@@ -251,9 +220,9 @@ def _edit(tree: Any, rng: Random) -> None:
 
 
 def json_deep(members: Members, rng: Random) -> None:
-    for name in _json_members(members):
-        text = b"[" * 100_000 if rng.random() < 0.5 else b'{"a":' * 50_000
-        members[name] = npy(np.frombuffer(text, np.uint8)) if name.endswith(".npy") else text
+    text = b"[" * 100_000 if rng.random() < 0.5 else b'{"a":' * 50_000
+    if _JSON in members:
+        members[_JSON] = npy(np.frombuffer(text, np.uint8))
 
 
 CHANGES: tuple[Callable[[Members, Random], None], ...] = (
@@ -262,7 +231,7 @@ CHANGES: tuple[Callable[[Members, Random], None], ...] = (
         _declares_huge_shape, _declares_other_type, _header_is_damaged,
     )),
     members_swapped, members_swapped, member_removed, member_cut, member_strange, bomb,
-    json_edited, json_edited, json_edited, json_deep, metadata_edited, metadata_edited,
+    json_edited, json_edited, json_edited, json_edited, json_edited, json_deep,
 )  # fmt: skip
 
 

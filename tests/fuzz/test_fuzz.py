@@ -15,11 +15,13 @@ from fuzz import bases, changed_archives
 from fuzz.changed_archives import Members, archive_of, array_of, members_of, npy, with_header
 from fuzz.outcome import Outcome, outcome_of
 from fuzz.targets import all_targets, run_case
+from made_models import made_model
+from rareclass.encoding.typed_columns import TypedColumns
 from rareclass.ensemble.tree_sum import Tree, TreeSum
 from rareclass.errors import InputError
 from rareclass.model.archive import DamagedArchiveError, check_archive, seal
-from rareclass.model.model_file import ModelFile, load_model
-from rareclass.model.scored import Seen, scored
+from rareclass.model.model import InputSummary
+from rareclass.model.model_file import load_model
 from rareclass.tables.table_file import open_table
 
 
@@ -92,11 +94,10 @@ def test_what_a_model_cannot_expect_of_words_is_damage_of_its_file(tmp_path: Pat
 
     statistics = SimpleNamespace(expected_unseen=add_what_is_no_number)
     model = SimpleNamespace(outside=None, statistics_=statistics)
-    metadata = {"format": "table", "target": "y", "columns": []}
-    content = ModelFile(SimpleNamespace(columns=[]), model, metadata, file=tmp_path / "m.skops")
+    content = made_model(TypedColumns([]), model, target="y", file=tmp_path / "m.skops")
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"m\.skops is damaged .* cannot score"):
-        list(scored(content, open_table(tmp_path / "t.csv"), None, Seen()))
+        list(content.score_batches(open_table(tmp_path / "t.csv"), None, InputSummary()))
 
 
 @pytest.mark.parametrize("shape", [(2**40,), (10**6, 10**6), (-1,), (3,), ()])

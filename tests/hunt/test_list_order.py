@@ -9,7 +9,7 @@ from hunt.test_sureness import two_groups
 from rareclass.hunt import sureness as order_of_hunt
 from rareclass.hunt.sureness import (
     CumulativeCounts,
-    HeldOutRows,
+    HeldOutCases,
     ListOrder,
     ListPlaces,
     find_places,
@@ -17,12 +17,14 @@ from rareclass.hunt.sureness import (
 )
 from rareclass.hunt.table import HuntLabels
 from rareclass.hyperball import RACH
+from rareclass.model.kinds import STORED
+from rareclass.stored import pack, unpack
 
 Table = tuple[np.ndarray, HuntLabels, RACH, np.ndarray]
 
 
 def ordered(table: Table) -> tuple[ListOrder, ListPlaces]:
-    places = find_places(*table, HeldOutRows(np.array([3, 0, 1]), np.array([0.5, 0.1, -0.2])))
+    places = find_places(*table, HeldOutCases(np.array([3, 0, 1]), np.array([0.5, 0.1, -0.2])))
     return ListOrder.of(places, sureness(45, places.of_cases)), places
 
 
@@ -35,7 +37,7 @@ def deepest(model: RACH, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def test_rows_of_the_hunt_have_the_places_that_it_gave_them(n_balls: int) -> None:
     X, labels, model, distances = two_groups(2, n_balls)
     order, places = ordered((X, labels, model, distances))
-    order = ListOrder.of_data(order.as_data())
+    order = unpack(pack(order, STORED), STORED)
     scores = order.scores(X[labels.unlabelled], *deepest(model, distances))
     expected = np.where(places.found, 1.0 / places.keys, -places.keys)
     np.testing.assert_allclose(scores, expected, rtol=1e-9)

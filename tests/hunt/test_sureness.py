@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperball.rach_cases import unwarned
-from rareclass.hunt.sureness import HeldOutRows, ListPlaces, find_places, sureness
+from rareclass.hunt.sureness import HeldOutCases, ListPlaces, find_places, sureness
 from rareclass.hunt.table import HuntLabels
 from rareclass.hyperball import RACH
 
@@ -30,7 +30,7 @@ def two_groups(seed: int, n_balls: int) -> tuple[np.ndarray, HuntLabels, RACH, n
 
 
 def by_hand(
-    X: np.ndarray, labels: HuntLabels, model: RACH, distances: np.ndarray, held_out: HeldOutRows
+    X: np.ndarray, labels: HuntLabels, model: RACH, distances: np.ndarray, held_out: HeldOutCases
 ) -> tuple[list[float], list[int]]:
     """The keys of the unlabelled rows and the places of held-out cases, one at a time."""
     unlabelled, cases = labels.unlabelled, np.flatnonzero(labels.y == "bad")
@@ -69,7 +69,7 @@ def by_hand(
 def test_places_are_those_counted_by_hand(seed: int, n_balls: int) -> None:
     table = two_groups(seed, n_balls)
     rng = np.random.default_rng(seed)
-    held_out = HeldOutRows(np.array([3, 0, 55, 1, 4, 2]), rng.normal(0.2, 0.8, 6))
+    held_out = HeldOutCases(np.array([3, 0, 55, 1, 4, 2]), rng.normal(0.2, 0.8, 6))
     places = find_places(*table, held_out)
     keys, of_cases = by_hand(*table, held_out)
     np.testing.assert_allclose(places.keys, keys, rtol=1e-9)

@@ -1,7 +1,6 @@
 """What rows are called: the so many highest beside a sort of all of them."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -12,12 +11,12 @@ from hypothesis import strategies as st
 from draws import draws
 from rareclass.errors import InputError
 from rareclass.model.calls import CallBy, Part, _Best, calls_by
-from rareclass.model.targets.rare_class import RareDecision
+from rareclass.model.facts import RareClassFacts
+from rareclass.model.rare_class import RareDecision
 
 
 def decision() -> RareDecision:
-    metadata = {"rare_label": "yes", "rest_label": "no"}
-    return RareDecision(SimpleNamespace(offset_=2.0), metadata)
+    return RareDecision(RareClassFacts("y", "yes", "no"), np.array([2.0]))
 
 
 @draws(60)

@@ -8,8 +8,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from draws import draws
 from rareclass.metrics import recall_at_k, recall_at_k_interval
-from rareclass.model.decision_table import decision_table
-from rareclass.model.probability_quality import probability_quality
+from rareclass.model.evaluate import decision_table, probability_quality
 
 
 @draws(40)

@@ -12,9 +12,9 @@ from rareclass.encoding.tables import TableEncoder
 from rareclass.encoding.typed_table import read_table
 from rareclass.errors import InputError
 from rareclass.metrics import Interval
-from rareclass.model.decision_rule import ScoredRows
 from rareclass.model.drift import AlertRate, Drift, alert_rate, drift_of, refuse_drift
-from rareclass.model.scored import Seen
+from rareclass.model.model import InputSummary
+from rareclass.model.threshold import ScoredRows
 from rareclass.tables.columns import Column
 
 
@@ -51,8 +51,8 @@ def test_a_rate_that_differs_by_little_is_not_far() -> None:
     assert not rate.is_far
 
 
-def seen_with(outside: int, unseen: int) -> Seen:
-    seen = Seen(n_rows=200, n_columns=4)
+def seen_with(outside: int, unseen: int) -> InputSummary:
+    seen = InputSummary(n_rows=200, n_columns=4)
     seen.outside.update({"a": outside})
     seen.unseen_values.update({"b": unseen})
     return seen
@@ -65,7 +65,7 @@ def test_the_worst_column_comes_first_and_shares_are_of_rows() -> None:
     codes = seen_with(10, 0)  # a code that training did not have and out of range as a number
     codes.unseen_values.update({"a": 25})
     assert drift_of(codes, None).columns[0].n_cells == 25
-    assert drift_of(Seen(n_rows=5, n_columns=2), None).columns == []
+    assert drift_of(InputSummary(n_rows=5, n_columns=2), None).columns == []
 
 
 def test_strict_refuses_above_a_tenth_of_a_column_only() -> None:
@@ -88,7 +88,7 @@ def test_new_words_that_are_to_be_expected_are_no_reason_to_refuse() -> None:
     assert expected == sum(counts[word] == 1 for word in words[:800]) / 800
     unseen = sum(word not in counts for word in new)
     assert abs(expected - unseen / 800) < 0.05
-    seen = Seen(n_rows=800, n_columns=1, expected={"word": expected})
+    seen = InputSummary(n_rows=800, n_columns=1, expected={"word": expected})
     seen.unseen_values.update({"word": unseen})
     assert unseen / 800 > 0.1
     refuse_drift(drift_of(seen, None), "new.csv")

@@ -7,14 +7,15 @@ import polars as pl
 import pytest
 
 from rareclass.errors import InputError
-from rareclass.model.targets.levels import (
+from rareclass.model.facts import RankingEstimate
+from rareclass.model.levels import (
     MOST_LEVELS,
     LevelTarget,
     as_numbers,
     codes_among,
     level_target,
 )
-from rareclass.model.targets.target import FoundLabels, RankingEstimate
+from rareclass.model.target import FoundLabels
 
 
 def found(labels: list[str]) -> FoundLabels:

@@ -7,11 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from made_models import made_model
 from rareclass import RankRC
 from rareclass.encoding.tables import TableEncoder
-from rareclass.model import scored
-from rareclass.model.model import Model
-from rareclass.model.model_file import ModelFile
+from rareclass.model import model as scored
 from rareclass.rows import as_source
 from rareclass.rows.memory import ArrayRows, count_threads
 from rareclass.tables.columns import Column
@@ -35,9 +34,7 @@ def model(table):
     columns = [Column(name, "number", "standardised", "number") for name in table.columns]
     encoder = TableEncoder(columns)
     machine = RankRC(lam=1.0).fit(encoder.fit_transform(table, y), y)
-    metadata = {"format": "table", "target": "rare", "columns": [], "label": "rare"}
-    metadata |= {"rare_label": "1", "rest_label": "0", "threshold": 0.0}
-    return Model(ModelFile(encoder, machine, metadata))
+    return made_model(encoder, machine)
 
 
 def calls_of(work):
@@ -59,7 +56,7 @@ def calls_of(work):
 
 
 def test_a_row_of_an_array_takes_few_calls(model, table):
-    machine, row = model._content.model, table.head(1).to_numpy()
+    machine, row = model.estimator, table.head(1).to_numpy()
     assert calls_of(lambda: machine.score_samples(row)) <= MOST_CALLS_OF_AN_ARRAY
 
 
@@ -73,8 +70,8 @@ def test_cores_are_not_counted_and_cells_not_looked_at(model, table, monkeypatch
         raise AssertionError("this takes longer than the row itself")
 
     monkeypatch.setattr(joblib, "cpu_count", refused)
-    monkeypatch.setattr(scored, "note_unlike", refused)
-    expected = model._content.model.score_samples(model._content.encoder.transform(table))
+    monkeypatch.setattr(scored.Model, "count_unlike", refused)
+    expected = model.estimator.score_samples(model.encoder.transform(table))
     assert model.score_samples(table.head(1)) == pytest.approx(expected[:1], rel=1e-12)
 
 

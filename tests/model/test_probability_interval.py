@@ -1,37 +1,31 @@
 """Bounds of probabilities, beside isotonic regressions of the held-out rows and one more."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from draws import draws
-from rareclass import RankRC
+from faults import refused
+from made_models import made_model
 from rareclass.decide.calibration.calibration import Calibration
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind
 from rareclass.fit.one_scale import pooled
 from rareclass.folds.score_scale import MajorityScores, match_majority
-from rareclass.model.decision_rule import ScoredRows
-from rareclass.model.model_file import ModelFile
-from rareclass.model.probability_interval import held_out_interval
+from rareclass.model.model import Model
+from rareclass.model.threshold import ScoredRows
 
 
-def model_file(seed: int, weighted: bool) -> ModelFile:
+def model_file(seed: int, weighted: bool) -> Model:
     generator = np.random.default_rng(seed)
     y = (generator.random(40) < 0.3).astype(np.int16)
     y[:2] = [0, 1]
     scores = (generator.normal(size=40) + y).round(1)
     weight = generator.integers(1, 4, 40).astype(float) if weighted else None
-    model: Any = RankRC()
-    model.offset_ = 0.0
-    model.calibration_ = Calibration.fit(y, scores, weight)
-    metadata = {"target_kind": "rare", "rare_label": "1", "rest_label": "0"}
-    held_out = ScoredRows(y, scores, weight)
-    return ModelFile(None, model, metadata, held_out=held_out)
+    calibration = Calibration.fit(y, scores, weight)
+    return made_model(None, None, calibration=calibration, held_out=ScoredRows(y, scores, weight))
 
 
 def with_one_more(held_out: ScoredRows, score: float, label: int) -> float:
@@ -49,7 +43,7 @@ def test_bounds_are_isotonic_regressions_with_one_more_row(
     seed: int, weighted: bool, score: float
 ) -> None:
     content = model_file(seed, weighted)
-    low, high = held_out_interval(content)(np.array([score]))
+    low, high = content.probability_interval(np.array([score]))
     assert content.held_out is not None
     np.testing.assert_allclose(low, with_one_more(content.held_out, score, 0), atol=1e-12)
     np.testing.assert_allclose(high, with_one_more(content.held_out, score, 1), atol=1e-12)
@@ -57,23 +51,24 @@ def test_bounds_are_isotonic_regressions_with_one_more_row(
 
 def test_bounds_go_with_the_prevalence_and_hold_the_probability() -> None:
     content, scores = model_file(3, False), np.linspace(-2, 3, 30)
-    plain = held_out_interval(content)(scores)
-    content.model.calibration_ = content.model.calibration_.at(prevalence=0.01)
-    shifted = held_out_interval(content)(scores)
-    odds = np.exp(content.model.calibration_.shift)
+    plain = content.probability_interval(scores)
+    assert isinstance(content.calibration, Calibration)
+    content = replace(content, calibration=content.calibration.at(prevalence=0.01))
+    shifted = content.probability_interval(scores)
+    odds = np.exp(content.calibration.shift)
     for before, after in zip(plain, shifted, strict=True):
         expected = odds * before / (1 - before + odds * before)
         np.testing.assert_allclose(after, expected, rtol=1e-9)
-    probability = content.model.calibration_(scores)
-    low, high = held_out_interval(content)(scores, probability)
+    probability = content.calibration(scores)
+    low, high = content.probability_interval(scores, probability)
     assert ((low <= probability) & (probability <= high)).all()
     assert (low <= shifted.low).all()
     assert (high >= shifted.high).all()
 
 
 def test_without_held_out_scores_there_are_none() -> None:
-    with pytest.raises(InputError, match="has no scores of rows held out"):
-        held_out_interval(replace(model_file(0, False), held_out=None))
+    with refused(ErrorKind.UNSUPPORTED):
+        _ = replace(model_file(0, False), held_out=None).probability_interval
 
 
 def test_scores_of_a_part_are_moved_to_where_the_majority_lies() -> None:

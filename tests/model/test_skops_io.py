@@ -1,15 +1,19 @@
 """skops is imported without its list of estimators, and trusts the same types nevertheless."""
 
+import io
 import json
+import os
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 import skops.io
+from sklearn.preprocessing import StandardScaler
 from skops.io._trusted_types import SKLEARN_ESTIMATOR_TYPE_NAMES
 
+from faults import refused
+from rareclass.errors import ErrorKind
 from rareclass.model import skops_io
 from rareclass.model.skops_io import is_estimator
 
@@ -54,9 +58,35 @@ print(len(SKLEARN_ESTIMATOR_TYPE_NAMES) > 100, "sklearn.gaussian_process" in sys
     assert done.stdout.split() == [str(not alone)] * 2, done.stderr
 
 
-def test_the_schema_is_on_one_line_and_skops_is_left_as_it_was(tmp_path: Path) -> None:
-    skops_io.dump({"a": [1, {"b": 2.5}]}, tmp_path / "parts")
-    with zipfile.ZipFile(tmp_path / "parts") as archive:
+def test_an_encoder_is_kept_whole_and_skops_is_left_as_it_was() -> None:
+    scaler = StandardScaler().fit([[1.0], [4.0]])
+    content = skops_io.dumps_foreign(scaler)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert archive.read("schema.json").count(b"\n") == 0
-    assert skops.io.load(tmp_path / "parts") == {"a": [1, {"b": 2.5}]}
+    kind = "sklearn.preprocessing._data.StandardScaler"
+    assert skops_io.loads_foreign(content, kind).mean_.tolist() == [2.5]
     assert skops.io._persist.json is json
+    with pytest.raises(ValueError, match="in place of"):
+        skops_io.loads_foreign(content, "sklearn.preprocessing._data.MaxAbsScaler")
+
+
+def test_types_that_are_not_listed_are_neither_kept_nor_built() -> None:
+    with pytest.raises(TypeError, match="Foreign"):
+        skops_io.dumps_foreign(Foreign())
+    with refused(ErrorKind.REFUSED, says="system"):
+        skops_io.loads_foreign(skops.io.dumps(os.system), "sklearn.preprocessing._data.Scaler")
+
+
+class Foreign:
+    """A class of somebody else."""
+
+    def __init__(self) -> None:
+        self.harm = 1
+
+
+def test_a_type_that_its_package_does_not_have_here_is_named() -> None:
+    error = skops_io._of_another_release(["numpy.dtype", "sklearn.nowhere.Thing"])
+    assert error is not None
+    assert error.kind is ErrorKind.MISSING_PACKAGE
+    assert "scikit-learn: it holds sklearn.nowhere.Thing" in str(error)
+    assert skops_io._of_another_release(["numpy.dtype"]) is None

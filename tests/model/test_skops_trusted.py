@@ -6,7 +6,6 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,19 +129,3 @@ def test_types_on_the_list_are_there_and_execute_nothing():
         own = {"__reduce__", "__reduce_ex__", "__setstate__"} & {*vars(found)}
         known = "numpy.dtype", "rareclass.ensemble.false_positive_rate.LearnedMember"
         assert not own or root != "rareclass" or name in known, (name, own)
-
-
-def test_a_file_of_the_command_line_opens_with_skops(tmp_path: Path, monkeypatch):
-    from typer.testing import CliRunner
-
-    from rareclass.cli.app import app
-
-    monkeypatch.setattr("rareclass.fit.training.baselines", lambda *rows: [])
-    table, rare = made(120)
-    table.assign(rare=rare.astype(int)).to_csv(tmp_path / "t.csv", index=False)
-    words = ["fit", tmp_path / "t.csv", "-t", "rare", "-o", tmp_path / "m.skops"]
-    quick = ["--members", "logistic regression", "--folds", "2", "--holdout", "0"]
-    done = CliRunner().invoke(app, [*map(str, words), *quick])
-    assert done.exit_code == 0, done.output
-    parts = skops.io.load(tmp_path / "m.skops", trusted=SKOPS_TRUSTED)
-    assert isinstance(parts["model"], RareClassifier)

@@ -29,7 +29,7 @@ EVIL = "</script><img src=x onerror=alert(1)>"
 _VOID = {"meta", "link", "input", "img", "br"}
 
 
-class Seen(HTMLParser):
+class InputSummary(HTMLParser):
     """Tags, ids and what they refer to; tags that are not closed in order."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ def test_it_is_the_same_every_time_and_small(report: ReportPage, page: str) -> N
 
 
 def test_nothing_is_fetched(page: str) -> None:
-    seen = Seen()
+    seen = InputSummary()
     seen.feed(page)
     assert seen.open == []
     policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -124,7 +124,7 @@ def test_nothing_is_fetched(page: str) -> None:
 
 
 def test_what_a_table_holds_is_text(page: str) -> None:
-    seen = Seen()
+    seen = InputSummary()
     seen.feed(page)
     assert "img" not in seen.tags
     assert seen.tags.count("script") == 2
@@ -139,7 +139,7 @@ def test_a_column_may_be_called_anything() -> None:
 
 
 def test_names_are_unique_and_what_they_refer_to_is_there(page: str) -> None:
-    seen = Seen()
+    seen = InputSummary()
     seen.feed(page)
     assert len(seen.ids) == len(set(seen.ids))
     for _, name, value in seen.attributes:

@@ -1,13 +1,17 @@
 """Which rows a report keeps of the batches that go by, and what it counts of their columns."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
+from made_models import made_model
+from rareclass.model.facts import TrainingFacts
 from rareclass.report import reading
 from rareclass.report.columns_section import ColumnTracker
+from rareclass.tables.columns import Column
 
 
 @pytest.mark.parametrize("most_rare", [5_000, 20])
@@ -41,16 +45,14 @@ def test_the_rows_kept_are_the_highest_and_the_rare_ones(monkeypatch, most_rare:
 
 
 def test_empty_cells_and_copies_are_counted() -> None:
-    columns = [SimpleNamespace(name=name, kind="number", treatment="") for name in ("a", "b")]
-    content = SimpleNamespace(
-        metadata={"columns": [{"name": "a", "n_missing": 1, "n_distinct": 3}], "n_rows": 4},
-        model=SimpleNamespace(),
-        encoder=SimpleNamespace(columns=columns),
-    )
+    columns = [Column("a", "number", "", "number", 1, 3), Column("b", "number", "", "number", 0, 2)]
+    content = made_model(SimpleNamespace(columns=columns), None)
+    training = TrainingFacts(4, 0, 0, True, 0.0, None, None, 0, True, None, None, {}, "2026-01-01")
+    content = replace(content, facts=replace(content.facts, training=training))
     now = ColumnTracker(content)
     now.add(pl.DataFrame({"a": [1.0, None, 1.0], "b": [2.0, float("nan"), 2.0]}))
     now.add(pl.DataFrame({"a": [1.0], "b": [2.0]}))
     assert now.n_copies == 2
     first, second = now.drifts({"b": 0.5})
     assert (first.missing_before, first.missing_now, first.outside) == (0.25, 0.25, 0.0)
-    assert (second.missing_before, second.missing_now, second.outside) == (None, 0.25, 0.5)
+    assert (second.missing_before, second.missing_now, second.outside) == (0.0, 0.25, 0.5)

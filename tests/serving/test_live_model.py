@@ -20,7 +20,7 @@ def watched(fitted: Path, tmp_path: Path) -> LiveModel:
 def change(path: Path, threshold: float) -> None:
     """Save the model with another threshold in its place."""
     content = load_model(path)
-    content.model.offset_ = threshold
+    content.estimator.offset_ = threshold
     save_model(path, content)
 
 
@@ -78,14 +78,14 @@ def test_a_model_of_other_columns_or_another_target_does_not_take_over(
     with pytest.raises(InputError, match="'items' of numbers"):
         check_can_replace(open_served(fewer), watched.now.served)
     content = load_model(fewer)
-    content.metadata["target"] = "theft"
+    content.target = "theft"
     save_model(watched.path, content)
     assert watched.look(at_once=True).reason.startswith("The new model's target is 'theft'")
 
 
 def test_a_model_whose_scores_are_no_numbers_does_not_take_over(watched: LiveModel) -> None:
     content = load_model(watched.path)
-    content.model.coef_[:] = float("nan")
+    content.estimator.coef_[:] = float("nan")
     save_model(watched.path, content)
     found = watched.look(at_once=True)
     assert found.outcome == "refused"

@@ -20,7 +20,7 @@ from rareclass.cli.door import (
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json, write_json
 from rareclass.cli.method import parse_seconds
 from rareclass.cli.screen import file_text, output, print_notes
-from rareclass.errors import InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
     from rareclass.compare.leaderboard import CompareSettings
@@ -148,7 +148,9 @@ def compare(
     ks = tuple(map(float, k or ()))
     if scores:
         if target is None:
-            raise InputError("--target is missing: which column holds the classes?")
+            raise InputError(
+                "--target is missing: which column holds the classes?", "", ErrorKind.SETTING
+            )
         from rareclass.compare.score_files import ScoreFiles
 
         columns = tuple(score or ())
@@ -234,11 +236,12 @@ def _check_options(data: "list[TablePlace]", scores: bool, misplaced: dict[str, 
         if given:
             kind = "methods on a training file" if scores else "files of scores"
             remedy = f"Leave out {option}{' or --scores' if scores else ', or give --scores'}."
-            raise InputError(f"{option} is for comparing {kind}.", remedy)
+            raise InputError(f"{option} is for comparing {kind}.", remedy, ErrorKind.COMBINATION)
     if not scores and len(data) > 1:
         raise InputError(
             f"{counted(len(data), 'file')} are given.",
             "Give one training file, or --scores where they hold scores.",
+            ErrorKind.SETTING,
         )
 
 
@@ -261,7 +264,11 @@ def _check_written(
     from rareclass.files import check_not_input, check_writable
 
     if out is not None and out.suffix not in (".csv", ".json"):
-        raise InputError(f"--out {out} is neither .csv nor .json.", "Give it one of these endings.")
+        raise InputError(
+            f"--out {out} is neither .csv nor .json.",
+            "Give it one of these endings.",
+            ErrorKind.SETTING,
+        )
     inputs = {f"the file {each.name}": each for each in data}
     check_json(json_file, overwrite, inputs)
     if out is not None:

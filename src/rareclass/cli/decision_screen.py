@@ -10,8 +10,7 @@ from rareclass.cli.screen import print_notes
 
 if TYPE_CHECKING:
     from rareclass.metrics import Interval
-    from rareclass.model.decision_table import DecisionRow
-    from rareclass.model.probability_quality import ProbabilityQuality
+    from rareclass.model.evaluate import DecisionRow, ProbabilityQuality
 
 # From here on a share and its interval stand on one line, and below there is no room for a third.
 _WIDE, _NARROW = 100, 60

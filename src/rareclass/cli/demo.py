@@ -15,7 +15,7 @@ from rareclass.cli.report import write_page
 from rareclass.cli.rule import costs_of
 from rareclass.cli.score import score_and_report
 from rareclass.cli.screen import file_text, output, print_command, print_notes
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 
 if TYPE_CHECKING:
     from rareclass.fit.demo import Outcome, Weeks
@@ -40,7 +40,9 @@ def demo(
     of scikit-learn.
     """
     if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out} is a file.", "Give the name of a folder.")
+        raise InputError(
+            f"--out {out} is a file.", "Give the name of a folder.", ErrorKind.EXISTING_FILE
+        )
     check_json(json_file, overwrite, {"--out": out})
     console = output()
     from rareclass.fit.demo import (
@@ -58,7 +60,9 @@ def demo(
         weeks = write_payments(out, seed)
     except OSError as error:
         raise InputError(
-            f"Cannot use the folder {out}: {error.strerror}.", "Choose another with --out."
+            f"Cannot use the folder {out}: {error.strerror}.",
+            "Choose another with --out.",
+            ErrorKind.SETTING,
         ) from error
     console.print(
         f"Simulated card payments of {weeks.n_train_days + weeks.n_test_days} days: learned from "
@@ -95,8 +99,8 @@ def _fit_and_score(console: Console, weeks: "Weeks", out: Path, seed: int) -> Pa
         TARGET,
     )
     from rareclass.fit.training_set import FitSettings
-    from rareclass.model.decision_rule import DecisionRule
     from rareclass.model.model_file import load_model
+    from rareclass.model.threshold import DecisionRule
     from rareclass.tables.table_file import open_table
 
     model, scores, per_day = out / MODEL_NAME, out / SCORES_NAME, PAYMENTS.payments_a_day

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import typer
 
 from rareclass.cli.screen import output, print_fault, print_notes
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath, path_of
 from rareclass.tables import TableWarning
 
@@ -32,6 +32,7 @@ def on_this_machine(place: Path, option: str) -> Path:
         raise InputError(
             f"{option} {place} is not on this machine's disk, where this has to be.",
             "Give a name here, and copy it afterwards.",
+            ErrorKind.SETTING,
         )
     return place
 
@@ -101,7 +102,9 @@ def parse_separator(text: str | None) -> str | None:
     character = _NAMED.get(text.lower(), text)
     if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
         raise InputError(
-            f"--separator {text!r} is not one plain character.", "Give one such as ';', or tab."
+            f"--separator {text!r} is not one plain character.",
+            "Give one such as ';', or tab.",
+            ErrorKind.SETTING,
         )
     return character
 
@@ -119,12 +122,14 @@ def table_at(given: str, query: str | None, what: str) -> "TablePlace":
             raise InputError(
                 f"--query is missing: which rows of {address}?",
                 'Give one such as --query "SELECT * FROM payments".',
+                ErrorKind.SETTING,
             )
         return Query(address, query)
     if query is not None:
         raise InputError(
             f"--query: {what} {path_of(given)} is no database that can be read.",
             "Such are postgresql://user@host/database, sqlite:///file.db, duckdb:///file.duckdb.",
+            ErrorKind.SETTING,
         )
     return path_of(given)
 
@@ -135,5 +140,7 @@ def check_new(path: Path, option: str, overwrite: bool) -> None:
         path.check_writable(option)
     if path.is_file() and not overwrite:
         raise InputError(
-            f"{option} {path} exists already.", "Give another name, or --overwrite to replace it."
+            f"{option} {path} exists already.",
+            "Give another name, or --overwrite to replace it.",
+            ErrorKind.EXISTING_FILE,
         )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rareclass.metrics import Interval
     from rareclass.model.drift import AlertRate, Drift
-    from rareclass.model.scored import Seen
+    from rareclass.model.model import InputSummary
 
 STRICT_OPTION = typer.Option(
     "--strict",
@@ -24,7 +24,7 @@ STRICT_OPTION = typer.Option(
 _MOST_NAMED = 5
 
 
-def print_drift(console: Console, seen: "Seen", drift: "Drift") -> None:
+def print_drift(console: Console, seen: "InputSummary", drift: "Drift") -> None:
     """Print what the file held that the model did not know, and whether alerts are as frequent."""
     notes = []
     for name, count in seen.unseen_values.most_common(10):

@@ -29,7 +29,7 @@ from rareclass.errors import counted
 
 if TYPE_CHECKING:
     from rareclass.model.evaluate import EvaluatedFile
-    from rareclass.model.model_file import ModelFile
+    from rareclass.model.model import Model
     from rareclass.tables.table_file import TablePlace
 
 
@@ -56,7 +56,7 @@ def evaluate(
     query: Annotated[str | None, QUERY_OPTION] = None,
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
-    from rareclass.model.model import open_model
+    from rareclass.model.model_file import open_model
 
     character = parse_separator(separator)
     data = table_at(given, query, "DATA")
@@ -68,7 +68,7 @@ def evaluate(
 
 def evaluate_and_report(
     console: Console,
-    content: "ModelFile",
+    content: "Model",
     data: "TablePlace",
     separator: str | None = None,
     strict: bool = False,

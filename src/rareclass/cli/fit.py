@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -58,14 +58,14 @@ from rareclass.cli.screen import (
     print_notes,
     print_threshold,
 )
-from rareclass.errors import InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.files import Location
 from rareclass.remote import RemotePath
 
 if TYPE_CHECKING:
     from rareclass.fit.training import Trained
     from rareclass.fit.training_set import FitSettings, TrainingSet
-    from rareclass.model.targets.target import RankingEstimate
+    from rareclass.model.facts import RankingEstimate, TrainingFacts
     from rareclass.tables.svmlight_file import SvmlightFile
     from rareclass.tables.table_file import TableFile
 
@@ -218,6 +218,7 @@ def fit(
         raise InputError(
             f"--dask: {learner.name} learns here, from a sample of a table that is too large.",
             "Give --method rankrc, mibc or ordinal, which sum over all rows on the workers.",
+            ErrorKind.COMBINATION,
         )
     check_not_input(out, "--out", {"the training file": train})
     check_new(out, "--out", overwrite)
@@ -314,7 +315,9 @@ def _memory_limit(memory: str | None) -> int:
     try:
         return parse_bytes(memory)
     except ValueError as error:
-        raise InputError(f"--memory {memory} is not a size.", "Give one such as 4GiB.") from error
+        raise InputError(
+            f"--memory {memory} is not a size.", "Give one such as 4GiB.", ErrorKind.SETTING
+        ) from error
 
 
 def _print_data(
@@ -366,10 +369,13 @@ def _print_data(
 
 
 def _print_trained(console: Console, trained: "Trained", settings: "FitSettings") -> None:
-    estimate = trained.estimate
+    from rareclass.model.facts import CombinationFacts
+
+    estimate, training = trained.estimate, trained.content.facts.training
+    assert training is not None
     console.print()
     if estimate is not None:
-        console.print(_estimated_on(estimate, trained.content.metadata), style="bold")
+        console.print(_estimated_on(estimate, training), style="bold")
         print_estimate(console, estimate)
         if trained.rule is not None:
             print_threshold(console, trained.rule)
@@ -378,31 +384,33 @@ def _print_trained(console: Console, trained: "Trained", settings: "FitSettings"
         if trained.beside_it:
             print_baselines(console, trained.beside_it)
         console.print()
-    metadata = trained.content.metadata
-    if "leaderboard" in metadata:
+    method = trained.content.facts.method
+    if isinstance(method, CombinationFacts):
         console.print("Members, by cross-validation", style="bold")
-        print_leaderboard(console, metadata["leaderboard"], metadata["also_tried"])
-        untried = list(dict.fromkeys([*metadata["not_tried"], *metadata["without_time"]]))
+        print_leaderboard(console, method.leaderboard, method.also_tried)
+        untried = list(dict.fromkeys([*method.not_tried, *method.without_time]))
         if untried:
             console.print(
-                f"No time for: {', '.join(untried)} (--time-budget gives more)", markup=False
+                f"Not trained, time budget used up: {', '.join(untried)} (--time-budget gives "
+                "more)",
+                markup=False,
             )
         console.print()
     for line in trained.summary:
         console.print(line, markup=False)
-    if estimate is not None and not metadata["estimated_by"].startswith("cross-fitting"):
+    if estimate is not None and not str(training.estimated_by).startswith("cross-fitting"):
         console.print(
             f"Saved model: trained again on all rows with this {settings.method.parameter}."
-            if metadata["trained_on_all_rows"]
+            if training.trained_on_all_rows
             else "Saved model: trained without the held-out rows."
         )
     print_notes(console, trained.notes)
 
 
-def _estimated_on(estimate: "RankingEstimate", metadata: dict[str, Any]) -> str:
-    if metadata["estimated_by"] == "latest rows":
-        return f"On the latest rows by {metadata['time']}: {estimate.rows_text()}"
-    together = f"; those of one {metadata['groups']} together" if metadata["groups"] else ""
-    if metadata["estimated_by"].startswith("cross-fitting"):
+def _estimated_on(estimate: "RankingEstimate", training: "TrainingFacts") -> str:
+    if training.estimated_by == "latest rows":
+        return f"On the latest rows by {training.time}: {estimate.rows_text()}"
+    together = f"; those of one {training.groups} together" if training.groups else ""
+    if str(training.estimated_by).startswith("cross-fitting"):
         return f"By cross-fitting, on {estimate.rows_text()}{together}"
     return f"On {estimate.rows_text('held-out ')}{together}"

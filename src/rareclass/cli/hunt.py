@@ -159,7 +159,9 @@ def hunt(
             ErrorKind.COMBINATION,
         )
     if share == 0:
-        raise InputError("--share 0 leaves nothing to find.", "Give a share such as 0.001.")
+        raise InputError(
+            "--share 0 leaves nothing to find.", "Give a share such as 0.001.", ErrorKind.SETTING
+        )
     check_not_inside(out, "--out", data)
     check_folder(out, overwrite)
     check_json(json_file, overwrite, {"the file to be read": data, "--out": out})
@@ -214,7 +216,9 @@ def parse_balls(text: str) -> int | str:
     if text.strip().isdecimal() and int(text) >= 1:
         return int(text)
     raise InputError(
-        f"--balls {text} is not a number of balls.", "Give a whole number above zero, or auto."
+        f"--balls {text} is not a number of balls.",
+        "Give a whole number above zero, or auto.",
+        ErrorKind.SETTING,
     )
 
 
@@ -235,5 +239,6 @@ def parse_filter(text: str) -> bool | float:
         raise InputError(
             f"--filter {text} is neither yes, no nor a number above zero.",
             "Give one of these; yes stands for 3.",
+            ErrorKind.SETTING,
         )
     return margin

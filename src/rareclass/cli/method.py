@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 
 if TYPE_CHECKING:
     from rareclass.fit.method import Method
@@ -151,6 +151,7 @@ def method_from(method: MethodName, given: Given) -> "Method":
             raise InputError(
                 f"{shown} belongs to --method {owner}; {instead}.",
                 f"Leave {option} out, or give --method {owner}.",
+                ErrorKind.COMBINATION,
             )
     return _MAKERS[method](given)
 
@@ -215,6 +216,7 @@ def parse_levels(text: str | None) -> tuple[str, ...] | None:
             f"--levels {text} {wrong}.",
             "Give every value of the target once, from the lowest to the highest, with commas "
             "between them: --levels low,medium,high.",
+            ErrorKind.SETTING,
         )
     return levels
 
@@ -232,6 +234,7 @@ def parse_seconds(option: str, text: str) -> float:
         raise InputError(
             f"{option} {text} is not a time above zero.",
             "Give seconds, such as 60, or one such as 5m or 1h.",
+            ErrorKind.SETTING,
         )
     return seconds
 
@@ -247,7 +250,9 @@ def parse_width(text: str | None) -> float | str | None:
     try:
         return parse_strength("--width", text)
     except InputError as error:
-        raise InputError(error.message, "Give auto, mean, or a number such as 2.5.") from None
+        raise InputError(
+            error.message, "Give auto, mean, or a number such as 2.5.", ErrorKind.SETTING
+        ) from None
 
 
 def parse_strength(option: str, text: str | None, may_be_infinite: bool = False) -> float | None:
@@ -266,6 +271,8 @@ def parse_strength(option: str, text: str | None, may_be_infinite: bool = False)
     if not (0 < value < inf or (may_be_infinite and value == inf)):
         example = "0.01 or 2^-8" if not may_be_infinite else "0.1 or 10^-2, or inf"
         raise InputError(
-            f"{option} {text} is not a number above zero.", f"Give auto, or one such as {example}."
+            f"{option} {text} is not a number above zero.",
+            f"Give auto, or one such as {example}.",
+            ErrorKind.SETTING,
         )
     return value

@@ -143,7 +143,7 @@ class Sources(NamedTuple):
 
 def _made(sources: Sources, options: "ReportOptions") -> "FinishedReport":
     """Make the kind of report that the paths call for."""
-    from rareclass.model.model import HUNT_SUMMARY
+    from rareclass.model.model_file import HUNT_SUMMARY
     from rareclass.stream.checkpoint import is_checkpoint
 
     model, data, others, truth = sources
@@ -176,7 +176,7 @@ def _made(sources: Sources, options: "ReportOptions") -> "FinishedReport":
 
 
 def _of_model(model: Path, data: "TablePlace | None", options: "ReportOptions") -> "FinishedReport":
-    from rareclass.model.model import open_model
+    from rareclass.model.model_file import open_model
     from rareclass.report.model_report import report_on_held_out, report_on_model
 
     content = open_model(model)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 
 if TYPE_CHECKING:
-    from rareclass.model.decision_rule import DecisionRule
+    from rareclass.model.threshold import DecisionRule
 
 PANEL = "Threshold: one of"
 ALERTS_OPTION = typer.Option(
@@ -75,26 +75,34 @@ def rule_from(given: RuleGiven, time: str | None) -> "DecisionRule | None":
     ]
     if len(named) > 1:
         first, second = (f"--{name.replace('_', '-')}" for name in named[:2])
-        raise InputError(f"{first} and {second} both set the threshold.", "Give one of them.")
+        raise InputError(
+            f"{first} and {second} both set the threshold.",
+            "Give one of them.",
+            ErrorKind.COMBINATION,
+        )
     if not named:
         for option in ("confidence", "prevalence"):
             if getattr(given, option) is not None:
                 raise InputError(
                     f"--{option} says how sure a threshold is, and none was asked for.",
                     "Give --alerts, --min-precision, --min-recall, --max-fpr or --cost as well.",
+                    ErrorKind.COMBINATION,
                 )
         return None
-    from rareclass.model.decision_rule import DecisionRule
+    from rareclass.model.threshold import DecisionRule
 
     try:
         rule = DecisionRule(_rule(given, named[0]))
     except ValueError as error:
         option = f"--{named[0].replace('_', '-')}"
-        raise InputError(f"{option} {getattr(given, named[0])}: {error}") from error
+        raise InputError(
+            f"{option} {getattr(given, named[0])}: {error}", "", ErrorKind.SETTING
+        ) from error
     if rule.needs_time and time is None:
         raise InputError(
             f"--alerts {given.alerts} needs to know the day of each row.",
             "Name the column with --time, or give alerts for so many rows, as in 50/10000.",
+            ErrorKind.COMBINATION,
         )
     return rule
 
@@ -102,12 +110,16 @@ def rule_from(given: RuleGiven, time: str | None) -> "DecisionRule | None":
 def check_score(score: float, given: RuleGiven) -> None:
     """Raise `InputError` where a threshold given as a score is none, or has a rule beside it."""
     if not abs(score) < float("inf"):
-        raise InputError(f"--threshold {score} is no score.", "Give a finite number.")
+        raise InputError(
+            f"--threshold {score} is no score.", "Give a finite number.", ErrorKind.SETTING
+        )
     for name, value in given._asdict().items():
         if value is not None:
             option = f"--{name.replace('_', '-')}"
             raise InputError(
-                f"--threshold and {option} both set the threshold.", "Give one of them."
+                f"--threshold and {option} both set the threshold.",
+                "Give one of them.",
+                ErrorKind.COMBINATION,
             )
 
 
@@ -134,7 +146,9 @@ def _confidence(text: str | None) -> float | None:
         return float(text)
     except ValueError:
         raise InputError(
-            f"--confidence {text} is no number.", "Give one such as 0.9, or none."
+            f"--confidence {text} is no number.",
+            "Give one such as 0.9, or none.",
+            ErrorKind.SETTING,
         ) from None
 
 
@@ -147,7 +161,9 @@ def _alerts(text: str) -> tuple[int, int | None]:
     found = re.fullmatch(r"\s*([\d,_]+)\s*/\s*(day|[\d,_]+)\s*", text)
     if found is None:
         raise InputError(
-            f"--alerts {text} cannot be read.", "Give so many a day, 50/day, or in rows, 50/10000."
+            f"--alerts {text} cannot be read.",
+            "Give so many a day, 50/day, or in rows, 50/10000.",
+            ErrorKind.SETTING,
         )
     number, rows = (part.replace(",", "").replace("_", "") for part in found.groups())
     return int(number), None if rows == "day" else int(rows)
@@ -166,6 +182,7 @@ def costs_of(text: str) -> dict[str, float | str]:
             raise InputError(
                 f"--cost {text} cannot be read at {part.strip()!r}.",
                 "Give fp=5,fn=100, each once, with review=1 if looking at an alert costs as well.",
+                ErrorKind.SETTING,
             )
         try:
             costs[name] = float(value)

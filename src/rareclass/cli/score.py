@@ -20,12 +20,12 @@ from rareclass.cli.door import (
 from rareclass.cli.drift_screen import STRICT_OPTION, print_drift
 from rareclass.cli.json_file import JSON_OPTION, check_json, give_json
 from rareclass.cli.screen import file_text, output, print_notes
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath, path_of
 
 if TYPE_CHECKING:
-    from rareclass.model.model_file import ModelFile
-    from rareclass.model.score import ScoreSettings, Scoring
+    from rareclass.model.model import Model
+    from rareclass.model.score_file import ScoreSettings, Scoring
     from rareclass.tables.databases.result_table import ResultTable
     from rareclass.tables.table_file import TablePlace
 
@@ -113,8 +113,8 @@ def score(
     and sure is the share of cases to be expected among rows of the hunt that are as sure.
     """
     from rareclass.files import check_not_input
-    from rareclass.model.model import open_model
-    from rareclass.model.score import ScoreSettings, check_score_path
+    from rareclass.model.model_file import open_model
+    from rareclass.model.score_file import ScoreSettings, check_score_path
     from rareclass.tables.databases.result_table import ResultTable
 
     data = table_at(given, query, "DATA")
@@ -139,7 +139,11 @@ def score(
         check_not_input(out, "--out", {"the model": model})
         check_new(out, "--out", overwrite)
         if json_file is not None and json_file.resolve() == out.resolve():
-            raise InputError(f"--json {json_file} is the file of --out.", "Give another name.")
+            raise InputError(
+                f"--json {json_file} is the file of --out.",
+                "Give another name.",
+                ErrorKind.COMBINATION,
+            )
     scoring = score_and_report(output(), open_model(model), data, out, settings)
     give_json(json_file, scoring.as_plain_data())
 
@@ -148,10 +152,12 @@ def _folder(
     written: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
 ) -> Path:
     """Where workers are to write scores."""
-    from rareclass.model.score_on_workers import check_score_folder
+    from rareclass.model.score_file import check_score_folder
 
     if written is None or out_table is not None:
-        raise InputError("--dask writes a folder of Parquet files.", "Name it by --out.")
+        raise InputError(
+            "--dask writes a folder of Parquet files.", "Name it by --out.", ErrorKind.COMBINATION
+        )
     folder = on_this_machine(path_of(written), "--dask: --out")
     if isinstance(data, Path | RemotePath):
         on_this_machine(data, "--dask: DATA")
@@ -160,11 +166,11 @@ def _folder(
 
 
 def _score_on_workers(
-    content: "ModelFile", data: "TablePlace", folder: Path, settings: "ScoreSettings", dask: str
+    content: "Model", data: "TablePlace", folder: Path, settings: "ScoreSettings", dask: str
 ) -> "Scoring":
     """Score a table on a cluster and print what came out."""
     from rareclass.fit.cluster import dask_client
-    from rareclass.model.score_on_workers import score_on_workers
+    from rareclass.model.score_file import score_on_workers
 
     print_notes(output(), content.notices)
     with dask_client(dask) as client:
@@ -185,11 +191,13 @@ def _out(
             raise InputError(
                 "Where are the scores to be written?",
                 "Give --out with a file, or --out-table with a table of a database.",
+                ErrorKind.SETTING,
             )
         if is_database(written):
             raise InputError(
                 f"--out {DatabaseAddress(written)} is a database: which table is to be written?",
                 "Name it by --out-table.",
+                ErrorKind.SETTING,
             )
         return path_of(written)
     if written is not None and is_database(written):
@@ -201,19 +209,20 @@ def _out(
         raise InputError(
             f"--out-table {out_table}: {where} is no database that can be written to.",
             "Name the database by --out postgresql://..., sqlite:///... or duckdb:///...",
+            ErrorKind.SETTING,
         )
     return ResultTable.named(address, out_table, overwrite)
 
 
 def score_and_report(
     console: Console,
-    content: "ModelFile",
+    content: "Model",
     data: "TablePlace",
     out: "Path | ResultTable",
     settings: "ScoreSettings | None" = None,
 ) -> "Scoring":
     """Score a file and print what came out."""
-    from rareclass.model.score import ScoreSettings, score_rows
+    from rareclass.model.score_file import ScoreSettings, score_rows
     from rareclass.tables.databases.result_table import ResultTable
 
     print_notes(console, content.notices)

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -14,7 +14,8 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rareclass.decide.threshold_rule import ChosenThreshold
     from rareclass.fit.baselines import Baseline
-    from rareclass.model.targets.target import Confusion, RankingEstimate
+    from rareclass.model.facts import LeaderboardRow, RankingEstimate
+    from rareclass.model.target import Confusion
     from rareclass.tables.columns import Column
 
 MOST_COLUMNS_SHOWN = 40
@@ -132,16 +133,16 @@ def print_estimate(console: Console, estimate: "RankingEstimate") -> None:
 
 
 def print_leaderboard(
-    console: Console, rows: Sequence[dict[str, Any]], also_tried: Sequence[dict[str, Any]]
+    console: Console, rows: Sequence["LeaderboardRow"], also_tried: Sequence["LeaderboardRow"]
 ) -> None:
     """Print what members reach on rows that their folds held out, those in the model first.
 
     A line a member: the weight and the seconds of all its settings, the measures of the best.
     """
-    members: dict[str, list[dict[str, Any]]] = {}
+    members: dict[str, list[LeaderboardRow]] = {}
     for row in (*rows, *also_tried):
-        members.setdefault(row["member"], []).append(row)
-    weights = {name: sum(row["weight"] for row in own) for name, own in members.items()}
+        members.setdefault(row.member, []).append(row)
+    weights = {name: sum(row.weight for row in own) for name, own in members.items()}
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("Member", overflow="fold")
     for name in ("Weight", "AUC", "AP"):
@@ -158,21 +159,22 @@ def print_leaderboard(
 
 
 def _leaderboard_cells(
-    console: Console, own: Sequence[dict[str, Any]], weight: float
+    console: Console, own: Sequence["LeaderboardRow"], weight: float
 ) -> list[Text | str]:
     """The cells of a member, whose settings are in order of merit."""
     best = own[0]
     cells: list[Text | str] = [
-        Text(best["member"]),
+        Text(best.member),
         f"{weight:.2f}" if weight else "-",
-        *(_measure(best[name]) for name in ("roc_auc", "average_precision")),
+        _measure(best.roc_auc),
+        _measure(best.average_precision),
     ]
     if console.width >= _NARROW:
-        low, high = best["average_precision_low"], best["average_precision_high"]
+        low, high = best.average_precision_low, best.average_precision_high
         between = "-" if _is_none(low) else f"{low:.3f} to {high:.3f}"
-        cells += [between, f"{sum(row['seconds'] for row in own):.1f}"]
+        cells += [between, f"{sum(row.seconds for row in own):.1f}"]
     if console.width >= _WIDE:
-        used = [row["setting"] for row in own if row["weight"]] or [best["setting"]]
+        used = [row.setting for row in own if row.weight] or [best.setting]
         cells.append(Text(", ".join(used)))
     return cells
 

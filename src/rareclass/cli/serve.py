@@ -7,7 +7,7 @@ import typer
 
 from rareclass.cli.door import exit_codes_for_faults, file_or_url
 from rareclass.cli.screen import output, print_notes
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 
 if TYPE_CHECKING:
     from rareclass.serving.server import Address
@@ -69,13 +69,14 @@ def serve(
         raise InputError(
             f"rareclass serve needs {error.name}, which is not installed.",
             'Install it: pip install "rareclass[serve]".',
+            ErrorKind.MISSING_PACKAGE,
         ) from error
     from rareclass.machine import parse_bytes
 
     try:
         n_bytes = parse_bytes(max_body)
     except ValueError as error:
-        raise InputError(f"--max-body: {error}") from error
+        raise InputError(f"--max-body: {error}", "", ErrorKind.SETTING) from error
     limits = Limits(rows=max_rows, body_bytes=n_bytes, requests=max_requests, seconds=timeout)
     token = find_token(token_file)
     settings = Settings(limits, token, threads, 1.0 if reload else 0.0)

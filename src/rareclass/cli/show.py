@@ -57,7 +57,10 @@ def print_model(console: Console, told: dict[str, Any]) -> None:
     if told.get("leaderboard"):
         console.print()
         console.print("Members, by cross-validation", style="bold")
-        print_leaderboard(console, told["leaderboard"], told.get("also_tried", []))
+        from rareclass.model.facts import LeaderboardRow
+
+        boards = (told["leaderboard"], told.get("also_tried", []))
+        print_leaderboard(console, *([LeaderboardRow(**row) for row in board] for board in boards))
     console.print()
     for line in [*_decision(told), *_packages(told)]:
         console.print(line)

@@ -30,7 +30,7 @@ from rareclass.cli.rule import (
     rule_from,
 )
 from rareclass.cli.screen import file_text, output, print_notes, print_threshold
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 
 
 @exit_codes_for_faults
@@ -88,6 +88,7 @@ def threshold(
             "What is the threshold to keep?",
             "Give one of --alerts, --min-precision, --min-recall, --max-fpr, --cost and "
             "--threshold.",
+            ErrorKind.SETTING,
         )
     from rareclass.files import check_not_input, check_writable
     from rareclass.model.model_file import load_model, save_model

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -80,15 +80,6 @@ class HuntEncoder:
     def transform(self, frame: pl.DataFrame) -> NDArray[Any]:
         """Return other typed rows as points; numbers are clipped to the training range."""
         return self._weighed(self.encoder_.transform(frame))
-
-    @classmethod
-    def loaded(
-        cls, columns: Sequence[Column], encoder: TableEncoder, factors: NDArray[np.float64]
-    ) -> Self:
-        """Rebuild a fitted encoder from its ``encoder_`` and ``factors_``."""
-        made = cls(columns)
-        made.encoder_, made.factors_ = encoder, factors
-        return made
 
     def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
         """Return how many cells of each category column hold a value not seen in training."""

@@ -330,6 +330,8 @@ class SparseEncoder(BaseEstimator):
     values; `unit_rows_` says whether rows get unit length.
     """
 
+    columns: tuple[Column, ...] = ()  # sparse rows have none that are named
+
     def __init__(self, zero_based: bool) -> None:
         self.zero_based = zero_based
 
@@ -343,6 +345,14 @@ class SparseEncoder(BaseEstimator):
         self.scaler_ = MaxAbsScaler().fit(X)
         self.unit_rows_ = bool(X.nnz < SPARSE_SHARE * X.shape[0] * X.shape[1])
         return self.transform(X)
+
+    def count_unseen(self, rows: object) -> dict[str, int]:
+        """Return nothing: sparse rows hold no categories."""
+        return {}
+
+    def count_outside(self, rows: object) -> dict[str, int]:
+        """Return nothing: sparse rows have no named columns."""
+        return {}
 
     def transform(self, X: sparse.csr_matrix) -> sparse.csr_matrix:
         """Return sparse rows scaled; features that training did not have are left out."""

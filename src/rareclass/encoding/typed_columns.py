@@ -45,6 +45,10 @@ class TypedColumns(BaseEstimator):
         ]
         return frame.with_columns(categories)
 
+    def count_outside(self, frame: pl.DataFrame) -> dict[str, int]:
+        """Return nothing: the model knows the range of its numbers."""
+        return {}
+
     def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
         """Return nothing: the model knows what it saw."""
         return {}

@@ -1,6 +1,7 @@
 """RareClassifier as the command line runs it: its time, its members, and what is said of it."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ from rareclass.ensemble import RareClassifier
 from rareclass.ensemble.combination import OBJECTIVES, as_objective
 from rareclass.ensemble.members.registry import MEMBERS, PORTFOLIOS, make_members
 from rareclass.ensemble.training_rows import FOLDS
-from rareclass.errors import InputError, counted, nearest_name
+from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import (
@@ -18,9 +19,10 @@ from rareclass.fit.method import (
     TableSize,
     Terms,
 )
-from rareclass.model.decision_rule import ScoredRows
-from rareclass.model.targets.rare_class import RareTarget, rare_target
-from rareclass.model.targets.target import FoundLabels
+from rareclass.model.facts import CombinationFacts, LeaderboardRow
+from rareclass.model.rare_class import RareTarget, rare_target
+from rareclass.model.target import FoundLabels
+from rareclass.model.threshold import ScoredRows
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 
@@ -30,16 +32,6 @@ _LEAST_SECONDS = 1.0
 # Quantiles of the scores of the majority, in steps of 0.1 percent.
 _PERCENTS = np.linspace(0.0, 100.0, 1001)
 _MOST_NAMED = 5
-_BOARD = (
-    "member",
-    "setting",
-    "roc_auc",
-    "average_precision",
-    "average_precision_low",
-    "average_precision_high",
-    "seconds",
-    "weight",
-)
 
 
 @dataclass(frozen=True)
@@ -62,7 +54,7 @@ class AutoMethod:
     compact: bool = False
     # Of a training before this one: members without weight, as its leaderboard has them, and those
     # that there was no time for.
-    also_tried: tuple[dict[str, Any], ...] = ()
+    also_tried: tuple[LeaderboardRow, ...] = ()
     not_tried: tuple[str, ...] = ()
 
     def read_target(self, found: FoundLabels, positive: str | None) -> RareTarget:
@@ -102,7 +94,7 @@ class AutoMethod:
     def as_chosen(self, model: RareClassifier) -> "AutoMethod":
         """The method with the members that have weight."""
         chosen = tuple(dict.fromkeys(member.name for member in model.members_))
-        others = (row for row in _board(model) if row["member"] not in chosen)
+        others = (row for row in _board(model) if row.member not in chosen)
         return replace(
             self,
             members=chosen,
@@ -110,27 +102,37 @@ class AutoMethod:
             not_tried=tuple(model.without_time_),
         )
 
-    def of_choice(self) -> dict[str, Any]:
-        """The members that were left out, with what they reached on fewer rows."""
-        return {"also_tried": list(self.also_tried), "not_tried": list(self.not_tried)}
-
-    def facts(self, model: RareClassifier, terms: Terms) -> dict[str, Any]:
-        """Leaderboard, columns that count, threshold and time, and quantiles of held-out scores."""
+    def facts(
+        self, model: RareClassifier, terms: Terms, chosen: Method[RareClassifier]
+    ) -> CombinationFacts:
+        """Return leaderboard, importances, time, and members that were left out."""
+        assert isinstance(chosen, AutoMethod)
         columns = zip(model.columns_, model.feature_importances_, strict=True)
-        return {
-            "objective": self.objective,
-            "time_budget": self.seconds,
-            "leaderboard": _board(model),
-            "without_time": list(model.without_time_),
-            "interrupted": model.interrupted_,
-            "importances": {
+        return CombinationFacts(
+            objective=self.objective,
+            time_budget=self.seconds,
+            leaderboard=tuple(_board(model)),
+            without_time=tuple(model.without_time_),
+            interrupted=model.interrupted_,
+            importances={
                 column["name"]: float(loss)
                 for column, loss in columns
                 if not column["why"] and np.isfinite(loss)
             },
-            "threshold": float(model.offset_),
-            "majority_quantiles": _majority_quantiles(model),
-        }
+            also_tried=chosen.also_tried,
+            not_tried=chosen.not_tried,
+        )
+
+    def majority_quantiles(self, model: RareClassifier) -> list[float]:
+        """Return scores that 0 to 100 percent of the held-out majority rows are below.
+
+        Scores are held-out false-positive rates, so that they say it themselves, between the
+        lowest and the highest.
+        """
+        rates = -model.scale_.log_rates / np.log(10.0)
+        with np.errstate(divide="ignore"):
+            scores = -np.log10(1.0 - _PERCENTS / 100.0)
+        return np.clip(scores, rates[0], rates[-1]).tolist()
 
     def summary(self, model: RareClassifier, terms: Terms) -> list[str]:
         """The lines on columns, and on what a score means."""
@@ -149,7 +151,7 @@ class AutoMethod:
         return lines
 
     def lighten(self, model: RareClassifier) -> None:
-        """Drop what the metadata hold as well, and the scores of training rows."""
+        """Drop what the facts hold as well, and the scores of training rows."""
         del model.leaderboard_, model.held_out_
 
 
@@ -166,6 +168,7 @@ def method_for(file: TableFile | SvmlightFile, method: Method) -> Method:
             f"{RankRCMethod.name} does, and has no --time-budget, --objective, --members and "
             "--compact.",
             "Leave them out, or give a table with named columns.",
+            ErrorKind.UNSUPPORTED,
         )
     return RankRCMethod()
 
@@ -184,12 +187,13 @@ def check_members(names: tuple[str, ...]) -> tuple[str, ...]:
             raise InputError(
                 f"--members: there is no member {name!r}.",
                 f"Did you mean {near!r}?" if near else f"There are: {', '.join(known)}.",
+                ErrorKind.SETTING,
             )
         named.append(plain)
     try:
         make_members(named)
     except ImportError as error:
-        raise InputError(f"--{error}", "") from error
+        raise InputError(f"--{error}", "", ErrorKind.MISSING_PACKAGE) from error
     return tuple(named)
 
 
@@ -208,21 +212,22 @@ def check_objective(name: str) -> str:
         raise InputError(
             f"--objective: there is none called {name.replace('_', '-')!r}.",
             f"{hint}There are: {', '.join(shown)}.",
+            ErrorKind.SETTING,
         ) from None
     return name
 
 
-def _board(model: RareClassifier) -> list[dict[str, Any]]:
-    """The leaderboard as plain data, a dictionary a member and setting."""
-    columns = [model.leaderboard_[name].tolist() for name in _BOARD]
-    return [dict(zip(_BOARD, row, strict=True)) for row in zip(*columns, strict=True)]
+def _board(model: RareClassifier) -> list[LeaderboardRow]:
+    """Return the leaderboard, a row a member and setting."""
+    columns = [model.leaderboard_[each.name].tolist() for each in fields(LeaderboardRow)]
+    return [LeaderboardRow(*row) for row in zip(*columns, strict=True)]
 
 
-def _best_of_each(rows: Any) -> list[dict[str, Any]]:
-    """The first of the rows of each member."""
-    best: dict[str, dict[str, Any]] = {}
+def _best_of_each(rows: Iterable[LeaderboardRow]) -> list[LeaderboardRow]:
+    """Return the first of the rows of each member."""
+    best: dict[str, LeaderboardRow] = {}
     for row in rows:
-        best.setdefault(row["member"], row)
+        best.setdefault(row.member, row)
     return list(best.values())
 
 
@@ -232,17 +237,6 @@ def _columns_that_count(model: RareClassifier) -> list[str]:
     order = np.argsort(-losses, kind="stable")[:_MOST_NAMED]
     names = [column["name"] for column in model.columns_]
     return [f"{names[k]} ({losses[k]:.3f})" for k in order if losses[k] >= 0.0005]
-
-
-def _majority_quantiles(model: RareClassifier) -> list[float]:
-    """Scores that 0 to 100 percent of held-out majority rows are below.
-
-    They are what the scores say themselves, between the lowest and the highest.
-    """
-    rates = -model.scale_.log_rates / np.log(10.0)
-    with np.errstate(divide="ignore"):
-        scores = -np.log10(1.0 - _PERCENTS / 100.0)
-    return np.clip(scores, rates[0], rates[-1]).tolist()
 
 
 def _say(finding: Finding) -> str | None:

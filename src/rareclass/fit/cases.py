@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rareclass.fit.rows_on_disk import RowsOnDisk
 from rareclass.fit.training_set import TrainingSet
 from rareclass.model.rare_cases import RareCases
-from rareclass.model.targets.rare_class import RareTarget
+from rareclass.model.rare_class import RareTarget
 
 # Rare rows that are kept; more are thinned at random.
 MOST_CASES = 2000

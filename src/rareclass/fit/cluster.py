@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 
 # Seconds that are waited for a scheduler to answer.
 _PATIENCE = 5
@@ -23,7 +23,9 @@ def dask_client(address: str) -> Iterator[Any]:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise InputError(
-            "--dask: Dask is not installed.", 'Install it: pip install "rareclass[dask]".'
+            "--dask: Dask is not installed.",
+            'Install it: pip install "rareclass[dask]".',
+            ErrorKind.MISSING_PACKAGE,
         ) from error
     if address == "local":
         with (
@@ -36,6 +38,7 @@ def dask_client(address: str) -> Iterator[Any]:
         raise InputError(
             f"--dask {address} is no address of a scheduler.",
             "Give one such as tcp://10.0.0.1:8786, or local for workers on this machine.",
+            ErrorKind.COMBINATION,
         )
     try:
         client = Client(address, timeout=_PATIENCE)
@@ -43,6 +46,7 @@ def dask_client(address: str) -> Iterator[Any]:
         raise InputError(
             f"--dask {address}: no scheduler answers there ({type(error).__name__}).",
             "Start one with `dask scheduler`, and workers with `dask worker ADDRESS`.",
+            ErrorKind.COMBINATION,
         ) from error
     with client:
         yield client

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import replacing
 from rareclass.fit.payments import FIRST_DAY, TARGET, TIME, PaymentSettings, simulate_payments
 from rareclass.metrics import PairedDifference, average_precision, paired_difference
@@ -109,6 +109,7 @@ def check_not_the_users(folder: Path) -> None:
             raise InputError(
                 f"{folder / name} exists, and no rareclass demo wrote it.",
                 "Choose another folder with --out.",
+                ErrorKind.EXISTING_FILE,
             )
 
 

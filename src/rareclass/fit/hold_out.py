@@ -8,7 +8,7 @@ from rareclass.fit.training_set import FitSettings, TrainingSet
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import most_folds
 from rareclass.folds.times import places
-from rareclass.model.targets.rare_class import RareTarget
+from rareclass.model.rare_class import RareTarget
 
 # Share of the rows that an estimate is made of, where it needs rows of its own.
 _HOLDOUT = 0.25

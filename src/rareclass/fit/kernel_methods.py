@@ -6,12 +6,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rareclass.errors import InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.fit.method import AllEncoded, EncodedRows, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
-from rareclass.model.targets.levels import LevelTarget, level_target
-from rareclass.model.targets.rare_class import RareTarget, rare_target
-from rareclass.model.targets.target import FoundLabels
+from rareclass.model.facts import KernelFacts, OrdinalFacts, SolverFacts
+from rareclass.model.levels import LevelTarget, level_target
+from rareclass.model.rare_class import RareTarget, rare_target
+from rareclass.model.target import FoundLabels
 from rareclass.ranking import OrdinalRankRC, OrdinalRankRCCV, RankRC, RankRCCV
 from rareclass.ranking.machine import KernelMachine
 from rareclass.ranking.ranking_data import held_whole_bytes
@@ -52,6 +53,7 @@ class KernelMethod(AllEncoded):
     """
 
     parameter: ClassVar[str] = "lam"
+    facts_kind: ClassVar[type[KernelFacts]] = KernelFacts
 
     lam: float | None = None
 
@@ -80,16 +82,18 @@ class KernelMethod(AllEncoded):
         """The method with the lam of `model`."""
         return replace(self, lam=float(model.lam))
 
-    def facts(self, model: KernelMachine, terms: Terms) -> dict[str, Any]:
-        """Lam, width, landmarks and how the solver ended."""
-        return {
-            "lam": float(model.lam),
-            "lam_chosen_by_cross_validation": self.lam is None and terms.folds >= 2,
-            "width": float(model.width_),
-            "width_chosen_by_cross_validation": False,
-            "n_landmarks": int(model.coef_.shape[0]),
-            "solver": {"status": model.status_, "iterations": int(model.n_iter_)},
-        }
+    def facts(self, model: KernelMachine, terms: Terms, chosen: Any) -> KernelFacts:
+        """Return lam, width, landmarks and how the solver stopped."""
+        chosen_on = self.chosen_on(terms)
+        return self.facts_kind(
+            lam=float(model.lam),
+            lam_chosen_by_cross_validation=self.lam is None and terms.folds >= 2,
+            width=float(model.width_),
+            width_chosen_by_cross_validation=chosen_on is not None,
+            n_landmarks=int(model.coef_.shape[0]),
+            solver=SolverFacts(model.status_, int(model.n_iter_)),
+            chosen_on_rows=chosen_on,
+        )
 
     def summary(self, model: KernelMachine, terms: Terms) -> list[str]:
         """The lines on landmarks and lam."""
@@ -194,15 +198,6 @@ class RankRCMethod(KernelMethod):
             return {"lams": lams, "width": width} | on_part
         return {"lams": SEARCH_LAMS, "widths": SEARCH_WIDTHS} | on_part
 
-    def facts(self, model: RankRC, terms: Terms) -> dict[str, Any]:
-        """Those of the kernel, what was chosen on how many rows, and the threshold."""
-        chosen_on = self.chosen_on(terms)
-        return super().facts(model, terms) | {
-            "width_chosen_by_cross_validation": chosen_on is not None,
-            "chosen_on_rows": chosen_on,
-            "threshold": float(model.offset_),
-        }
-
     def summary(self, model: KernelMachine, terms: Terms) -> list[str]:
         """The lines on landmarks, lam and the width of the kernel."""
         chosen_on = self.chosen_on(terms)
@@ -220,6 +215,7 @@ class OrdinalMethod(KernelMethod):
     """A kernel machine for ordered levels, lowest first; ``levels`` None takes numbers by size."""
 
     name: ClassVar[str] = "ordinal-rankrc"
+    facts_kind: ClassVar[type[KernelFacts]] = OrdinalFacts
 
     levels: tuple[str, ...] | None = None
 
@@ -229,6 +225,7 @@ class OrdinalMethod(KernelMethod):
             raise InputError(
                 f"--positive {positive} names a rare class, but {self.name} ranks all levels.",
                 "Leave --positive out, or give --method rankrc.",
+                ErrorKind.COMBINATION,
             )
         return level_target(found, self.levels)
 
@@ -259,11 +256,6 @@ class OrdinalMethod(KernelMethod):
         model = rows.fit(OrdinalRankRCCV(self.lams(), cv=rows.cv(terms), **shared)).best_estimator_
         return model
 
-    def facts(self, model: OrdinalRankRC, terms: Terms) -> dict[str, Any]:
-        """Those of the kernel, and the thresholds."""
-        thresholds = [float(threshold) for threshold in model.thresholds_]
-        return super().facts(model, terms) | {"thresholds": thresholds}
-
 
 def choose_landmarks(n_rare: int) -> tuple[str, int]:
     """Which rows carry a model of so many rare rows, as `RankRC` names them."""
@@ -292,6 +284,7 @@ def check_kernel_memory(
             f"{size_text(needed)}; {size_text(allowed)} are left for it.",
             f"Raise --memory, {'' if instead else 'or '}fit on a sample of the rows"
             + (f", or {instead}." if instead else "."),
+            ErrorKind.MEMORY,
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from rareclass.encoding.tables import DOUBLE_PRECISION_ROWS
-from rareclass.errors import InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.machine import size_text
 from rareclass.tables.columns import HIGH_CARDINALITY
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -72,6 +72,7 @@ def plan_memory(
             "Fit on a sample of the majority rows (keep every rare one), leave columns out with "
             "--drop, raise --memory, or use a machine with more. Scoring streams: it takes files "
             "of any size.",
+            ErrorKind.SETTING,
         )
     return plan
 

@@ -5,12 +5,13 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.estimator import FitsRows
 from rareclass.folds.dealing import dealt_with_both, exactly, most_folds
 from rareclass.folds.times import places
-from rareclass.model.decision_rule import ScoredRows
-from rareclass.model.targets.target import FoundLabels, Target
+from rareclass.model.facts import MethodFacts
+from rareclass.model.target import FoundLabels, Target
+from rareclass.model.threshold import ScoredRows
 from rareclass.rows import LabelledRows, RowSource
 
 Estimator = TypeVar("Estimator", bound=FitsRows)
@@ -61,6 +62,7 @@ class EncodedRows(NamedTuple):
                 f"--{name}: the rows to learn from cannot be cut into two folds with rows of both "
                 "classes.",
                 f"Leave out --{name}.",
+                ErrorKind.COMBINATION,
             )
         return [
             (np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in np.unique(number)
@@ -135,9 +137,9 @@ class AllEncoded:
         """Not asked for: rows are held out for the estimate."""
         raise NotImplementedError
 
-    def of_choice(self) -> dict[str, Any]:
-        """Return nothing: the facts say it all."""
-        return {}
+    def majority_quantiles(self, model: Any) -> list[float] | None:
+        """Return None: they are counted on training rows."""
+        return None
 
 
 class Method(Protocol[Model]):
@@ -183,15 +185,16 @@ class Method(Protocol[Model]):
         """Return this method with the parameter that `model` was fitted with."""
         ...
 
-    def of_choice(self) -> dict[str, Any]:
-        """Return what a model file says of how this parameter was chosen, as plain data."""
-        ...
-
-    def facts(self, model: Model, terms: Terms) -> dict[str, Any]:
-        """Return what a model file says of the model, as plain data.
+    def facts(self, model: Model, terms: Terms, chosen: "Method[Model]") -> MethodFacts:
+        """Return what a model file says of the model.
 
         `terms` are those of the training that chose the parameter: without folds none was chosen.
+        `chosen` is the method with which the saved model was trained, as `as_chosen` returned it.
         """
+        ...
+
+    def majority_quantiles(self, model: Model) -> list[float] | None:
+        """Return scores at equal steps of the held-out majority; None to count training rows."""
         ...
 
     def summary(self, model: Model, terms: Terms) -> list[str]:

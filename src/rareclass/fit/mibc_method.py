@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 
 from scipy import sparse
 
-from rareclass.errors import InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.findings import Finding, FindingKind, warnings_as
 from rareclass.fit.method import AllEncoded, EncodedRows, TableSize, Terms, how_chosen
 from rareclass.machine import size_text
-from rareclass.model.targets.rare_class import RareTarget, rare_target
-from rareclass.model.targets.target import FoundLabels
+from rareclass.model.facts import MomentFacts, SolverFacts
+from rareclass.model.rare_class import RareTarget, rare_target
+from rareclass.model.target import FoundLabels
 from rareclass.moments import MIBC, MIBCCV
 from rareclass.moments.dual import NotSeparableError
 from rareclass.moments.mibc_cv import PAPER_CS
@@ -60,7 +61,9 @@ class MIBCMethod(AllEncoded):
             with warnings_as(notes, _say):
                 fitted = rows.fit(estimator)
         except NotSeparableError as error:
-            raise InputError(error.message, "Use --cost auto, or a number such as 1.") from error
+            raise InputError(
+                error.message, "Use --cost auto, or a number such as 1.", ErrorKind.NOT_REACHABLE
+            ) from error
         return fitted.best_estimator_ if isinstance(fitted, MIBCCV) else fitted
 
     def _estimator(
@@ -89,24 +92,19 @@ class MIBCMethod(AllEncoded):
         """Return the method with the C and the ridge of `model`."""
         return replace(self, cost=float(model.C), ridge=model.ridge)
 
-    def facts(self, model: MIBC, terms: Terms) -> dict[str, Any]:
+    def facts(self, model: MIBC, terms: Terms, chosen: Any) -> MomentFacts:
         """Return C, the covariance, what is guaranteed, and how the solver ended."""
         has_folds = terms.folds >= 2
         chose_ridge = self.ridge is None and model.covariance in _CHEAP
-        return {
-            "C": float(model.C),
-            "C_chosen_by_cross_validation": self.cost is None and has_folds,
-            "covariance": model.covariance,
-            "ridge": float(model.ridge_),
-            "ridge_chosen_by_cross_validation": chose_ridge and has_folds,
-            "specificity_bound": float(model.specificity_bound_),
-            "threshold": float(model.offset_),
-            "solver": {
-                "status": model.status_,
-                "iterations": int(model.n_iter_),
-                "duality_gap": float(model.duality_gap_),
-            },
-        }
+        return MomentFacts(
+            C=float(model.C),
+            C_chosen_by_cross_validation=self.cost is None and has_folds,
+            covariance=model.covariance,
+            ridge=float(model.ridge_),
+            ridge_chosen_by_cross_validation=chose_ridge and has_folds,
+            specificity_bound=float(model.specificity_bound_),
+            solver=SolverFacts(model.status_, int(model.n_iter_), float(model.duality_gap_)),
+        )
 
     def summary(self, model: MIBC, terms: Terms) -> list[str]:
         """Return the lines on covariance, C, guarantee and solver."""
@@ -152,4 +150,5 @@ def _check_memory(covariance: str, rows: EncodedRows, terms: Terms) -> None:
             f"--covariance {covariance.replace('_', '-')} of {n_columns:,} encoded columns takes "
             f"{size_text(needed)} with its folds; {size_text(terms.memory)} are left for it.",
             "Use --covariance factor or diagonal, or raise --memory.",
+            ErrorKind.MEMORY,
         )

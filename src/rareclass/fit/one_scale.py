@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rareclass.folds.score_scale import Scores
-from rareclass.model.decision_rule import ScoredRows
+from rareclass.model.threshold import ScoredRows
 
 
 def pooled(parts: Sequence[tuple[ScoredRows, Callable[[Scores], Scores]]]) -> ScoredRows:

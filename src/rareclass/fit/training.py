@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.decide.threshold_rule import ChosenThreshold
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warnings_as
 from rareclass.fit.baselines import Baseline, JudgedRows, baselines
 from rareclass.fit.cases import rare_cases
@@ -32,11 +33,12 @@ from rareclass.fit.rows_on_disk import RowsOnDisk, encode_on_disk, scores_of
 from rareclass.fit.training_set import FitSettings, TrainingSet, in_memory
 from rareclass.folds.majority_part import draw_majority
 from rareclass.folds.score_scale import MajorityScores, ScoreMap, match_majority
-from rareclass.model.decision_rule import ScoredRows
-from rareclass.model.model_file import ModelFile
-from rareclass.model.targets import decision_of
-from rareclass.model.targets.rare_class import RareTarget
-from rareclass.model.targets.target import RankingEstimate
+from rareclass.model.decision import decision_of
+from rareclass.model.facts import ModelFacts, RankingEstimate, TrainingFacts, facts_as_json
+from rareclass.model.model import Model
+from rareclass.model.rare_class import RareTarget
+from rareclass.model.threshold import ScoredRows
+from rareclass.ranking import OrdinalRankRC
 
 # Scores of this many rows say where a new score stands among them.
 PERCENTILE_ROWS = 20_000
@@ -51,7 +53,7 @@ _PACKAGES = ("rareclass", "scikit-learn", "skrub", "skops", "numpy", "polars")
 class Trained:
     """The outcome of training."""
 
-    content: ModelFile
+    content: Model
     estimate: RankingEstimate | None  # of its ranking of new rows
     method: Method  # with the parameter used
     decided: list[str]  # how often it was right about them, where that says more
@@ -63,7 +65,12 @@ class Trained:
     def as_plain_data(self) -> dict[str, Any]:
         """Return what the model file says of the training, and what was tried beside it."""
         others = [asdict(each) for each in self.beside_it]
-        return self.content.metadata | {"beside_it": others, "notes": self.notes}
+        thresholds = [float(each) for each in self.content.thresholds]
+        return facts_as_json(self.content.facts) | {
+            "thresholds": thresholds,
+            "beside_it": others,
+            "notes": self.notes,
+        }
 
 
 def train(data: TrainingSet, settings: FitSettings) -> Trained:
@@ -75,32 +82,54 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         will_refit = settings.refit and len(held_out) > 0
         first = _fit(data.take(kept), settings, method, notes, 0.5 if will_refit else 1.0)
         judged = _scored(data, held_out, first, settings, notes)
-        rule = _set_threshold(first.model, judged, data, settings)
+        rule = _choose_threshold(judged, data, settings)
         beside_it = _baselines(data, kept, held_out, settings) if judged is not None else []
         chosen = method.as_chosen(first.model) if will_refit else method
         again = _refit(data, settings, chosen, first, notes) if will_refit else None
     encoder, model = first if again is None else again
     to_saved = _to_saved(first, again, judged, data, held_out, method.cross_fits)
+    thresholds, judged_at = thresholds_of(model), thresholds_of(first.model)
     if rule is not None:
-        rule = replace(rule, threshold=float(to_saved(np.array(rule.threshold))))
-        model.offset_ = rule.threshold
+        judged_at = np.array([rule.threshold])
+        rule = replace(rule, threshold=float(to_saved(judged_at[0])))
+        thresholds = np.array([rule.threshold])
     trained_on = data.take(kept) if again is None else data
     chosen_on = terms_of(data.y[kept], settings)
-    metadata = method.facts(model, chosen_on) | chosen.of_choice()
-    estimate, decided = _estimate(first.model, judged, data, notes)
-    metadata |= _metadata(data, settings, estimate, len(trained_on.y) == len(data.y))
-    metadata["rule"] = None if rule is None else rule.to_dict()
-    final = decision_of(model, metadata)
-    if final.quantiles not in metadata:
-        metadata[final.quantiles] = _quantiles(encoder, model, trained_on, settings.seed)
+    estimate, decided = _estimate(judged_at, judged, data, notes)
+    quantiles = method.majority_quantiles(model)
+    if quantiles is None:
+        quantiles = _quantiles(encoder, model, trained_on, settings.seed)
+    facts = ModelFacts(
+        format="table" if data.columns else "svmlight",
+        target=data.target.facts(),
+        columns=tuple(data.columns),
+        quantiles=tuple(quantiles),
+        training=_training_facts(data, settings, estimate, len(trained_on.y) == len(data.y)),
+        method=method.facts(model, chosen_on, chosen),
+        rule=rule,
+    )
+    final = decision_of(facts.target, thresholds)
     summary = method.summary(model, chosen_on) + final.rules()
     cases = rare_cases(encoder, model, trained_on, settings.seed)
     method.lighten(model)
     light = _light(judged, data, settings)
     if light is not None:
         light = light._replace(scores=to_saved(light.scores))
-    content = ModelFile(encoder, model, metadata, held_out=light, cases=cases)
+    content = Model(
+        encoder, model, facts, thresholds, calibration_of(model), held_out=light, cases=cases
+    )
     return Trained(content, estimate, chosen, decided, summary, notes, rule, beside_it)
+
+
+def thresholds_of(model: Any) -> NDArray[np.float64]:
+    """Return the thresholds that an estimator chose for itself: one, or one between levels."""
+    found = model.thresholds_ if isinstance(model, OrdinalRankRC) else model.offset_
+    return np.atleast_1d(np.asarray(found, dtype=np.float64))
+
+
+def calibration_of(model: Any) -> Calibration | LevelCalibration | None:
+    """Return the map to probabilities that an estimator learned on held-out rows, if it did."""
+    return getattr(model, "calibration_", None)
 
 
 def _scored(
@@ -176,10 +205,10 @@ def _to_saved(
     return match_majority(own, like)
 
 
-def _set_threshold(
-    model: Any, judged: ScoredRows | None, data: TrainingSet, settings: FitSettings
+def _choose_threshold(
+    judged: ScoredRows | None, data: TrainingSet, settings: FitSettings
 ) -> ChosenThreshold | None:
-    """Move the threshold of a model to where the rule that was given has it, if one was.
+    """Return the threshold that the rule chooses on held-out rows; None without a rule.
 
     Raises `InputError` where there are no rows to judge it on.
     """
@@ -190,6 +219,7 @@ def _set_threshold(
             f"{settings.rule.rule.words} needs rows of both classes that the model did not learn "
             "from, and none are held out.",
             "Leave out --holdout 0, or give rows with more of the rare class.",
+            ErrorKind.COMBINATION,
         )
     beside, numbers = None, None
     if data.beside is not None and judged.places is not None:
@@ -198,7 +228,6 @@ def _set_threshold(
     chosen = settings.rule.choose(judged, beside, settings.time, numbers)
     if settings.refit:
         chosen = chosen.approximately("the saved model learned from these rows as well")
-    model.offset_ = chosen.threshold
     return chosen
 
 
@@ -227,12 +256,15 @@ def _for_baselines(
 
 
 def _estimate(
-    model: Any, judged: ScoredRows | None, data: TrainingSet, notes: list[str]
+    thresholds: NDArray[np.float64],
+    judged: ScoredRows | None,
+    data: TrainingSet,
+    notes: list[str],
 ) -> tuple[RankingEstimate | None, list[str]]:
     """Return measures of a ranking, and its decisions in brief."""
     if judged is None:
         return None, []
-    decision = decision_of(model, data.target.metadata())
+    decision = decision_of(data.target.facts(), thresholds)
     rows = (judged.y, judged.scores, judged.weight)
     estimate = decision.estimate(*rows)
     notes += data.target.notes_on_held_out(judged.y, estimate)
@@ -320,30 +352,25 @@ def _quantiles(encoder: Any, model: Any, data: TrainingSet, seed: int) -> list[f
     return [float(value) for value in np.quantile(scores, np.linspace(0, 1, 1001))]
 
 
-def _metadata(
+def _training_facts(
     data: TrainingSet,
     settings: FitSettings,
     estimate: RankingEstimate | None,
     on_all_rows: bool,
-) -> dict[str, Any]:
-    return data.target.metadata() | {
-        "method": settings.method.name,
-        "format": "table" if data.columns else "svmlight",
-        "target": data.target.column,
-        "label_counts": data.target.counts,
-        "n_rows": data.n_rows,
-        "n_copies_collapsed": data.n_copies,
-        "n_rows_without_target": data.n_unlabelled,
-        "columns": [asdict(column) for column in data.columns],
-        "copies_count": data.weight is not None or not data.n_copies,
-        "holdout": share_held_out(data, settings),
-        "groups": settings.groups,
-        "time": settings.time,
-        "seed": settings.seed,
-        "trained_on_all_rows": on_all_rows or estimate is None,
-        "estimated_by": None if estimate is None else estimated_by(data, settings),
-        "held_out": None if estimate is None else estimate.as_plain_data(),
-        "versions": {package: version(package) for package in _PACKAGES}
-        | {"python": platform.python_version()},
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+) -> TrainingFacts:
+    versions = {package: version(package) for package in _PACKAGES}
+    return TrainingFacts(
+        n_rows=data.n_rows,
+        n_copies_collapsed=data.n_copies,
+        n_rows_without_target=data.n_unlabelled,
+        copies_count=data.weight is not None or not data.n_copies,
+        holdout=share_held_out(data, settings),
+        groups=settings.groups,
+        time=settings.time,
+        seed=settings.seed,
+        trained_on_all_rows=on_all_rows or estimate is None,
+        estimated_by=None if estimate is None else estimated_by(data, settings),
+        held_out=estimate,
+        versions=versions | {"python": platform.python_version()},
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+    )

@@ -14,15 +14,14 @@ from rareclass.encoding.tables import SparseEncoder, TableEncoder, encoded_width
 from rareclass.encoding.target import label_counts, labels_as_text
 from rareclass.encoding.training_table import TrainingTable, read_training_table
 from rareclass.encoding.typed_columns import TypedColumns, treated_by_model
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.method import Method, TableSize
 from rareclass.fit.rows_elsewhere import RowsElsewhere
 from rareclass.fit.rows_on_disk import RowsOnDisk, distinct_on_disk, sample_of
-from rareclass.model.beside import times_of
-from rareclass.model.decision_rule import DecisionRule
-from rareclass.model.targets.rare_class import RareTarget
-from rareclass.model.targets.target import FoundLabels, Target
+from rareclass.model.rare_class import RareTarget
+from rareclass.model.target import FoundLabels, Target
+from rareclass.model.threshold import DecisionRule, times_of
 from rareclass.rows.equal_rows import equal_rows
 from rareclass.tables.columns import Column, mean_of_target_named
 from rareclass.tables.svmlight_file import SvmlightFile
@@ -169,7 +168,9 @@ def read_training_set(file: TableFile | SvmlightFile, settings: FitSettings) -> 
         return _read_sparse_set(file, settings)
     if settings.target is None:
         raise InputError(
-            "--target is missing: which column holds the classes?", name_hint("", file.columns)
+            "--target is missing: which column holds the classes?",
+            name_hint("", file.columns),
+            ErrorKind.SETTING,
         )
     check_beside(file, settings)
     if settings.on_disk:
@@ -218,18 +219,23 @@ def check_beside(file: TableFile, settings: FitSettings) -> None:
     for option, name in options:
         if name not in file.columns:
             raise InputError(
-                f"{option}: there is no column {name!r}.", name_hint(name, file.columns)
+                f"{option}: there is no column {name!r}.",
+                name_hint(name, file.columns),
+                ErrorKind.MISSING_COLUMN,
             )
         if name == settings.target or name in settings.drop:
             other = "--target" if name == settings.target else "--drop"
             raise InputError(
-                f"Column {name!r} is both {option} and {other}.", f"Name another for {option}."
+                f"Column {name!r} is both {option} and {other}.",
+                f"Name another for {option}.",
+                ErrorKind.COMBINATION,
             )
     if options and settings.on_disk:
         raise InputError(
             f"{options[0][0]} needs the table in memory, and it is larger than a quarter of what "
             "may be used.",
             "Give a part of the rows, or more with --memory.",
+            ErrorKind.MEMORY,
         )
 
 
@@ -244,6 +250,7 @@ def _target(
             f"{settings.rule.rule.words} is about a rare class, and --method "
             f"{settings.method.name} learns levels.",
             "Leave it out, or give --method auto and --positive LEVEL.",
+            ErrorKind.COMBINATION,
         )
     return target
 
@@ -314,10 +321,16 @@ def _read_sparse_set(file: SvmlightFile, settings: FitSettings) -> TrainingSet:
         named["--cost"] = tuple(settings.rule.columns)
     for option, given in named.items():
         if given:
-            raise InputError(f"{option} {given[0]}: an svmlight file has no named columns.")
+            raise InputError(
+                f"{option} {given[0]}: an svmlight file has no named columns.",
+                "",
+                ErrorKind.UNSUPPORTED,
+            )
     batch, zero_based = file.read()
     if not len(batch.labels):
-        raise InputError(f"{file.path} has no rows.", "Give a file with rows.")
+        raise InputError(
+            f"{file.path} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS
+        )
     labels = labels_as_text(pl.Series("label", batch.labels))
     target = _target(file, "label", label_counts(labels), settings)
     y = _codes(labels, target)

@@ -26,8 +26,9 @@ from rareclass.encoding.hunt import Coordinate
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import being_written, flush_to_disk
 from rareclass.hunt.hunting import Hunt, HuntSettings
-from rareclass.hunt.model import BALLS, write_balls
+from rareclass.hunt.model import write_balls
 from rareclass.hunt.table import HuntTable
+from rareclass.model.model_file import HUNT_MODEL
 from rareclass.tables.table_file import TableFile, batch_rows_for
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ def write_hunt(
         description, values = describe_in_units(hunt), typical_values(table, hunt)
         (folder / DESCRIPTION).write_text(text_of(description, values), encoding="utf-8")
         _description_frame(description, values, hunt).write_csv(folder / DESCRIPTION_TABLE)
-        names += [DESCRIPTION, DESCRIPTION_TABLE, *_draw(folder, hunt), BALLS]
-        write_balls(folder / BALLS, table, hunt, options.get("target", ""))
+        names += [DESCRIPTION, DESCRIPTION_TABLE, *_draw(folder, hunt), HUNT_MODEL]
+        write_balls(folder / HUNT_MODEL, table, hunt, options.get("target", ""))
         summary = _summary(table, hunt, settings, options, names)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         names.append(SUMMARY)
@@ -347,7 +348,15 @@ def _summary(
 
 
 def _is_ours(name: str) -> bool:
-    own = {"found.csv", "found.parquet", DESCRIPTION, DESCRIPTION_TABLE, SUMMARY, BALLS, "ball.png"}
+    own = {
+        "found.csv",
+        "found.parquet",
+        DESCRIPTION,
+        DESCRIPTION_TABLE,
+        SUMMARY,
+        HUNT_MODEL,
+        "ball.png",
+    }
     return name in own or (name.startswith("ball-") and name.endswith(".png"))
 
 

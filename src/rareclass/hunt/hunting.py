@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rareclass.encoding.hunt import HuntEncoder
 from rareclass.findings import Finding, warnings_as
 from rareclass.hunt.sureness import (
-    HeldOutRows,
+    HeldOutCases,
     ListOrder,
     ListPlaces,
     ShareOfCases,
@@ -100,7 +100,7 @@ class ChosenBalls(NamedTuple):
 
     model: "RACH"  # fitted
     estimate: HeldOutF1 | None  # None where there were too few labelled rows to hold any out
-    held_out: HeldOutRows | None  # likewise
+    held_out: HeldOutCases | None  # likewise
     by: str  # source of the parameters: "cross-validation", "options" or "defaults"
 
 
@@ -333,7 +333,7 @@ def _choose(
         labels.n_cleared,
         best.uncertainty_,
     )
-    held_out = HeldOutRows(best.held_out_rows_, best.held_out_depths_)
+    held_out = HeldOutCases(best.held_out_rows_, best.held_out_depths_)
     return ChosenBalls(best.best_estimator_, estimate, held_out, "cross-validation")
 
 

@@ -6,21 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.encoding.hunt import HuntEncoder
-from rareclass.errors import ErrorKind, InputError
-from rareclass.files import replacing
 from rareclass.hunt.hunting import Hunt
 from rareclass.hunt.sureness import ListOrder
 from rareclass.hunt.table import HuntTable
 from rareclass.hyperball.problem import InputSpace, KernelSpace
 from rareclass.kernels.kernels import make_kernel
-from rareclass.model.archive import seal
-from rareclass.model.metadata_text import as_text
-from rareclass.model.model_file import ModelFile
+from rareclass.model.facts import BallFacts, ModelFacts, RareClassFacts
+from rareclass.model.model import Model
+from rareclass.model.model_file import save_model
 from rareclass.model.soundness import finite_vector
-
-BALLS = "balls.skops"
-_FORMAT = 1
 
 
 class PlainBall(NamedTuple):
@@ -110,54 +104,13 @@ def plain_balls(hunt: Hunt) -> list[PlainBall]:
 
 
 def write_balls(path: Path, table: HuntTable, hunt: Hunt, target: str) -> None:
-    """Write what scores new rows: encoder, balls, the order of the list, quantiles of scores."""
-    from rareclass.model.skops_io import dump
-
-    parts = {
-        "rareclass_hunt": _FORMAT,
-        "encoder": hunt.encoder.encoder_,
-        "factors": hunt.encoder.factors_,
-        "columns": list(hunt.encoder.columns),
-        "balls": [ball._asdict() for ball in plain_balls(hunt)],
-        "order": hunt.order.thinned().as_data(),
-        "metadata": as_text(
-            {
-                "format": "table",
-                "target": target,
-                "target_kind": "rare class",
-                "method": "hunt",
-                "rare_label": " or ".join(table.labels.rare),
-                "rest_label": "others",
-                "columns": [{"name": column.name} for column in table.columns],
-                "majority_quantiles": hunt.order.quantiles(1001).tolist(),
-            }
-        ),
-    }
-    with replacing(path) as temporary:
-        dump(parts, temporary)
-        seal(temporary)
-
-
-def load_balls(folder: Path) -> ModelFile:
-    """Open the balls of a hunt's folder as a model; nothing in the file is executed.
-
-    Raises `InputError` where the folder has no file of balls, or it is damaged.
-    """
-    from rareclass.model.model_file import check_content, damaged, in_brief, read_parts
-
-    path = folder / BALLS
-    if not path.is_file():
-        raise InputError(
-            f"{folder} holds no {BALLS} to score with.", "Hunt again.", ErrorKind.MISSING_FILE
-        )
-    names = {"encoder", "factors", "columns", "balls", "order"}
-    parts, notices = read_parts(path, "rareclass_hunt", _FORMAT, names)
-    try:
-        encoder = HuntEncoder.loaded(parts["columns"], parts["encoder"], parts["factors"])
-        order = ListOrder.of_data(parts["order"])
-        balls = HuntBalls([PlainBall(**ball) for ball in parts["balls"]], order)
-        content = ModelFile(encoder, balls, parts["metadata"], notices, file=path)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise damaged(path, in_brief(error)) from error
-    check_content(path, content)
-    return content
+    """Write what scores new rows as a model file: encoder, balls, order of the list, quantiles."""
+    facts = ModelFacts(
+        format="table",
+        target=RareClassFacts(target, " or ".join(table.labels.rare), "others"),
+        columns=tuple(table.columns),
+        quantiles=tuple(hunt.order.quantiles(1001).tolist()),
+        method=BallFacts(),
+    )
+    balls = HuntBalls(plain_balls(hunt), hunt.order.thinned())
+    save_model(path, Model(hunt.encoder, balls, facts, np.array([balls.offset_])))

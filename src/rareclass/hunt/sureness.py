@@ -6,7 +6,7 @@ so that new rows are scored by the same order.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,7 @@ OTHER = -1  # label of a known row that is no case of any ball
 _ROUNDING = 1e-9
 
 
-class HeldOutRows(NamedTuple):
+class HeldOutCases(NamedTuple):
     """Labelled rows that were held out, and their depth in balls fitted without their label."""
 
     rows: NDArray[np.int64]  # positions in the table, perhaps repeated
@@ -169,7 +169,7 @@ def find_places(
     labels: HuntLabels,
     model: "RACH",
     distances: Floats,
-    held_out: HeldOutRows | None,
+    held_out: HeldOutCases | None,
 ) -> ListPlaces:
     """Place the unlabelled rows of X, and the held-out cases as if they were among them.
 
@@ -178,7 +178,7 @@ def find_places(
     """
     depths = np.array([ball.squared_radius for ball in model.balls_]) - distances**2
     ball, found = depths.argmax(axis=1), depths.max(axis=1) >= 0.0
-    known = held_out or HeldOutRows(np.zeros(0, dtype=np.int64), np.zeros(0))
+    known = held_out or HeldOutCases(np.zeros(0, dtype=np.int64), np.zeros(0))
     keys, case_keys, case_found = np.empty(len(depths)), [np.zeros(0)], [np.zeros(0, dtype=bool)]
     near: dict[str, _Nearness] = {}
     deep: list[CumulativeCounts] = []
@@ -363,28 +363,3 @@ class ListOrder(NamedTuple):
         keys = np.where(found, 1.0 / np.where(found, scores, 1.0), -scores)
         outside = self.inside.n_all + self.outside.between(keys)
         return self.share(np.where(found, self.inside.between(keys), outside))
-
-    def as_data(self) -> dict[str, Any]:
-        """Return arrays and numbers by name, for a file."""
-        key = self.key._asdict()
-        key |= {name: [one._asdict() for one in key[name]] for name in ("near", "deep")}
-        return {
-            "key": key | {"label_of": list(self.key.label_of)},
-            "inside": self.inside._asdict(),
-            "outside": self.outside._asdict(),
-            "share": None if self.share is None else self.share._asdict(),
-        }
-
-    @classmethod
-    def of_data(cls, data: dict[str, Any]) -> Self:
-        """Rebuild from `as_data`; raise any error on other data."""
-        key, share = data["key"], data["share"]
-        near, deep = (
-            tuple(CumulativeCounts(**one) for one in key[name]) for name in ("near", "deep")
-        )
-        return cls(
-            SureKey(key["known"], key["label"], near, deep, tuple(key["label_of"])),
-            CumulativeCounts(**data["inside"]),
-            CumulativeCounts(**data["outside"]),
-            None if share is None else ShareOfCases(**share),
-        )

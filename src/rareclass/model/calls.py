@@ -8,13 +8,74 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError, counted
-from rareclass.model.score_writer import ParquetWriter, score_writer
-from rareclass.model.targets.rare_class import RareDecision
-from rareclass.model.targets.target import Decision
+from rareclass.errors import ErrorKind, InputError, counted
+from rareclass.model.rare_class import RareDecision
+from rareclass.model.target import Decision
+
+
+class ScoreWriter(Protocol):
+    """Takes scored rows a batch at a time."""
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Write the next rows."""
+        ...
+
+    def __enter__(self) -> "ScoreWriter": ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+class CsvWriter:
+    """Writes CSV; the first column is the user's own, truth values of ours are 1 and 0."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._is_first = True
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Write the next rows."""
+        ours = frame.columns[1:]
+        flags = [pl.col(name).cast(pl.Int8) for name in ours if frame[name].dtype == pl.Boolean]
+        frame.with_columns(flags).write_csv(self._file, include_header=self._is_first)
+        self._is_first = False
+
+    def __enter__(self) -> "CsvWriter":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+
+class ParquetWriter:
+    """Writes Parquet, with the types of the first rows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: pq.ParquetWriter | None = None
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Write the next rows."""
+        table: pa.Table = frame.to_arrow()
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, table.schema)
+        self._writer.write_table(table.cast(self._writer.schema))
+
+    def __enter__(self) -> "ParquetWriter":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+def score_writer(path: Path) -> ScoreWriter:
+    """Return the writer for a file of this name."""
+    return CsvWriter(path) if path.suffix.lower() == ".csv" else ParquetWriter(path)
+
 
 _READ_ROWS = 50_000
 
@@ -42,17 +103,28 @@ class CallBy:
         if self == CallBy():
             return
         if self.top is not None and self.threshold is not None:
-            raise InputError("--top and --threshold both say what is rare.", "Give one of them.")
+            raise InputError(
+                "--top and --threshold both say what is rare.",
+                "Give one of them.",
+                ErrorKind.COMBINATION,
+            )
         option = "--threshold" if self.top is None else "--top"
         if not isinstance(decision, RareDecision):
             raise InputError(
                 f"{option} is for models of a rare class, and this one is of levels.",
                 "Leave it out: a row's level is between the model's thresholds.",
+                ErrorKind.UNSUPPORTED,
             )
         if self.top is not None and self.top < 1:
-            raise InputError(f"--top {self.top} is no number of rows.", "Give 1 or more.")
+            raise InputError(
+                f"--top {self.top} is no number of rows.", "Give 1 or more.", ErrorKind.SETTING
+            )
         if self.threshold is not None and not np.isfinite(self.threshold):
-            raise InputError(f"--threshold {self.threshold} is no score.", "Give a finite number.")
+            raise InputError(
+                f"--threshold {self.threshold} is no score.",
+                "Give a finite number.",
+                ErrorKind.SETTING,
+            )
 
 
 class Calls(Protocol):

@@ -1,4 +1,4 @@
-"""How unlike training the rows of a file are: cells, and how often they raise an alert."""
+"""How unlike the training rows the rows of a file are: their cells, and how many raise an alert."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import Interval
 from rareclass.metrics.interval import exact_interval
-from rareclass.model.decision_rule import ScoredRows
-from rareclass.model.scored import Seen
+from rareclass.model.model import InputSummary
+from rareclass.model.threshold import ScoredRows
 
 # Of the cells of any column; `refuse_drift` lets no more be unlike training.
 MOST_UNLIKE = 0.10
@@ -99,7 +99,7 @@ def alert_rate(
     )
 
 
-def drift_of(seen: Seen, alerts: AlertRate | None) -> Drift:
+def drift_of(seen: InputSummary, alerts: AlertRate | None) -> Drift:
     """Sum up what was met in a file."""
     counts: Counter[str] = Counter()
     for cells in (seen.unseen_values, seen.outside):
@@ -135,6 +135,7 @@ def refuse_drift(drift: Drift, file: str) -> None:
             f"training{usual}: more than {MOST_UNLIKE:.0%} of them{more}.",
             "Look whether the column still means the same; fit again with rows like these, or "
             "leave out --strict.",
+            ErrorKind.REFUSED,
         )
     if drift.alerts is not None and drift.alerts.is_far:
         found, expected = drift.alerts
@@ -142,4 +143,5 @@ def refuse_drift(drift: Drift, file: str) -> None:
             f"{file}: {found.value:.3%} of the rows are above the threshold, where "
             f"{expected.value:.3%} of the rows held out were.",
             "Look at what changed; set another threshold, fit again, or leave out --strict.",
+            ErrorKind.REFUSED,
         )

@@ -5,18 +5,111 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import InputError
-from rareclass.model.decision_table import DecisionRow, decision_table
+from rareclass.errors import ErrorKind, InputError
+from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
+from rareclass.metrics.interval import exact_interval
 from rareclass.model.drift import Drift, alert_rate, drift_of, refuse_drift
-from rareclass.model.model_file import ModelFile
-from rareclass.model.probability_quality import ProbabilityQuality, probability_quality
-from rareclass.model.scored import Seen, scored
-from rareclass.model.targets import decision_of
-from rareclass.model.targets.rare_class import RareDecision
-from rareclass.model.targets.target import Confusion, RankingEstimate
+from rareclass.model.facts import RankingEstimate
+from rareclass.model.model import InputSummary, Model
+from rareclass.model.rare_class import RareDecision
+from rareclass.model.target import Confusion
 from rareclass.tables.table_file import TablePlace, open_table
+
+_TOPS = (10, 100)
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class DecisionRow:
+    """Rows called rare in one way, and how often that was right, with 95 % intervals.
+
+    Those of a threshold are exact (Clopper-Pearson). Those of the k highest are Wilson's for the
+    recall in ``n_rare`` trials, and the same in units of the others, as k and the classes are given
+    (`rareclass.metrics.precision_at_k_interval`).
+    """
+
+    name: str
+    alerts: int
+    precision: Interval  # NaN where no row was called
+    recall: Interval
+    false_positive_rate: Interval
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return it as dictionaries and numbers; no precision is null."""
+        given = asdict(self)
+        for name in ("precision", "recall", "false_positive_rate"):
+            value, low, high = (float(each) for each in getattr(self, name))
+            given[name] = {"value": None if np.isnan(value) else value, "low": low, "high": high}
+        return given
+
+
+def decision_table(
+    rare: NDArray[np.bool_], scores: NDArray[np.float64], threshold: float
+) -> list[DecisionRow]:
+    """The threshold, then the 10, the 100 and as many highest rows as are rare, where there are."""
+    tops = sorted({k for k in (*_TOPS, int(rare.sum())) if k < len(rare)})
+    return [_above(rare, scores, threshold), *(_highest(rare, scores, k) for k in tops)]
+
+
+def _above(rare: NDArray[np.bool_], scores: NDArray[np.float64], threshold: float) -> DecisionRow:
+    called = scores > threshold
+    hits, alerts, n_rare = int((called & rare).sum()), int(called.sum()), int(rare.sum())
+    return DecisionRow(
+        "threshold",
+        alerts,
+        exact_interval(hits, alerts, _LEVEL),
+        exact_interval(hits, n_rare, _LEVEL),
+        exact_interval(alerts - hits, len(rare) - n_rare, _LEVEL),
+    )
+
+
+def _highest(rare: NDArray[np.bool_], scores: NDArray[np.float64], k: int) -> DecisionRow:
+    precision = precision_at_k_interval(rare, scores, k, level=_LEVEL)
+    n_rest = len(rare) - int(rare.sum())
+    value, low, high = precision
+    return DecisionRow(
+        f"highest {k:,}",
+        k,
+        precision,
+        recall_at_k_interval(rare, scores, k, level=_LEVEL),
+        Interval(*(min((1.0 - each) * k / n_rest, 1.0) for each in (value, high, low))),
+    )
+
+
+@dataclass(frozen=True)
+class ProbabilityQuality:
+    """Probabilities of rows beside their labels; smaller losses are better.
+
+    The losses of giving every row the true share say what probabilities are worth.
+    """
+
+    mean: float
+    share: float  # of rare rows
+    log_loss: float  # mean of -ln of the probability of the row's own class
+    brier: float  # mean of (probability - label)^2
+    log_loss_of_share: float  # of the true share for every row
+    brier_of_share: float
+
+
+def probability_quality(
+    rare: NDArray[np.bool_], probability: NDArray[np.float64]
+) -> ProbabilityQuality:
+    r"""Log loss ``-mean(y ln p + (1 - y) ln(1 - p))`` and Brier score ``mean (p - y)^2``.
+
+    `probability` lies strictly between 0 and 1, and both classes are there. O(n).
+    """
+    share = float(rare.mean())
+    return ProbabilityQuality(
+        float(probability.mean()),
+        share,
+        -float(np.log(np.where(rare, probability, 1.0 - probability)).mean()),
+        float(np.square(probability - rare).mean()),
+        -float(share * np.log(share) + (1.0 - share) * np.log(1.0 - share)),
+        share * (1.0 - share),
+    )
 
 
 @dataclass(frozen=True)
@@ -26,7 +119,7 @@ class EvaluatedFile:
     estimate: RankingEstimate
     confusion: Confusion
     n_unlabelled: int  # rows left out because their target is empty
-    seen: Seen
+    seen: InputSummary
     drift: Drift
     table: list[DecisionRow]  # of a rare class: at the threshold, and the highest rows
     probabilities: ProbabilityQuality | None  # where the model has them
@@ -47,21 +140,21 @@ class EvaluatedFile:
 
 
 def evaluate_file(
-    content: ModelFile, data: TablePlace, separator: str | None = None, strict: bool = False
+    content: Model, data: TablePlace, separator: str | None = None, strict: bool = False
 ) -> EvaluatedFile:
     """Compare the scores of a file's rows with their labels.
 
     Raises `InputError` for anything wrong with the file; when it holds one class only; where
     `strict`, for rows unlike those of training (`refuse_drift`).
     """
-    file, seen = open_table(data, separator, one_pass=True), Seen()
-    target = content.metadata["target"]
-    batches = list(scored(content, file, target, seen))
+    file, seen = open_table(data, separator, one_pass=True), InputSummary()
+    target = content.target
+    batches = list(content.score_batches(file, target, seen))
     if not batches:
-        raise InputError(f"{data} has no rows.", "Give a file with rows.")
+        raise InputError(f"{data} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)
     labels = pl.concat([labels_as_text(batch.kept) for batch in batches if batch.kept is not None])
     scores = np.concatenate([batch.scores for batch in batches])
-    decision = decision_of(content.model, content.metadata)
+    decision = content.decision
     y = decision.codes(labels, str(data))
     labelled = y >= 0
     rate = None

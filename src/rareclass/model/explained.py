@@ -1,23 +1,21 @@
 """Why rows are called rare: the columns that raise their scores, and the nearest rare cases."""
 
-from copy import copy
 from typing import Any
 
 import polars as pl
 from scipy import sparse
 
 from rareclass.encoding.typed_columns import TypedColumns
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.model.calls import Explain
-from rareclass.model.model_file import ModelFile
-from rareclass.model.targets import decision_of
-from rareclass.model.targets.rare_class import RareDecision
+from rareclass.model.facts import BallFacts
+from rareclass.model.model import Model
 
 # Explained at a time: what bounds the memory for landmarks and replaced columns.
 _ROWS = 1000
 
 
-def explainer_of(content: ModelFile, k: int) -> Explain:
+def explainer_of(content: Model, k: int) -> Explain:
     """Return what makes three columns for each of k reasons, and two for each of k cases.
 
     ``reason_1`` is the name of the column that raises a row's score most, ``value_1`` its cell as
@@ -31,20 +29,26 @@ def explainer_of(content: ModelFile, k: int) -> Explain:
     Raises `InputError` for a k below 1, and for models of levels and of svmlight rows.
     """
     if k < 1:
-        raise InputError(f"--explain {k} is no number of columns.", "Give 1 or more.")
-    if not isinstance(decision_of(content.model, content.metadata), RareDecision):
         raise InputError(
-            "--explain is for models of a rare class, and this one is of levels.", "Leave it out."
+            f"--explain {k} is no number of columns.", "Give 1 or more.", ErrorKind.SETTING
         )
-    if content.metadata.get("method") == "hunt":
+    if not content.has_rare_class:
+        raise InputError(
+            "--explain is for models of a rare class, and this one is of levels.",
+            "Leave it out.",
+            ErrorKind.UNSUPPORTED,
+        )
+    if isinstance(content.facts.method, BallFacts):
         raise InputError(
             "--explain: a row of a ball is near its centre in all columns, and far in none.",
             "description.txt of the hunt says what is typical of the ball.",
+            ErrorKind.UNSUPPORTED,
         )
-    if content.metadata["format"] == "svmlight":
+    if content.facts.format == "svmlight":
         raise InputError(
             "--explain: rows of an svmlight file have no named columns.",
             "rareclass.explain.explain explains them, from Python.",
+            ErrorKind.UNSUPPORTED,
         )
 
     def explain_rows(rows: pl.DataFrame) -> pl.DataFrame:
@@ -54,7 +58,7 @@ def explainer_of(content: ModelFile, k: int) -> Explain:
     return explain_rows
 
 
-def told_names(content: ModelFile, k: int) -> list[str]:
+def told_names(content: Model, k: int) -> list[str]:
     """The names of the columns of k reasons and, where the file keeps rare rows, of k cases."""
     what_of_each = [["reason", "value", "effect"]]
     if content.cases is not None:
@@ -62,7 +66,7 @@ def told_names(content: ModelFile, k: int) -> list[str]:
     return [f"{what}_{place + 1}" for each in what_of_each for place in range(k) for what in each]
 
 
-def note_on_cases(content: ModelFile) -> list[str]:
+def note_on_cases(content: Model) -> list[str]:
     """What to say where a file keeps no rare rows."""
     if content.cases is not None:
         return []
@@ -72,14 +76,14 @@ def note_on_cases(content: ModelFile) -> list[str]:
     ]
 
 
-def _reasons(content: ModelFile, rows: pl.DataFrame, k: int) -> pl.DataFrame:
+def _reasons(content: Model, rows: pl.DataFrame, k: int) -> pl.DataFrame:
     """The reasons of typed rows and the cases near them, as columns of a file."""
     from rareclass.explain import explain  # every kind of model
 
     if not rows.height:
         return _empty(content, k)
     X, groups = _encoded(content, rows)
-    told = explain(content.model, X, groups=groups)
+    told = explain(content.estimator, X, groups=groups)
     names, effects, strongest = told.columns, told.contributions, told.strongest(k)
     columns: list[tuple[list[Any], Any]] = []
     for place in range(k):
@@ -94,13 +98,13 @@ def _reasons(content: ModelFile, rows: pl.DataFrame, k: int) -> pl.DataFrame:
     return pl.DataFrame([pl.Series(name, values, dtype) for name, (values, dtype) in named])
 
 
-def _cases(content: ModelFile, X: Any, k: int) -> list[tuple[list[Any], Any]]:
+def _cases(content: Model, X: Any, k: int) -> list[tuple[list[Any], Any]]:
     """Numbers and distances of the nearest cases: two columns for each of k."""
     if content.cases is None:
         return []
     from rareclass.explain.near_cases import case_features, nearest_of
 
-    model = content.model
+    model: Any = content.estimator
     number, features = content.cases.number, content.cases.features
     if features is None:
         is_case = number > 0
@@ -116,18 +120,18 @@ def _cases(content: ModelFile, X: Any, k: int) -> list[tuple[list[Any], Any]]:
     return columns
 
 
-def _empty(content: ModelFile, k: int) -> pl.DataFrame:
+def _empty(content: Model, k: int) -> pl.DataFrame:
     """The columns of no row."""
     types: dict[str, Any] = {"reason": pl.String, "value": pl.String, "case": pl.Int64}
     names = told_names(content, k)
     return pl.DataFrame(schema={name: types.get(name.split("_")[0], pl.Float64) for name in names})
 
 
-def _encoded(content: ModelFile, rows: pl.DataFrame) -> tuple[Any, list[str] | None]:
+def _encoded(content: Model, rows: pl.DataFrame) -> tuple[Any, list[str] | None]:
     """Rows as the model takes them, and the column that each feature is of."""
-    encoder = copy(content.encoder)  # that of a stream counts the rows it has seen
-    X = encoder.transform(rows)
-    if isinstance(encoder, TypedColumns):  # the model knows its columns
+    encoder: Any = content.encoder
+    X = content.encode(rows)
+    if isinstance(encoder, TypedColumns):  # the estimator knows its columns
         return X, None
     return X.toarray() if sparse.issparse(X) else X, encoder.feature_columns
 

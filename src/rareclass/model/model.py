@@ -1,49 +1,132 @@
-"""A model to score with, wherever it was learned and wherever the rows are."""
+"""A fitted model on tables: encoder, estimator, thresholds, calibration and facts in one value.
 
-from collections.abc import Iterator, Sequence
+``rareclass fit``, ``stream`` and ``hunt`` make a `Model`; `rareclass.load` opens one; scoring,
+evaluation, reports, explanations, the server, ONNX and MLflow use it. A model never changes: one
+with another threshold is a new model (`Model.with_thresholds`).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, Self
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.decide.calibration.isotonic import ProbabilityInterval
-from rareclass.errors import InputError
-from rareclass.findings import warn
-from rareclass.model.model_file import ModelFile, load_model
-from rareclass.model.probability_interval import held_out_interval
-from rareclass.model.scored import Seen, scored
-from rareclass.model.targets import decision_of
-from rareclass.remote import RemotePath, path_of
-from rareclass.stream.checkpoint import is_checkpoint
+from rareclass.decide.threshold_rule import ChosenThreshold
+from rareclass.encoding.table_statistics import TableStatistics
+from rareclass.encoding.training_table import read_as_trained
+from rareclass.encoding.typed_columns import TypedColumns
+from rareclass.errors import ErrorKind, InputError, name_hint, nearest_name
+from rareclass.model.decision import Decision, decision_of
+from rareclass.model.facts import BallFacts, ModelFacts, RareClassFacts
+from rareclass.model.probability_interval import HeldOutInterval
+from rareclass.model.rare_cases import RareCases
+from rareclass.model.threshold import ScoredRows
+from rareclass.progress import track
+from rareclass.remote import path_of
+from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, open_table
+from rareclass.tables.table_file import TableFile, batch_rows_for, open_table
 
-# What the folder of a hunt has.
-HUNT_SUMMARY = "hunt.json"
+Scores = NDArray[np.float64]
 
 
+class Encoder(Protocol):
+    """Turns typed rows of a table into what the estimator learned from."""
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Columns that are learned from; none for sparse rows."""
+        ...
+
+    def transform(self, rows: Any) -> Any:
+        """Return encoded rows."""
+        ...
+
+    def count_unseen(self, rows: pl.DataFrame) -> Mapping[str, int]:
+        """Count cells of each category column whose value training did not have."""
+        ...
+
+    def count_outside(self, rows: pl.DataFrame) -> Mapping[str, int]:
+        """Count cells of each numeric column that lie outside the range of training."""
+        ...
+
+
+class Ranker(Protocol):
+    """A fitted estimator: the higher the score, the more like the rare class."""
+
+    def score_samples(self, X: Any) -> Scores:
+        """Return a score for each row."""
+        ...
+
+
+class ScoredBatch(NamedTuple):
+    """Scores of consecutive rows of a file."""
+
+    scores: Scores
+    kept: pl.Series | None  # the column asked for, as it stands in the file
+    rows: Any = None  # typed columns or a sparse matrix, where they were asked for
+
+
+@dataclass
+class InputSummary:
+    """Counts of rows that were scored, and of cells that are unlike training."""
+
+    n_rows: int = 0
+    n_columns: int = 0  # that the model looks at
+    counts_cells: bool = True  # whether cells are looked at: a fourth of the time of scoring a row
+    unseen_values: Counter[str] = field(default_factory=Counter)  # cells by column
+    outside: Counter[str] = field(default_factory=Counter)  # cells outside the range of training
+    emptied: Counter[str] = field(default_factory=Counter)  # empty, where training had no such cell
+    expected: dict[str, float] = field(default_factory=dict)  # expected share of unseen words
+    extra_columns: list[str] = field(default_factory=list)  # that the model does not use
+
+    def joined(self, others: Sequence["InputSummary"]) -> "InputSummary":
+        """Return the sum of this summary and of others of the same columns."""
+        each = [self, *others]
+        return replace(
+            self,
+            n_rows=sum(one.n_rows for one in each),
+            unseen_values=sum((one.unseen_values for one in each), Counter()),
+            outside=sum((one.outside for one in each), Counter()),
+            emptied=sum((one.emptied for one in each), Counter()),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
-    """A trained ranking that scores tables; `rareclass.load` opens one.
+    """A fitted ranking that scores tables; `rareclass.load` opens one.
 
     Attributes
     ----------
-    target : str
-        Name of the column whose classes were learned. A table to be scored need not have it.
-    columns : list of str
-        Names of the columns that a table must have, in any order; others are left out. Empty for
-        a model of svmlight rows, which have no names.
-    classes : tuple of str
-        Names of the classes, the one ranked first comes last: the rest and the rare class, or the
-        levels from the lowest to the highest.
+    encoder : Encoder
+        Turns typed rows into what `estimator` learned from.
+    estimator : estimator with ``score_samples``
+        The ranking.
+    facts : ModelFacts
+        Target, columns, counts of the training, parameters, measures on held-out rows, versions.
     thresholds : ndarray of shape (n_classes - 1,)
         Scores at which a class ends: a row is of class k where
-        ``thresholds[k - 1] < score <= thresholds[k]``. They were found on rows held out.
-    metadata : dict
-        What the file says of the training: counts, columns and what was done with them, method
-        and its choices, measures on rows held out, versions, date.
+        ``thresholds[k - 1] < score <= thresholds[k]``. They were chosen on held-out rows.
+    calibration : Calibration, LevelCalibration or None
+        From scores to probabilities; None where no rows were held out, and for streams.
+    held_out : ScoredRows or None
+        Scores of held-out rows, by which another threshold is chosen.
+    cases : RareCases or None
+        Rare training rows, to compare alerts with.
+    notices : tuple of str
+        Oddities of the file that did not keep it from opening.
+    file : Path or None
+        File that the model was read from.
 
     Examples
     --------
@@ -53,19 +136,89 @@ class Model:
     array([0.013, 1.204, 0.118])
     """
 
-    def __init__(self, content: ModelFile) -> None:
-        self._content = content
-        self._decision = decision_of(content.model, content.metadata)
-        self.metadata = content.metadata
-        self.target: str = content.metadata["target"]
-        self.columns = [column.name for column in getattr(content.encoder, "columns", ())]
-        self.classes = tuple(self._decision.names)
-        self.thresholds = self._decision.thresholds
+    encoder: Encoder
+    estimator: Ranker
+    facts: ModelFacts
+    thresholds: NDArray[np.float64]
+    calibration: Calibration | LevelCalibration | None = None
+    held_out: ScoredRows | None = None
+    cases: RareCases | None = None
+    notices: tuple[str, ...] = ()
+    file: Path | None = None
 
     def __repr__(self) -> str:
         return f"<Model of {self.target!r}: {', '.join(self.classes)}>"
 
-    def score_samples(self, table: Any, separator: str | None = None) -> NDArray[np.float64]:
+    @property
+    def target(self) -> str:
+        """Name of the column whose classes were learned; a table to be scored need not have it."""
+        return self.facts.target.target
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that a table must have, in any order; empty for svmlight rows."""
+        return [column.name for column in self.encoder.columns]
+
+    @cached_property
+    def decision(self) -> Decision:
+        """The rule from scores to classes."""
+        return decision_of(self.facts.target, self.thresholds)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes; the one ranked first comes last."""
+        return tuple(self.decision.names)
+
+    @property
+    def rare_calibration(self) -> Calibration | None:
+        """The map from scores to probabilities of the rare class; None for levels or no map."""
+        return self.calibration if isinstance(self.calibration, Calibration) else None
+
+    @property
+    def level_calibration(self) -> LevelCalibration | None:
+        """The map from scores to probabilities of levels; None for a rare class or no map."""
+        return self.calibration if isinstance(self.calibration, LevelCalibration) else None
+
+    @property
+    def threshold(self) -> float:
+        """Score above which a row is called rare, of a model of a rare class."""
+        return float(self.thresholds[0])
+
+    def sure(self, scores: Scores) -> Scores | None:
+        """Return the share of cases among rows that score as high, of a hunt; None elsewhere."""
+        if isinstance(self.facts.method, BallFacts):
+            return self.estimator.sure(scores)  # type: ignore[attr-defined]
+        return None
+
+    @property
+    def statistics(self) -> TableStatistics | None:
+        """Statistics of the training table by column; None where the encoder is no part of it."""
+        if isinstance(self.encoder, TypedColumns):
+            return self.estimator.statistics_  # type: ignore[attr-defined]
+        return None
+
+    @property
+    def has_rare_class(self) -> bool:
+        """Whether the target is one rare class, not levels."""
+        return isinstance(self.facts.target, RareClassFacts)
+
+    @property
+    def rare_class(self) -> RareClassFacts:
+        """Labels of the rare class and of the rest; raises `InputError` for a model of levels."""
+        if not isinstance(self.facts.target, RareClassFacts):
+            raise InputError(
+                f"The model of {self.target!r} is of levels, and has no rare class.",
+                "Fit one of a rare class: --method auto --positive LEVEL.",
+                ErrorKind.UNSUPPORTED,
+            )
+        return self.facts.target
+
+    def with_thresholds(self, thresholds: Any, rule: ChosenThreshold | None = None) -> Self:
+        """Return the model with other thresholds, and how they were chosen."""
+        values = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
+        return replace(self, thresholds=values, facts=replace(self.facts, rule=rule))
+
+    def score_samples(self, table: Any, separator: str | None = None) -> Scores:
         """Return a score for each row: the higher, the more like the rare class.
 
         For levels: the higher, the higher the level. Only the order of scores was learned;
@@ -77,7 +230,7 @@ class Model:
             Rows with `columns`, of the types that the training table had; or a CSV, Parquet, JSON
             lines or svmlight file of any size, read a batch at a time.
         separator : str, optional
-            What separates the cells of a CSV file; by default found out.
+            Separator of the cells of a CSV file; detected by default.
 
         Returns
         -------
@@ -88,10 +241,10 @@ class Model:
         Raises
         ------
         InputError
-            When a column is missing, or a cell does not fit: it names column, row and value.
+            When a column is missing, or a cell cannot be read: it names column, row and value.
         """
         rows = _opened(table, separator)
-        batches = scored(self._content, rows, None, Seen(counts_cells=False))
+        batches = self.score_batches(rows, None, InputSummary(counts_cells=False))
         return np.concatenate([np.empty(0), *(batch.scores for batch in batches)])
 
     def predict(self, table: Any, separator: str | None = None) -> NDArray[Any]:
@@ -106,10 +259,10 @@ class Model:
         -------
         ndarray of str of shape (n_rows,)
         """
-        called = self._decision.decide(self.score_samples(table, separator))
+        called = self.decision.decide(self.score_samples(table, separator))
         return np.array(self.classes)[called]
 
-    def predict_proba(self, table: Any, separator: str | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, table: Any, separator: str | None = None) -> Scores:
         """Return the probability of each of `classes`, at the training's share of rare rows.
 
         Parameters
@@ -129,20 +282,19 @@ class Model:
             is of a stream.
         """
         scores = self.score_samples(table, separator)
-        levels = self._content.level_calibration
-        if levels is not None:
-            return levels(scores)
-        rare = self._calibrated(scores)
+        if self.level_calibration is not None:
+            return self.level_calibration(scores)
+        rare = self._rare_probability(scores)
         return np.column_stack([1.0 - rare, rare])
 
     def predict_proba_interval(
         self, table: Any, separator: str | None = None
     ) -> ProbabilityInterval:
-        """Return bounds of the probability of the rare class: how little held-out rows tell of it.
+        """Return bounds of the probability of the rare class, by how few rows were held out.
 
-        One of the two, the one that goes by the true label, is calibrated for rows drawn as those
-        of training (Venn-Abers prediction); they are as at the prevalence of `predict_proba`, which
-        lies between them.
+        One of the two bounds, the one that goes by the true label, is calibrated for rows drawn as
+        those of training (Venn-Abers prediction). The bounds are at the prevalence of
+        `predict_proba`, whose probability lies between them.
 
         Parameters
         ----------
@@ -157,86 +309,218 @@ class Model:
         Raises
         ------
         InputError
-            As `score_samples`; where the file holds no scores of rows held out.
+            As `score_samples`; where the model holds no scores of held-out rows, or is of levels.
         """
-        interval = held_out_interval(self._content)
+        interval = self.probability_interval
         scores = self.score_samples(table, separator)
-        return interval(scores, self._calibrated(scores))
+        return interval(scores, self._rare_probability(scores))
 
-    def _calibrated(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        calibration = self._content.calibration
-        if calibration is None:
+    @cached_property
+    def probability_interval(self) -> HeldOutInterval:
+        """Bounds of probabilities, learned from the scores of held-out rows. O(n log n).
+
+        Raises `InputError` where there are no such scores, and for a model of levels.
+        """
+        if not self.has_rare_class:
             raise InputError(
-                f"This model of {self.target!r} has no probabilities: it kept no map from scores "
-                "of rows held out.",
-                "rareclass fit makes models that have them, of tables with enough rare rows.",
+                "A model of levels has no probability of a rare class, and no interval of it.",
+                "Leave --probability-interval out.",
+                ErrorKind.UNSUPPORTED,
             )
-        return calibration(scores)
+        if self.held_out is None:
+            raise InputError(
+                "The model file has no scores of held-out rows, from which intervals of "
+                "probabilities are learned.",
+                "rareclass fit makes models that have them, without --holdout 0.",
+                ErrorKind.UNSUPPORTED,
+            )
+        calibration = self.rare_calibration
+        return HeldOutInterval.learned(
+            self.held_out.y == 1,
+            self.held_out.scores,
+            self.held_out.weight,
+            0.0 if calibration is None else calibration.shift,
+        )
 
+    def _rare_probability(self, scores: Scores) -> Scores:
+        if self.rare_calibration is None:
+            raise InputError(
+                f"This model of {self.target!r} has no probabilities: no rows were held out to "
+                "learn them from.",
+                "rareclass fit makes models that have them, of tables with enough rare rows.",
+                ErrorKind.UNSUPPORTED,
+            )
+        return self.rare_calibration(scores)
 
-def load(path: str | Path) -> Model:
-    """Open a model that ``rareclass fit`` or ``rareclass stream`` saved, to score tables with it.
+    def percentiles(self, scores: Scores) -> Scores:
+        """Return the share of the training majority, in percent, that score less.
 
-    Nothing in the file is executed: it holds numbers and the names of types, and only types on
-    the library's own list are built. The package alone will do; skrub as well (``rareclass[cli]``)
-    where a model of ``--method`` learned from words, texts or dates.
+        Of all training rows where the target has levels. Linear interpolation of the quantiles.
+        """
+        percents = np.linspace(0.0, 100.0, len(self.facts.quantiles))
+        return np.interp(scores, self.facts.quantiles, percents)
 
-    Parameters
-    ----------
-    path : str or Path
-        A model file of ``rareclass fit``; the folder of ``rareclass stream``, which stands for
-        its newest checkpoint; one checkpoint in it; or the folder of ``rareclass hunt``.
+    def encode(self, typed: Any) -> Any:
+        """Return typed rows as the estimator takes them."""
+        with self.naming_file():
+            return copy(self.encoder).transform(typed)  # a stream's encoder counts its rows
 
-    Returns
-    -------
-    Model
-        With `~Model.score_samples`, `~Model.predict`, `~Model.predict_proba` and its interval for
-        tables and files.
+    def score_encoded(self, X: Any, n_before: int = 0) -> Scores:
+        """Return scores of encoded rows; `n_before` rows of the table came before them.
 
-    Raises
-    ------
-    InputError
-        When there is no such file, it is damaged, or is no model; when it needs skrub, which is
-        not installed.
+        Raises `InputError` where the estimator gives no score, or one that is no finite number.
+        """
+        with self.naming_file():
+            scores = self.estimator.score_samples(X)
+        n_rows = X.shape[0]
+        name = "The model" if self.file is None else f"The model file {self.file}"
+        if np.shape(scores) != (n_rows,) or scores.dtype.kind != "f":
+            raise InputError(
+                f"{name} does not score each row: it is damaged.",
+                "Fit again.",
+                ErrorKind.DAMAGED_FILE,
+            )
+        wrong = np.flatnonzero(~np.isfinite(scores))
+        if len(wrong):
+            row = n_before + int(wrong[0]) + 1
+            raise InputError(
+                f"{name} gives row {row} the score {scores[wrong[0]]}.",
+                "Numbers of that row are too large for it, or the model is damaged: fit again.",
+                ErrorKind.NOT_FINITE,
+                row=row,
+            )
+        return scores
 
-    Warns
-    -----
-    UserWarning
-        When the file opens but something is odd, such as another version of scikit-learn.
+    def score_batches(
+        self,
+        file: TableFile | SvmlightFile,
+        keep: str | None,
+        summary: InputSummary,
+        with_rows: bool = False,
+    ) -> Iterator[ScoredBatch]:
+        """Score a file batch by batch; `summary` is filled on the way.
 
-    Examples
-    --------
-    >>> import rareclass
-    >>> model = rareclass.load("model.skops")  # doctest: +SKIP
-    >>> top = model.score_samples("new_rows.parquet").argsort()[::-1][:100]  # doctest: +SKIP
-    """
-    try:
-        content = open_model(path_of(path))
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "skrub":
+        `keep` names a column to hand on as it stands in the file. Batches hold the typed rows only
+        on request; such batches are not to be collected.
+        """
+        is_sparse = isinstance(file, SvmlightFile)
+        if is_sparse != (self.facts.format == "svmlight"):
+            trained_on = "table with named columns" if is_sparse else "svmlight file"
+            raise InputError(
+                f"{file.path} is a {file.format_name} file, but the model was trained on a "
+                f"{trained_on}.",
+                f"Give a {trained_on}.",
+                ErrorKind.FILE_FORMAT,
+            )
+        if isinstance(file, SvmlightFile):
+            yield from self._score_sparse(file, keep is not None, summary, with_rows)
+            return
+        columns = list(self.encoder.columns)
+        self._check_columns(file, keep, summary)
+        summary.n_columns = len(columns)
+        if summary.counts_cells and self.statistics is not None:
+            with self.naming_file():
+                summary.expected = self.statistics.expected_unseen()
+        encoder = copy(self.encoder)  # a stream's encoder counts its rows
+        names = list(dict.fromkeys([*self.columns, *([keep] if keep else [])]))
+        with track("Scoring", total=file.estimate_rows() or None) as advance:
+            for batch in file.batches(names, batch_rows_for(len(names))):
+                n_before = summary.n_rows
+                typed = read_as_trained(batch, columns, n_before + 1)
+                summary.n_rows += batch.height
+                with self.naming_file():
+                    X = encoder.transform(typed)
+                    if summary.counts_cells:
+                        self.count_unlike(typed, X, summary)
+                scores = self.score_encoded(X, n_before)
+                kept = batch[keep] if keep else None
+                yield ScoredBatch(scores, kept, typed if with_rows else None)
+                advance(batch.height)
+
+    def count_unlike(self, typed: pl.DataFrame, X: Any, summary: InputSummary) -> None:
+        """Count cells that are unlike training; `X` are the same rows, encoded."""
+        summary.unseen_values.update(self.encoder.count_unseen(typed))
+        summary.outside.update(self.encoder.count_outside(typed))
+        for column in self.encoder.columns:
+            # A stream counts neither the values of its columns nor their empty cells.
+            if column.n_distinct and not column.n_missing and typed[column.name].null_count():
+                summary.emptied[column.name] += typed[column.name].null_count()
+        if isinstance(self.encoder, TypedColumns):  # the estimator knows its values
+            words = {each.name for each in self.encoder.columns if each.reads_as == "string"}
+            for name, count in self.estimator.outside(X).items():  # type: ignore[attr-defined]
+                counts = summary.unseen_values if name in words else summary.outside
+                counts[name] += count
+
+    def _score_sparse(
+        self, file: SvmlightFile, keep_labels: bool, summary: InputSummary, with_rows: bool
+    ) -> Iterator[ScoredBatch]:
+        encoder: Any = self.encoder
+        with track("Scoring") as advance:
+            for batch in file.batches(encoder.zero_based, encoder.scaler_.n_features_in_):
+                n_before = summary.n_rows
+                summary.n_rows += len(batch.labels)
+                scores = self.score_encoded(self.encode(batch.X), n_before)
+                labels = pl.Series("label", batch.labels) if keep_labels else None
+                yield ScoredBatch(scores, labels, batch.X if with_rows else None)
+                advance(len(batch.labels))
+
+    def _check_columns(self, file: TableFile, keep: str | None, summary: InputSummary) -> None:
+        """Raise `InputError` where the file lacks a column; note columns that are not used."""
+        absent = [name for name in self.columns if name not in file.columns]
+        if absent:
+            used = set(self.columns)
+            others = [name for name in file.columns if name not in used]
+            named = ", ".join(repr(name) for name in absent[:10])
+            more = f" and {len(absent) - 10} more" if len(absent) > 10 else ""
+            near = nearest_name(absent[0], others) if len(absent) == 1 else None
+            raise InputError(
+                f"{file.path} lacks {'columns' if len(absent) > 1 else 'column'} {named}{more}, "
+                "which the model was trained on.",
+                f"Did you mean {near!r}?" if near else "Add it, or fit again with --drop.",
+                ErrorKind.MISSING_COLUMN,
+                column=absent[0],
+            )
+        if keep is not None and keep not in file.columns:
+            raise InputError(
+                f"{file.path} lacks the target column {keep!r}.",
+                name_hint(keep, file.columns),
+                ErrorKind.MISSING_COLUMN,
+                column=keep,
+            )
+        trained = {column.name for column in self.facts.columns} | {self.target, keep}
+        summary.extra_columns = [name for name in file.columns if name not in trained]
+
+    @contextmanager
+    def naming_file(self) -> Iterator[None]:
+        """Re-raise errors from inside a loaded model with the file's name.
+
+        Parts of a file that each look sound may still be of different models. A model that was
+        just fitted has no file: its errors are left as they are.
+        """
+        try:
+            yield
+        except (InputError, MemoryError, OSError):
             raise
-        raise InputError(
-            f"The model {path} encodes words, texts or dates by skrub, which is not installed.",
-            'Install it: pip install "rareclass[cli]".',
-        ) from error
-    for notice in content.notices:
-        warn(f"{path}: {notice}.")
-    return Model(content)
+        except Exception as error:  # parts that do not fit can fail in any way
+            if self.file is None:
+                raise
+            raise damaged(self.file, f"it cannot score: {in_brief(error)}") from error
 
 
-def open_model(path: Path) -> ModelFile:
-    """The content of a model file, of a checkpoint or a stream's newest one, of a hunt's folder."""
-    if isinstance(path, RemotePath):  # folders are on this machine
-        return load_model(path)
-    if (path / HUNT_SUMMARY).is_file():
-        from rareclass.hunt.model import load_balls
+def damaged(path: Path, why: str = "") -> InputError:
+    """Return the error of a model file that is not as it was written; `why` in a few words."""
+    because = f": {why}" if why else ""
+    return InputError(
+        f"The model file {path} is damaged or cut short{because}.",
+        "Copy it again, or fit again.",
+        ErrorKind.DAMAGED_FILE,
+    )
 
-        return load_balls(path)
-    if not is_checkpoint(path):
-        return load_model(path)
-    from rareclass.stream.model import load_stream_model  # the learners, all of them
 
-    return load_stream_model(path)
+def in_brief(error: Exception) -> str:
+    """Return the first line of an error's message, with the error's type where it says little."""
+    said = str(error).strip().split("\n")[0][:200].rstrip(".")
+    return said if isinstance(error, ValueError) and said else f"{type(error).__name__} {said}"
 
 
 class _HeldTable:
@@ -271,8 +555,13 @@ def _opened(table: Any, separator: str | None) -> TableFile | SvmlightFile:
         raise InputError(
             f"A {type(table).__name__} is no table with named columns.",
             "Give a pandas, polars or pyarrow table, or the name of a file.",
+            ErrorKind.SHAPE,
         ) from error
     try:
         return _HeldTable(frame.to_polars())
     except (TypeError, ValueError) as error:
-        raise InputError(f"The table cannot be read: {error}.") from error
+        raise InputError(
+            f"The table cannot be read: {error}.",
+            "Give a table of numbers, words and dates.",
+            ErrorKind.CELL,
+        ) from error

@@ -1,7 +1,6 @@
 """Rare rows that a model learned from, as its file keeps them: to compare alerts with."""
 
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +23,9 @@ class RareCases:
     number: NDArray[np.int64]
     features: dict[str, np.ndarray] | None = None
 
-    def as_arrays(self) -> dict[str, Any]:
-        """Return dictionaries and arrays, for a file."""
-        return {"number": self.number, "features": self.features}
-
-    @classmethod
-    def of_arrays(cls, arrays: Any) -> Self:
-        """Read them back; `ValueError`, `TypeError` or `KeyError` where they are not whole."""
-        number, features = np.asarray(arrays["number"]), arrays["features"]
+    def check(self) -> None:
+        """Raise `ValueError` where numbers and features do not belong together."""
+        number, features = np.asarray(self.number), self.features
         lengths = {len(number)} if features is None else {*map(len, features.values()), len(number)}
         if number.dtype.kind not in "iu" or number.ndim != 1 or len(lengths) != 1:
             raise ValueError("a number for each case, and features of as many")
-        return cls(number, features)

@@ -1,24 +1,16 @@
 """``rareclass show``: what a model file holds, and what is known of the model."""
 
 import math
-import re
-import zipfile
 from pathlib import Path
 from typing import Any
 
-from rareclass.model.model import HUNT_SUMMARY, open_model
-from rareclass.model.model_file import ModelFile
-from rareclass.model.targets import decision_of
+from rareclass.encoding.tables import TableEncoder
+from rareclass.model.facts import facts_as_json
+from rareclass.model.model import Model
+from rareclass.model.model_file import HUNT_SUMMARY, open_model
 from rareclass.stream.checkpoint import is_checkpoint
 
-# Of the metadata, as they are.
-_FACTS = (
-    "method", "format", "target", "target_kind", "rare_label", "rest_label", "n_rare", "levels",
-    "level_counts", "label_counts", "n_rows", "n_copies_collapsed", "copies_count",
-    "n_rows_without_target", "groups", "time", "seed", "date", "versions", "holdout",
-    "trained_on_all_rows", "estimated_by", "objective", "time_budget", "leaderboard", "also_tried",
-    "importances", "lam", "width", "n_landmarks", "solver", "cost",
-)  # fmt: skip
+_COLUMN_FACTS = ("name", "kind", "treatment", "n_missing", "n_distinct", "reads_as")
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -29,32 +21,31 @@ def describe(path: Path) -> dict[str, Any]:
 
     Raises `InputError` where it is neither.
     """
-    content = open_model(path)
-    known = {name: content.metadata[name] for name in _FACTS if name in content.metadata}
-    decision = decision_of(content.model, content.metadata)
-    held_out = content.held_out
+    model = open_model(path)
+    facts = facts_as_json(model.facts)
+    del facts["quantiles"]
+    estimate = facts.pop("held_out", None)
     return {
         "file": str(path),
         "bytes": _size(path),
         "kind": _kind(path),
-        "model": type(content.model).__name__,
-        **known,
-        "columns": _columns(content),
-        "estimate": content.metadata.get("held_out"),
-        "classes": list(decision.names),
-        "thresholds": [float(each) for each in decision.thresholds],
-        "rule": content.metadata.get("rule"),
-        "probabilities": _probabilities(content),
-        "held_out_scores": None if held_out is None else len(held_out.scores),
-        "rare_cases": None if content.cases is None else int((content.cases.number > 0).sum()),
-        "needs": _needs(path),
-        "notices": list(content.notices),
+        "model": type(model.estimator).__name__,
+        **facts,
+        "columns": _columns(model),
+        "estimate": estimate,
+        "classes": list(model.classes),
+        "thresholds": [float(each) for each in model.thresholds],
+        "probabilities": _probabilities(model),
+        "held_out_scores": None if model.held_out is None else len(model.held_out.scores),
+        "rare_cases": None if model.cases is None else int((model.cases.number > 0).sum()),
+        "needs": _needs(model),
+        "notices": list(model.notices),
     }
 
 
-def _probabilities(content: ModelFile) -> dict[str, Any] | None:
+def _probabilities(model: Model) -> dict[str, Any] | None:
     """How probabilities were learned, and at which share of rare rows; None for none."""
-    calibration = content.calibration
+    calibration = model.rare_calibration
     if calibration is None:
         return None
     trained = calibration.trained_prevalence
@@ -66,30 +57,18 @@ def _probabilities(content: ModelFile) -> dict[str, Any] | None:
     }
 
 
-def _needs(path: Path) -> list[str]:
-    """The packages whose types a file names; a checkpoint has none but ours."""
-    if not path.is_file():
+def _needs(model: Model) -> list[str]:
+    """Return the packages that scoring takes: skrub only where an encoder of skrub is held."""
+    encoder = model.encoder
+    if not isinstance(encoder, TableEncoder):
         return ["rareclass"]
-    with path.open("rb") as file:
-        if not zipfile.is_zipfile(file):
-            return ["rareclass"]
-    with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-        if "schema.json" not in archive.namelist():
-            return ["rareclass"]
-        named = set(re.findall(rb'"__module__": "(\w+)', archive.read("schema.json")))
-    return sorted({"skops", *(name.decode() for name in named)} - {"builtins", "_codecs", "json"})
+    return ["rareclass", "scikit-learn", *(["skrub"] if encoder.vectorizer_ is not None else [])]
 
 
-def _columns(content: ModelFile) -> list[dict[str, Any]]:
-    """Name, kind and treatment of each column, used or not."""
-    told = content.metadata["columns"]
-    if told and "kind" in told[0]:
-        facts = ("name", "kind", "treatment", "n_missing", "n_distinct", "reads_as")
-        return [{name: column[name] for name in facts if name in column} for column in told]
-    known = getattr(content.encoder, "columns", ())
+def _columns(model: Model) -> list[dict[str, Any]]:
+    """Return name, kind and treatment of each column, used or not."""
     return [
-        {"name": column.name, "kind": column.kind, "treatment": column.treatment}
-        for column in known
+        {name: getattr(column, name) for name in _COLUMN_FACTS} for column in model.facts.columns
     ]
 
 

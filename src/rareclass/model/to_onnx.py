@@ -7,9 +7,10 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import replacing
-from rareclass.model.model import Model, load
+from rareclass.model.model import Model
+from rareclass.model.model_file import load
 
 if TYPE_CHECKING:
     import onnx
@@ -107,21 +108,22 @@ def _parts_of_file(model: Model) -> tuple[Any, Any]:
     from rareclass.model.onnx.graph import Graph
     from rareclass.model.onnx.table_inputs import TableInputs, refuse_column
 
-    content = model._content
+    content = model
     inputs = TableInputs(Graph())
     if isinstance(content.encoder, TypedColumns):
         for column in content.encoder.columns:
             if column.reads_as == "date":
                 raise refuse_column(column.name, "date")
-        score = score_of(content.model, inputs)
+        score = score_of(content.estimator, inputs)
     elif isinstance(content.encoder, TableEncoder):
         rows = encoded(inputs, content.encoder)
-        score = score_of(content.model, TableInputs(inputs.graph, rows))
+        score = score_of(content.estimator, TableInputs(inputs.graph, rows))
     else:
         raise InputError(
             f"{model!r} encodes rows by a {type(content.encoder).__name__}, which has no form in "
             "ONNX: sparse rows, streams and hunts have none.",
             "rareclass fit of a table with named columns makes models that have one.",
+            ErrorKind.UNSUPPORTED,
         )
     label = label_of(score, np.asarray(model.thresholds), list(model.classes))
     found = content.level_calibration or content.calibration
@@ -136,4 +138,5 @@ def _missing(error: ImportError) -> InputError | ImportError:
     return InputError(
         f"to_onnx needs {package}, which is not installed.",
         'Install it: pip install "rareclass[onnx]".',
+        ErrorKind.MISSING_PACKAGE,
     )

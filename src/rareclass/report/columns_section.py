@@ -18,11 +18,11 @@ from rareclass.metrics.column_drift import (
     drift_verdict,
     population_stability_index,
 )
-from rareclass.model.model_file import ModelFile
+from rareclass.model.model import Model
 from rareclass.report.document import Block, Fact, FactList, Note, PageTable, Plots, Section
 from rareclass.report.formatting import percent
 from rareclass.report.score_distribution import ScoreDrift, score_drift_plot
-from rareclass.report.training_facts import TrainingFacts, training_facts
+from rareclass.report.training_facts import ReportFacts, training_facts
 
 Floats = NDArray[np.float64]
 # Rows whose copies are counted, at 8 bytes each.
@@ -74,14 +74,14 @@ class Bins(NamedTuple):
 class ColumnTracker:
     """Counts of empty cells, copies, and cells in each bin of training, batch by batch."""
 
-    def __init__(self, content: ModelFile, with_copies: bool = True) -> None:
-        self._facts: TrainingFacts = training_facts(content)
-        self._encoded = getattr(content.encoder, "columns", ())
+    def __init__(self, content: Model, with_copies: bool = True) -> None:
+        self._facts: ReportFacts = training_facts(content)
+        self._encoded = content.encoder.columns
         self._with_copies = with_copies  # rows are remembered to count copies
         self.n_rows = 0
         self._empty: Counter[str] = Counter()
         self._hashes: list[Any] = []
-        statistics = getattr(content.model, "statistics_", None)
+        statistics = content.statistics
         self._numbers = {} if statistics is None else _number_bins(statistics)
         self._words = {} if statistics is None else _word_bins(statistics)
         self._bins = self._numbers | self._words

@@ -12,7 +12,7 @@ from rareclass.compare import Comparison, compare_scores
 from rareclass.compare.score_files import ReadScores, ScoreFiles, read_score_files
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import Interval
-from rareclass.model.model import open_model
+from rareclass.model.model_file import open_model
 from rareclass.report.curve_displays import (
     GainsDisplay,
     PrecisionRecallDisplay,
@@ -78,7 +78,7 @@ def report_on_models(
     columns = dict(zip(names, [each.scores for each in read], strict=True))
     label = training_facts(contents[0]).rare_label
     scores = ReadScores(columns, {}, label, read[0].y, read[0].groups)
-    own = [float(content.model.offset_) for content in contents]
+    own = [content.threshold for content in contents]
     paths = [Fact(name, str(path)) for name, path in zip(names, models, strict=True)]
     facts = [Fact("Rows", str(data)), *paths]
     return _finished(scores, targets.pop(), data.name, facts, dict(zip(names, own, strict=True)))

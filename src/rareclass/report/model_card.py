@@ -12,7 +12,7 @@ from rareclass.report.reliability import Reliability
 from rareclass.report.score_distribution import ScoreDrift
 from rareclass.report.subgroups import Subgroups
 from rareclass.report.threshold_table import ThresholdTable
-from rareclass.report.training_facts import TrainingFacts
+from rareclass.report.training_facts import ReportFacts
 
 # Fewer rare rows than this make every interval wide.
 _FEW_RARE = 50
@@ -24,7 +24,7 @@ _MOST_NAMED = 5
 class CardBasis:
     """Facts and counts from which the lines of a card are derived."""
 
-    facts: TrainingFacts
+    facts: ReportFacts
     table: ThresholdTable
     reliability: Reliability | None
     columns: Sequence[ColumnDrift]

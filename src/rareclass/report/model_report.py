@@ -11,9 +11,9 @@ import numpy as np
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.metrics import Interval, average_precision_interval, roc_auc_interval
-from rareclass.model.beside import day_of
 from rareclass.model.drift import drift_of
-from rareclass.model.model_file import ModelFile
+from rareclass.model.model import Model
+from rareclass.model.threshold import day_of
 from rareclass.report.columns_section import ColumnDrift, data_section
 from rareclass.report.document import Fact, KeyFigure, ReportPage, Section, settings_section
 from rareclass.report.features_section import features_section
@@ -35,7 +35,7 @@ from rareclass.report.single_rows import single_rows
 from rareclass.report.subgroups import Subgroups, subgroups_section
 from rareclass.report.threshold_section import cost_section, threshold_section
 from rareclass.report.threshold_table import ThresholdTable
-from rareclass.report.training_facts import TrainingFacts, training_facts
+from rareclass.report.training_facts import ReportFacts, training_facts
 from rareclass.tables.table_file import TablePlace
 
 _MOST_NAMED = 12
@@ -67,7 +67,7 @@ class ModelMeasures:
     @classmethod
     def of(
         cls,
-        content: ModelFile,
+        content: Model,
         y: Any,
         scores: Any,
         weight: Any = None,
@@ -75,7 +75,7 @@ class ModelMeasures:
         costs: Any = None,
     ) -> Self:
         """Measure scores at every threshold."""
-        own = float(content.model.offset_)
+        own = content.threshold
         table = ThresholdTable.of(y, scores, weight, own=own, time=time, costs=costs)
         reliability = None
         if content.calibration is not None:
@@ -90,12 +90,12 @@ class ModelMeasures:
 
 
 def report_on_model(
-    content: ModelFile, model: Path, data: TablePlace, options: ReportOptions
+    content: Model, model: Path, data: TablePlace, options: ReportOptions
 ) -> FinishedReport:
     """Report on the rows of a file; raises `InputError` as `read_rows`."""
     facts, rows = training_facts(content), read_rows(content, data, options)
     measures = ModelMeasures.of(content, rows.y, rows.scores, time=rows.time, costs=rows.costs)
-    threshold = float(content.model.offset_)
+    threshold = content.threshold
     outside = {each.name: each.share for each in drift_of(rows.seen, None).columns}
     drifts = [] if rows.columns is None else rows.columns.drifts(outside)
     held = content.held_out
@@ -123,7 +123,7 @@ def report_on_model(
     return FinishedReport(page, _plain_data(measures, drifts, score_drift, days, groups))
 
 
-def report_on_held_out(content: ModelFile, model: Path, costs: Any = None) -> FinishedReport:
+def report_on_held_out(content: Model, model: Path, costs: Any = None) -> FinishedReport:
     """Report on the scores of held-out rows that a model file keeps.
 
     Raises `InputError` where the file keeps none, or the model is of levels.
@@ -157,7 +157,7 @@ def report_on_held_out(content: ModelFile, model: Path, costs: Any = None) -> Fi
 
 
 def _sections_of_scores(
-    content: ModelFile, facts: TrainingFacts, measures: ModelMeasures, model: Path
+    content: Model, facts: ReportFacts, measures: ModelMeasures, model: Path
 ) -> list[Section]:
     rule = facts.rule or "the best balanced accuracy on rows held out"
     out = model.with_name(f"{model.stem}-threshold{model.suffix or '.skops'}")
@@ -165,7 +165,7 @@ def _sections_of_scores(
         f"rareclass threshold {shlex.quote(str(model))} --threshold {{threshold}} "
         f"--out {shlex.quote(str(out))}"
     )
-    threshold = float(content.model.offset_)
+    threshold = content.threshold
     sections = [
         threshold_section(measures.table, facts.rare, facts.rest, rule, command),
         ranking_section(measures.table, measures.auc, measures.average_precision),
@@ -188,7 +188,7 @@ def _groups(rows: ReadRows, options: ReportOptions, threshold: float) -> Subgrou
 
 
 def _page(
-    facts: TrainingFacts, measures: ModelMeasures, sections: Sequence[Section], subtitle: str
+    facts: ReportFacts, measures: ModelMeasures, sections: Sequence[Section], subtitle: str
 ) -> ReportPage:
     table, unit = measures.table, measures.table.alert_unit
     precision, recall = table.precision.at(measures.own), table.recall.at(measures.own)
@@ -250,7 +250,7 @@ def _data_facts(rows: ReadRows, options: ReportOptions) -> list[Fact]:
     return facts
 
 
-def _data_notes(facts: TrainingFacts, rows: ReadRows) -> list[str]:
+def _data_notes(facts: ReportFacts, rows: ReadRows) -> list[str]:
     notes = []
     if rows.n_unlabelled:
         left = "was" if rows.n_unlabelled == 1 else "were"
@@ -264,7 +264,7 @@ def _data_notes(facts: TrainingFacts, rows: ReadRows) -> list[str]:
     return notes
 
 
-def _training_data_facts(facts: TrainingFacts) -> list[Fact]:
+def _training_data_facts(facts: ReportFacts) -> list[Fact]:
     found = [Fact("Rows learned from", whole(facts.n_rows))]
     if facts.n_rare is not None and facts.n_rows:
         share = percent(facts.n_rare / facts.n_rows)
@@ -278,7 +278,7 @@ def _training_data_facts(facts: TrainingFacts) -> list[Fact]:
 
 
 def _settings(
-    facts: TrainingFacts, measures: ModelMeasures, model: Path, data: TablePlace | None
+    facts: ReportFacts, measures: ModelMeasures, model: Path, data: TablePlace | None
 ) -> list[Fact]:
     files = [Fact("Model file", str(model)), *([] if data is None else [Fact("Rows", str(data))])]
     threshold = Fact("Threshold", f"{measures.table.thresholds[measures.own]:.6g}")

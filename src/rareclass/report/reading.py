@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.target import is_rare, labels_as_text
 from rareclass.errors import ErrorKind, InputError, name_hint
-from rareclass.model.beside import check_days, costs_of, times_of
-from rareclass.model.model_file import ModelFile
-from rareclass.model.scored import Seen, scored
-from rareclass.model.targets import decision_of
-from rareclass.model.targets.rare_class import RareDecision
+from rareclass.model.model import InputSummary, Model
+from rareclass.model.rare_class import RareDecision
+from rareclass.model.threshold import check_days, costs_of, times_of
 from rareclass.report.columns_section import ColumnTracker
-from rareclass.report.training_facts import TrainingFacts, training_facts
+from rareclass.report.training_facts import ReportFacts, training_facts
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, open_table
 
@@ -55,7 +53,7 @@ class ReadRows:
     scores: Floats
     rows: NDArray[np.int64]  # row in the file, from 0; rows without a class are left out
     n_unlabelled: int
-    seen: Seen
+    seen: InputSummary
     columns: ColumnTracker | None
     time: Any = None
     groups: NDArray[Any] | None = None
@@ -63,20 +61,20 @@ class ReadRows:
     whole: WholeRows | None = None
 
 
-def read_rows(content: ModelFile, data: TablePlace, options: ReportOptions) -> ReadRows:
+def read_rows(content: Model, data: TablePlace, options: ReportOptions) -> ReadRows:
     """Score the rows of a file and read their classes.
 
     Raises `InputError` where the model is of levels, a column is missing, all rows are of one
     class, or a cell is no cost or no time.
     """
     decision, facts = check_rare_class(content), training_facts(content)
-    file, seen = open_table(data, options.separator), Seen()
+    file, seen = open_table(data, options.separator), InputSummary()
     beside = _columns_beside(file, options)
     columns = None if isinstance(file, SvmlightFile) else ColumnTracker(content)
     keeper = RowKeeper(facts)
     labels, scores = [], []
     target = options.target or facts.target
-    for batch in scored(content, file, target, seen, with_rows=columns is not None):
+    for batch in content.score_batches(file, target, seen, with_rows=columns is not None):
         assert batch.kept is not None
         labels.append(labels_as_text(batch.kept))
         if columns is not None:
@@ -108,9 +106,9 @@ def read_rows(content: ModelFile, data: TablePlace, options: ReportOptions) -> R
     )
 
 
-def check_rare_class(content: ModelFile) -> RareDecision:
+def check_rare_class(content: Model) -> RareDecision:
     """Return the model's decision; raises `InputError` where the model is of levels."""
-    decision = decision_of(content.model, content.metadata)
+    decision = content.decision
     if not isinstance(decision, RareDecision):
         raise InputError(
             "A report is of a rare class, and this model is of levels.",
@@ -126,7 +124,7 @@ class RowKeeper:
     # Rare rows that are held before the lowest of them are known.
     _MOST_HELD = 200_000
 
-    def __init__(self, facts: TrainingFacts) -> None:
+    def __init__(self, facts: ReportFacts) -> None:
         self._label, self._known = facts.rare_label, facts.label_counts
         self._parts: list[pl.DataFrame] = []
         self._rows: list[NDArray[np.int64]] = []

@@ -11,11 +11,11 @@ from scipy.stats import rankdata
 
 from rareclass.errors import InputError
 from rareclass.model.explained import explainer_of
-from rareclass.model.model_file import ModelFile
+from rareclass.model.model import Model
 from rareclass.report.document import Block, PageTable, Section, Text
 from rareclass.report.formatting import NONE, percent, whole
 from rareclass.report.reading import MOST_TOP, ReadRows, WholeRows
-from rareclass.report.training_facts import TrainingFacts
+from rareclass.report.training_facts import ReportFacts
 
 Floats = NDArray[np.float64]
 _N_MISSED = 10
@@ -42,13 +42,11 @@ class SingleRows:
     n_explained: int = 0
 
 
-def single_rows(
-    content: ModelFile, facts: TrainingFacts, rows: ReadRows, n_shown: int
-) -> SingleRows:
+def single_rows(content: Model, facts: ReportFacts, rows: ReadRows, n_shown: int) -> SingleRows:
     """List the worst misses by row number; cells and the highest rows where `n_shown` is set."""
     if rows.whole is None:
         return SingleRows()
-    threshold = float(content.model.offset_)
+    threshold = content.threshold
     explained = _explained(content, rows, rows.whole)
     names = _shown_columns(facts, rows.whole.cells) if n_shown else []
     n_missed = int((rows.y & (rows.scores <= threshold)).sum())
@@ -65,7 +63,7 @@ def single_rows(
     return SingleRows(tuple(sections), _tally(explained, "reason_1", "effect_1"), n_explained)
 
 
-def _explained(content: ModelFile, rows: ReadRows, kept: WholeRows) -> pl.DataFrame | None:
+def _explained(content: Model, rows: ReadRows, kept: WholeRows) -> pl.DataFrame | None:
     """Reasons of the highest rows; None where the model has none to give."""
     try:
         explain = explainer_of(content, _N_REASONS)
@@ -91,7 +89,7 @@ def _tally(explained: pl.DataFrame | None, key: str, value: str) -> dict[Any, Ta
     return {name: Tally(len(each), sum(each) / len(each)) for name, each in values.items()}
 
 
-def _shown_columns(facts: TrainingFacts, kept: pl.DataFrame) -> list[str]:
+def _shown_columns(facts: ReportFacts, kept: pl.DataFrame) -> list[str]:
     """The most important columns, in the order of the table."""
     ranked = sorted(kept.columns, key=lambda name: -facts.importances.get(name, 0.0))
     return [name for name in kept.columns if name in ranked[:_MOST_CELLS]]
@@ -274,7 +272,7 @@ class TopRow(NamedTuple):
 
 
 def _top_rows(
-    content: ModelFile,
+    content: Model,
     rows: ReadRows,
     kept: WholeRows,
     explained: pl.DataFrame | None,

@@ -1,31 +1,24 @@
-"""Facts of a model file that reports state, read from its metadata in this one place."""
+"""Facts of a model that its reports state, in the words of a report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from rareclass.model.model_file import ModelFile
+from rareclass.model.facts import CombinationFacts, ModelFacts, facts_as_json
+from rareclass.model.model import Model
 from rareclass.report.document import Fact
-
-
-class TrainedColumn(NamedTuple):
-    """A column of the training rows."""
-
-    name: str
-    kind: str
-    treatment: str
-    n_missing: int | None
+from rareclass.tables.columns import Column
 
 
 @dataclass(frozen=True)
-class TrainingFacts:
+class ReportFacts:
     """How a model was trained; None, 0 or empty where its file does not say."""
 
     target: str
     rare_label: str
     rest_label: str
     label_counts: Any  # labels of training, with their rows
-    columns: tuple[TrainedColumn, ...]
+    columns: tuple[Column, ...]
     importances: Mapping[str, float]
     n_rows: int
     n_rare: int | None
@@ -56,64 +49,54 @@ _SETTINGS = {
     "date": "Trained", "method": "Method", "objective": "Objective", "seed": "Seed",
     "time_budget": "Time budget, seconds", "estimated_by": "Estimated by",
     "holdout": "Share held out", "groups": "Kept together by", "time": "Held out by time",
-    "lam": "lam", "width": "Kernel width", "n_landmarks": "Landmarks", "cost": "Cost C",
-    "covariance": "Covariance", "loss": "Loss",
+    "lam": "lam", "width": "Kernel width", "n_landmarks": "Landmarks", "C": "Cost C",
+    "covariance": "Covariance",
 }  # fmt: skip
 
 
-def training_facts(content: ModelFile) -> TrainingFacts:
-    """Read the facts of a model file."""
-    metadata = content.metadata
-    rule = metadata.get("rule") or {}
-    columns = (
-        TrainedColumn(
-            each["name"],
-            each.get("kind", ""),
-            each.get("treatment", ""),
-            each.get("n_missing"),
-        )
-        for each in metadata.get("columns", ())
-    )
-    return TrainingFacts(
-        target=str(metadata.get("target", "")),
-        rare_label=str(metadata.get("rare_label", "")),
-        rest_label=str(metadata.get("rest_label", "rest")),
-        label_counts=metadata.get("label_counts", ()),
-        columns=tuple(columns),
-        importances=metadata.get("importances") or {},
-        n_rows=metadata.get("n_rows") or 0,
-        n_rare=metadata.get("n_rare"),
-        n_without_target=metadata.get("n_rows_without_target") or 0,
-        n_copies=metadata.get("n_copies_collapsed") or 0,
-        copies_count=bool(metadata.get("copies_count")),
-        date=metadata.get("date") or "",
-        time=metadata.get("time"),
-        estimated_by=str(metadata.get("estimated_by")),
-        trained_on_all_rows=bool(metadata.get("trained_on_all_rows")),
-        rule=rule.get("rule") or "",
-        confidence=rule["confidence"] if rule.get("guaranteed") else None,
-        settings=tuple(_settings(metadata)),
-        versions=tuple(_versions(metadata)),
+def training_facts(model: Model) -> ReportFacts:
+    """Return the facts of a model of a rare class; raises `InputError` for one of levels."""
+    facts, target = model.facts, model.rare_class
+    training, rule = facts.training, facts.rule
+    return ReportFacts(
+        target=target.target,
+        rare_label=target.rare_label,
+        rest_label=target.rest_label,
+        label_counts=target.label_counts,
+        columns=facts.columns,
+        importances=facts.importances,
+        n_rows=0 if training is None else training.n_rows,
+        n_rare=target.n_rare,
+        n_without_target=0 if training is None else training.n_rows_without_target,
+        n_copies=0 if training is None else training.n_copies_collapsed,
+        copies_count=training is not None and training.copies_count,
+        date="" if training is None else training.date,
+        time=None if training is None else training.time,
+        estimated_by=str(None if training is None else training.estimated_by),
+        trained_on_all_rows=training is not None and training.trained_on_all_rows,
+        rule="" if rule is None else rule.rule,
+        confidence=rule.confidence if rule is not None and rule.guaranteed else None,
+        settings=tuple(_settings(facts)),
+        versions=tuple(_versions(facts)),
     )
 
 
-def _settings(metadata: Mapping[str, Any]) -> list[Fact]:
+def _settings(facts: ModelFacts) -> list[Fact]:
     """Settings by the names that a reader knows."""
-    facts = []
+    told, listed = facts_as_json(facts), []
     for key, name in _SETTINGS.items():
-        value = metadata.get(key)
-        if value not in (None, "", 0.0) or key == "seed":
-            facts.append(Fact(name, f"{value:g}" if isinstance(value, float) else str(value)))
-    return facts
+        value = told.get(key)
+        if value not in (None, "", 0.0) or (key == "seed" and value is not None):
+            listed.append(Fact(name, f"{value:g}" if isinstance(value, float) else str(value)))
+    return listed
 
 
-def _versions(metadata: Mapping[str, Any]) -> list[Fact]:
-    facts = []
-    members = [each["member"] for each in metadata.get("leaderboard", ()) if each["weight"] > 0]
-    if members:
-        facts.append(Fact("Members", ", ".join(dict.fromkeys(members))))
-    versions = metadata.get("versions") or {}
-    if versions:
-        words = ", ".join(f"{name} {number}" for name, number in versions.items())
-        facts.append(Fact("Versions", words))
-    return facts
+def _versions(facts: ModelFacts) -> list[Fact]:
+    listed = []
+    if isinstance(facts.method, CombinationFacts):
+        members = [each.member for each in facts.method.leaderboard if each.weight > 0]
+        listed.append(Fact("Members", ", ".join(dict.fromkeys(members))))
+    if facts.training is not None:
+        versions = facts.training.versions.items()
+        listed.append(Fact("Versions", ", ".join(f"{name} {number}" for name, number in versions)))
+    return listed

@@ -1,6 +1,5 @@
 """Counts of the rows that a model scored: where their scores lie, and how their columns drift."""
 
-from copy import copy
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -9,10 +8,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.model.drift import AlertRate, alert_rate
-from rareclass.model.model_file import ModelFile
-from rareclass.model.scored import Seen, note_unlike
-from rareclass.model.targets import decision_of
-from rareclass.model.targets.rare_class import RareDecision
+from rareclass.model.model import InputSummary, Model
+from rareclass.model.rare_class import RareDecision
 from rareclass.report.columns_section import ColumnDrift, ColumnTracker
 
 # Rows of a window: enough for the stability index over tenths, and few enough that yesterday's
@@ -58,7 +55,7 @@ class _Window:
     """Counts over consecutive rows."""
 
     columns: ColumnTracker
-    seen: Seen = field(default_factory=Seen)
+    seen: InputSummary = field(default_factory=InputSummary)
     n_alerts: int = 0
 
     def found(self) -> list[ColumnDrift]:
@@ -75,10 +72,10 @@ class InputDrift:
     from threads.
     """
 
-    def __init__(self, content: ModelFile) -> None:
+    def __init__(self, content: Model) -> None:
         self._content = content
         self._threshold = None
-        decision = decision_of(content.model, content.metadata)
+        decision = content.decision
         if isinstance(decision, RareDecision):
             self._threshold = float(decision.thresholds[0])
         self._lock = Lock()
@@ -129,8 +126,7 @@ class InputDrift:
         window.n_alerts += n_alerts
         window.columns.add(rows)
         window.seen.n_rows += rows.height
-        encoded = copy(self._content.encoder).transform(rows)  # a stream's encoder counts rows
-        note_unlike(self._content, rows, encoded, window.seen)
+        self._content.count_unlike(rows, self._content.encode(rows), window.seen)
         if window.seen.n_rows >= WINDOW_ROWS:
             self._window, self._full = self._empty(), window
 

@@ -12,12 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.training_table import read_as_trained
+from rareclass.encoding.typed_columns import TypedColumns
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.explained import explainer_of
-from rareclass.model.model_file import ModelFile
-from rareclass.model.score import score_columns
-from rareclass.model.scored import check_scores
-from rareclass.model.targets import decision_of
+from rareclass.model.model import Model
+from rareclass.model.score_file import score_columns
 from rareclass.serving.monitoring import InputDrift
 from rareclass.tables.columns import Column
 
@@ -70,52 +69,49 @@ class ServedModel:
     in one thread, as requests share the cores.
     """
 
-    def __init__(self, content: ModelFile) -> None:
-        if content.metadata["format"] == "svmlight":
+    def __init__(self, content: Model) -> None:
+        if content.facts.format == "svmlight":
             raise InputError(
                 "A model of svmlight rows cannot be served: they have no named columns.",
                 "Fit on a CSV, Parquet or JSON lines file, or score files: rareclass score.",
                 ErrorKind.UNSUPPORTED,
             )
-        if hasattr(content.model, "n_jobs"):
-            content.model.n_jobs = 1
+        if isinstance(content.encoder, TypedColumns):  # its estimator has threads of its own
+            alone = copy(content.estimator).set_params(n_jobs=1)  # type: ignore[attr-defined]
+            content = replace(content, estimator=alone)
         # Errors sent to clients do not name the file.
         self._named, self._content = content, replace(content, file=None)
-        self._decision = decision_of(content.model, content.metadata)
-        self.target: str = content.metadata["target"]
+        self.target: str = content.target
         self.columns: Sequence[Column] = list(content.encoder.columns)
-        self.classes: Sequence[str] = list(self._decision.names)
+        self.classes: Sequence[str] = list(content.classes)
         self.choices: Mapping[str, Sequence[str]] = choices_of(content)
         self.example: Mapping[str, Any] = example_of(content, self.choices)
-        quantiles = np.asarray(content.metadata[self._decision.quantiles])
+        quantiles = content.facts.quantiles
         percents = np.linspace(0.0, 100.0, len(quantiles))
         self.score_edges = np.unique(np.interp(_SCORE_PERCENTS, percents, quantiles))
+        training = content.facts.training
         self.facts: Mapping[str, Any] = {
             "target": self.target,
             "classes": self.classes,
-            "thresholds": [float(each) for each in self._decision.thresholds],
-            "method": content.metadata.get("method"),
-            "trained": content.metadata.get("date"),
-            "n_rows": content.metadata.get("n_rows"),
-            "versions": content.metadata.get("versions"),
+            "thresholds": [float(each) for each in content.thresholds],
+            "method": content.facts.method_name,
+            "trained": None if training is None else training.date,
+            "n_rows": content.facts.n_rows,
+            "versions": None if training is None else training.versions,
         }
 
     def answer(self, rows: pl.DataFrame) -> RowScores:
         """Score typed rows; O(rows x landmarks) for kernel machines."""
         content, scores = self._content, self._scores(self._content, rows)
-        called = self._decision.decide(scores)
-        *scored, percentile = score_columns(content, self._decision, scores)
+        called = content.decision.decide(scores)
+        *scored, percentile = score_columns(content, scores)
         decision = pl.Series("decision", [self.classes[k] for k in called.tolist()], pl.String)
-        calls = self._decision.cells(called)
+        calls = content.decision.cells(called)
         truth = [calls] if calls.dtype == pl.Boolean else []
         return RowScores(called, pl.DataFrame([*scored, decision, *truth, percentile]))
 
-    def _scores(self, content: ModelFile, rows: pl.DataFrame) -> NDArray[np.float64]:
-        encoder = copy(content.encoder)  # a stream's encoder counts rows
-        with content.trusted_by_halves():
-            scores: NDArray[np.float64] = content.model.score_samples(encoder.transform(rows))
-        check_scores(content, scores, rows.height, rows.height)
-        return scores
+    def _scores(self, content: Model, rows: pl.DataFrame) -> NDArray[np.float64]:
+        return content.score_encoded(content.encode(rows))
 
     def reasons(self, rows: pl.DataFrame, k: int) -> list[list[dict[str, Any]]]:
         """Explain rows; costs a scoring for each column and row."""
@@ -155,7 +151,7 @@ class ServedModel:
             self.answer(rows)
 
 
-def example_of(content: ModelFile, choices: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def example_of(content: Model, choices: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Make a cell for each column: the median of numbers, the first of the known words."""
     typical = _medians(content)
     return {
@@ -164,14 +160,13 @@ def example_of(content: ModelFile, choices: Mapping[str, Sequence[str]]) -> dict
     }
 
 
-def choices_of(content: ModelFile) -> dict[str, list[str]]:
+def choices_of(content: Model) -> dict[str, list[str]]:
     """List the words of categorical columns in training, most frequent first where that is known.
 
     At most `MOST_CHOICES` words a column; text columns have none.
     """
-    statistics = getattr(content.model, "statistics_", None)
-    if statistics is not None and hasattr(statistics, "known_"):
-        return _of_statistics(statistics)
+    if content.statistics is not None:
+        return _of_statistics(content.statistics)
     vectorizer = getattr(_table_encoder(content), "vectorizer_", None)
     found = {}
     for name, encoder in getattr(vectorizer, "transformers_", {}).items():
@@ -193,10 +188,10 @@ def _of_statistics(statistics: Any) -> dict[str, list[str]]:
     return found
 
 
-def _medians(content: ModelFile) -> dict[str, float]:
+def _medians(content: Model) -> dict[str, float]:
     """Medians of number columns, where the model has them."""
-    statistics = getattr(content.model, "statistics_", None)
-    if statistics is not None and hasattr(statistics, "number_summaries_"):
+    statistics = content.statistics
+    if statistics is not None:
         sources = statistics.number_sources_[: statistics.n_plain_]
         names = [statistics.columns_[source][0] for source in sources]
         return dict(zip(names, statistics.summaries.median.tolist(), strict=False))
@@ -212,7 +207,7 @@ def _medians(content: ModelFile) -> dict[str, float]:
     return {} if centre is None else dict(zip(names, centre.tolist(), strict=False))
 
 
-def _table_encoder(content: ModelFile) -> Any:
+def _table_encoder(content: Model) -> Any:
     """Table encoder, also of a hunt, whose encoder wraps it."""
     return getattr(content.encoder, "encoder_", content.encoder)
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +10,9 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.streams import OnlineEncoder
 from rareclass.errors import ErrorKind, InputError
-from rareclass.model.model_file import ModelFile, check_content
+from rareclass.model.facts import ModelFacts, RareClassFacts
+from rareclass.model.model import Model
+from rareclass.model.model_file import check_content
 from rareclass.stream.checkpoint import SavedStream, load_checkpoint, load_newest, sound_state
 from rareclass.stream.state import learner_of
 from rareclass.tables.batch import Batch
@@ -59,6 +60,10 @@ class StreamEncoder:
                 counts[name] = len(cells) - int(cells.is_in(known.get(name, [])).sum())
         return +counts
 
+    def count_outside(self, frame: pl.DataFrame) -> dict[str, int]:
+        """Return nothing: a stream does not remember the range of its numbers."""
+        return {}
+
     def transform(self, frame: pl.DataFrame) -> NDArray[np.float64]:
         """Return the next rows of a file as the learner takes them.
 
@@ -84,7 +89,7 @@ class StreamEncoder:
         return {f.column for f in self._features if f.role == "other"}
 
 
-def load_stream_model(path: Path) -> ModelFile:
+def load_stream_model(path: Path) -> Model:
     """Read a checkpoint, or the newest of a folder, as a model.
 
     The rows of the window stand for the training rows: percentiles are among its majority.
@@ -115,23 +120,28 @@ def load_stream_model(path: Path) -> ModelFile:
                 ErrorKind.TOO_FEW_ROWS,
             )
         encoder, learner = StreamEncoder(saved.encoder), learner_of(saved)
-        content = ModelFile(encoder, learner, _metadata(saved), tuple(notices), file=path)
-    check_content(path, content)
-    return content
+        model = Model(
+            encoder,
+            learner,
+            _facts(saved, encoder),
+            np.array([float(learner.offset_)]),
+            notices=tuple(notices),
+            file=path,
+        )
+    check_content(path, model)
+    return model
 
 
-def _metadata(saved: SavedStream) -> dict[str, Any]:
+def _facts(saved: SavedStream, encoder: StreamEncoder) -> ModelFacts:
     scores, rare = saved.window.rows()
     majority = scores[~rare]
     quantiles = np.quantile(majority, np.linspace(0, 1, 1001)) if len(majority) else np.zeros(1001)
     schema = saved.encoder.schema
-    others = [name for name in (schema.id_column, *schema.dropped) if name is not None]
-    names = [*schema.kinds, *others]
-    return {
-        "format": "stream",
-        "target": schema.target,
-        "rare_label": saved.labels.rare,
-        "rest_label": saved.labels.rest,
-        "majority_quantiles": quantiles.tolist(),
-        "columns": [{"name": name} for name in names],
-    }
+    names = [name for name in (schema.id_column, *schema.dropped) if name is not None]
+    others = [Column(name, "beside", "not learned from", "string") for name in names]
+    return ModelFacts(
+        format="stream",
+        target=RareClassFacts(schema.target, saved.labels.rare, saved.labels.rest),
+        columns=(*encoder.columns, *others),
+        quantiles=tuple(quantiles.tolist()),
+    )

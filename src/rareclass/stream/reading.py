@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rareclass.encoding.schema import Schema, rejected_row
 from rareclass.errors import ErrorKind, InputError, column_hint
-from rareclass.model.beside import check_days
+from rareclass.model.threshold import check_days
 from rareclass.stream.threshold import NO_DAY
 from rareclass.stream.waiting_rows import HeldRow, LearnedLabels, WaitingRows
 from rareclass.tables.batch import Batch, Rejected

@@ -7,7 +7,7 @@ import numpy as np
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import SearchCV
 from rareclass.model.onnx.calibration import level_probabilities, probability
 from rareclass.model.onnx.combination import combined
@@ -69,7 +69,9 @@ def score_of(model: Any, inputs: TableInputs) -> Tensor:
         return combined(inputs, inner)
     if not isinstance(inner, KernelModel | MIBC | OnlineRanker):
         raise InputError(
-            f"A {type(model).__name__} has no form in ONNX.", f"These have one: {CAN}."
+            f"A {type(model).__name__} has no form in ONNX.",
+            f"These have one: {CAN}.",
+            ErrorKind.UNSUPPORTED,
         )
     assert inputs.matrix is not None
     if isinstance(inner, KernelModel):

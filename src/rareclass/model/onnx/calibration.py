@@ -7,7 +7,7 @@ import numpy as np
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration, PooledMap
 from rareclass.decide.calibration.isotonic import IsotonicMap
 from rareclass.decide.calibration.parametric import BetaMap, LogisticMap, ScoreScale
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.model.onnx.graph import Tensor
 from rareclass.model.onnx.knots import on_lines
 
@@ -54,6 +54,7 @@ def _log_odds(scores: Tensor, found: Any) -> Tensor:
     raise InputError(
         f"A map from scores to probabilities of kind {type(found).__name__} has no form in ONNX.",
         'Those that have: method="auto", "isotonic", "beta", "logistic".',
+        ErrorKind.UNSUPPORTED,
     )
 
 

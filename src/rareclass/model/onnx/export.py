@@ -7,7 +7,7 @@ from onnx import helper
 from sklearn.utils.validation import check_is_fitted
 
 from rareclass.ensemble.rare_classifier import RareClassifier
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.model.onnx.answers import Answers, answers_of, inner_model
 from rareclass.model.onnx.graph import IR_VERSION, ML, ML_OPSET, OPSET, Graph, Tensor
 from rareclass.model.onnx.table_inputs import TableInputs
@@ -71,6 +71,7 @@ def export_pipeline(pipeline: Any) -> onnx.ModelProto:
         raise InputError(
             f"The last step of the pipeline, a {type(last).__name__}, has no form in ONNX there.",
             f"These have one: {', '.join(kind.__name__ for kind in CONVERTED)}.",
+            ErrorKind.UNSUPPORTED,
         )
     given = [("X", DoubleTensorType([None, n_features]))]
     opsets = {"": OPSET, ML: _ML_OPSET_OF_SKL2ONNX}
@@ -79,7 +80,9 @@ def export_pipeline(pipeline: Any) -> onnx.ModelProto:
     except (MissingConverter, MissingShapeCalculator, RuntimeError) as error:
         steps = ", ".join(type(step).__name__ for _, step in pipeline.steps)
         reason = str(error).strip().split("\n")[0]
-        raise InputError(f"skl2onnx cannot convert a step of {steps}: {reason}") from error
+        raise InputError(
+            f"skl2onnx cannot convert a step of {steps}: {reason}", "", ErrorKind.UNSUPPORTED
+        ) from error
 
 
 def _inputs_of_combination(model: RareClassifier, graph: Graph) -> TableInputs:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.kernels.expansion import KernelExpansion
 from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.model.onnx.graph import Tensor
@@ -26,6 +26,7 @@ def expanded(X: Tensor, expansion: KernelExpansion, coefficients: np.ndarray) ->
         raise InputError(
             "This model was learned from sparse rows, which ONNX has no tensors for.",
             "Learn it from dense rows, X.toarray(), if these fit in memory.",
+            ErrorKind.UNSUPPORTED,
         )
     if not expansion.n_landmarks:  # a sparse model may have none
         return X.graph.op("ReduceSum", X, np.array([1]), keepdims=0) * 0.0
@@ -53,6 +54,7 @@ def _kernel(X: Tensor, Z: np.ndarray, kernel: Any) -> Tensor:
     raise InputError(
         f"The kernel {type(kernel).__name__} is code of its own, which ONNX cannot hold.",
         "Those by name are formulas: gaussian, laplace, linear, polynomial.",
+        ErrorKind.UNSUPPORTED,
     )
 
 

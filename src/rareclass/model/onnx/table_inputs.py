@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.model.onnx.graph import ML, Graph, Tensor
 
 
@@ -38,6 +38,7 @@ class TableInputs:
             raise InputError(
                 f"Column {name!r} holds words, and these rows were learned from an array.",
                 "Learn from a table with named columns: each becomes an input of its own.",
+                ErrorKind.UNSUPPORTED,
             )
         self.kinds[name] = "word"
         words = [word for word in known if word]
@@ -57,6 +58,7 @@ def refuse_column(name: str, kind: str) -> InputError:
     return InputError(
         f"Column {name!r} is read as a {kind}, which has no form in ONNX.",
         "Learn without it, or from what it says as numbers or words, in columns of their own.",
+        ErrorKind.UNSUPPORTED,
     )
 
 

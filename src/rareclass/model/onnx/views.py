@@ -14,7 +14,7 @@ from rareclass.encoding.known_words import KnownWords
 from rareclass.encoding.sparse_view import SparseView
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
 from rareclass.encoding.views import DenseView
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.model.onnx.encoder import bounded
 from rareclass.model.onnx.graph import Tensor
 from rareclass.model.onnx.knots import counts_below
@@ -56,6 +56,7 @@ class EncodedRow:
                 f"{sizes[0]:,} x {sizes[1]:,} values: more than the {MOST_PAIRS:,} that are kept.",
                 'Learn without one of them, or without the member "logistic regression on '
                 'indicators".',
+                ErrorKind.UNSUPPORTED,
             )
         one, other = np.divmod(np.arange(sizes[0] * sizes[1]), sizes[1])
         table = of_rows(_rows_of_levels(self.known, {first: one, second: other}))

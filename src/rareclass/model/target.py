@@ -1,6 +1,6 @@
 """What a target is to training, and to scores: its codes, decisions, and how good these are."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -8,49 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import counted
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A measure with its 95 % interval."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class RankingEstimate:
-    """Measures of a ranking on some rows."""
-
-    measures: list[Measure]
-    n_rows: float  # copies included
-    n_rare: float | None = None  # where there is a rare class
-
-    def rows_text(self, which: str = "") -> str:
-        """Return the rows in words, such as 1,200 rows, 24 of them rare."""
-        of_them = "" if self.n_rare is None else f", {self.n_rare:,.0f} of them rare"
-        return counted(self.n_rows, f"{which}row") + of_them
-
-    def as_plain_data(self) -> dict[str, Any]:
-        """Return the estimate as dictionaries and numbers."""
-        rare = {} if self.n_rare is None else {"n_rare": round(self.n_rare)}
-        return {
-            "n_rows": round(self.n_rows),
-            **rare,
-            "measures": {
-                measure.name: {"value": measure.value, "low": measure.low, "high": measure.high}
-                for measure in self.measures
-            },
-        }
-
-
-def as_measure(name: str, interval: Sequence[float]) -> Measure:
-    """Return an interval (value, low, high) under a name."""
-    value, low, high = (float(number) for number in interval)
-    return Measure(name, value, low, high)
+from rareclass.model.facts import RankingEstimate, TargetFacts
 
 
 @dataclass(frozen=True)
@@ -67,19 +25,12 @@ class Confusion:
 
 
 class Decision(Protocol):
-    """Turns scores into decisions, and compares them with labels.
+    """Turns scores into decisions, and compares them with labels."""
 
-    It is made from a model and its metadata.
-    """
-
-    needed: ClassVar[set[str]]  # what it looks up in the metadata
-    quantiles: ClassVar[str]  # where they have the scores that a percentile is among
     column: ClassVar[str]  # of decisions in a file of scores
     n_codes: int
     names: list[str]  # of the codes
     thresholds: NDArray[np.float64]  # scores at which a code ends
-
-    def __init__(self, model: Any, metadata: dict[str, Any]) -> None: ...
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the code that each score is called."""
@@ -135,7 +86,6 @@ class FoundLabels(NamedTuple):
 class Target(Protocol):
     """What the labels mean; its codes are what an encoder and a method learn from."""
 
-    kind: ClassVar[str]  # as a model file names it
     share: ClassVar[str]  # what the mean of some codes is, in words
 
     @property
@@ -182,6 +132,6 @@ class Target(Protocol):
         """Return the training rows that the percentile of a new score is among."""
         ...
 
-    def metadata(self) -> dict[str, Any]:
-        """Return what a model file says of it, as plain data, for the verbs on its models."""
+    def facts(self) -> TargetFacts:
+        """Return what a model file says of the target."""
         ...

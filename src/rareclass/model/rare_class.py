@@ -1,14 +1,14 @@
 """One label is the rare class and all others are the rest: called rare above a threshold."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rareclass.encoding.target import RareClass, is_rare, rare_class_among, unknown_labels
-from rareclass.errors import InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.metrics import (
     Interval,
@@ -17,12 +17,12 @@ from rareclass.metrics import (
     roc_auc_interval,
 )
 from rareclass.metrics.interval import exact_interval
-from rareclass.model.targets.target import Confusion, FoundLabels, RankingEstimate, as_measure
+from rareclass.model.facts import RankingEstimate, RareClassFacts, as_measure
+from rareclass.model.target import Confusion, FoundLabels
 from rareclass.tables import TableWarning
 
 # Precision among this many top rows is shown as well when there are enough rows.
 SECOND_TOP = 100
-KIND = "rare class"
 # Fewer rare rows than this make for rough intervals.
 _FEW_ROWS = 10
 _MOST_SHOWN = 5
@@ -32,9 +32,8 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class RareTarget:
-    """Code 1 is the rare class, code 0 the rest; see `rareclass.model.targets.target.Target`."""
+    """Code 1 is the rare class, code 0 the rest; see `rareclass.model.target.Target`."""
 
-    kind: ClassVar[str] = KIND
     share: ClassVar[str] = "rare share"
 
     column: str
@@ -107,14 +106,12 @@ class RareTarget:
         """Return the majority."""
         return y == 0
 
-    def metadata(self) -> dict[str, Any]:
-        """Return the labels of the rare class and of the rest."""
-        return {
-            "target_kind": self.kind,
-            "rare_label": self.rare_class.label,
-            "rest_label": self.rare_class.rest_label,
-            "n_rare": self.n_rare,
-        }
+    def facts(self) -> RareClassFacts:
+        """Return the labels of the rare class and of the rest, and their rows."""
+        rare = self.rare_class
+        return RareClassFacts(
+            self.column, rare.label, rare.rest_label, self.n_rare, dict(self.counts)
+        )
 
 
 def rare_target(found: FoundLabels, positive: str | None) -> RareTarget:
@@ -126,24 +123,20 @@ def rare_target(found: FoundLabels, positive: str | None) -> RareTarget:
 
 
 class RareDecision:
-    """Code 1 above the threshold; see `rareclass.model.targets.target.Decision`."""
+    """Code 1 above the threshold; see `rareclass.model.target.Decision`."""
 
-    needed: ClassVar[set[str]] = {"rare_label", "rest_label", "majority_quantiles"}
-    quantiles: ClassVar[str] = "majority_quantiles"
     column: ClassVar[str] = "called_rare"
     n_codes = 2
 
-    def __init__(self, model: Any, metadata: dict[str, Any]) -> None:
-        self._threshold = model.offset_
-        self.thresholds = np.array([model.offset_], dtype=np.float64)
-        self._rare: str = metadata["rare_label"]
-        self._rest: str = metadata["rest_label"]
+    def __init__(self, facts: RareClassFacts, thresholds: NDArray[np.float64]) -> None:
+        self.thresholds = thresholds
+        self._rare, self._rest = facts.rare_label, facts.rest_label
         self.names = [self._rest, self._rare]
-        self._known = metadata.get("label_counts", ())
+        self._known = facts.label_counts
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return 1 above the threshold."""
-        return (scores > self._threshold).astype(np.intp)
+        return (scores > self.thresholds[0]).astype(np.intp)
 
     def cells(self, called: NDArray[np.intp]) -> pl.Series:
         """Return truth values."""
@@ -172,6 +165,7 @@ class RareDecision:
             raise InputError(
                 f"{file}: {share} row has the target value {self._rare!r}.",
                 "Both classes are needed to measure a ranking.",
+                ErrorKind.LABELS,
             )
         self._tell_unknown(given.filter(pl.Series(~rare)))
         codes = np.full(len(labels), -1, dtype=np.intp)

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError, counted, nearest_name
+from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.labels.two_classes import label_value
 from rareclass.metrics import mauc_interval, roc_auc_interval
-from rareclass.model.targets.target import Confusion, FoundLabels, RankingEstimate, as_measure
+from rareclass.model.facts import LevelFacts, RankingEstimate, as_measure
+from rareclass.model.target import Confusion, FoundLabels
 
-KIND = "levels"
 # Numbers with more different values than this are a measurement; those of levels are few.
 MOST_LEVELS = 100
 # Fewer held-out rows of a level than this make for rough measures of it.
@@ -23,9 +23,8 @@ _MOST_SHOWN = 20
 
 @dataclass(frozen=True)
 class LevelTarget:
-    """Codes are positions of levels; see `rareclass.model.targets.target.Target`."""
+    """Codes are positions of levels; see `rareclass.model.target.Target`."""
 
-    kind: ClassVar[str] = KIND
     share: ClassVar[str] = "mean level"
 
     column: str
@@ -119,29 +118,24 @@ class LevelTarget:
         """Return all rows: with levels on both sides the majority is no background."""
         return np.ones(len(y), dtype=bool)
 
-    def metadata(self) -> dict[str, Any]:
+    def facts(self) -> LevelFacts:
         """Return the levels in order, and the rows of each."""
-        return {
-            "target_kind": self.kind,
-            "levels": list(self.levels),
-            "level_counts": [int(n) for n in self.level_counts],
-            "majority_level": self.levels[self.majority],
-        }
+        counts = tuple(int(n) for n in self.level_counts)
+        name = self.levels[self.majority]
+        return LevelFacts(self.column, self.levels, counts, name, dict(self.counts))
 
 
 class LevelDecision:
     """Code k where ``thresholds[k - 1] < score <= thresholds[k]``.
 
-    See `rareclass.model.targets.target.Decision`.
+    See `rareclass.model.target.Decision`.
     """
 
-    needed: ClassVar[set[str]] = {"levels", "quantiles"}
-    quantiles: ClassVar[str] = "quantiles"
     column: ClassVar[str] = "level"
 
-    def __init__(self, model: Any, metadata: dict[str, Any]) -> None:
-        self.thresholds = np.asarray(model.thresholds_)
-        self.names: list[str] = metadata["levels"]
+    def __init__(self, facts: LevelFacts, thresholds: NDArray[np.float64]) -> None:
+        self.thresholds = thresholds
+        self.names = list(facts.levels)
         self.n_codes = len(self.names)
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -184,6 +178,7 @@ class LevelDecision:
                 f"{file}: the target value {labels[row]!r} at row {row + 1} is not among the "
                 f"levels of the model: {', '.join(self.names)}.",
                 "Correct it, or leave it empty: rows without a target are left out.",
+                ErrorKind.LABELS,
             )
         present = np.unique(codes[codes >= 0])
         if len(present) < 2:
@@ -191,6 +186,7 @@ class LevelDecision:
             raise InputError(
                 f"{file}: the target holds {held}.",
                 "Rows of two levels are needed to measure a ranking.",
+                ErrorKind.LABELS,
             )
         return codes.astype(np.intp)
 
@@ -257,7 +253,9 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
     level only; or so many numbers that they are no levels.
     """
     if not found.counts:
-        raise InputError("No row has a target value.", "Check the --target column.")
+        raise InputError(
+            "No row has a target value.", "Check the --target column.", ErrorKind.LABELS
+        )
     if wanted is None:
         levels, code_of = _numbers_in_order(found)
     else:
@@ -268,6 +266,7 @@ def level_target(found: FoundLabels, wanted: Sequence[str] | None = None) -> Lev
         raise InputError(
             f"The target holds one level only: {label!r} in all {counted(n_rows, 'row')}.",
             "Two levels are needed, at least one row of each.",
+            ErrorKind.LABELS,
         )
     return LevelTarget(found.column, found.counts, levels, code_of)
 
@@ -316,6 +315,7 @@ def _numbers_in_order(found: FoundLabels) -> tuple[tuple[str, ...], dict[str, in
             f"The target {found.column!r} holds {infinite[0]} at row {found.row_of(infinite[0])}, "
             "which is not a level.",
             "Correct that cell or leave it empty: rows without a target are left out.",
+            ErrorKind.LABELS,
         )
     values = sorted(set(value_of.values()))
     if len(values) > MOST_LEVELS:
@@ -337,10 +337,12 @@ def _refuse_text(found: FoundLabels, labels: list[str]) -> None:
             f"The target {found.column!r} holds numbers and text, {at} for one.",
             "Correct the text or leave it empty (rows without a target are left out); or name all "
             "values from the lowest to the highest with --levels.",
+            ErrorKind.LABELS,
         )
     raise InputError(
         f"The target {found.column!r} holds text, {at} for one, which has no order of its own.",
         f"Name its values from the lowest to the highest with --levels; they are {_some(labels)}.",
+        ErrorKind.LABELS,
     )
 
 
@@ -357,6 +359,7 @@ def _refuse_unknown(found: FoundLabels, levels: Sequence[str], code_of: dict[str
         (f"Did you mean {near!r}? " if near else "")
         + "Add it to --levels at its place, correct it, or leave such cells empty: rows without a "
         "target are left out.",
+        ErrorKind.LABELS,
     )
 
 
@@ -372,6 +375,7 @@ def _too_many(found: FoundLabels, value_of: dict[str, float]) -> InputError:
         f"rather than levels; {MOST_LEVELS} are taken at most.",
         "Bin them first, into a column that says how many of some bounds a number is above, such "
         f"as {shown} (its median, upper quarter and tenth).",
+        ErrorKind.LABELS,
     )
 
 

@@ -1,0 +1,386 @@
+"""Facts about a fitted model: its target, columns, training and choices, typed, and as JSON.
+
+A model file, ``--json`` and ``rareclass show`` hold the same flat JSON object. `facts_as_json` and
+`facts_from_json` are the only places that know its keys; everybody else reads attributes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from rareclass.decide.threshold_rule import ChosenThreshold
+from rareclass.errors import counted
+from rareclass.metrics.interval import Interval
+from rareclass.tables.columns import Column
+
+T = TypeVar("T")
+
+TableFormat = Literal["table", "svmlight", "stream"]
+
+
+@dataclass(frozen=True)
+class MeasureWithInterval:
+    """A measure with its 95 % interval."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class RankingEstimate:
+    """Measures of a ranking on some rows."""
+
+    measures: list[MeasureWithInterval]
+    n_rows: float  # copies included
+    n_rare: float | None = None  # where there is a rare class
+
+    def rows_text(self, which: str = "") -> str:
+        """Return the rows in words, such as 1,200 rows, 24 of them rare."""
+        of_them = "" if self.n_rare is None else f", {self.n_rare:,.0f} of them rare"
+        return counted(self.n_rows, f"{which}row") + of_them
+
+    def as_plain_data(self) -> dict[str, Any]:
+        """Return the estimate as dictionaries and numbers."""
+        rare = {} if self.n_rare is None else {"n_rare": round(self.n_rare)}
+        return {
+            "n_rows": round(self.n_rows),
+            **rare,
+            "measures": {
+                measure.name: {"value": measure.value, "low": measure.low, "high": measure.high}
+                for measure in self.measures
+            },
+        }
+
+
+def as_measure(name: str, interval: Sequence[float]) -> MeasureWithInterval:
+    """Return an interval (value, low, high) under a name."""
+    value, low, high = (float(number) for number in interval)
+    return MeasureWithInterval(name, value, low, high)
+
+
+@dataclass(frozen=True)
+class RareClassFacts:
+    """A target with one rare label; all other labels are the rest."""
+
+    target_kind: ClassVar[str] = "rare class"
+
+    target: str  # name of the column
+    rare_label: str
+    rest_label: str
+    n_rare: int | None = None  # rare training rows, copies included
+    label_counts: dict[str, int] = field(default_factory=dict)  # training rows of each label
+
+
+@dataclass(frozen=True)
+class LevelFacts:
+    """A target whose labels are levels in order."""
+
+    target_kind: ClassVar[str] = "levels"
+
+    target: str
+    levels: tuple[str, ...]  # lowest first
+    level_counts: tuple[int, ...] = ()  # training rows of each level
+    majority_level: str = ""
+    label_counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrainingFacts:
+    """What a model was trained on, and how its quality on new rows was estimated."""
+
+    n_rows: int  # copies included
+    n_copies_collapsed: int
+    n_rows_without_target: int
+    copies_count: bool  # whether a row that stands for copies counts as many
+    holdout: float  # share of the rows held out for the estimate
+    groups: str | None
+    time: str | None
+    seed: int
+    trained_on_all_rows: bool
+    estimated_by: str | None
+    held_out: RankingEstimate | None
+    versions: dict[str, str]
+    date: str  # ISO 8601, UTC
+
+
+@dataclass(frozen=True)
+class LeaderboardRow:
+    """A member of a combination and its cross-validated measures."""
+
+    member: str
+    setting: str
+    roc_auc: float
+    average_precision: float
+    average_precision_low: float
+    average_precision_high: float
+    seconds: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class CombinationFacts:
+    """A combination of members, as `RareClassifier` learned it."""
+
+    method: ClassVar[str] = "auto"
+
+    objective: str
+    time_budget: float  # seconds
+    leaderboard: tuple[LeaderboardRow, ...]
+    without_time: tuple[str, ...]  # members of the last training that the time budget left out
+    interrupted: bool
+    importances: dict[str, float]  # loss of the objective when a column is shuffled
+    also_tried: tuple[LeaderboardRow, ...] = ()  # by the first training, and without weight
+    not_tried: tuple[str, ...] = ()  # members that the first training had no time for
+
+
+@dataclass(frozen=True)
+class SolverFacts:
+    """How a solver stopped."""
+
+    status: str
+    iterations: int
+    duality_gap: float | None = None
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """A kernel machine and how its parameters were chosen."""
+
+    method: ClassVar[str] = "rankrc"
+
+    lam: float
+    lam_chosen_by_cross_validation: bool
+    width: float
+    width_chosen_by_cross_validation: bool
+    n_landmarks: int
+    solver: SolverFacts
+    chosen_on_rows: int | None = None  # rows of the search, where these were not all
+
+
+@dataclass(frozen=True)
+class OrdinalFacts(KernelFacts):
+    """A kernel machine for levels."""
+
+    method: ClassVar[str] = "ordinal-rankrc"
+
+
+@dataclass(frozen=True)
+class MomentFacts:
+    """A linear model on two moments of the majority, and how its parameters were chosen."""
+
+    method: ClassVar[str] = "mibc"
+
+    C: float
+    C_chosen_by_cross_validation: bool
+    covariance: str
+    ridge: float
+    ridge_chosen_by_cross_validation: bool
+    specificity_bound: float
+    solver: SolverFacts
+
+
+@dataclass(frozen=True)
+class BallFacts:
+    """The balls of a hunt."""
+
+    method: ClassVar[str] = "hunt"
+
+
+TargetFacts = RareClassFacts | LevelFacts
+MethodFacts = CombinationFacts | KernelFacts | OrdinalFacts | MomentFacts | BallFacts
+_TARGETS: tuple[type[Any], ...] = (RareClassFacts, LevelFacts)
+_METHODS: tuple[type[Any], ...] = (
+    CombinationFacts, KernelFacts, OrdinalFacts, MomentFacts, BallFacts,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What is known of a fitted model besides what it scores with.
+
+    Attributes
+    ----------
+    format : {"table", "svmlight", "stream"}
+        Kind of rows that the model scores.
+    target : RareClassFacts or LevelFacts
+        What the labels mean.
+    columns : tuple of Column
+        Columns of the training table, those that were not learned from included. Empty for
+        svmlight.
+    quantiles : tuple of float
+        Scores at equal steps from 0 to 100 percent of the training majority (of all training rows
+        where the target has levels): the percentile of a new score is interpolated among them.
+    training : TrainingFacts or None
+        None for a stream and for a hunt.
+    method : CombinationFacts, KernelFacts, OrdinalFacts, MomentFacts, BallFacts or None
+        What the method chose. None for a stream.
+    rule : ChosenThreshold or None
+        How the threshold was chosen, where a rule or a user named it.
+    """
+
+    format: TableFormat
+    target: TargetFacts
+    columns: tuple[Column, ...]
+    quantiles: tuple[float, ...]
+    training: TrainingFacts | None = None
+    method: MethodFacts | None = None
+    rule: ChosenThreshold | None = None
+
+    @property
+    def method_name(self) -> str | None:
+        """Name of the method, as ``--method`` calls it."""
+        return None if self.method is None else self.method.method
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of training rows, copies included; None where it is not known."""
+        return None if self.training is None else self.training.n_rows
+
+    @property
+    def importances(self) -> dict[str, float]:
+        """Importance of each column; empty where the method has none."""
+        return self.method.importances if isinstance(self.method, CombinationFacts) else {}
+
+
+def facts_as_json(facts: ModelFacts) -> dict[str, Any]:
+    """Return the facts as one flat dictionary that JSON can hold. O(columns + quantiles).
+
+    >>> target = RareClassFacts("fraud", "yes", "no")
+    >>> told = facts_as_json(ModelFacts("table", target, (), (0.0, 1.0)))
+    >>> told["target"], told["rare_label"], told["quantiles"]
+    ('fraud', 'yes', [0.0, 1.0])
+    """
+    flat: dict[str, Any] = {"format": facts.format, "target_kind": facts.target.target_kind}
+    if facts.method is not None:
+        flat["method"] = facts.method.method
+    flat |= {name: each for name, each in _plain(asdict(facts.target)).items() if each}
+    for part in (facts.training, facts.method):
+        if part is not None:
+            flat |= _plain(asdict(part))
+    if facts.training is not None:
+        held_out = facts.training.held_out
+        flat["held_out"] = None if held_out is None else held_out.as_plain_data()
+    flat["columns"] = [_plain(asdict(column)) for column in facts.columns]
+    flat["quantiles"] = [float(score) for score in facts.quantiles]
+    flat["rule"] = None if facts.rule is None else facts.rule.to_dict()
+    return flat
+
+
+def facts_from_json(told: Any) -> ModelFacts:
+    """Return the facts that `facts_as_json` wrote, each value checked against its type.
+
+    Raises `ValueError` naming the key that is missing or of another type.
+    """
+    if not isinstance(told, dict):
+        raise ValueError("its facts are no dictionary")
+    target = _one_of(_TARGETS, "target_kind", told)
+    method = None if "method" not in told else _one_of(_METHODS, "method", told)
+    rule = told.get("rule")
+    quantiles = _typed(tuple[float, ...], _key(told, "quantiles"), "quantiles")
+    if not quantiles or not np.isfinite(quantiles).all() or (np.diff(quantiles) < 0).any():
+        raise ValueError("quantiles are no increasing numbers")
+    return ModelFacts(
+        format=_typed(TableFormat, _key(told, "format"), "format"),
+        target=target,
+        columns=_typed(tuple[Column, ...], _key(told, "columns"), "columns"),
+        quantiles=quantiles,
+        training=_read(TrainingFacts, told) if "n_rows" in told else None,
+        method=method,
+        rule=None if rule is None else _read(ChosenThreshold, rule),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as what JSON has: numpy's numbers and arrays as numbers and lists."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _key(told: Mapping[str, Any], name: str) -> Any:
+    if name not in told:
+        raise ValueError(f"{name} is missing from its facts")
+    return told[name]
+
+
+def _one_of(kinds: tuple[type[Any], ...], mark: str, told: dict[str, Any]) -> Any:
+    """Read the dataclass whose class attribute `mark` has the value that the facts name."""
+    named = _key(told, mark)
+    for kind in kinds:
+        if getattr(kind, mark) == named:
+            return _read(kind, told)
+    raise ValueError(f"{mark} of its facts is {str(named)[:40]!r}, which is unknown")
+
+
+def _read(kind: type[T], told: Any, where: str = "") -> T:
+    """Read a dataclass or a NamedTuple from a dictionary with its fields; other keys may be there.
+
+    Raises `ValueError` where a field without a default is missing, or has another type.
+    """
+    if not isinstance(told, dict):
+        raise ValueError(f"{where or kind.__name__} of its facts is no dictionary")
+    if kind is RankingEstimate:
+        return _estimate(told)  # type: ignore[return-value]
+    hints, optional = get_type_hints(kind), _optional_fields(kind)
+    return kind(
+        **{
+            name: _typed(hints[name], _key(told, name), name)
+            for name, has_default in optional.items()
+            if name in told or not has_default
+        }
+    )
+
+
+def _optional_fields(kind: type[Any]) -> dict[str, bool]:
+    """Return the fields of a dataclass or a NamedTuple, and whether each has a default."""
+    if issubclass(kind, tuple):
+        return {name: name in kind._field_defaults for name in kind._fields}  # type: ignore[attr-defined]
+    return {
+        each.name: each.default is not MISSING or each.default_factory is not MISSING
+        for each in fields(kind)
+    }
+
+
+def _estimate(told: dict[str, Any]) -> RankingEstimate:
+    measures = _key(told, "measures")
+    if not isinstance(measures, dict):
+        raise ValueError("measures of its facts are no dictionary")
+    named = [_read(Interval, one, name) for name, one in measures.items()]
+    return RankingEstimate(
+        [MeasureWithInterval(name, *one) for name, one in zip(measures, named, strict=True)],
+        _typed(float, _key(told, "n_rows"), "n_rows"),
+        _typed(float | None, told.get("n_rare"), "n_rare"),
+    )
+
+
+def _typed(hint: Any, value: Any, name: str) -> Any:
+    """Return a value of JSON as the type that a hint names; `ValueError` where it is another."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        hint = next(each for each in arguments if each is not NoneType)
+        return None if value is None else _typed(hint, value, name)
+    if origin is Literal and value in arguments:
+        return value
+    if origin is tuple and isinstance(value, list):
+        return tuple(_typed(arguments[0], each, name) for each in value)
+    if origin in (dict, Mapping) and isinstance(value, dict):
+        return {key: _typed(arguments[1], each, name) for key, each in value.items()}
+    if hint is Any or hint is type(value) or (hint is float and type(value) is int):
+        return value
+    if isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, tuple)):
+        return _read(hint, value, name)
+    raise ValueError(f"{name} of its facts is {str(value)[:40]!r}, which is no {_words(hint)}")
+
+
+def _words(hint: Any) -> str:
+    names = {int: "whole number", float: "number", str: "text", bool: "truth value"}
+    return names.get(hint, "list" if get_origin(hint) is tuple else str(hint))

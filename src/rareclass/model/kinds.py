@@ -1,0 +1,118 @@
+"""Kinds of objects in a model file: the name that a file has for a class, and where the class is.
+
+A file holds names of ours and no module paths, so that moving a class changes this table and no
+file. A class is listed here only after a look at what building one does: nothing but setting
+attributes. Encoders of skrub and scikit-learn, which `TableEncoder` holds, are stored by skops as
+bytes within the file; skops builds only types on the list `FOREIGN_TYPES` and scikit-learn's
+estimators.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rareclass.model.skops_io import dumps_foreign, loads_foreign
+from rareclass.stored import Codec, Kinds
+
+_OURS = {
+    "ball": "rareclass.hunt.model:PlainBall",
+    "ball counts": "rareclass.hunt.sureness:CumulativeCounts",
+    "ball order": "rareclass.hunt.sureness:ListOrder",
+    "balls": "rareclass.hunt.model:HuntBalls",
+    "beta map": "rareclass.decide.calibration.parametric:BetaMap",
+    "bounded numbers": "rareclass.encoding.bounded_numbers:BoundedNumbers",
+    "calibration": "rareclass.decide.calibration.calibration:Calibration",
+    "category statistics": "rareclass.encoding.category_statistics:CategoryStatistics",
+    "column": "rareclass.tables.columns:Column",
+    "combination": "rareclass.ensemble.rare_classifier:RareClassifier",
+    "coordinate": "rareclass.encoding.hunt:Coordinate",
+    "dense view": "rareclass.encoding.views:DenseView",
+    "false-positive rate": "rareclass.ensemble.false_positive_rate:FalsePositiveRate",
+    "hunt encoder": "rareclass.encoding.hunt:HuntEncoder",
+    "hyperplane": "rareclass.moments.solution:Hyperplane",
+    "isotonic map": "rareclass.decide.calibration.isotonic:IsotonicMap",
+    "isotonic map of parts": "rareclass.decide.calibration.isotonic:IsotonicOfParts",
+    "kernel function": "rareclass.ensemble.score_functions:KernelFunction",
+    "known codes": "rareclass.encoding.code_columns:KnownCodes",
+    "known words": "rareclass.encoding.known_words:KnownWords",
+    "level calibration": "rareclass.decide.calibration.calibration:LevelCalibration",
+    "linear function": "rareclass.ensemble.score_functions:LinearFunction",
+    "member": "rareclass.ensemble.false_positive_rate:LearnedMember",
+    "mibc": "rareclass.moments.mibc:MIBC",
+    "newton step": "rareclass.ranking.solvers.newton:Step",
+    "ordinal rankrc": "rareclass.ranking.ordinal_rankrc:OrdinalRankRC",
+    "pair statistics": "rareclass.encoding.pairs_of_columns:PairStatistics",
+    "pooled map": "rareclass.decide.calibration.calibration:PooledMap",
+    "rankrc": "rareclass.ranking.rankrc:RankRC",
+    "rare cases": "rareclass.model.rare_cases:RareCases",
+    "recurring dates": "rareclass.encoding.recurring_dates:RecurringDates",
+    "scaled columns": "rareclass.encoding.views:_Columns",
+    "score scale": "rareclass.decide.calibration.parametric:ScoreScale",
+    "scored rows": "rareclass.model.threshold:ScoredRows",
+    "share of cases": "rareclass.hunt.sureness:ShareOfCases",
+    "sparse encoder": "rareclass.encoding.tables:SparseEncoder",
+    "sparse view": "rareclass.encoding.sparse_view:SparseView",
+    "sure key": "rareclass.hunt.sureness:SureKey",
+    "table encoder": "rareclass.encoding.tables:TableEncoder",
+    "table statistics": "rareclass.encoding.table_statistics:TableStatistics",
+    "text components": "rareclass.encoding.text_components:TextComponents",
+    "tree sum": "rareclass.ensemble.tree_sum:TreeSum",
+    "typed columns": "rareclass.encoding.typed_columns:TypedColumns",
+}
+_FOREIGN = {
+    "imputer": "sklearn.impute._base:SimpleImputer",
+    "largest value": "sklearn.preprocessing._data:MaxAbsScaler",
+    "standardisation": "sklearn.preprocessing._data:StandardScaler",
+    "skrub vectorizer": "skrub._table_vectorizer:TableVectorizer",
+}
+_SPARSE = {
+    "csr array": "scipy.sparse._csr:csr_array",
+    "csr matrix": "scipy.sparse._csr:csr_matrix",
+}
+
+
+def _csr_state(matrix: Any) -> dict[str, Any]:
+    return {
+        "data": matrix.data,
+        "indices": matrix.indices,
+        "indptr": matrix.indptr,
+        "shape": tuple(int(n) for n in matrix.shape),
+    }
+
+
+def _csr_codec(make: Any) -> Codec:
+    def from_state(state: dict[str, Any]) -> Any:
+        matrix = make((state["data"], state["indices"], state["indptr"]), shape=state["shape"])
+        matrix.check_format(full_check=True)
+        return matrix
+
+    return Codec(_csr_state, from_state)
+
+
+def _foreign_codec(place: str) -> Codec:
+    name = place.replace(":", ".")
+
+    def to_state(value: Any) -> dict[str, Any]:
+        return {"skops": np.frombuffer(dumps_foreign(value), np.uint8)}
+
+    def from_state(state: dict[str, Any]) -> Any:
+        return loads_foreign(state["skops"].tobytes(), name)
+
+    return Codec(to_state, from_state)
+
+
+STORED = Kinds(
+    places=_OURS | _FOREIGN | _SPARSE,
+    codecs={
+        "csr array": _csr_codec(sparse.csr_array),
+        "csr matrix": _csr_codec(sparse.csr_matrix),
+        **{kind: _foreign_codec(place) for kind, place in _FOREIGN.items()},
+    },
+)
+"""The kinds of a model file."""
+
+
+def our_types() -> list[str]:
+    """Return the full names of this package's classes that a model file may hold."""
+    return [place.replace(":", ".") for place in _OURS.values()]
