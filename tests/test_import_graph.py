@@ -35,7 +35,11 @@ ROOMS = (
     ("online",),
     ("ensemble",),
     ("explain",),
-    ("model", "fit", "stream", "hunt", "compare", "report"),
+    ("model",),
+    ("fit", "stream"),
+    ("opening",),
+    ("compare",),
+    ("report", "hunt"),  # a hunt draws its balls by a display, a report reads hunts
     ("serving",),
     ("cli",),
     ("__main__",),

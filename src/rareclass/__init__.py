@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rareclass.ensemble import RareClassifier
     from rareclass.hyperball import RACH, RACHCV
-    from rareclass.model.model_file import load
     from rareclass.model.skops_trusted import SKOPS_TRUSTED
     from rareclass.model.to_onnx import to_onnx
     from rareclass.moments import MIBC, MIBCCV
+    from rareclass.opening import load
     from rareclass.ranking import (
         OrdinalRankRC,
         OrdinalRankRCCV,
@@ -63,7 +63,7 @@ _HOME = {
     **dict.fromkeys(("MIBC", "MIBCCV"), "rareclass.moments"),
     **dict.fromkeys(("RACH", "RACHCV"), "rareclass.hyperball"),
     "RareClassifier": "rareclass.ensemble",
-    "load": "rareclass.model.model_file",
+    "load": "rareclass.opening",
     "SKOPS_TRUSTED": "rareclass.model.skops_trusted",
     "to_onnx": "rareclass.model.to_onnx",
 }

@@ -13,7 +13,8 @@ from draws import quick
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model import Model
-from rareclass.model.model_file import open_model, save_model
+from rareclass.model.model_file import save_model
+from rareclass.opening import open_model
 
 
 @pytest.fixture

@@ -174,7 +174,7 @@ def _score_auto(folder: Path, rows: Path) -> None:
 
 
 def _evaluate(folder: Path, rows: Path) -> None:
-    from rareclass.model.model_file import open_model
+    from rareclass.opening import open_model
 
     evaluate_file(open_model(bases.make_model(folder, "auto")), rows)
     command("evaluate", bases.make_model(folder, "rankrc"), rows)

@@ -18,9 +18,8 @@ import polars as pl
 
 from fuzz import bases, changed_archives, changed_bytes, changed_tables
 from rareclass.model.evaluate import evaluate_file
-from rareclass.model.model_file import open_model
 from rareclass.model.score_file import ScoreSettings, score_rows
-from rareclass.model.show import describe
+from rareclass.opening import describe, open_model
 
 
 @dataclass(frozen=True)

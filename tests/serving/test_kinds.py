@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from cli.conftest import QUICK, purchases
 from rareclass.cli.app import app
 from rareclass.errors import InputError
-from rareclass.model.model_file import load
+from rareclass.opening import load
 from rareclass.serving.live_model import LiveModel, open_served
 from serving.conftest import Serve, fit
 

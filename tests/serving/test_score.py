@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from cli.conftest import purchases
-from rareclass.model.model_file import load
+from rareclass.opening import load
 from rareclass.serving.lanes import Lanes, RowLimits, ScoreRequest
 from rareclass.serving.live_model import LiveModel
 from rareclass.serving.refused import RefusedError

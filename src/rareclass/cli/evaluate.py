@@ -56,7 +56,7 @@ def evaluate(
     query: Annotated[str | None, QUERY_OPTION] = None,
 ) -> None:
     """Compare the model's scores with the known classes of DATA."""
-    from rareclass.model.model_file import open_model
+    from rareclass.opening import open_model
 
     character = parse_separator(separator)
     data = table_at(given, query, "DATA")

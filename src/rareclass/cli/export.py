@@ -25,9 +25,10 @@ def export(
 ) -> None:
     """Write a model as ONNX: scored without Python, double precision, one input a column."""
     from rareclass.model.to_onnx import export_file
+    from rareclass.opening import load
 
     check_new(out, "--out", overwrite)
-    found = export_file(model, out)
+    found = export_file(load(model), out)
     inputs = ", ".join(each.name for each in found.graph.input)
     outputs = ", ".join(each.name for each in found.graph.output)
     output().print(f"Wrote {out}. Inputs: {inputs}. Outputs: {outputs}.", markup=False)

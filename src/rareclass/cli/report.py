@@ -176,7 +176,7 @@ def _made(sources: Sources, options: "ReportOptions") -> "FinishedReport":
 
 
 def _of_model(model: Path, data: "TablePlace | None", options: "ReportOptions") -> "FinishedReport":
-    from rareclass.model.model_file import open_model
+    from rareclass.opening import open_model
     from rareclass.report.model_report import report_on_held_out, report_on_model
 
     content = open_model(model)

@@ -113,8 +113,8 @@ def score(
     and sure is the share of cases to be expected among rows of the hunt that are as sure.
     """
     from rareclass.files import check_not_input
-    from rareclass.model.model_file import open_model
     from rareclass.model.score_file import ScoreSettings, check_score_path
+    from rareclass.opening import open_model
     from rareclass.tables.databases.result_table import ResultTable
 
     data = table_at(given, query, "DATA")

@@ -30,7 +30,7 @@ def show(
     overwrite: Annotated[bool, OVERWRITE_OPTION] = False,
 ) -> None:
     """Show what a model file holds: target, columns, training, estimate, members, threshold."""
-    from rareclass.model.show import describe
+    from rareclass.opening import describe
 
     check_json(json_file, overwrite, {"the model": model})
     told = describe(model)
@@ -39,7 +39,7 @@ def show(
 
 
 def print_model(console: Console, told: dict[str, Any]) -> None:
-    """Print what `rareclass.model.show.describe` found."""
+    """Print what `rareclass.opening.describe` found."""
     from rareclass.machine import size_text
 
     method = f", method {told['method']}" if "method" in told else ""

@@ -15,7 +15,6 @@ from rareclass.decide.calibration.calibration import Calibration, LevelCalibrati
 from rareclass.encoding.tables import TableEncoder
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import replacing
-from rareclass.findings import warn
 from rareclass.model.archive import UNREADABLE, DamagedArchiveError, check_archive, seal
 from rareclass.model.facts import ModelFacts, facts_as_json, facts_from_json
 from rareclass.model.kinds import STORED
@@ -23,79 +22,12 @@ from rareclass.model.model import Model, damaged, in_brief
 from rareclass.model.rare_cases import RareCases
 from rareclass.model.soundness import check_parts, finite_vector
 from rareclass.model.threshold import ScoredRows
-from rareclass.remote import RemotePath, path_of
 from rareclass.stored import Stored, pack, read_stored, unpack, write_stored
 
 FORMAT = 2
 # Files that the folder of a hunt holds: its summary, and its balls as a model file.
 HUNT_SUMMARY, HUNT_MODEL = "hunt.json", "balls.rareclass"
 _MARK = "rareclass model"
-
-
-def load(path: str | Path) -> Model:
-    """Open a model that ``rareclass fit``, ``stream`` or ``hunt`` saved, to score tables with it.
-
-    Nothing in the file is executed: it holds numbers, text and names of kinds, and only classes
-    on the library's own list are built. The package alone will do; skrub as well
-    (``rareclass[cli]``) where a model of ``--method`` learned from words, texts or dates.
-
-    Parameters
-    ----------
-    path : str or Path
-        A model file of ``rareclass fit``; the folder of ``rareclass stream``, which stands for
-        its newest checkpoint; one checkpoint in it; or the folder of ``rareclass hunt``.
-
-    Returns
-    -------
-    Model
-        With `~Model.score_samples`, `~Model.predict`, `~Model.predict_proba` and its interval for
-        tables and files.
-
-    Raises
-    ------
-    InputError
-        When there is no such file, it is damaged, or is no model; when it needs skrub, which is
-        not installed.
-
-    Warns
-    -----
-    UserWarning
-        When the file opens but something is odd, such as another version of scikit-learn.
-
-    Examples
-    --------
-    >>> import rareclass
-    >>> model = rareclass.load("model.rareclass")  # doctest: +SKIP
-    >>> top = model.score_samples("new_rows.parquet").argsort()[::-1][:100]  # doctest: +SKIP
-    """
-    try:
-        model = open_model(path_of(path))
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "skrub":
-            raise
-        raise InputError(
-            f"The model {path} encodes words, texts or dates by skrub, which is not installed.",
-            'Install it: pip install "rareclass[cli]".',
-            ErrorKind.MISSING_PACKAGE,
-        ) from error
-    for notice in model.notices:
-        warn(f"{path}: {notice}.")
-    return model
-
-
-def open_model(path: Path) -> Model:
-    """Open a model file, a checkpoint or the newest one of a stream, or the folder of a hunt."""
-    if isinstance(path, RemotePath):  # folders are on this machine
-        return load_model(path)
-    if (path / HUNT_SUMMARY).is_file():
-        return load_model(path / HUNT_MODEL)
-    from rareclass.stream.checkpoint import is_checkpoint
-
-    if not is_checkpoint(path):
-        return load_model(path)
-    from rareclass.stream.model import load_stream_model  # the learners, all of them
-
-    return load_stream_model(path)
 
 
 def save_model(path: Path, model: Model) -> None:

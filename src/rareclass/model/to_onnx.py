@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import replacing
 from rareclass.model.model import Model
-from rareclass.model.model_file import load
 
 if TYPE_CHECKING:
     import onnx
@@ -91,9 +90,9 @@ def register_onnx_converters() -> None:
     register_converters()
 
 
-def export_file(model: Path, out: Path) -> "onnx.ModelProto":
-    """Write the ONNX model of a model file; `out` is replaced once it is whole."""
-    found = to_onnx(load(model))
+def export_file(model: Model, out: Path) -> "onnx.ModelProto":
+    """Write the ONNX form of a model; `out` is replaced once it is whole."""
+    found = to_onnx(model)
     with replacing(out) as temporary:
         temporary.write_bytes(found.SerializeToString())
     return found

@@ -12,7 +12,7 @@ from rareclass.compare import Comparison, compare_scores
 from rareclass.compare.score_files import ReadScores, ScoreFiles, read_score_files
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import Interval
-from rareclass.model.model_file import open_model
+from rareclass.opening import open_model
 from rareclass.report.curve_displays import (
     GainsDisplay,
     PrecisionRecallDisplay,

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.model.model_file import open_model
+from rareclass.opening import open_model
 from rareclass.remote import RemotePath, path_of
 from rareclass.serving.monitoring import InputDrift, ScoreCounts
 from rareclass.serving.served import Served, ServedModel
