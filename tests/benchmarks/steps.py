@@ -1,6 +1,5 @@
 """Functions that test cells run in their own process."""
 
-import json
 import os
 import signal
 import time
@@ -24,27 +23,3 @@ def fail(threads, limit):
 
 def die(threads, limit):
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _say(split, **outcome):
-    print(json.dumps({"split": split, **outcome}), flush=True)
-
-
-_DONE = {"status": "ok", "seconds": 1.0, "auc": 0.9, "average_precision": 0.5}
-
-
-def splits_that_end(numbers, threads, limit):
-    print("a word of a library")
-    for split in numbers:
-        _say(split, **(_DONE if split != 1 else {"status": "failed", "message": "no such column"}))
-    return {}
-
-
-def splits_that_stop(numbers, threads, limit):
-    _say(numbers[0], **_DONE)
-    return sleep(30, threads, limit)
-
-
-def splits_that_die(numbers, threads, limit):
-    _say(numbers[0], **_DONE)
-    die(threads, limit)

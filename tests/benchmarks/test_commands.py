@@ -1,13 +1,11 @@
-"""The commands on tiny sizes, the roofline by hand, and the page that they make."""
+"""The commands on tiny sizes, and the figures and pages made of their results."""
 
 import json
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import (
-    disk,
     goals,
     limits,
     peer_table,
@@ -16,7 +14,6 @@ from benchmarks import (
     roofline,
     run,
     scaling_page,
-    serving,
 )
 from benchmarks.data_sets import simulated_name
 
@@ -86,13 +83,6 @@ RATES = {"sgemm_block": 80e9, "exp": 2e9, "sgemv_block": 40e9, "read": 40e9, "fi
 def test_roofline_by_hand(kept, expected):
     least = roofline.seconds(RATES, 10**6, 40, 1000, passes=11, kept=kept)
     assert least == pytest.approx(expected)
-
-
-def test_lams_in_step_share_readings_in_the_roofline():
-    # 1.5 s to make the kernel; half is kept: of it 4 readings of 0.1 s or 10 x 0.1 s of products,
-    # of the rest 4 x 1.5 s to make it again and 10 x 0.1 s of products.
-    least = roofline.seconds(RATES, 10**6, 40, 1000, passes=11, kept=0.5, readings=5)
-    assert least == pytest.approx(1.5 + 0.5 * 1.0 + 0.5 * (4 * 1.5 + 1.0))
 
 
 def fit(name, seconds, **about):
@@ -181,12 +171,6 @@ def served(what):
     }
 
 
-def test_a_service_is_told_of_in_one_line():
-    text = serving.render(made_up_runs()["serving"])
-    line = "| RankRC, 1,000 landmarks | 500 | 499 | 2.0 | 9.0 | 2 | 0.70 | 400 | 401 | 1.0 |"
-    assert text.count(line) == 2
-
-
 def on_worker(what, rows, place, seconds):
     told = {"passes": 5, "work_seconds": seconds / 2, "asked_seconds": seconds / 2}
     about = {"what": what, "rows": rows, "place": place, "load_seconds": 1.0}
@@ -236,23 +220,6 @@ def test_page_has_a_section_for_each_result(tmp_path):
     for title in ("## Goals", *(f"## {title}" for title in performance_page.TITLES.values())):
         assert title in text
     assert "`python -m benchmarks.run limits`, 2026-01-01, 2 cores" in text
-
-
-def test_page_without_results_is_not_written(tmp_path, capsys):
-    page = tmp_path / "page.md"
-    assert performance_page.main(["--results", str(tmp_path), "--out", str(page)]) == 1
-    assert not page.exists()
-
-
-def test_parquet_file_has_every_row_and_rare_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk, "PIECE_ROWS", 300)
-    path = tmp_path / "rows.parquet"
-    disk.write(str(path), rows=1000, features=3, rare=7)
-    file = pq.ParquetFile(path)
-    assert (file.metadata.num_rows, file.metadata.num_row_groups) == (1000, 4)
-    table = file.read()
-    assert table.column_names == ["x00", "x01", "x02", "target"]
-    assert sum(table["target"].to_pylist()) == 7
 
 
 @pytest.mark.thorough

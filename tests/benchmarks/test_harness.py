@@ -1,13 +1,12 @@
 """Cells run in processes of their own, are ended in time, and are taken up again."""
 
 import json
-import time
 
 import pytest
 
-from benchmarks import growth, other_work, process_memory, run
+from benchmarks import growth, run
 from benchmarks.cells import Cell, Group, run_cell
-from benchmarks.ledger import Ledger, summaries
+from benchmarks.ledger import Ledger
 
 
 def cell(name, limit=60.0, **arguments):
@@ -79,29 +78,6 @@ def test_slow_cells_run_once_and_larger_sizes_of_stopped_ones_not_at_all(tmp_pat
     assert ledger.of("largest")[0]["status"] == "skipped"
 
 
-def test_failed_runs_are_made_again_and_replaced(tmp_path):
-    ledger = Ledger("x", tmp_path / "x.json", {})
-    ledger.add("a", 0, {}, {"status": "failed", "message": "disk full"})
-    assert not ledger.has("a", 0)
-    ledger.add("a", 0, {}, {"status": "ok", "seconds": 2.0})
-    again = Ledger("x", tmp_path / "x.json", {})
-    assert again.has("a", 0)
-    assert len(again.runs) == 1
-    again.forget({"a"})
-    assert not again.has("a", 0)
-
-
-def test_summary_is_median_fastest_and_largest_peak():
-    runs = [
-        {"key": "a", "repeat": k, "status": "ok", "seconds": s, "peak_beyond_input": p}
-        for k, (s, p) in enumerate([(3.0, 5), (1.0, 9), (2.0, 7)])
-    ]
-    runs.append({"key": "b", "repeat": 0, "status": "stopped", "limit": 5.0})
-    a, b = summaries(runs)
-    assert (a["seconds"], a["min_seconds"], a["n_runs"], a["peak_beyond_input"]) == (2.0, 1.0, 3, 9)
-    assert b["status"] == "stopped"
-
-
 def test_exponent_and_extrapolation():
     sizes = [10, 20, 80]
     seconds = [0.5 * size**1.7 for size in sizes]
@@ -109,25 +85,3 @@ def test_exponent_and_extrapolation():
     assert growth.extrapolate(sizes, seconds, 1000) == pytest.approx(0.5 * 1000**1.7)
     assert growth.exponent([10], [1.0]) is None
     assert growth.exponent([10, 10], [1.0, 2.0]) is None
-
-
-def test_work_of_others_is_what_neither_this_process_nor_its_children_did():
-    start = other_work.Clock(wall=0.0, busy=100.0, own=5.0)
-    end = other_work.Clock(wall=10.0, busy=118.0, own=12.0)
-    assert other_work.cores_of_others(start, end) == pytest.approx(1.1)
-    assert other_work.cores_of_others(start._replace(busy=None), end) is None
-    first = other_work.now()
-    end = time.process_time() + 0.15  # of processor time, which others cannot take
-    while time.process_time() < end:
-        pass
-    assert other_work.now().own - first.own > 0.1
-
-
-def test_peak_memory_sees_what_was_let_go_of():
-    if not process_memory.reset_peak():
-        pytest.skip("this system cannot reset the peak of a process")
-    before = process_memory.resident()
-    bytearray(b"1") * (64 * 2**20)
-    assert process_memory.peak() - before > 60 * 2**20
-    process_memory.reset_peak()
-    assert process_memory.peak() - before < 60 * 2**20

@@ -1,4 +1,4 @@
-"""Several moment pairs: against the primal as a quadratic programme, and one pair against MIBC."""
+"""Several moment pairs: the primal as a quadratic programme, and the page."""
 
 import json
 
@@ -7,8 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from benchmarks import mibc_page
-from benchmarks.mibc_pairs import CHOOSING, CS, FORMS, Pairs, hyperplanes, lines, pairs_of
-from rareclass.moments import MIBC
+from benchmarks.mibc_pairs import CHOOSING, CS, FORMS, hyperplanes, lines, pairs_of
 
 
 def rows(seed, n=12):
@@ -51,26 +50,6 @@ def test_pairs_solve_the_primal(n_pairs, free):
     ours = list(hyperplanes(rare, pairs, mean, 0.1, free))[4]
     assert CS[4] == 1.0
     np.testing.assert_allclose(ours, primal(rare, pairs, mean, 0.1, free, 1.0), atol=2e-3)
-
-
-def test_one_pair_is_mibc_and_pairs_may_come_in_any_order():
-    X, rare = rows(1, 40)
-    everything, y = np.vstack([X, rare]), np.repeat([0, 1], [40, 4])
-    ridge = 0.1 * float(X.var(axis=0).mean())
-    one = list(hyperplanes(rare, pairs_of(X, 1, 0), X.mean(axis=0), ridge, False))[4]
-    model = MIBC(C=1.0, ridge=0.1, pos_label=1).fit(everything, y)
-    np.testing.assert_allclose(one, model.coef_, rtol=1e-3, atol=1e-4)
-    pairs = pairs_of(X, 5, 0)
-    turned = Pairs(pairs.share[::-1], pairs.means[::-1], pairs.within)
-    both = [list(hyperplanes(rare, p, X.mean(axis=0), ridge, False))[4] for p in (pairs, turned)]
-    np.testing.assert_allclose(*both, atol=2e-3)
-
-
-def test_copies_are_shares():
-    X, _ = rows(2)
-    once, twice = pairs_of(X, 1, 0), pairs_of(np.repeat(X, 2, axis=0), 1, 0)
-    for a, b in zip(once, twice, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-12)
 
 
 def test_the_page_tells_choosing_from_confirming_sets():

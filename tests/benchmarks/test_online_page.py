@@ -1,21 +1,12 @@
 """The sections on streams, rendered from small results."""
 
-from benchmarks import cbr_forms, online_page, stream_settings
+from benchmarks import cbr_forms, online_page
 
 
 def test_forms_are_timed_and_shown(tmp_path):
     cell = cbr_forms.compare(200, 3, 0.3, 1.0, repeats=1)
     text = online_page.forms({"cells": [{"features": 3, "stream": "made up", **cell}]})
     assert "| d = 3, made up | 0." in text
-
-
-def test_settings_are_means_over_the_sets():
-    setting = {"covariance": "full", "class_weight": None, "tails": "asinh", "C": 1.0}
-    cells = [
-        {**setting, "set": name, "auc": auc, "ap": 0.5} for name, auc in (("a", 0.6), ("b", 0.8))
-    ]
-    assert "| full none asinh 1.0 | 0.700 | 0.500 |" in online_page.settings({"cells": cells})
-    assert stream_settings.means(cells, "tails") == [["asinh", "0.700", "0.500"]]
 
 
 def test_river_stands_beside_cbr():

@@ -7,7 +7,6 @@ import pytest
 
 from benchmarks import online_page, online_speed, online_streams
 from rareclass.online import CBR
-from real_data import FOLDER, real_file
 
 
 @pytest.mark.thorough
@@ -49,39 +48,3 @@ def test_step_share_counts_pairs_by_their_definition():
             made, total = made + (loss > 0), total + 1
     assert 0.0 < made / total < 1.0
     assert online_speed.step_share(model, held) == pytest.approx(made / total)
-
-
-@pytest.mark.thorough
-def test_diagonal_holds_the_rows_that_it_saw():
-    whole = online_streams.text(360, rare_share=0.3)
-    stream = online_streams.Stream(whole.X[:300], whole.y[:300])
-    held = online_streams.Stream(whole.X[300:], whole.y[300:])
-    model = CBR(covariance="diagonal", random_state=0)
-    model.partial_fit(stream.X, stream.y, classes=[0, 1])
-    for label, rows in enumerate(online_speed.buffered_rows(model)):
-        assert rows.shape == (50, online_streams.TEXT_WORDS)
-        last = stream.X[np.flatnonzero(stream.y == label)[-50:]].toarray()
-        assert (np.sort(rows, axis=0) == np.sort(last, axis=0)).all()
-    assert 0.0 < online_speed.step_share(model, held, most=60) < 1.0
-
-
-def test_streams_are_what_they_say():
-    X, y = online_streams.like_covtype(20_000)
-    assert X.shape == (20_000, 54)
-    assert ((X[:, 10:14] == 1).sum(axis=1) == 1).all()
-    assert ((X[:, 14:] == 1).sum(axis=1) == 1).all()
-    assert 0.45 < y.mean() < 0.55
-    words, _ = online_streams.text(200)
-    assert (np.diff(words.indptr) == 100).all()
-    assert words.has_canonical_format
-    assert np.sqrt(words.power(2).sum(axis=1)) == pytest.approx(1.0)
-    parts = list(online_streams.blocks(250, 100))
-    assert [len(part.y) for part in parts] == [100, 100, 50]
-    assert (parts[0].X[:50] != parts[2].X).any()
-
-
-def test_cod_rna_is_thinned():
-    real_file("cod_rna.parquet")
-    _, y = online_streams.cod_rna(FOLDER, 0.01)
-    assert y.mean() == pytest.approx(0.01, rel=1e-3)
-    assert (y == 0).sum() == 331_152 - 110_384

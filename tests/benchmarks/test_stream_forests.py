@@ -16,21 +16,6 @@ def made_up(name, most):
     return Stream(X[:most], rare[:most], np.arange(400)[:most] // 100)
 
 
-def test_a_drift_exchanges_all_columns_of_the_rows_that_it_reached():
-    stream = made_up("any", 400)
-    before, after = slice(0, 134), slice(200, 400)
-    abrupt = stream_forests.drifted(stream, "abrupt")
-    assert np.array_equal(stream_forests.drifted(stream, "none").X, stream.X)
-    assert np.array_equal(abrupt.X[:200], stream.X[:200])
-    assert (abrupt.X[after] != stream.X[after]).all()
-    assert np.array_equal(np.sort(abrupt.X, axis=1), np.sort(stream.X, axis=1))
-    gradual = stream_forests.drifted(stream, "gradual").X
-    moved = (gradual != stream.X).all(axis=1)
-    assert not moved[before].any()
-    assert moved[267:].all()
-    assert 0.3 < moved[134:267].mean() < 0.7
-
-
 def test_made_up_streams_go_all_ways_and_a_run_goes_on_where_it_stopped(
     tmp_path, capsys, monkeypatch
 ):

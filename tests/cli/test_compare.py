@@ -13,7 +13,7 @@ import pytest
 from cli.conftest import Run, message
 from rareclass.cli import compare as cli_compare
 from rareclass.compare import compare_methods, compare_scores, leaderboard, peers
-from rareclass.compare.preparation import NativeCategories, Words
+from rareclass.compare.peers import NativeCategories, Words
 from rareclass.tables.columns import Column
 from rareclass.tables.table_file import open_table
 

@@ -16,8 +16,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from rareclass import RankRC
-from rareclass.compare import child, compare_methods, compare_scores, own_process
-from rareclass.compare.fitting import fit_on, take_rows
+from rareclass.compare import compare_methods, compare_scores, processes
+from rareclass.compare.methods import fit_on, take_rows
 from rareclass.errors import InputError
 
 QUICK = {"measures": ["roc_auc"], "progress": False}
@@ -141,7 +141,7 @@ class Inline:
 
     def __init__(self, command, **how):
         assert how["start_new_session"]
-        child.main(command[-4:])
+        processes.run_child(command[-1])
 
     def wait(self, seconds=None):
         return 0
@@ -151,8 +151,8 @@ class Inline:
 
 
 def test_what_a_process_says(monkeypatch):
-    monkeypatch.setattr(own_process.subprocess, "Popen", Inline)
-    monkeypatch.setattr(child, "_end_with_parent", lambda: None)
+    monkeypatch.setattr(processes.subprocess, "Popen", Inline)
+    monkeypatch.setattr(processes, "_end_with_parent", lambda: None)
     X, y = rows()
     methods = {"bayes": GaussianNB(), "wrong": Wrong()}
     apart = compare_methods(X, y, methods, isolate=True, **QUICK)
@@ -162,7 +162,7 @@ def test_what_a_process_says(monkeypatch):
     assert here.runs[0].memory is None
     assert apart.runs[1].why_not() == "wrong: failed, RuntimeError: no good."
     with pytest.raises(InputError, match=r"isolate=False"):
-        own_process.OwnProcesses(lambda: None)
+        processes.OwnProcesses(lambda: None)
 
 
 class Slow(BaseEstimator):
@@ -190,7 +190,7 @@ def test_in_processes_of_their_own():
     ("change", "message"),
     [
         ({"methods": {}}, "methods= is empty"),
-        ({"cv": "5"}, "is not a number of folds"),
+        ({"cv": "5"}, "Expected `cv`"),
         ({"cv": [(np.arange(60), np.arange(61, 70))]}, "fold 1 has no rare row in its test part"),
         ({"cv": 20}, "12 rare rows cannot be in the test part of each of 20 folds"),
         ({"y": np.arange(120) % 3}, "y holds 3 labels"),

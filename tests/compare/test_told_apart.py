@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from rareclass.compare.told_apart import adjusted_for_the_choice
+from rareclass.compare.score_columns import adjusted_for_the_choice
 
 
 def partitions(items):

@@ -1,4 +1,4 @@
-"""``rareclass compare``: which ranking is better, and is it told apart from the others?"""
+"""``rareclass compare``: the best ranking, and the significance of its lead."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rareclass.cli.compare_screen import print_by_value, print_comparison, print_leaderboard
 from rareclass.cli.door import (
     OVERWRITE_OPTION,
     QUERY_OPTION,
@@ -23,9 +22,14 @@ from rareclass.cli.screen import file_text, output, print_notes
 from rareclass.errors import ErrorKind, InputError, counted
 
 if TYPE_CHECKING:
-    from rareclass.compare.leaderboard import CompareSettings
-    from rareclass.compare.score_files import ScoreFiles
+    from rich.console import Console
+
+    from rareclass.compare import BesideTheBest, Comparison, Standing, Standings
+    from rareclass.compare.leaderboard import CompareSettings, Leaderboard
+    from rareclass.compare.score_files import ComparedFiles, ScoreFiles
     from rareclass.tables.table_file import TablePlace
+
+_WIDE = 76
 
 
 @exit_codes_for_faults
@@ -149,24 +153,15 @@ def compare(
     if scores:
         if target is None:
             raise InputError(
-                "--target is missing: which column holds the classes?", "", ErrorKind.SETTING
+                "--target is missing: which column holds the classes?", kind=ErrorKind.COMBINATION
             )
         from rareclass.compare.score_files import ScoreFiles
 
         columns = tuple(score or ())
         files = ScoreFiles(
-            tuple(data),
-            target,
-            truth,
-            columns,
-            id_column,
-            groups,
-            positive,
-            ks,
-            character,
-            weight,
-            by,
-        )
+            tuple(data), target, truth, columns, id_column, groups, positive, ks, character,
+            weight, by,
+        )  # fmt: skip
         _compare_files(files, seed, json_file)
         return
     from rareclass.compare.leaderboard import DEFAULT_SECONDS, CompareSettings
@@ -177,19 +172,9 @@ def compare(
         DEFAULT_SECONDS if time_budget is None else parse_seconds("--time-budget", time_budget)
     )
     settings = CompareSettings(
-        target,
-        check_methods(named),
-        positive,
-        tuple(drop or ()),
-        tuple(keep or ()),
-        tuple(category or ()),
-        groups,
-        time,
-        folds or 5,
-        seconds,
-        seed,
-        ks,
-    )
+        target, check_methods(named), positive, tuple(drop or ()), tuple(keep or ()),
+        tuple(category or ()), groups, time, folds or 5, seconds, seed, ks,
+    )  # fmt: skip
     _compare_methods(data[0], character, settings, out, json_file)
 
 
@@ -225,7 +210,7 @@ def _compare_methods(
     console.print(board.found.basis())
     print_leaderboard(console, board, settings.time is not None)
     if out is not None:
-        (write_table if out.suffix == ".csv" else write_json)(out, board.rows())
+        (_write_table if out.suffix == ".csv" else write_json)(out, board.rows())
         console.print(f"Saved {file_text(out)}")
     give_json(json_file, board.to_dict())
 
@@ -241,7 +226,7 @@ def _check_options(data: "list[TablePlace]", scores: bool, misplaced: dict[str, 
         raise InputError(
             f"{counted(len(data), 'file')} are given.",
             "Give one training file, or --scores where they hold scores.",
-            ErrorKind.SETTING,
+            ErrorKind.COMBINATION,
         )
 
 
@@ -260,14 +245,14 @@ def _compare_files(files: "ScoreFiles", seed: int, json_file: Path | None) -> No
 def _check_written(
     out: Path | None, json_file: Path | None, data: "list[TablePlace]", overwrite: bool
 ) -> None:
-    """Refuse files that cannot be written, before anything is read."""
+    """Refuse outputs that cannot be written, before anything is read."""
     from rareclass.files import check_not_input, check_writable
 
     if out is not None and out.suffix not in (".csv", ".json"):
         raise InputError(
             f"--out {out} is neither .csv nor .json.",
             "Give it one of these endings.",
-            ErrorKind.SETTING,
+            ErrorKind.FILE_FORMAT,
         )
     inputs = {f"the file {each.name}": each for each in data}
     check_json(json_file, overwrite, inputs)
@@ -277,7 +262,7 @@ def _check_written(
         check_writable(out, "--out")
 
 
-def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
+def _write_table(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write dictionaries of the same keys as CSV, at once or not at all."""
     import polars as pl
 
@@ -285,3 +270,134 @@ def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
 
     with replacing(path) as temporary:
         pl.DataFrame(rows, infer_schema_length=None).write_csv(temporary)
+
+
+def print_comparison(console: "Console", comparison: "Comparison") -> None:
+    """Print a table a measure."""
+    for standings in comparison.measures:
+        console.print()
+        _print_standings(console, standings)
+    console.print()
+    if len(comparison.measures[0].standings) > 1:
+        console.print(
+            f"Intervals at {comparison.level:.0%}. Paired tests on the same rows, at "
+            f"{1 - comparison.level:.0%} after Holm's correction over all pairs: rows that are "
+            "hard for one ranking are hard for the other, so a test tells more than intervals do.",
+            style="dim",
+        )
+
+
+def print_by_value(console: "Console", column: str, found: "ComparedFiles") -> None:
+    """Print a sentence a measure for the rows of each value alone."""
+    from rich.text import Text
+
+    for value, comparison in found.by.items():
+        console.print()
+        console.print(Text(f"{column} = {value}: {comparison.basis()}", style="bold"))
+        for standings in comparison.measures:
+            best = standings.best
+            shown = f"{best.value:.3f}"
+            with_bounds = f"{shown} ({best.low:.3f} to {best.high:.3f})"
+            console.print(Text(_sentence(standings).replace(shown, with_bounds, 1)))
+    for value, why in found.not_judged.items():
+        console.print(Text(f"{column} = {value}: not judged, {why}", style="dim"))
+    if len(found.by) > 1:
+        words = "The tests of each value are its own: many values find differences by chance."
+        console.print(Text(words, style="dim"))
+
+
+def _print_standings(console: "Console", standings: "Standings") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    alone = len(standings.standings) == 1
+    wide = console.width >= _WIDE and not alone
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Ranking", overflow="fold", min_width=8)
+    table.add_column("Value", justify="right", no_wrap=True)
+    table.add_column("Interval", no_wrap=True)
+    if wide:
+        table.add_column("Less the best", no_wrap=True)
+        table.add_column("p", justify="right", no_wrap=True)
+    if not alone:
+        table.add_column("")
+    for each in standings.standings:
+        cells = [each.name, f"{each.value:.3f}", _interval(each)]
+        cells += _test_cells(each.beside_the_best) if wide else []
+        cells += [] if alone else [each.verdict]
+        table.add_row(*map(Text, cells))
+    console.print(Text(standings.words[0].upper() + standings.words[1:], style="bold"))
+    console.print(table)
+
+
+def _interval(standing: "Standing") -> str:
+    return f"{standing.low:.3f} to {standing.high:.3f}"
+
+
+def _test_cells(beside: "BesideTheBest | None") -> list[str]:
+    if beside is None:
+        return ["", ""]
+    return [f"{beside.low:+.3f} to {beside.high:+.3f}", p_text(beside.p_adjusted)]
+
+
+def p_text(p_value: float) -> str:
+    """Format a p-value with three decimals.
+
+    >>> p_text(0.0412), p_text(1e-12)
+    ('0.041', '<0.001')
+    """
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
+def print_leaderboard(console: "Console", board: "Leaderboard", by_day: bool) -> None:
+    """Print methods, the best first, with their tests, and the reasons of those without scores.
+
+    `by_day`: rows of one day count as one.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    wide = console.width >= _WIDE
+    comparison = board.found.comparison
+    assert comparison is not None
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Method", overflow="fold", min_width=8)
+    table.add_column("AP", justify="right", no_wrap=True)
+    if wide:
+        table.add_column("Interval", no_wrap=True)
+    table.add_column("", overflow="fold")
+    if wide:
+        table.add_column("AUC", justify="right", no_wrap=True)
+    table.add_column("Seconds", justify="right", no_wrap=True)
+    if wide:
+        table.add_column("MiB", justify="right", no_wrap=True)
+    for run in board.runs:
+        if not run.is_judged:
+            continue
+        standing = board.ordered_by.of(run.name)
+        cells = [run.name, f"{standing.value:.3f}", *([_interval(standing)] if wide else [])]
+        cells += [standing.verdict]
+        cells += [f"{comparison.by('roc_auc').of(run.name).value:.3f}"] if wide else []
+        cells += [f"{run.seconds:.1f}"]
+        cells += ["" if run.memory is None else f"{run.memory / 2**20:,.0f}"] if wide else []
+        table.add_row(*map(Text, cells))
+    console.print(Text("By average precision", style="bold"))
+    console.print(table)
+    for run in board.runs:
+        if not run.is_judged:
+            console.print(Text(run.why_not(), style="dim"))
+    console.print()
+    for standings in comparison.measures:
+        console.print(Text(_sentence(standings)))
+    if len(comparison.measures[0].standings) > 1:
+        console.print(
+            f"Paired tests at {1 - comparison.level:.0%}, after Holm's correction over all pairs, "
+            "that allow for what other training rows would have changed. Intervals are of the "
+            "models of these folds" + (", and rows of one day count as one." if by_day else "."),
+            style="dim",
+        )
+
+
+def _sentence(standings: "Standings") -> str:
+    words = standings.says()
+    return words[0].upper() + words[1:]

@@ -1,7 +1,14 @@
-"""Rankings beside each other on the same rows: score columns, or methods on the same folds."""
+"""Comparison of rankings on the same rows: score columns, or methods on the same folds."""
 
-from rareclass.compare.comparison import BesideTheBest, Comparison, Standing, Standings
-from rareclass.compare.methods import MethodComparison, MethodRun, compare_methods
+from rareclass.compare.comparison import (
+    BesideTheBest,
+    Comparison,
+    MethodComparison,
+    MethodRun,
+    Standing,
+    Standings,
+)
+from rareclass.compare.methods import compare_methods
 from rareclass.compare.score_columns import compare_scores
 
 __all__ = [

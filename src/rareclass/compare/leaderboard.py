@@ -1,11 +1,12 @@
-"""Methods beside each other on a training file: one set of folds, and a leaderboard."""
+"""Leaderboard of methods on a training file, all on the same folds."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rareclass.compare import MethodComparison, MethodRun, Standings, compare_methods
-from rareclass.compare.peers import PEERS, Setting, made, why_not
-from rareclass.errors import InputError, counted
+from rareclass.compare.comparison import MethodComparison, MethodRun, Standings
+from rareclass.compare.methods import compare_methods
+from rareclass.compare.peers import PEERS, PeerSettings, prepared, why_not
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.memory_plan import VIEW_COPIES, plan_memory
@@ -18,7 +19,7 @@ from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile
 
 DEFAULT_SECONDS = 120.0
-# Methods that keep a time by themselves may be a little late.
+# Methods that keep a time by themselves may take this many times as long.
 _GRACE = 1.5
 ORDERED_BY = "average_precision"
 _LEAST_SECONDS = 1.0
@@ -26,7 +27,7 @@ _LEAST_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class CompareSettings:
-    """What is compared, and how."""
+    """Methods, columns and folds of a comparison."""
 
     target: str | None
     methods: tuple[str, ...]
@@ -44,7 +45,7 @@ class CompareSettings:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Methods in order of merit."""
+    """Methods, the best first."""
 
     found: MethodComparison
     n_rows: int
@@ -53,13 +54,13 @@ class Leaderboard:
 
     @property
     def ordered_by(self) -> Standings:
-        """Standings by the measure that makes the order."""
+        """Standings by the measure that orders the methods."""
         assert self.found.comparison is not None
         return self.found.comparison.by(ORDERED_BY)
 
     @property
     def runs(self) -> list[MethodRun]:
-        """The best first; those without a place come last."""
+        """Runs, the best first; those without scores come last."""
         names = [each.name for each in self.ordered_by.standings]
         judged = sorted(
             (run for run in self.found.runs if run.is_judged), key=lambda run: names.index(run.name)
@@ -67,7 +68,7 @@ class Leaderboard:
         return judged + [run for run in self.found.runs if not run.is_judged]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A flat dictionary a method, the best first."""
+        """Return a flat dictionary a method, the best first."""
         assert self.found.comparison is not None
         rows = []
         for run in self.runs:
@@ -78,29 +79,31 @@ class Leaderboard:
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Dictionaries, lists, words and numbers, for JSON."""
+        """Return dictionaries, lists, words and numbers, for JSON."""
         about = {"n_rows": self.n_rows, "n_rare": self.n_rare, "rare_label": self.rare_label}
         return {**about, "leaderboard": self.rows(), **self.found.to_dict()}
 
 
 def _numbers_of(standings: Standings, run: MethodRun) -> dict[str, Any]:
+    """Columns of a measure."""
     key = standings.words.replace(" ", "_").lower()
-    names = ("", "_low", "_high", "_less_the_best", "_p", "_significant")
-    if not run.is_judged:
-        return dict.fromkeys(f"{key}{name}" for name in names)
-    each = standings.of(run.name)
-    beside = each.beside_the_best
-    of_test = (0.0, None, None)
-    if beside is not None:
-        of_test = (beside.difference, beside.p_adjusted, beside.significant)  # type: ignore[assignment]
-    values = (each.value, each.low, each.high, *of_test)
-    return {f"{key}{name}": value for name, value in zip(names, values, strict=True)}
+    each = standings.of(run.name) if run.is_judged else None
+    beside = None if each is None else each.beside_the_best
+    difference = None if each is None else 0.0
+    return {
+        key: None if each is None else each.value,
+        f"{key}_low": None if each is None else each.low,
+        f"{key}_high": None if each is None else each.high,
+        f"{key}_less_the_best": difference if beside is None else beside.difference,
+        f"{key}_p": None if beside is None else beside.p_adjusted,
+        f"{key}_significant": None if beside is None else beside.significant,
+    }
 
 
 def read_compared(file: TableFile | SvmlightFile, settings: CompareSettings) -> TrainingSet:
-    """Read a training file, which must fit into memory; copies are weights.
+    """Read a training file that fits into memory; copies of a row become its weight.
 
-    Raises `InputError` for whatever is wrong with it, and where there are too few rare rows, or
+    Raises `InputError` for a file that cannot be read, and where there are too few rare rows, or
     groups of them, for the folds.
     """
     if plan_memory(file, available_memory(), VIEW_COPIES).on_disk:
@@ -108,6 +111,7 @@ def read_compared(file: TableFile | SvmlightFile, settings: CompareSettings) -> 
             f"{file.path} is larger than a quarter of the memory, and not all methods read from "
             "disk.",
             "Compare on a part of the rows.",
+            ErrorKind.MEMORY,
         )
     method: Method = RankRCMethod() if isinstance(file, SvmlightFile) else AutoMethod()
     data = read_training_set(
@@ -129,7 +133,11 @@ def read_compared(file: TableFile | SvmlightFile, settings: CompareSettings) -> 
 
 def _check_folds(data: TrainingSet, settings: CompareSettings) -> None:
     if settings.groups is not None and settings.time is not None:
-        raise InputError("--groups and --time are both given.", "Folds are made by one of them.")
+        raise InputError(
+            "--groups and --time are both given.",
+            "Folds are made by one of them.",
+            ErrorKind.COMBINATION,
+        )
     if settings.time is not None:
         return
     what, possible = "distinct rows", int(min(data.rare.sum(), (~data.rare).sum()))
@@ -142,6 +150,8 @@ def _check_folds(data: TrainingSet, settings: CompareSettings) -> None:
             f"These {what} make {counted(possible, 'fold')} with rows of both classes at most, "
             f"not {settings.folds}.",
             f"Give --folds {possible}." if possible > 1 else "Give more rare rows.",
+            ErrorKind.TOO_FEW_ROWS,
+            value=settings.folds,
         )
 
 
@@ -153,9 +163,9 @@ def compare_on(
 ) -> Leaderboard:
     """Compare methods on the folds of a training set, each in a process of its own.
 
-    Raises `InputError` where none could be judged, saying why of each.
+    Raises `InputError` with the reasons where no method has scores.
     """
-    setting = Setting(
+    setting = PeerSettings(
         tuple(column for column in data.columns if column.is_used),
         settings.seed,
         max(settings.seconds / settings.folds, _LEAST_SECONDS),
@@ -167,14 +177,16 @@ def compare_on(
         why = why_not(name)
         try:
             if not why:
-                methods[name] = made(name, setting)
+                methods[name] = prepared(name, setting)
         except InputError as error:
             why = error.message
         if why:
             absent[name] = MethodRun(name, "not tried", why, 0.0, 0, None)
     if not methods:
-        raise InputError("No method can be tried.", _reasons(list(absent.values())))
-    n_rare = data.target.counts[data.target.rare_class.label]  # type: ignore[attr-defined]
+        reasons = _reasons(list(absent.values()))
+        raise InputError("No method can be tried.", reasons, ErrorKind.UNSUPPORTED)
+    label = data.target.rare_class.label  # type: ignore[attr-defined]
+    n_rare = data.target.counts[label]
     found = compare_methods(
         data.rows,
         data.y.astype(int),
@@ -193,8 +205,9 @@ def compare_on(
     every = {run.name: run for run in found.runs} | absent
     found = replace(found, runs=tuple(every[name] for name in settings.methods))
     if found.comparison is None:
-        raise InputError("No method could be judged.", _reasons(list(found.runs)))
-    label = data.target.rare_class.label  # type: ignore[attr-defined]
+        raise InputError(
+            "No method could be judged.", _reasons(list(found.runs)), ErrorKind.UNSUPPORTED
+        )
     return Leaderboard(found, data.n_rows, n_rare, label)
 
 

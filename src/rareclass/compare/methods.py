@@ -1,19 +1,22 @@
-"""Methods beside each other on the same folds: out-of-fold scores, seconds, memory, tests."""
+"""Comparison of methods on the same folds: out-of-fold scores, seconds, memory and tests."""
 
+import inspect
+import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
 
-from rareclass.compare.comparison import Comparison
-from rareclass.compare.fold_scores import FoldRows, Split, fold_scores
-from rareclass.compare.measures import DEFAULT, chosen_measures
-from rareclass.compare.own_process import Outcome, OwnProcesses
-from rareclass.compare.score_columns import compare_scores
-from rareclass.errors import InputError, counted
+from rareclass.compare.comparison import Comparison, MethodComparison, MethodRun
+from rareclass.compare.score_columns import DEFAULT, chosen_measures, compare_scores
+from rareclass.decide.rarity_scores import rarity_scores
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import rare_rows
 from rareclass.folds.times import days_of, read_times
@@ -22,81 +25,53 @@ from rareclass.parameters import check_number, check_whole, is_whole
 from rareclass.progress import track
 
 Advance = Callable[..., None]
+# Rows that weights may be written out as, for a learner that takes none.
+_MOST_COPIED = 5_000_000
 
 
-@dataclass(frozen=True)
-class MethodRun:
-    """What became of a method."""
+class FoldRows(NamedTuple):
+    """Rows that all methods learn from and are tested on, and their folds."""
 
-    name: str
-    status: str  # "ok", "failed", "not tried", "stopped" at its time, "interrupted" by Ctrl-C
-    message: str  # why, where it is not "ok"
-    seconds: float  # of all folds that were done, learning and scoring
-    n_folds: int  # done
-    memory: int | None  # most bytes beyond the rows; None where it was not measured
+    X: Any
+    y: NDArray[Any]  # labels, as the methods are given them
+    pos_label: Any
+    weight: NDArray[np.float64] | None
+    groups: NDArray[Any] | None
+    time: NDArray[Any] | None
+    folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]]  # rows to learn from and to test
+
+
+class FoldScores(NamedTuple):
+    """Scores of a fold's test rows, in their order, and the seconds to learn and score."""
+
+    scores: NDArray[np.float64]
+    seconds: float
+
+
+class MethodOutcome(NamedTuple):
+    """Scores of a method on all folds, or the reason why there are none."""
+
+    status: str  # "ok", "failed", "stopped" or "interrupted"
+    message: str  # reason where the status is not "ok"
+    seconds: list[float]  # of each fold that was done
+    memory: int | None = None  # most bytes beyond those held before, where that is known
+    scores: NDArray[np.float64] | None = None  # of the test rows of all folds, one after the other
     warnings: tuple[str, ...] = ()
 
-    @property
-    def is_judged(self) -> bool:
-        """Whether it has scores of all test rows."""
-        return self.status == "ok"
+    def run(self, name: str) -> MethodRun:
+        """Return the outcome as a line of the comparison."""
+        return MethodRun(
+            name,
+            self.status,
+            self.message,
+            sum(self.seconds),
+            len(self.seconds),
+            self.memory,
+            self.warnings,
+        )
 
-    def why_not(self) -> str:
-        """Why it has no place, in a line."""
-        failed = "failed, " if self.status == "failed" else ""
-        return f"{self.name}: {failed}{self.message.rstrip('.')}."
 
-
-@dataclass(frozen=True)
-class MethodComparison:
-    """Methods on the same folds.
-
-    Attributes
-    ----------
-    runs : tuple of MethodRun
-        One for every method, in the order given.
-    comparison : Comparison or None
-        Of those that were judged; None where there is none.
-    folds : str
-        In words, such as "5 folds by group".
-    n_unfinished : int
-        Methods that failed, were stopped or interrupted.
-    scores : dict of name to ndarray
-        Out-of-fold scores, on the scale of each fold's model.
-    rows, fold : ndarray
-        Which row each score is of, and which fold's test part it was in.
-    """
-
-    runs: tuple[MethodRun, ...]
-    comparison: Comparison | None
-    folds: str
-    scores: dict[str, NDArray[np.float64]] = field(repr=False)
-    rows: NDArray[np.intp] = field(repr=False)
-    fold: NDArray[np.intp] = field(repr=False)
-
-    @property
-    def n_unfinished(self) -> int:
-        """Methods without a place."""
-        return sum(not run.is_judged for run in self.runs)
-
-    def basis(self) -> str:
-        """Which rows all this rests on, and how they were held out."""
-        return "" if self.comparison is None else self.comparison.basis(self.folds)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Dictionaries, lists, words and numbers, for JSON; without the scores."""
-        return {
-            "folds": self.folds,
-            "methods": [asdict(run) for run in self.runs],
-            "comparison": None if self.comparison is None else self.comparison.to_dict(),
-        }
-
-    def says(self) -> list[str]:
-        """What was judged, a line a measure, and a line for each method that has no place."""
-        found = []
-        if self.comparison is not None:
-            found = [self.basis(), *(each.says() for each in self.comparison.measures)]
-        return found + [run.why_not() for run in self.runs if not run.is_judged]
+Run = Callable[[Any, float | None, Advance], MethodOutcome]
 
 
 def compare_methods(
@@ -117,16 +92,16 @@ def compare_methods(
     random_state: int = 0,
     progress: bool | str = "auto",
 ) -> MethodComparison:
-    """Compare classifiers on the same folds: which ranks the rare rows best, and is it told apart?
+    """Compare classifiers on the same folds: the best ranking, and the significance of its lead.
 
-    Each learns the training rows of each fold and scores its test rows. The scores of a fold are
-    put on the scale of its false-positive rates and compared by `compare_scores`: values with
-    intervals, and paired tests of the best against each other one. Tests allow for what another
-    training set would change (docs/decisions/0032), so that equal methods are rarely told apart by
-    the luck of their training rows.
+    Each method learns the training rows of each fold and scores its test rows. The scores of a fold
+    are mapped to its false-positive rates and compared by `compare_scores`: values with intervals,
+    and paired tests of the best against each other one. Tests allow for the effect of other
+    training rows (docs/decisions/0032), so that equal methods rarely differ significantly by the
+    luck of their training rows.
 
-    A method that fails is a line of the result and no error. Ctrl-C ends it with those that are
-    done.
+    A method that fails is a line of the result and no error. Ctrl-C ends the comparison with the
+    methods that are done.
 
     Parameters
     ----------
@@ -194,7 +169,9 @@ def compare_methods(
     AUC: logistic has the highest, 0.976; statistically indistinguishable: bayes.
     """
     if not methods:
-        raise InputError("methods= is empty.", "Give a mapping of names to estimators.")
+        raise InputError(
+            "methods= is empty.", "Give a mapping of names to estimators.", ErrorKind.SHAPE
+        )
     limits: dict[str, float] = {}
     if isinstance(time_budget, Mapping):
         limits = dict(time_budget)
@@ -206,70 +183,23 @@ def compare_methods(
     rows, words = _fold_rows(X, y, cv, groups, time, sample_weight, pos_label, random_state)
     tested = np.concatenate([test for _, test in rows.folds])
     fold = np.repeat(np.arange(len(rows.folds)), [len(test) for _, test in rows.folds])
-    judged = _Judged(rows, tested, fold)
-    judged.check(measures, k)
+    _check_measures(rows, tested, measures, k)
     with _runner(rows, isolate) as run:
         outcomes = _outcomes(methods, run, limits, len(rows.folds), progress)
-    if not any(outcome.status == "ok" for outcome in outcomes.values()) and any(
-        outcome.status == "interrupted" for outcome in outcomes.values()
-    ):
+    statuses = {outcome.status for outcome in outcomes.values()}
+    if "interrupted" in statuses and "ok" not in statuses:
         raise KeyboardInterrupt
     scores = {
         name: outcome.scores for name, outcome in outcomes.items() if outcome.scores is not None
     }
-    runs = tuple(
-        MethodRun(
-            name,
-            outcome.status,
-            outcome.message,
-            sum(outcome.seconds),
-            len(outcome.seconds),
-            outcome.memory,
-            outcome.warnings,
-        )
-        for name, outcome in outcomes.items()
-    )
-    found = None
+    runs = tuple(outcome.run(name) for name, outcome in outcomes.items())
+    comparison = None
     if scores:
-        found = judged.compared(scores, measures=measures, k=k, level=level, seed=random_state)
-    return MethodComparison(runs, found, words, scores, tested, fold)
-
-
-class _Judged(NamedTuple):
-    """The test rows of all folds, one after the other."""
-
-    rows: FoldRows
-    tested: NDArray[np.intp]
-    fold: NDArray[np.intp]
-
-    def check(self, measures: Sequence[str], k: float | Sequence[float | None] | None) -> None:
-        """Refuse what could not be measured before anything is learned."""
-        rows = self.rows
-        is_rare = rows.y[self.tested] == rows.pos_label
-        weight = np.ones(len(is_rare)) if rows.weight is None else rows.weight[self.tested]
-        chosen_measures(measures, k, 1.0, float(weight[is_rare].sum()), float(weight.sum()))
-
-    def compared(
-        self, scores: Mapping[str, NDArray[np.float64]], seed: int, **asked: Any
-    ) -> Comparison:
-        rows, tested = self.rows, self.tested
-        groups = rows.groups
-        if groups is None and rows.time is not None:
-            days = days_of(read_times(rows.time, len(rows.y)))
-            groups = days if len(np.unique(days[tested])) < len(tested) else None
-        if groups is None and len(np.unique(tested)) < len(tested):
-            groups = np.arange(len(rows.y))  # a row that is tested twice says little more
-        train = float(np.mean([len(train) for train, _ in rows.folds]))
-        return compare_scores(
-            rows.y[tested] == rows.pos_label,
-            scores,
-            sample_weight=None if rows.weight is None else rows.weight[tested],
-            groups=None if groups is None else groups[tested],
-            folds=self.fold,
-            n_train=train * len(tested) / len(np.unique(tested)),
-            random_state=seed,
-            **asked,
-        )
+        comparison = _compared(
+            rows, tested, fold, scores, measures=measures, k=k, level=level,
+            random_state=random_state,
+        )  # fmt: skip
+    return MethodComparison(runs, comparison, words, scores, tested, fold)
 
 
 def _fold_rows(
@@ -282,47 +212,44 @@ def _fold_rows(
     pos_label: Any,
     seed: int,
 ) -> tuple[FoldRows, str]:
-    """The rows with their folds, and what the folds are in words."""
+    """The rows with their folds, and words for the folds."""
     is_rare = rare_rows(y, pos_label)
     labels = label_array(given_labels(y))
-    if len(np.unique(labels)) > 2:
+    n_labels = len(np.unique(labels))
+    if n_labels > 2:
         raise InputError(
-            f"y holds {counted(len(np.unique(labels)), 'label')}.",
+            f"y holds {counted(n_labels, 'label')}.",
             "Use y == label to compare how one is told from the rest.",
+            ErrorKind.LABELS,
         )
     if groups is not None and time is not None:
-        raise InputError("groups and time are both given.", "Folds are made by one of them.")
-    n_rows = len(labels)
-    weight = row_weights(sample_weight, n_rows)
-    beside = [None if column is None else np.asarray(column) for column in (groups, time)]
-    splits, words = _folds(cv, labels, is_rare, beside, seed)
-    rare_label = labels[is_rare][0]
-    return FoldRows(X, labels, rare_label, weight, beside[0], beside[1], splits), words
-
-
-def _folds(
-    cv: Any,
-    labels: NDArray[Any],
-    is_rare: NDArray[np.bool_],
-    beside: list[NDArray[Any] | None],
-    seed: int,
-) -> tuple[list[Split], str]:
-    groups, time = beside
+        raise InputError(
+            "groups and time are both given.",
+            "Folds are made by one of them.",
+            ErrorKind.COMBINATION,
+        )
+    group, moment = (None if each is None else np.asarray(each) for each in (groups, time))
     splitter, by = cv, ""
     if is_whole(cv):
-        if groups is not None:
+        if group is not None:
             splitter, by = RareGroupKFold(cv, random_state=seed, pos_label=True), " by group"
-        elif time is not None:
+        elif moment is not None:
             splitter, by = RareTimeSplit(cv, pos_label=True), " in the order of time"
         else:
             splitter = RareStratifiedKFold(cv, random_state=seed, pos_label=True)
-    if hasattr(splitter, "split") and not isinstance(cv, str):
-        column = time if groups is None else groups
-        splits = list(splitter.split(np.empty((len(labels), 0)), is_rare, column))
-    elif isinstance(cv, str) or not hasattr(cv, "__iter__"):
-        raise ValueError(f"cv={cv!r} is not a number of folds, a splitter or a list of folds.")
-    else:
-        splits = [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    places, column = np.empty((len(labels), 0)), moment if group is None else group
+    splits = [
+        (np.asarray(train), np.asarray(test))
+        for train, test in check_cv(splitter).split(places, is_rare, column)
+    ]
+    _check_splits(splits, is_rare)
+    weight = row_weights(sample_weight, len(labels))
+    rows = FoldRows(X, labels, labels[is_rare][0], weight, group, moment, splits)
+    return rows, f"{counted(len(splits), 'fold')}{by}"
+
+
+def _check_splits(splits: list[Any], is_rare: NDArray[np.bool_]) -> None:
+    """Refuse folds without rows of both classes on both sides."""
     for number, parts in enumerate(splits, 1):
         for side, rows in zip(("training", "test"), parts, strict=True):
             if not is_rare[rows].any() or is_rare[rows].all():
@@ -330,22 +257,60 @@ def _folds(
                 raise InputError(
                     f"fold {number} has no {lacks} row in its {side} part.",
                     "Use the splitters of rareclass.folds, or fewer folds.",
+                    ErrorKind.TOO_FEW_ROWS,
                 )
-    return splits, f"{counted(len(splits), 'fold')}{by}"
 
 
-Run = Callable[[Any, float | None, Advance], Outcome]
+def _check_measures(
+    rows: FoldRows,
+    tested: NDArray[np.intp],
+    measures: Sequence[str],
+    k: float | Sequence[float | None] | None,
+) -> None:
+    """Refuse measures that cannot be taken, before anything is learned."""
+    is_rare = rows.y[tested] == rows.pos_label
+    weight = np.ones(len(is_rare)) if rows.weight is None else rows.weight[tested]
+    chosen_measures(measures, k, 1.0, float(weight[is_rare].sum()), float(weight.sum()))
+
+
+def _compared(
+    rows: FoldRows,
+    tested: NDArray[np.intp],
+    fold: NDArray[np.intp],
+    scores: Mapping[str, NDArray[np.float64]],
+    **settings: Any,
+) -> Comparison:
+    """Compare out-of-fold scores; rows of one group, or of one day, count as one."""
+    groups = rows.groups
+    if groups is None and rows.time is not None:
+        days = days_of(read_times(rows.time, len(rows.y)))
+        groups = days if len(np.unique(days[tested])) < len(tested) else None
+    n_distinct = len(np.unique(tested))
+    if groups is None and n_distinct < len(tested):
+        groups = np.arange(len(rows.y))  # a row that is tested twice says little more
+    n_train = float(np.mean([len(train) for train, _ in rows.folds]))
+    return compare_scores(
+        rows.y[tested] == rows.pos_label,
+        scores,
+        sample_weight=None if rows.weight is None else rows.weight[tested],
+        groups=None if groups is None else groups[tested],
+        folds=fold,
+        n_train=n_train * len(tested) / n_distinct,
+        **settings,
+    )
 
 
 @contextmanager
 def _runner(rows: FoldRows, isolate: bool) -> Iterator[Run]:
-    """What runs a method on the rows."""
+    """Function that runs a method on the rows, here or in a process of its own."""
     if isolate:
+        from rareclass.compare.processes import OwnProcesses
+
         with OwnProcesses(rows) as processes:
             yield processes.run
         return
 
-    def run(estimator: Any, limit: float | None, advance: Advance) -> Outcome:
+    def run(estimator: Any, limit: float | None, advance: Advance) -> MethodOutcome:
         seconds, scores = [], []
         try:
             for fold in fold_scores(estimator, rows):
@@ -353,11 +318,11 @@ def _runner(rows: FoldRows, isolate: bool) -> Iterator[Run]:
                 scores.append(fold.scores)
                 advance()
                 if limit is not None and sum(seconds) > limit and len(seconds) < len(rows.folds):
-                    return Outcome("stopped", f"stopped after {limit:g} s", seconds, None, None)
+                    return MethodOutcome("stopped", f"stopped after {limit:g} s", seconds)
         except Exception as error:
             message = " ".join(f"{type(error).__name__}: {error}".split())
-            return Outcome("failed", message, seconds, None, None)
-        return Outcome("ok", "", seconds, None, np.concatenate(scores))
+            return MethodOutcome("failed", message, seconds)
+        return MethodOutcome("ok", "", seconds, scores=np.concatenate(scores))
 
     yield run
 
@@ -368,9 +333,9 @@ def _outcomes(
     limits: Mapping[str, float],
     n_folds: int,
     progress: bool | str,
-) -> dict[str, Outcome]:
-    """Every method's outcome; those that Ctrl-C left no time for are interrupted."""
-    outcomes: dict[str, Outcome] = {}
+) -> dict[str, MethodOutcome]:
+    """Outcome of every method; "interrupted" for those not done when Ctrl-C came."""
+    outcomes: dict[str, MethodOutcome] = {}
     with track("Comparing", len(methods) * n_folds, enabled=progress) as advance:
         for place, (name, estimator) in enumerate(methods.items()):
             advance(0, note=name)
@@ -379,13 +344,81 @@ def _outcomes(
                     estimator, limits.get(name), lambda name=name: advance(note=name)
                 )
             except InputError as error:
-                outcomes[name] = Outcome("failed", str(error), [], None, None)
+                outcomes[name] = MethodOutcome("failed", str(error), [])
             except KeyboardInterrupt:
-                message = "ended by Ctrl-C"
                 for left in list(methods)[place:]:
-                    outcomes[left] = Outcome("interrupted", message, [], None, None)
+                    outcomes[left] = MethodOutcome("interrupted", "ended by Ctrl-C", [])
                 break
             n_left = n_folds - len(outcomes[name].seconds)
             if n_left:
                 advance(n_left)
     return outcomes
+
+
+def fold_scores(estimator: Any, rows: FoldRows) -> Iterator[FoldScores]:
+    """Learn and score fold by fold, each by a clone of the estimator."""
+    for train, test in rows.folds:
+        start = clock.perf_counter()
+        beside = (
+            None if column is None else column[train]
+            for column in (rows.weight, rows.groups, rows.time)
+        )
+        model = fit_on(clone(estimator), take_rows(rows.X, train), rows.y[train], *beside)
+        scores = rarity_scores(model, take_rows(rows.X, test), rows.pos_label)
+        yield FoldScores(scores, clock.perf_counter() - start)
+
+
+def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Take rows of an array, a sparse matrix, or a pandas, polars or pyarrow table."""
+    if sparse.issparse(X) or isinstance(X, np.ndarray):
+        return X[rows]
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(table, nw.DataFrame):
+        return table[rows].to_native()
+    return np.asarray(X)[rows]
+
+
+def fit_on(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    weight: NDArray[np.float64] | None = None,
+    groups: NDArray[Any] | None = None,
+    time: NDArray[Any] | None = None,
+) -> Any:
+    """Fit an estimator in place, with those of weights, groups and times that its ``fit`` takes.
+
+    Groups and times are for folds of the estimator's own. Where it takes no weights, a row of
+    weight k is repeated k times.
+
+    Raises `InputError` where weights that are not all whole would have to be written out.
+    """
+    taken = inspect.signature(estimator.fit).parameters
+    beside = {"sample_weight": weight, "groups": groups, "time": time if groups is None else None}
+    passed = {
+        name: column for name, column in beside.items() if column is not None and name in taken
+    }
+    if weight is not None and "sample_weight" not in passed:
+        rows = _copies(estimator, weight)
+        X, y = take_rows(X, rows), y[rows]
+        passed = {name: column[rows] for name, column in passed.items()}
+    return estimator.fit(X, y, **passed)
+
+
+def _copies(estimator: Any, weight: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Each row number as often as its weight says."""
+    name = type(estimator).__name__
+    if (weight % 1.0 != 0.0).any():
+        raise InputError(
+            f"{name} takes no sample_weight, and weights that are not whole numbers cannot be "
+            "written out as copies.",
+            "Leave it out, or give whole weights.",
+            ErrorKind.UNSUPPORTED,
+        )
+    if weight.sum() > _MOST_COPIED:
+        raise InputError(
+            f"{name} takes no sample_weight, and {weight.sum():,.0f} copies are too many.",
+            "Leave it out.",
+            ErrorKind.UNSUPPORTED,
+        )
+    return np.repeat(np.arange(len(weight)), weight.astype(np.intp))

@@ -1,33 +1,39 @@
-"""The methods that ``rareclass compare`` knows: this package's own, and peers with their defaults.
+"""The methods of ``rareclass compare``: this package's own, and peers with their defaults.
 
-Peers have the settings that their libraries come with, all cores, and the preparation of the table
-that suits them; the support vector machine has balanced class weights.
+Peers have the settings that their libraries come with, all cores, and the encoding of the table
+that suits them, learned from the training rows alone; the support vector machine has balanced class
+weights.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
+import polars as pl
 from sklearn.base import BaseEstimator
 
-from rareclass.compare.fitting import fit_on
-from rareclass.compare.preparation import MOST_HISTOGRAM_VALUES, NativeCategories, Words
+from rareclass.compare.methods import fit_on
 from rareclass.decide.rarity_scores import rarity_scores
 from rareclass.encoding.tables import SparseEncoder, TableEncoder
 from rareclass.encoding.typed_columns import TypedColumns
-from rareclass.errors import InputError, nearest_name
+from rareclass.errors import ErrorKind, InputError, nearest_name
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Terms
 from rareclass.fit.mibc_method import MIBCMethod
 from rareclass.tables.columns import Column
 
 _LEAST_FOLDS, _FOLDS = 2, 5
+# Most values of a category in histogram boosting.
+_HISTOGRAM_VALUES = 255
+_MISSING, _RARER = "(missing)", "(rarer values)"
 
 
-class Setting(NamedTuple):
-    """What a method may know before it learns."""
+class PeerSettings(NamedTuple):
+    """Facts and limits that a method may know before it learns."""
 
     columns: tuple[Column, ...]  # none for sparse rows
     seed: int
@@ -37,27 +43,26 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Peer:
+class PeerMethod:
     """A method by name."""
 
-    make: Callable[[Setting], Any]  # gives the unfitted estimator
-    prepare: Callable[[Setting], Any]  # gives what makes its rows of a table
+    make: Callable[[PeerSettings], Any]  # returns the unfitted estimator
+    prepare: Callable[[PeerSettings], Any]  # returns the unfitted encoder of its table
     package: str | None = None  # to be installed
     has_budget: bool = False  # keeps to a time by itself
-    is_ours: bool = False
 
 
-class Prepared(BaseEstimator):
-    """A method on rows that its preparation makes of a table: learned together, of one fold."""
+class PreparedMethod(BaseEstimator):
+    """An encoder and a method, learned together from the training rows of one fold."""
 
-    def __init__(self, name: str, setting: Setting) -> None:
+    def __init__(self, name: str, setting: PeerSettings) -> None:
         self.name = name
         self.setting = setting
 
     def fit(
         self, X: Any, y: np.ndarray, sample_weight: Any = None, groups: Any = None, time: Any = None
     ) -> Self:
-        """Learn the preparation and the model; y is 1 where rows are rare, else 0."""
+        """Learn the encoder and the model; y is 1 where rows are rare, else 0."""
         peer = PEERS[self.name]
         self.preparation_ = peer.prepare(self.setting)
         prepared = self.preparation_.fit_transform(X, y, sample_weight)
@@ -70,7 +75,7 @@ class Prepared(BaseEstimator):
         return rarity_scores(self.model_, self.preparation_.transform(X), 1)
 
 
-class AsFitDoes(BaseEstimator):
+class DefaultFit(BaseEstimator):
     """A method of ``rareclass fit`` with its defaults, on encoded rows."""
 
     def __init__(self, method: Any, seed: int, memory: int) -> None:
@@ -79,7 +84,7 @@ class AsFitDoes(BaseEstimator):
         self.memory = memory
 
     def fit(self, X: Any, y: np.ndarray, sample_weight: Any = None) -> Self:
-        """Learn, choosing its parameter by folds of its own where there are rows for them."""
+        """Learn; the parameter is chosen by cross-validation where there are rows for folds."""
         codes = y.astype(np.int16)
         folds = min(_FOLDS, int(np.bincount(codes, minlength=2).min()))
         terms = Terms(
@@ -95,65 +100,65 @@ class AsFitDoes(BaseEstimator):
         return self.model_.score_samples(X)
 
 
-def _numbers(setting: Setting) -> Any:
+def _numbers(setting: PeerSettings) -> Any:
     if not setting.columns:
         return SparseEncoder(setting.zero_based)
     return TableEncoder(setting.columns, random_state=setting.seed)
 
 
-def _as_rankrc(setting: Setting) -> Any:
+def _as_rankrc(setting: PeerSettings) -> Any:
     if not setting.columns:
         return _numbers(setting)
     return TableEncoder(setting.columns, setting.seed, RankRCMethod.numbers)
 
 
-def _native(setting: Setting) -> Any:
+def _native(setting: PeerSettings) -> Any:
     return NativeCategories(setting.columns) if setting.columns else _numbers(setting)
 
 
-def _histogram(setting: Setting) -> Any:
+def _histogram(setting: PeerSettings) -> Any:
     if not setting.columns:
-        raise InputError("takes no sparse rows.")
-    return NativeCategories(setting.columns, MOST_HISTOGRAM_VALUES)
+        raise InputError("takes no sparse rows.", kind=ErrorKind.UNSUPPORTED)
+    return NativeCategories(setting.columns, _HISTOGRAM_VALUES)
 
 
-def _words(setting: Setting) -> Any:
+def _words(setting: PeerSettings) -> Any:
     return Words(setting.columns) if setting.columns else _numbers(setting)
 
 
-def _typed(setting: Setting) -> Any:
+def _typed(setting: PeerSettings) -> Any:
     if not setting.columns:
-        raise InputError("takes no sparse rows: rankrc and mibc do.")
+        raise InputError("takes no sparse rows: rankrc and mibc do.", kind=ErrorKind.UNSUPPORTED)
     return TypedColumns(setting.columns)
 
 
-def _auto(setting: Setting) -> Any:
+def _auto(setting: PeerSettings) -> Any:
     from rareclass.ensemble import RareClassifier
 
     return RareClassifier(time_budget=setting.seconds, random_state=setting.seed, pos_label=1)
 
 
-def _rankrc(setting: Setting) -> Any:
-    return AsFitDoes(RankRCMethod(), setting.seed, setting.memory)
+def _rankrc(setting: PeerSettings) -> Any:
+    return DefaultFit(RankRCMethod(), setting.seed, setting.memory)
 
 
-def _mibc(setting: Setting) -> Any:
-    return AsFitDoes(MIBCMethod(), setting.seed, setting.memory)
+def _mibc(setting: PeerSettings) -> Any:
+    return DefaultFit(MIBCMethod(), setting.seed, setting.memory)
 
 
-def _lightgbm(setting: Setting) -> Any:
-    from lightgbm import LGBMClassifier
+def _library(
+    module: str, name: str, seed: str | None = "random_state", **options: Any
+) -> Callable[[PeerSettings], Any]:
+    """Estimator of a library, imported when a method needs it; `seed` names its parameter."""
 
-    return LGBMClassifier(random_state=setting.seed, verbose=-1)
+    def make(setting: PeerSettings) -> Any:
+        seeded = {} if seed is None else {seed: setting.seed}
+        return getattr(import_module(module), name)(**seeded, **options)
+
+    return make
 
 
-def _xgboost(setting: Setting) -> Any:
-    from xgboost import XGBClassifier
-
-    return XGBClassifier(random_state=setting.seed, enable_categorical=True)
-
-
-def _catboost(setting: Setting) -> Any:
+def _catboost(setting: PeerSettings) -> Any:
     from catboost import CatBoostClassifier
 
     words, place = [], 0
@@ -166,62 +171,37 @@ def _catboost(setting: Setting) -> Any:
     )
 
 
-def _hgb(setting: Setting) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(random_state=setting.seed)
-
-
-def _forest(setting: Setting) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(random_state=setting.seed, n_jobs=-1)
-
-
-def _balanced_forest(setting: Setting) -> Any:
-    from imblearn.ensemble import BalancedRandomForestClassifier
-
-    return BalancedRandomForestClassifier(random_state=setting.seed, n_jobs=-1)
-
-
-def _extra_trees(setting: Setting) -> Any:
-    from sklearn.ensemble import ExtraTreesClassifier
-
-    return ExtraTreesClassifier(random_state=setting.seed, n_jobs=-1)
-
-
-def _easy_ensemble(setting: Setting) -> Any:
-    from imblearn.ensemble import EasyEnsembleClassifier
-
-    return EasyEnsembleClassifier(random_state=setting.seed, n_jobs=-1)
-
-
-def _logistic(setting: Setting) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(max_iter=1000)
-
-
-def _svm(setting: Setting) -> Any:
-    from sklearn.svm import SVC
-
-    return SVC(class_weight="balanced", cache_size=500)
-
-
-PEERS: Mapping[str, Peer] = {
-    "auto": Peer(_auto, _typed, has_budget=True, is_ours=True),
-    "rankrc": Peer(_rankrc, _as_rankrc, is_ours=True),
-    "mibc": Peer(_mibc, _numbers, is_ours=True),
-    "lightgbm": Peer(_lightgbm, _native, "lightgbm"),
-    "xgboost": Peer(_xgboost, _native, "xgboost"),
-    "catboost": Peer(_catboost, _words, "catboost"),
-    "hgb": Peer(_hgb, _histogram),
-    "forest": Peer(_forest, _numbers),
-    "balanced-forest": Peer(_balanced_forest, _numbers, "imblearn"),
-    "extra-trees": Peer(_extra_trees, _numbers),
-    "easy-ensemble": Peer(_easy_ensemble, _numbers, "imblearn"),
-    "logistic": Peer(_logistic, _numbers),
-    "svm": Peer(_svm, _numbers),
+PEERS: Mapping[str, PeerMethod] = {
+    "auto": PeerMethod(_auto, _typed, has_budget=True),
+    "rankrc": PeerMethod(_rankrc, _as_rankrc),
+    "mibc": PeerMethod(_mibc, _numbers),
+    "lightgbm": PeerMethod(_library("lightgbm", "LGBMClassifier", verbose=-1), _native, "lightgbm"),
+    "xgboost": PeerMethod(
+        _library("xgboost", "XGBClassifier", enable_categorical=True), _native, "xgboost"
+    ),
+    "catboost": PeerMethod(_catboost, _words, "catboost"),
+    "hgb": PeerMethod(_library("sklearn.ensemble", "HistGradientBoostingClassifier"), _histogram),
+    "forest": PeerMethod(
+        _library("sklearn.ensemble", "RandomForestClassifier", n_jobs=-1), _numbers
+    ),
+    "balanced-forest": PeerMethod(
+        _library("imblearn.ensemble", "BalancedRandomForestClassifier", n_jobs=-1),
+        _numbers,
+        "imblearn",
+    ),
+    "extra-trees": PeerMethod(
+        _library("sklearn.ensemble", "ExtraTreesClassifier", n_jobs=-1), _numbers
+    ),
+    "easy-ensemble": PeerMethod(
+        _library("imblearn.ensemble", "EasyEnsembleClassifier", n_jobs=-1), _numbers, "imblearn"
+    ),
+    "logistic": PeerMethod(
+        _library("sklearn.linear_model", "LogisticRegression", seed=None, max_iter=1000), _numbers
+    ),
+    "svm": PeerMethod(
+        _library("sklearn.svm", "SVC", seed=None, class_weight="balanced", cache_size=500),
+        _numbers,
+    ),
 }
 _PIP = {"imblearn": "imbalanced-learn"}
 
@@ -237,22 +217,100 @@ def check_methods(names: tuple[str, ...]) -> tuple[str, ...]:
             raise InputError(
                 f"--methods: there is no method {name!r}.",
                 f"Did you mean {near!r}?" if near else f"There are: {', '.join(PEERS)}.",
+                value=name,
             )
     return tuple(dict.fromkeys(names)) or tuple(PEERS)
 
 
 def why_not(name: str) -> str:
-    """Why a method cannot be tried here; nothing where it can."""
+    """Return the reason why a method cannot be tried here; empty where it can."""
     package = PEERS[name].package
     if package is None or find_spec(package) is not None:
         return ""
     return f"not installed: pip install {_PIP.get(package, package)}"
 
 
-def made(name: str, setting: Setting) -> Prepared:
-    """Return the method, not fitted yet, with its preparation.
+def prepared(name: str, setting: PeerSettings) -> PreparedMethod:
+    """Return the unfitted method with its encoder.
 
-    Raises `InputError` where it does not take such rows.
+    Raises `InputError` where the method does not take such rows.
     """
     PEERS[name].prepare(setting)
-    return Prepared(name, setting)
+    return PreparedMethod(name, setting)
+
+
+class NativeCategories(BaseEstimator):
+    """Encoder to a pandas table of float64 numbers and categories; missing cells stay missing.
+
+    Dates become seconds, hour and day of the week. With `most_values` the commonest values of a
+    column are kept and all others are one value. A value that training lacks becomes missing.
+    """
+
+    def __init__(self, columns: Sequence[Column], most_values: int | None = None) -> None:
+        self.columns = columns
+        self.most_values = most_values
+
+    def fit_transform(self, frame: pl.DataFrame, y: Any = None, weight: Any = None) -> pd.DataFrame:
+        """Learn the values of every column of words, and return the rows."""
+        self.categories_ = {
+            column.name: self._values(frame[column.name])
+            for column in self.columns
+            if column.reads_as == "string"
+        }
+        return self.transform(frame)
+
+    def transform(self, frame: pl.DataFrame) -> pd.DataFrame:
+        """Return the rows; columns are named c0, c1, ...: some libraries refuse some names."""
+        columns: list[Any] = []
+        for column in self.columns:
+            cells = frame[column.name]
+            words = column.reads_as == "string"
+            columns += [self._as_categories(cells)] if words else _numbers_of(cells)
+        return pd.DataFrame({f"c{k}": column for k, column in enumerate(columns)})
+
+    def _values(self, cells: pl.Series) -> list[str]:
+        values = cells.drop_nulls().value_counts(sort=True)[cells.name].to_list()
+        if self.most_values is not None and len(values) > self.most_values:
+            return [*sorted(values[: self.most_values - 1]), _RARER]
+        return sorted(values)
+
+    def _as_categories(self, cells: pl.Series) -> pd.Categorical:
+        values = self.categories_[cells.name]
+        if values and values[-1] == _RARER:
+            known = cells.is_in(values) | cells.is_null()
+            cells = cells.zip_with(
+                known, pl.Series([_RARER]).extend_constant(_RARER, len(cells) - 1)
+            )
+        words = cells.to_numpy().astype(object)
+        codes = pd.Index(values, dtype=object).get_indexer(words)
+        return pd.Categorical.from_codes(codes, values)
+
+
+class Words(BaseEstimator):
+    """Encoder to a pandas table of numbers and strings; a missing string is a value of its own."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self.columns = columns
+
+    def fit_transform(self, frame: pl.DataFrame, y: Any = None, weight: Any = None) -> pd.DataFrame:
+        """Return the rows; nothing is learned, since the method takes new values."""
+        return self.transform(frame)
+
+    def transform(self, frame: pl.DataFrame) -> pd.DataFrame:
+        """Return the rows."""
+        columns: list[Any] = []
+        for column in self.columns:
+            cells = frame[column.name]
+            if column.reads_as == "string":
+                columns.append(np.array(cells.fill_null(_MISSING).to_list(), dtype=object))
+            else:
+                columns += _numbers_of(cells)
+        return pd.DataFrame({f"c{k}": column for k, column in enumerate(columns)})
+
+
+def _numbers_of(cells: pl.Series) -> list[np.ndarray]:
+    """Numbers as one float64 column; dates as seconds, hour and day of the week."""
+    columns = [cells]
+    if cells.dtype.is_temporal():
+        columns = [cells.dt.epoch("s"), cells.dt.hour(), cells.dt.weekday()]
+    return [column.cast(pl.Float64).fill_null(float("nan")).to_numpy() for column in columns]

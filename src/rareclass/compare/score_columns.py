@@ -1,17 +1,17 @@
-"""Score columns of the same rows: each with intervals, and the best beside the others."""
+"""Comparison of score columns of the same rows: values with intervals, and paired tests."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rareclass import metrics
 from rareclass.compare.comparison import BesideTheBest, Comparison, Standing, Standings
-from rareclass.compare.measures import DEFAULT, Measure, chosen_measures
-from rareclass.compare.told_apart import adjusted_for_the_choice
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.folds.score_scale import on_scale_of_folds
 from rareclass.metrics import Interval
 from rareclass.metrics.interval import normal_quantile, p_value_of_intervals
@@ -23,11 +23,81 @@ from rareclass.metrics.scored_classes import (
     score_column,
     split_pair,
 )
-from rareclass.parameters import check_number, check_whole
+from rareclass.parameters import check_number, check_whole, is_number
+
+DEFAULT = ("roc_auc", "average_precision", "precision_at_k")
+_WORDS = {
+    "roc_auc": "AUC",
+    "average_precision": "average precision",
+    "precision_at_k": "precision at {k:,g}",
+    "recall_at_k": "recall at {k:,g}",
+    "lift_at_k": "lift at {k:,g}",
+    "partial_auc": "AUC up to a false-positive rate of {max_fpr:g}",
+}
 
 
-class _Judged(NamedTuple):
-    """The rows that everything is measured on, and how."""
+class RankingMeasure(NamedTuple):
+    """A measure with its options for `paired_difference`."""
+
+    name: str
+    options: Mapping[str, float]
+
+    @property
+    def words(self) -> str:
+        """Name for readers, such as "precision at 100"."""
+        return _WORDS[self.name].format(**self.options)
+
+    def interval(self, y: Any, scores: Any, sample_weight: Any, level: float) -> Interval:
+        """Return the value of one ranking with its interval, for independent rows."""
+        of_measure: Callable[..., Interval] = getattr(metrics, f"{self.name}_interval")
+        return partial(of_measure, **self.options)(
+            y, scores, sample_weight=sample_weight, level=level
+        )
+
+
+def chosen_measures(
+    names: Sequence[str],
+    k: float | Sequence[float | None] | None,
+    max_fpr: float,
+    n_rare: float,
+    n_rows: float,
+) -> list[RankingMeasure]:
+    """Return measures by name; measures at k are repeated for each k, `n_rare` for None.
+
+    Raises `InputError` for an unknown name, no name at all, or a k beyond the rows.
+    """
+    asked = [names] if isinstance(names, str) else list(names)
+    if not asked:
+        known = ", ".join(_WORDS)
+        raise InputError("measures= names no measure.", f"There are: {known}.", value=names)
+    given: list[Any] = list(k) if isinstance(k, Iterable) else [k]
+    ks = [max(1.0, round(n_rare)) if each is None else each for each in given]
+    for each in ks:
+        if not is_number(each, high=n_rows * (1.0 + 1e-9), ends="(]"):
+            raise InputError(
+                f"k = {each!r} is not between 0 and the {counted(n_rows, 'row')} that are judged.",
+                "Give a smaller k.",
+                value=each,
+            )
+    found: dict[str, RankingMeasure] = {}
+    for name in asked:
+        if name not in _WORDS:
+            hint = name_hint(name, _WORDS, "There are")
+            raise InputError(f"measures= names {name!r}, which is none.", hint, value=name)
+        for options in _options(name, ks, max_fpr):
+            measure = RankingMeasure(name, options)
+            found.setdefault(measure.words, measure)
+    return list(found.values())
+
+
+def _options(name: str, ks: Sequence[float], max_fpr: float) -> list[dict[str, float]]:
+    if name.endswith("_at_k"):
+        return [{"k": float(each)} for each in ks]
+    return [{"max_fpr": max_fpr}] if name == "partial_auc" else [{}]
+
+
+class _ComparedRows(NamedTuple):
+    """Rows of a comparison, and the settings of its tests."""
 
     y: NDArray[np.bool_]
     weight: NDArray[np.float64] | None
@@ -37,14 +107,14 @@ class _Judged(NamedTuple):
     stretch: float  # of differences
 
     def evidence(
-        self, measure: Measure, a: NDArray[np.float64], b: NDArray[np.float64]
+        self, measure: RankingMeasure, a: NDArray[np.float64], b: NDArray[np.float64]
     ) -> PairEvidence:
-        """What two columns say of a measure."""
+        """Return the paired evidence of two columns on a measure."""
         pair = split_pair(self.y, a, b, self.weight, self.groups)
         return EVIDENCE[measure.name](pair, self.draws, **measure.options)
 
     def difference(self, evidence: PairEvidence, level: float) -> Interval:
-        """Of the first column less the second, with its interval."""
+        """Return the first column less the second, with its interval."""
         value, low, high = evidence.interval(level)
         return Interval(
             value, value - self.stretch * (value - low), value + self.stretch * (high - value)
@@ -68,20 +138,20 @@ def compare_scores(
     n_jobs: int | None = None,
     progress: bool | str = False,
 ) -> Comparison:
-    """Compare score columns of the same rows: which is best, and which may be as good.
+    """Compare score columns of the same rows: the best, and the significance of its lead.
 
-    Each has its values with intervals. The one of the highest value is compared with each other by
-    the paired test of `rareclass.metrics.paired_difference`, and the p-values are corrected for its
-    being the best of these very rows (Holm's method over all pairs, in Shaffer's form). Rankings
-    that the test does not tell apart from the best may well be as good. P-values of one measure are
-    not corrected for those of another.
+    Each column has its values with intervals. The best one is compared with each other one by the
+    paired test of `rareclass.metrics.paired_difference`, and the p-values are corrected for the
+    choice of the best on these very rows (Holm's method over all pairs, in Shaffer's form). A
+    ranking whose difference from the best is not significant may well be as good. P-values of one
+    measure are not corrected for those of another.
 
     Parameters
     ----------
     y : array-like of shape (n,)
         True or 1 where the row is rare.
     scores : mapping of names to array-likes of shape (n,)
-        Of any origin and on any scale: only their order counts. Higher means rarer.
+        From any source and on any scale: only their order counts. Higher means rarer.
     measures : sequence of str
         Of "roc_auc", "average_precision", "precision_at_k", "recall_at_k", "lift_at_k" and
         "partial_auc".
@@ -95,22 +165,21 @@ def compare_scores(
         Rows of equal group move together, such as those of one customer. Intervals and tests are
         then of groups.
     folds : array-like of shape (n,), optional
-        For out-of-fold scores, the fold of each row: its scores are of a model of its own, on a
-        scale of its own. They are put on the scale of the false-positive rates within the fold
-        first.
+        For out-of-fold scores, the fold of each row. The model of each fold has its own scale, so
+        scores are first mapped to the false-positive rates within their fold.
     n_train : float, optional
-        With `folds`, how many rows the model of each learned from (the mean of them). Tests are
-        then of the methods: they allow for what other training rows would have changed. Without,
-        they are of these very models, and tell equal methods apart too often:
-        docs/decisions/0032 has how often. Intervals of the values are of the models in any case.
+        With `folds`, the mean number of rows that their models learned from. Tests are then of the
+        methods: they allow for the effect of other training rows. Without it, tests are of these
+        very models, and call equal methods different too often (docs/decisions/0032). Intervals of
+        the values are of the models in any case.
     n_replicates, level, random_state, n_jobs, progress
         As in `paired_difference`.
 
     Returns
     -------
     Comparison
-        Frozen plain data with ``to_dict()`` and ``says()``. The time is that of a paired test for
-        every measure and column but one.
+        Frozen plain data with ``to_dict()`` and ``says()``. Takes the time of a paired test for
+        every measure and every column but one.
 
     Raises
     ------
@@ -131,7 +200,11 @@ def compare_scores(
     label = label_column(y)
     columns = {name: _column(name, column, len(label)) for name, column in scores.items()}
     if not columns:
-        raise InputError("scores= holds no column of scores.", "Give a mapping of names to scores.")
+        raise InputError(
+            "scores= holds no column of scores.",
+            "Give a mapping of names to scores.",
+            ErrorKind.SHAPE,
+        )
     weight = None
     if sample_weight is not None:
         weight = amount_column(sample_weight, "sample_weight", len(label))
@@ -142,18 +215,18 @@ def compare_scores(
         }
     check_whole("n_replicates", n_replicates, "a whole number of at least 2", 2)
     check_whole("random_state", random_state, "a whole number of at least 0", 0)
-    given = None if groups is None else np.asarray(groups)
-    stretch = _stretch(len(label), folds, n_train)
+    group = None if groups is None else np.asarray(groups)
     seeds = np.random.SeedSequence(random_state).generate_state(n_replicates, np.uint64)
     draws = Draws(seeds.astype(np.uint64), n_jobs, progress)
-    judged = _Judged(label, weight, given, draws, level, stretch)
+    stretch = _stretch(len(label), folds, n_train)
+    rows = _ComparedRows(label, weight, group, draws, level, stretch)
     # Also refuses groups that are missing or too few, and a class without rows.
     first = next(iter(columns.values()))
-    pair = split_pair(label, first, first, weight, given)
+    pair = split_pair(label, first, first, weight, group)
     n_rows = pair.rare.mass + pair.majority.mass
-    asked = chosen_measures(measures, k, max_fpr, pair.rare.mass, n_rows)
+    chosen = chosen_measures(measures, k, max_fpr, pair.rare.mass, n_rows)
     return Comparison(
-        tuple(_standings(measure, columns, judged) for measure in asked),
+        tuple(_standings(measure, columns, rows) for measure in chosen),
         n_rows,
         pair.rare.mass,
         pair.n_groups if groups is not None else None,
@@ -169,6 +242,9 @@ def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
         raise InputError(
             f"scores[{name!r}] are all {values[0]:g}: that ranks nothing.",
             "Leave the column out, or look at how it was made.",
+            ErrorKind.CELL,
+            column=name,
+            value=float(values[0]),
         )
     return values
 
@@ -178,7 +254,11 @@ def _stretch(n_rows: int, folds: Any, n_train: float | None) -> float:
         return 1.0
     check_number("n_train", n_train)
     if folds is None:
-        raise InputError("n_train= is about models of folds, and folds= is not given.")
+        raise InputError(
+            "n_train= is about models of folds, and folds= is not given.",
+            "Give folds, or leave n_train out.",
+            ErrorKind.COMBINATION,
+        )
     return stretch_for_training(n_rows, n_train)
 
 
@@ -200,28 +280,58 @@ def stretch_for_training(n_tested: float, n_train: float) -> float:
 
 
 def _standings(
-    measure: Measure, columns: Mapping[str, NDArray[np.float64]], judged: _Judged
+    measure: RankingMeasure, columns: Mapping[str, NDArray[np.float64]], rows: _ComparedRows
 ) -> Standings:
-    level = judged.level
+    level = rows.level
     alone = {
-        name: measure.interval(judged.y, column, judged.weight, level)
+        name: measure.interval(rows.y, column, rows.weight, level)
         for name, column in columns.items()
     }
     # Among equals the one that was given first.
     best, *others = sorted(alone, key=lambda name: -alone[name].value)
-    pairs = {name: judged.evidence(measure, columns[name], columns[best]) for name in others}
-    if judged.groups is not None:
-        itself = judged.evidence(measure, columns[best], columns[best]) if not pairs else None
+    pairs = {name: rows.evidence(measure, columns[name], columns[best]) for name in others}
+    if rows.groups is not None:
+        itself = rows.evidence(measure, columns[best], columns[best]) if not pairs else None
         alone = {name: evidence.a(level) for name, evidence in pairs.items()}
         alone[best] = (itself or next(iter(pairs.values()))).b(level)
     p_values = [
-        p_value_of_intervals(partial(judged.difference, evidence), level)
+        p_value_of_intervals(partial(rows.difference, evidence), level)
         for evidence in pairs.values()
     ]
     standings = [Standing(best, *alone[best], beside_the_best=None)]
     adjusted = adjusted_for_the_choice(p_values)
     for (name, evidence), p, of_choice in zip(pairs.items(), p_values, adjusted, strict=True):
-        found = judged.difference(evidence, level)
+        found = rows.difference(evidence, level)
         beside = BesideTheBest(*found, p, of_choice, of_choice < 1.0 - level)
         standings.append(Standing(name, *alone[name], beside_the_best=beside))
     return Standings(measure.name, dict(measure.options), measure.words, tuple(standings))
+
+
+def adjusted_for_the_choice(p_values: Sequence[float]) -> list[float]:
+    """Correct the p-values of m rankings against the best one for the choice of the best.
+
+    The best was chosen on these rows, so that any pair of the m might have been the most different
+    one. This is Holm's correction over all ``m (m - 1) / 2`` pairs in the sharper form of Shaffer
+    (1986, "Modified sequentially rejective multiple test procedures", JASA 81): once r rankings
+    differ from the best, a pair of the best and another can be equal together with at most
+    ``max(C(m - r, 2) + C(r, 2), 1 + C(m - 2, 2))`` pairs, C(n, 2) the pairs of n; with all pairs
+    for r = 0. The chance that any equally good pair is called different stays below the level at
+    which the adjusted p-values are read.
+
+    `p_values` has one for each ranking but the best; O(m log m) time.
+
+    Examples
+    --------
+    >>> adjusted_for_the_choice([0.04])
+    [0.04]
+    >>> adjusted_for_the_choice([0.5, 0.01])
+    [0.5, 0.03]
+    """
+    m = len(p_values) + 1
+    adjusted = [1.0] * len(p_values)
+    highest = 0.0
+    for r, place in enumerate(np.argsort(p_values, kind="stable")):
+        equal = max(comb(m - r, 2) + comb(r, 2), 1 + comb(m - 2, 2)) if r else comb(m, 2)
+        highest = max(highest, min(1.0, equal * float(p_values[place])))
+        adjusted[place] = highest
+    return adjusted

@@ -1,4 +1,4 @@
-"""Score files of any origin beside each other: read, matched row by row, and compared."""
+"""Files of scores from any source: read, matched row by row, and compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,63 +8,71 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from rareclass.compare import Comparison, compare_scores
+from rareclass.compare.comparison import Comparison
+from rareclass.compare.score_columns import compare_scores
 from rareclass.encoding.target import label_counts, labels_as_text, rare_class_among
-from rareclass.errors import InputError, counted, name_hint
+from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.tables.cells import is_text_type, shown, without_empty_marks
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TablePlace, open_table
 
-# Columns of scores by their usual names, the first that is there.
+# Usual names of a column of scores; the first that exists is taken.
 _USUAL = ("score", "probability")
 
 
 @dataclass(frozen=True)
 class ScoreFiles:
-    """Which files hold what."""
+    """Files of scores, and the columns that hold scores, labels, ids, groups and weights."""
 
     paths: tuple[TablePlace, ...]
     target: str
-    truth: Path | None = None  # file with the labels; None: one of those of scores
-    scores: tuple[str, ...] = ()  # columns; none: the one of a usual name, or the only number
-    id_column: str | None = None  # rows are matched by it; None: by their order
+    truth: Path | None = None  # file with the labels; None: one of the files of scores
+    scores: tuple[str, ...] = ()  # columns; empty: the usual name, or the only column of numbers
+    id_column: str | None = None  # matches rows; None: rows are in the same order
     groups: str | None = None
     positive: str | None = None  # label of the rare class; by default the rarer of two
-    ks: tuple[float, ...] = ()  # beside the number of rare rows
+    ks: tuple[float, ...] = ()  # for precision at k, in addition to the number of rare rows
     separator: str | None = None
     weight: str | None = None  # column with the copies that each row stands for
-    by: str | None = None  # column by whose values rows are also compared apart
+    by: str | None = None  # column for whose values rows are also compared separately
+
+
+class ScoreHome(NamedTuple):
+    """File and column that scores were read from."""
+
+    file: str
+    column: str
 
 
 @dataclass(frozen=True)
 class ComparedFiles:
-    """Score files beside each other."""
+    """Comparison of the scores of files."""
 
     comparison: Comparison
     rare_label: str
-    columns: dict[str, dict[str, str]]  # of each name: its file and column
-    by: dict[str, Comparison] = field(default_factory=dict)  # of rows of each value alone
-    not_judged: dict[str, str] = field(default_factory=dict)  # values of such rows, and why
+    columns: dict[str, ScoreHome]
+    by: dict[str, Comparison] = field(default_factory=dict)  # of the rows of each value alone
+    not_judged: dict[str, str] = field(default_factory=dict)  # values without one, and why
 
     def to_dict(self) -> dict[str, Any]:
-        """Dictionaries, lists, words and numbers, for JSON."""
+        """Return dictionaries, lists, words and numbers, for JSON."""
         return {
             "rare_label": self.rare_label,
-            "columns": self.columns,
+            "columns": {name: home._asdict() for name, home in self.columns.items()},
             **self.comparison.to_dict(),
             "by": {value: found.to_dict() for value, found in self.by.items()},
             "not_judged": self.not_judged,
         }
 
 
-class _Table(NamedTuple):
-    """A file, with its rows in the order of the first file."""
+class ScoreTable(NamedTuple):
+    """A file of scores, with its rows in the order of the first file."""
 
     path: TablePlace
     frame: pl.DataFrame
 
     def has(self, name: str | None) -> bool:
-        """Whether the file has a column of that name."""
+        """Tell if the file has a column with this name."""
         return name in self.frame.columns
 
 
@@ -81,6 +89,7 @@ def compare_score_files(
         raise InputError(
             "There is one column of scores: nothing to compare it with.",
             "Give two files of scores, or --score twice.",
+            ErrorKind.SHAPE,
         )
     comparison = compare_scores(
         read.y,
@@ -96,7 +105,7 @@ def compare_score_files(
 
 
 def _by_value(read: "ReadScores", seed: int) -> tuple[dict[str, Comparison], dict[str, str]]:
-    """Comparisons of the rows of each value alone, and why those of some are none."""
+    """Comparisons of the rows of each value alone, and the reasons where there is none."""
     if read.by is None:
         return {}, {}
     found, not_judged = {}, {}
@@ -120,7 +129,7 @@ class ReadScores(NamedTuple):
     """Score columns of the same rows, with their classes."""
 
     columns: dict[str, np.ndarray]
-    homes: dict[str, dict[str, str]]  # of each column: its file and name there
+    homes: dict[str, ScoreHome]
     rare_label: str
     y: np.ndarray
     groups: np.ndarray | None
@@ -142,7 +151,7 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
         for name in names:
             known = _name(table, name, scored, names)
             columns[known] = _numbers(table, name)
-            homes[known] = {"file": str(table.path), "column": name}
+            homes[known] = ScoreHome(str(table.path), name)
     groups = None if files.groups is None else _beside(tables, files.groups).to_numpy()
     weight, by = None, None
     if files.weight is not None:
@@ -153,7 +162,7 @@ def read_score_files(files: ScoreFiles) -> ReadScores:
 
 
 def _weights(cells: pl.Series, name: str) -> np.ndarray:
-    """Weights at or above 0; raises `InputError` naming the row of another."""
+    """Read weights of at least 0; raises `InputError` with the row of a cell that is none."""
     if is_text_type(cells.dtype):
         cells = without_empty_marks(cells.cast(pl.String))
     numbers = cells.cast(pl.Float64, strict=False)
@@ -163,22 +172,30 @@ def _weights(cells: pl.Series, name: str) -> np.ndarray:
         raise InputError(
             f"--weight {name} is {shown(cells[row])} at row {row + 1}.",
             "Give a number of copies, at or above 0, in every row.",
+            ErrorKind.CELL,
+            column=name,
+            row=row + 1,
+            value=cells[row],
         )
     return numbers.to_numpy()
 
 
-def _read(path: TablePlace, files: ScoreFiles) -> _Table:
+def _read(path: TablePlace, files: ScoreFiles) -> ScoreTable:
     file = open_table(path, files.separator)
     if isinstance(file, SvmlightFile):
-        raise InputError(f"{path} is an svmlight file.", "Give scores as a table with a header.")
+        raise InputError(
+            f"{path} is an svmlight file.",
+            "Give scores as a table with a header.",
+            ErrorKind.FILE_FORMAT,
+        )
     frames = list(file.batches())
     if not frames or not sum(frame.height for frame in frames):
-        raise InputError(f"{path} has no rows.", "Give a file with rows.")
-    return _Table(path, pl.concat(frames))
+        raise InputError(f"{path} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS)
+    return ScoreTable(path, pl.concat(frames))
 
 
-def _matched(tables: list[_Table], files: ScoreFiles) -> list[_Table]:
-    """The tables, that of the labels last, with their rows in the order of the first."""
+def _matched(tables: list[ScoreTable], files: ScoreFiles) -> list[ScoreTable]:
+    """Tables with their rows in the order of the first, the one of the labels last."""
     if files.truth is not None:
         tables = [*tables, _read(files.truth, files)]
     first = tables[0]
@@ -189,6 +206,7 @@ def _matched(tables: list[_Table], files: ScoreFiles) -> list[_Table]:
                     f"{table.path} has {counted(table.frame.height, 'row')} and {first.path} "
                     f"{first.frame.height:,}.",
                     "Give scores of the same rows, or --id with a column that tells them.",
+                    ErrorKind.ROWS,
                 )
         return tables
     ids = [_ids(table, files.id_column) for table in tables]
@@ -201,23 +219,24 @@ def _matched(tables: list[_Table], files: ScoreFiles) -> list[_Table]:
                     f"{lacks.path} has no row with {files.id_column} = {missing[0]}"
                     + (f", nor {counted(len(missing) - 1, 'other')}." if len(missing) > 1 else "."),
                     "Give scores of the same rows.",
+                    ErrorKind.ROWS,
+                    column=files.id_column,
+                    value=missing[0],
                 )
         place = pl.DataFrame({"id": own, "row": np.arange(len(own))})
         order = pl.DataFrame({"id": ids[0]}).join(place, on="id", how="left", maintain_order="left")
-        matched.append(_Table(table.path, table.frame[order["row"]]))
+        matched.append(ScoreTable(table.path, table.frame[order["row"]]))
     return matched
 
 
-def _ids(table: _Table, name: str) -> pl.Series:
+def _ids(table: ScoreTable, name: str) -> pl.Series:
     """Ids as text, each once."""
     if not table.has(name):
-        raise InputError(
-            f"--id: {table.path} has no column {name!r}.", name_hint(name, table.frame.columns)
-        )
+        raise _no_column(f"--id: {table.path} has", name, table.frame.columns)
     ids = labels_as_text(table.frame[name])
     if ids.null_count():
         row = int(ids.is_null().arg_max() or 0) + 1
-        raise InputError(f"{table.path} has no {name} at row {row}.", "Fill it in.")
+        raise _empty_cell(table, name, row)
     twice = ids.is_duplicated()
     if twice.any():
         row = int(twice.arg_max() or 0)
@@ -226,22 +245,29 @@ def _ids(table: _Table, name: str) -> pl.Series:
             f"{table.path}: {name} = {ids[row]} occurs twice, at rows {row + 1} and {again}.",
             "Name a column whose values tell the rows apart, or leave --id out where files are in "
             "the same order.",
+            ErrorKind.ROWS,
+            column=name,
+            row=int(again),
+            value=ids[row],
         )
     return ids
 
 
-def _labels(tables: Sequence[_Table], files: ScoreFiles) -> pl.Series:
-    """The labels as text; where several files have them, they are the same."""
+def _labels(tables: Sequence[ScoreTable], files: ScoreFiles) -> pl.Series:
+    """Labels as text; files that have labels agree in them."""
     name = files.target
     holding = [table for table in tables if table.has(name)]
     if not holding:
         where = f"{tables[0].path} has no" if len(tables) == 1 else "No file of scores has a"
         known = sorted({column for table in tables for column in table.frame.columns})
+        hint = name_hint(name, known)
+        if files.truth is None:
+            hint += " Labels in another file are given by --truth FILE."
         raise InputError(
             f"{where} column {name!r} with the labels (--target).",
-            f"{name_hint(name, known)} Labels in another file are given by --truth FILE."
-            if files.truth is None
-            else name_hint(name, known),
+            hint,
+            ErrorKind.MISSING_COLUMN,
+            column=name,
         )
     labels = labels_as_text(holding[0].frame[name])
     if labels.null_count():
@@ -250,6 +276,9 @@ def _labels(tables: Sequence[_Table], files: ScoreFiles) -> pl.Series:
             f"{holding[0].path} has no label ({name}) at row {row}"
             + (f", nor at {labels.null_count() - 1:,} more." if labels.null_count() > 1 else "."),
             "Leave rows without a label out of all files.",
+            ErrorKind.LABELS,
+            column=name,
+            row=row,
         )
     for table in holding[1:]:
         differ = (labels != labels_as_text(table.frame[name])).fill_null(True)
@@ -260,24 +289,30 @@ def _labels(tables: Sequence[_Table], files: ScoreFiles) -> pl.Series:
                 f"{holding[0].path} and {table.path} have different labels: {labels[row]!r} and "
                 f"{other!r} at row {row + 1} of the first.",
                 "Give files of the same rows in the same order, or --id.",
+                ErrorKind.LABELS,
+                column=name,
+                row=row + 1,
+                value=other,
             )
     return labels
 
 
-def _beside(tables: Sequence[_Table], name: str, option: str = "--groups") -> pl.Series:
+def _beside(tables: Sequence[ScoreTable], name: str, option: str = "--groups") -> pl.Series:
     for table in tables:
         if table.has(name):
             column = table.frame[name]
             if column.null_count():
                 row = int(column.is_null().arg_max() or 0) + 1
-                raise InputError(f"{table.path} has no {name} at row {row}.", "Fill it in.")
+                raise _empty_cell(table, name, row)
             return column
     known = sorted({column for table in tables for column in table.frame.columns})
-    raise InputError(f"{option}: no file has a column {name!r}.", name_hint(name, known))
+    hint = name_hint(name, known)
+    message = f"{option}: no file has a column {name!r}."
+    raise InputError(message, hint, ErrorKind.MISSING_COLUMN, column=name)
 
 
-def _only_scores(table: _Table, files: ScoreFiles) -> str:
-    """The column of scores: of a usual name, or the only one of numbers."""
+def _only_scores(table: ScoreTable, files: ScoreFiles) -> str:
+    """Name of the column of scores: the usual name, or the only column of numbers."""
     beside = (files.target, files.id_column, files.groups, files.weight, files.by)
     others = [name for name in table.frame.columns if name not in beside]
     for usual in _USUAL:
@@ -290,6 +325,7 @@ def _only_scores(table: _Table, files: ScoreFiles) -> str:
     raise InputError(
         f"{table.path}: which column holds the scores? It has {found}.",
         "Name it by --score." if numeric else name_hint("", others),
+        ErrorKind.MISSING_COLUMN,
     )
 
 
@@ -300,27 +336,35 @@ def _is_numeric(cells: pl.Series) -> bool:
     return cells.dtype.is_numeric()
 
 
-def _numbers(table: _Table, name: str) -> np.ndarray:
-    """A column of scores: numbers in every row, and between 0 and 1 where they are probabilities.
+def _numbers(table: ScoreTable, name: str) -> np.ndarray:
+    """Read scores: numbers in every row, between 0 and 1 where the name says probabilities.
 
     Raises `InputError` naming file, column, row and value.
     """
     if not table.has(name):
-        raise InputError(
-            f"--score: {table.path} has no column {name!r}.", name_hint(name, table.frame.columns)
-        )
+        raise _no_column(f"--score: {table.path} has", name, table.frame.columns)
     cells = table.frame[name]
     if is_text_type(cells.dtype):
         cells = without_empty_marks(cells.cast(pl.String))
     if cells.dtype.is_temporal() or cells.dtype.is_nested():
-        raise InputError(f"{table.path}: column {name!r} holds {cells.dtype}, no scores.")
+        raise InputError(
+            f"{table.path}: column {name!r} holds {cells.dtype}, no scores.",
+            "Name a column of numbers by --score.",
+            ErrorKind.CELL,
+            column=name,
+        )
     numbers = cells.cast(pl.Float64, strict=False)
     bad = ~numbers.is_finite().fill_null(False)
     if bad.any():
         row = int(bad.arg_max() or 0)
         holds = "is empty" if cells[row] is None else f"is {shown(cells[row])}, which is no number,"
         raise InputError(
-            f"{table.path}: {name} {holds} at row {row + 1}.", "Every row needs a finite score."
+            f"{table.path}: {name} {holds} at row {row + 1}.",
+            "Every row needs a finite score.",
+            ErrorKind.CELL,
+            column=name,
+            row=row + 1,
+            value=cells[row],
         )
     if name.lower().startswith("prob"):
         outside = (numbers < 0.0) | (numbers > 1.0)
@@ -330,18 +374,37 @@ def _numbers(table: _Table, name: str) -> np.ndarray:
                 f"{table.path}: {name} is {numbers[row]:g} at row {row + 1}, which is no "
                 "probability: they are between 0 and 1.",
                 "Give it another name if it holds scores of another kind.",
+                ErrorKind.CELL,
+                column=name,
+                row=row + 1,
+                value=numbers[row],
             )
     values = numbers.to_numpy()
     if (values == values[0]).all():
         raise InputError(
             f"{table.path}: {name} is {values[0]:g} in every row: that ranks nothing.",
             "Leave the file out, or name another column by --score.",
+            ErrorKind.CELL,
+            column=name,
+            value=float(values[0]),
         )
     return values
 
 
-def _name(table: _Table, column: str, tables: Sequence[_Table], columns: Sequence[str]) -> str:
-    """What a column of scores is called: by its file, its column, or both."""
+def _no_column(where: str, name: str, known: Sequence[str]) -> InputError:
+    hint = name_hint(name, known)
+    return InputError(f"{where} no column {name!r}.", hint, ErrorKind.MISSING_COLUMN, column=name)
+
+
+def _empty_cell(table: ScoreTable, name: str, row: int) -> InputError:
+    message = f"{table.path} has no {name} at row {row}."
+    return InputError(message, "Fill it in.", ErrorKind.CELL, column=name, row=row)
+
+
+def _name(
+    table: ScoreTable, column: str, tables: Sequence[ScoreTable], columns: Sequence[str]
+) -> str:
+    """Name of a column of scores: its file, its column, or both."""
     if len(tables) == 1:
         return column
     stem = table.path.name.split(".")[0]
