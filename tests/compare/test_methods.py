@@ -15,10 +15,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
+from faults import refused
 from rareclass import RankRC
 from rareclass.compare import compare_methods, compare_scores, processes
 from rareclass.compare.methods import fit_on, take_rows
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind
 
 QUICK = {"measures": ["roc_auc"], "progress": False}
 
@@ -101,7 +102,7 @@ def test_weights_are_copies_for_methods_that_take_none():
     twice = np.repeat(np.arange(120), weight.astype(int))
     expected = KNeighborsClassifier(3).fit(X[twice], y[twice] == "bad")
     assert (model.predict_proba(X) == expected.predict_proba(X)).all()
-    with pytest.raises(InputError, match="takes no sample_weight"):
+    with refused(ErrorKind.UNSUPPORTED, says="KNeighborsClassifier takes no sample_weight"):
         fit_on(KNeighborsClassifier(3), X, y, weight / 2)
     found = compare_methods(X, y, {"a": RankRC(lam=0.1)}, sample_weight=weight, **QUICK)
     assert found.comparison.n_rows == weight.sum()
@@ -161,7 +162,7 @@ def test_what_a_process_says(monkeypatch):
     assert apart.runs[0].memory is None or apart.runs[0].memory >= 0
     assert here.runs[0].memory is None
     assert apart.runs[1].why_not() == "wrong: failed, RuntimeError: no good."
-    with pytest.raises(InputError, match=r"isolate=False"):
+    with refused(ErrorKind.UNSUPPORTED, says="isolate=False"):
         processes.OwnProcesses(lambda: None)
 
 
@@ -187,18 +188,34 @@ def test_in_processes_of_their_own():
 
 
 @pytest.mark.parametrize(
+    ("change", "kind", "says"),
+    [
+        ({"methods": {}}, ErrorKind.SHAPE, "methods="),
+        (
+            {"cv": [(np.arange(60), np.arange(61, 70))]},
+            ErrorKind.TOO_FEW_ROWS,
+            "fold 1 has no rare",
+        ),
+        ({"y": np.arange(120) % 3}, ErrorKind.LABELS, "3 labels"),
+        ({"groups": np.arange(120), "time": np.arange(120)}, ErrorKind.COMBINATION, "groups and"),
+    ],
+)
+def test_comparisons_that_are_refused(change, kind, says):
+    X, y = rows()
+    asked = {"X": X, "y": y, "methods": {"a": LogisticRegression()}, **change}
+    with refused(kind, says=says):
+        compare_methods(**asked, **QUICK)
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"methods": {}}, "methods= is empty"),
         ({"cv": "5"}, "Expected `cv`"),
-        ({"cv": [(np.arange(60), np.arange(61, 70))]}, "fold 1 has no rare row in its test part"),
         ({"cv": 20}, "12 rare rows cannot be in the test part of each of 20 folds"),
-        ({"y": np.arange(120) % 3}, "y holds 3 labels"),
-        ({"groups": np.arange(120), "time": np.arange(120)}, "groups and time are both given"),
         ({"time_budget": 0}, "time_budget=0"),
     ],
 )
-def test_what_cannot_be_compared_is_said(change, message):
+def test_settings_that_are_refused(change, message):
     X, y = rows()
     asked = {"X": X, "y": y, "methods": {"a": LogisticRegression()}, **change}
     with pytest.raises(ValueError, match=message):

@@ -1,13 +1,19 @@
 """Score columns beside each other: the figures of the single functions, and folds on one scale."""
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from draws import draws
+from faults import refused
 from rareclass import metrics
 from rareclass.compare import compare_scores
-from rareclass.errors import InputError
+from rareclass.compare.score_columns import adjusted_for_the_choice
+from rareclass.errors import ErrorKind
 from rareclass.metrics import paired_difference, roc_auc
 
 FEW = {"n_replicates": 40}
@@ -82,26 +88,84 @@ def test_the_auc_of_folds_is_their_mean():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "kind", "says"),
     [
-        ({"scores": {}}, "no column of scores"),
-        ({"scores": {"flat": np.ones(40)}}, r"scores\['flat'\] are all 1"),
-        ({"scores": {"a": np.arange(39.0)}}, r"scores\['a'\] has 39 rows"),
-        ({"measures": ["auc"]}, "names 'auc'"),
-        ({"measures": []}, "names no measure"),
-        ({"folds": np.arange(40) % 10 == 0}, "fold True has no majority row"),
-        ({"folds": [1, 2]}, "one fold a row"),
-        ({"y": np.zeros(40)}, "both classes are needed"),
-        ({"k": 41}, "k = 41 is not between 0 and the 40 rows"),
+        ({"scores": {}}, ErrorKind.SHAPE, "scores="),
+        ({"scores": {"flat": np.ones(40)}}, ErrorKind.CELL, "scores['flat'] are all 1"),
+        ({"measures": ["rocauc"]}, ErrorKind.SETTING, "Did you mean 'roc_auc'"),
+        ({"measures": []}, ErrorKind.SETTING, "measures="),
+        ({"folds": np.arange(40) % 10 == 0}, ErrorKind.TOO_FEW_ROWS, "fold True"),
+        ({"folds": [1, 2]}, ErrorKind.SHAPE, "folds"),
+        ({"k": 41}, ErrorKind.SETTING, "the 40 rows"),
+        ({"n_train": 32}, ErrorKind.COMBINATION, "n_train="),
     ],
 )
-def test_what_cannot_be_compared_is_said(change, message):
+def test_comparisons_that_are_refused(change, kind, says):
     y = np.arange(40) % 10 == 0
     given = {"y": y, "scores": {"a": np.arange(40.0), "b": -np.arange(40.0)}, **change}
+    with refused(kind, says=says):
+        compare_scores(**given, **FEW)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scores": {"a": np.arange(39.0)}}, r"scores\['a'\] has 39 rows"),
+        ({"y": np.zeros(40)}, "both classes are needed"),
+    ],
+)
+def test_columns_that_are_refused_by_any_measure(change, message):
+    given = {"y": np.arange(40) % 10 == 0, "scores": {"a": np.arange(40.0)}, **change}
     with pytest.raises(ValueError, match=message):
         compare_scores(**given, **FEW)
 
 
-def test_an_unknown_measure_is_an_input_error():
-    with pytest.raises(InputError, match="Did you mean 'roc_auc'"):
-        compare_scores([0, 1], {"a": [0, 1]}, ["rocauc"])
+# -- p-values corrected for the choice of the best: never below those of the closed test --
+
+
+def partitions(items):
+    """Every way to part items into groups of equals."""
+    if not items:
+        yield []
+        return
+    first, rest = items[0], items[1:]
+    for smaller in partitions(rest):
+        for place in range(len(smaller)):
+            yield [*smaller[:place], [first, *smaller[place]], *smaller[place + 1 :]]
+        yield [[first], *smaller]
+
+
+def closed_test(p_values):
+    """Bonferroni's test of every way in which rankings may be equal: 0 is the best, pairs of
+    others were not looked at."""
+    m = len(p_values) + 1
+    adjusted = np.zeros(len(p_values))
+    for groups in partitions(list(range(m))):
+        pairs = [pair for group in groups for pair in combinations(sorted(group), 2)]
+        tested = [p_values[b - 1] for a, b in pairs if a == 0]
+        if not tested:
+            continue
+        of_all = min(1.0, len(pairs) * min(tested))
+        for a, b in pairs:
+            if a == 0:
+                adjusted[b - 1] = max(adjusted[b - 1], of_all)
+    return adjusted
+
+
+@draws(60)
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=5))
+def test_between_the_closed_test_and_holm(p_values):
+    ours = np.array(adjusted_for_the_choice(p_values))
+    assert (ours >= closed_test(p_values) - 1e-12).all()
+    m = len(p_values) + 1
+    order = np.argsort(p_values, kind="stable")
+    n_pairs = m * (m - 1) / 2
+    steps = (n_pairs - np.arange(len(order))) * np.array(p_values)[order]
+    holm = np.minimum(np.maximum.accumulate(steps), 1.0)
+    assert (ours[order] <= holm + 1e-12).all()
+
+
+def test_alone_and_in_pairs():
+    assert adjusted_for_the_choice([]) == []
+    assert adjusted_for_the_choice([0.03]) == [0.03]
+    assert adjusted_for_the_choice([0.02, 0.01]) == pytest.approx([0.03, 0.03])

@@ -169,14 +169,9 @@ def _weights(cells: pl.Series, name: str) -> np.ndarray:
     is_good = (numbers.is_finite() & (numbers >= 0.0)).fill_null(False)
     if not is_good.all():
         row = int((~is_good).arg_max() or 0)
-        raise InputError(
-            f"--weight {name} is {shown(cells[row])} at row {row + 1}.",
-            "Give a number of copies, at or above 0, in every row.",
-            ErrorKind.CELL,
-            column=name,
-            row=row + 1,
-            value=cells[row],
-        )
+        message = f"--weight {name} is {shown(cells[row])} at row {row + 1}."
+        remedy = "Give a number of copies, at or above 0, in every row."
+        raise _bad_cell(message, remedy, name, row, cells[row])
     return numbers.to_numpy()
 
 
@@ -358,27 +353,18 @@ def _numbers(table: ScoreTable, name: str) -> np.ndarray:
     if bad.any():
         row = int(bad.arg_max() or 0)
         holds = "is empty" if cells[row] is None else f"is {shown(cells[row])}, which is no number,"
-        raise InputError(
-            f"{table.path}: {name} {holds} at row {row + 1}.",
-            "Every row needs a finite score.",
-            ErrorKind.CELL,
-            column=name,
-            row=row + 1,
-            value=cells[row],
-        )
+        message = f"{table.path}: {name} {holds} at row {row + 1}."
+        raise _bad_cell(message, "Every row needs a finite score.", name, row, cells[row])
     if name.lower().startswith("prob"):
         outside = (numbers < 0.0) | (numbers > 1.0)
         if outside.any():
             row = int(outside.arg_max() or 0)
-            raise InputError(
+            message = (
                 f"{table.path}: {name} is {numbers[row]:g} at row {row + 1}, which is no "
-                "probability: they are between 0 and 1.",
-                "Give it another name if it holds scores of another kind.",
-                ErrorKind.CELL,
-                column=name,
-                row=row + 1,
-                value=numbers[row],
+                "probability: they are between 0 and 1."
             )
+            remedy = "Give it another name if it holds scores of another kind."
+            raise _bad_cell(message, remedy, name, row, numbers[row])
     values = numbers.to_numpy()
     if (values == values[0]).all():
         raise InputError(
@@ -398,7 +384,12 @@ def _no_column(where: str, name: str, known: Sequence[str]) -> InputError:
 
 def _empty_cell(table: ScoreTable, name: str, row: int) -> InputError:
     message = f"{table.path} has no {name} at row {row}."
-    return InputError(message, "Fill it in.", ErrorKind.CELL, column=name, row=row)
+    return _bad_cell(message, "Fill it in.", name, row - 1)
+
+
+def _bad_cell(message: str, remedy: str, name: str, row: int, value: object = None) -> InputError:
+    """Error of a cell; `row` counts from 0."""
+    return InputError(message, remedy, ErrorKind.CELL, column=name, row=row + 1, value=value)
 
 
 def _name(
