@@ -1,11 +1,16 @@
-"""Peers of the benchmarks: each learns; simulated rows have the shape of their name."""
+"""Peers of the benchmarks learn, and generated rows are as documented."""
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
 from benchmarks import data_sets, peers
+from benchmarks.hospital_days import (
+    hospital_days,
+)
 from benchmarks.peers import Task, method
+from benchmarks.simulated import bayes_score, rare_mixture
+from rareclass.metrics import mauc
 
 
 @pytest.fixture(scope="module")
@@ -34,3 +39,32 @@ def test_simulated_set_is_standardised_float32_with_the_named_shape():
     np.testing.assert_allclose(data.X.mean(axis=0), 0.0, atol=1e-4)
     np.testing.assert_allclose(data.X.std(axis=0), 1.0, rtol=1e-4)
     assert not np.array_equal(data.X[:1000], data.X_test)
+
+
+@pytest.mark.parametrize(("overlap", "auc"), [(0.9, 67.0), (0.75, 69.9), (0.6, 73.3)])
+def test_bayes_auc_is_the_documented_one(overlap: float, auc: float) -> None:
+    X, y = rare_mixture(100_000, 0.3, overlap, random_state=1)
+    assert 100 * roc_auc_score(y, bayes_score(X, overlap)) == pytest.approx(auc, abs=0.5)
+
+
+@pytest.mark.parametrize("overlap", [0.6, 0.9])
+def test_score_is_the_log_density_ratio(overlap: float) -> None:
+    """The average over majority rows of p(x | rare) / p(x | majority) over a region is the
+    share of rare rows in it: checked by Monte Carlo on half-spaces."""
+    majority, _ = rare_mixture(200_000, 0.0, overlap, random_state=2)
+    rare, _ = rare_mixture(200_000, 1.0, overlap, random_state=3)
+    ratio = np.exp(bayes_score(majority, overlap))
+    assert ratio.mean() == pytest.approx(1.0, abs=0.01)
+    for axis in range(5):
+        for cut in (-0.5, 0.0, 0.5):
+            share = np.mean(rare[:, axis] < cut)
+            assert np.mean(ratio * (majority[:, axis] < cut)) == pytest.approx(share, abs=0.01)
+
+
+def test_relation_is_the_same_in_every_draw():
+    """A direction learned on one draw ranks another one, though less well than the burden."""
+    X, y, _ = hospital_days(8000, 60, random_state=1)
+    Z, levels, burden = hospital_days(8000, 60, random_state=2)
+    design = np.column_stack([np.ones(len(X)), X])
+    direction = np.linalg.lstsq(design, (y > 0).astype(float), rcond=None)[0][1:]
+    assert 0.65 < mauc(levels, Z @ direction) < mauc(levels, burden)

@@ -1,0 +1,166 @@
+"""Benchmarks of streams on made-up ones: every way runs; ranks, rates and pages by hand."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks import (
+    cbr_forms,
+    online_page,
+    online_speed,
+    online_streams,
+    stream_forests,
+    stream_mixture,
+    stream_resets,
+)
+from benchmarks.stream_mixture import Stream
+from rareclass.online import CBR
+
+
+def test_forms_are_timed_and_shown(tmp_path):
+    cell = cbr_forms.compare(200, 3, 0.3, 1.0, repeats=1)
+    text = online_page.forms({"cells": [{"features": 3, "stream": "made up", **cell}]})
+    assert "| d = 3, made up | 0." in text
+
+
+def test_river_stands_beside_cbr():
+    figures = {"auc": 0.8, "average_precision": 0.5, "precision_at_100_a_day": 0.4}
+    result = {
+        "rows": 1000,
+        "tried_rows": 100,
+        "chosen": {"rareclass": "CBR", "river": "River"},
+        "results": {"CBR": {"rows_per_s": 5e5, **figures}},
+        "against": {
+            "River": {"times_the_rows_per_s": 25.0, "its_standard_error_over_days": 0.01, **figures}
+        },
+    }
+    text = online_page.river(result)
+    assert "| CBR | 500,000 | 0.8000 | 0.5000 | 0.4000 |" in text
+    assert "- Against River: 25.0 times the rows a second (goal 20), AUC +0.8000" in text
+
+
+@pytest.mark.thorough
+def test_every_case_has_a_rate_and_memory_a_growth(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(online_speed, "data_folder", lambda: None)
+    words = ["--rows", "1500", "--repeats", "1", "--memory-rows", "600", "--folder", str(tmp_path)]
+    assert online_speed.main([*words, "--what", "rate"]) == 0
+    rates = json.loads((tmp_path / "online_speed.json").read_text())
+    assert {row["learner"] for row in rates["rows"]} == set(online_speed.LEARNERS)
+    for row in rates["rows"]:
+        assert row["rows_per_second"] > 0
+        assert ("step_share" in row) == row["learner"].startswith("CBR")
+    assert not (tmp_path / "online_memory.json").exists()
+    assert "cod_rna, d = 8 is not in the data folder" in capsys.readouterr().out
+    assert "| like covtype, d = 54 | OPAUC |" in online_page.online_speed(rates)
+
+    assert online_speed.main([*words, "--what", "memory", "--learners", "UniExp"]) == 0
+    memory = json.loads((tmp_path / "online_memory.json").read_text())
+    (row,) = memory["rows"]
+    assert row["rows"] == 600
+    assert 0 < row["first_mib"] <= row["last_mib"] + 1.0
+    assert "| UniExp |" in online_page.online_memory(memory)
+
+
+def test_step_share_counts_pairs_by_their_definition():
+    stream = online_streams.mixture(3000, rare_share=0.1)
+    model = CBR(random_state=0).partial_fit(stream.X[:200], stream.y[:200], classes=[0, 1])
+    held = online_streams.Stream(stream.X[-40:], stream.y[-40:])
+    majority, rare = online_speed.buffered_rows(model)
+    seen = stream.y[:200]
+    assert (len(majority), len(rare)) == (min((seen == 0).sum(), 50), min(seen.sum(), 50))
+    ours = {tuple(row) for row in np.vstack([majority, rare])}
+    assert ours <= {tuple(row) for row in stream.X[:200]}
+    made = total = 0
+    for x, label in zip(*held, strict=True):
+        for b in rare if label == 0 else majority:
+            z = (x - b) if label else (b - x)
+            loss = 0.5244005127080407 * np.sqrt(z @ model.state_.covariance @ z) - z @ model.coef_
+            made, total = made + (loss > 0), total + 1
+    assert 0.0 < made / total < 1.0
+    assert online_speed.step_share(model, held) == pytest.approx(made / total)
+
+
+def shifted_columns(name, most):
+    rng = np.random.default_rng(0)
+    rare = rng.random(400) < 0.2
+    X = rng.normal(size=(400, 3)) + 2.0 * rare[:, None] + [0.0, 10.0, 20.0]
+    return Stream(X[:most], rare[:most], np.arange(400)[:most] // 100)
+
+
+def test_forests_go_all_ways(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(stream_forests.stream_mixture, "read", shifted_columns)
+    monkeypatch.setattr(stream_forests, "data_folder", lambda: tmp_path)
+    monkeypatch.setattr(stream_forests, "find_spec", lambda name: None)
+    file = tmp_path / "found.json"
+    call = ["--sets", "shuttle", "--rows", "300", "--json", str(file), "--drifts", "none"]
+    assert stream_forests.main(call) == 0
+    cells = json.loads(file.read_text())["cells"]
+    assert len({cell["way"] for cell in cells}) == len(cells) == 6
+    assert "Vowpal Wabbit is not installed: left out." in capsys.readouterr().out
+
+
+def test_ranks_are_within_a_stream_and_rates_against_the_mixture():
+    def cell(name, way, quality, rate):
+        measures = dict.fromkeys(stream_forests.MEASURES, quality)
+        return {"set": name, "drift": "none", "way": way, "rows_per_s": rate, **measures}
+
+    cells = [
+        cell("a", "mixture", 0.9, 100.0), cell("a", "other", 0.8, 1.0),
+        cell("b", "mixture", 0.7, 400.0), cell("b", "other", 0.8, 1.0),
+        cell("b", "only here", 0.9, 1.0),
+    ]  # fmt: skip
+    first, second = stream_forests.lines(cells)
+    assert first == ["none", "mixture", "2", *["1.5, 0.800"] * 3, "1"]
+    assert second == ["none", "other", "2", *["1.5, 0.800"] * 3, "200"]
+
+
+def one_rare_shift(name, most):
+    rng = np.random.default_rng(0)
+    rare = rng.random(2500) < 0.1
+    X = rng.normal(size=(2500, 3)) + rare[:, None]
+    return stream_mixture.Stream(X, rare, np.arange(2500) // 1000)
+
+
+def test_a_made_up_stream_goes_all_ways(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(stream_mixture, "read", one_rare_shift)
+    monkeypatch.setattr(stream_mixture, "data_folder", lambda: tmp_path)
+    monkeypatch.setattr(stream_mixture.stream_river, "RIVER", {"its defaults": lambda: None})
+    file = tmp_path / "found.json"
+    assert stream_mixture.main(["--sets", "shuttle", "--json", str(file)]) == 0
+    cells = json.loads(file.read_text())["cells"]
+    assert len(cells) == 1 + 1 + 7 + 1
+    assert all(cell["auc"] > 0.5 and cell["rows_per_s"] > 0 for cell in cells)
+    assert stream_mixture.main(["--sets", "shuttle", "--keep-river", "--json", str(file)]) == 0
+    again = json.loads(file.read_text())["cells"]
+    assert again[-1] == cells[-1]
+    assert [cell["way"] for cell in again] == [cell["way"] for cell in cells]
+    said = capsys.readouterr().out
+    assert "shuttle, chosen on" in said
+    assert "best of River" in said
+    assert "| shuttle, chosen on | mixture | " in online_page.mixture({"cells": cells})
+
+
+def scaled_columns(name, most):
+    rng = np.random.default_rng(0)
+    rare = rng.random(6000) < 0.1
+    X = rng.normal(size=(6000, 3)) + np.array([2.0, 0.0, -4.0]) * (1.0 + rare[:, None])
+    return stream_resets.Stream(X, rare, np.arange(6000) // 1000)
+
+
+def test_an_exchange_of_columns_rings_and_resets(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(stream_resets.stream_mixture, "read", scaled_columns)
+    monkeypatch.setattr(stream_resets, "data_folder", lambda: tmp_path)
+    monkeypatch.setattr(stream_resets, "WINDOW", 1000)
+    monkeypatch.delitem(stream_resets.WAYS, "mixture")
+    file = tmp_path / "found.json"
+    assert stream_resets.main(["--sets", "shuttle,donors", "--json", str(file)]) == 0
+    cells = json.loads(file.read_text())["cells"]
+    assert len(cells) == 2 * 3 * 2 * 2
+    for cell in cells:
+        if cell["on_drift"] == "report":
+            assert cell["resets"] == 0
+        elif cell["drift"] != "none":
+            assert cell["resets"] > 0
+    assert "the 1 others" in capsys.readouterr().out
+    assert "| abrupt | CBR | the 1 chosen on | " in online_page.resets({"cells": cells})
