@@ -94,8 +94,7 @@ def report_on_scores(files: ScoreFiles) -> FinishedReport:
             ErrorKind.TOO_FEW_ROWS,
         )
     facts = [
-        Fact(name, f"{home.file}, column {home.column}")
-        for name, home in scores.homes.items()
+        Fact(name, f"{home.file}, column {home.column}") for name, home in scores.homes.items()
     ]
     return _finished(scores, f"{files.target} = {scores.rare_label}", "files of scores", facts, {})
 
