@@ -18,7 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from faults import refused
 from rareclass import RankRC
 from rareclass.compare import compare_methods, compare_scores, processes
-from rareclass.compare.methods import fit_on, take_rows
+from rareclass.compare.out_of_fold import fit_on, take_rows
 from rareclass.errors import ErrorKind
 
 QUICK = {"measures": ["roc_auc"], "progress": False}

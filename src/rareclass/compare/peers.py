@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 from sklearn.base import BaseEstimator
 
-from rareclass.compare.methods import fit_on
+from rareclass.compare.out_of_fold import fit_on
 from rareclass.decide.rarity_scores import rarity_scores
 from rareclass.encoding.tables import SparseEncoder, TableEncoder
 from rareclass.encoding.typed_columns import TypedColumns

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.compare.methods import FoldRows, MethodOutcome, fold_scores
+from rareclass.compare.out_of_fold import FoldRows, MethodOutcome, fold_scores
 from rareclass.errors import ErrorKind, InputError
 
 _LOOK_EVERY, _PARENT_EVERY = 0.05, 1.0
