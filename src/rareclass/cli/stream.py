@@ -292,7 +292,7 @@ def _learn(
 
 
 def _as_plain_data(loop: "StreamLoop", folder: Path, stopped_by: int | None) -> dict[str, Any]:
-    """The last report with the names of files."""
+    """Return the last report with the names of files."""
     from rareclass.stream.checkpoint import checkpoints_in
 
     report = loop.report()

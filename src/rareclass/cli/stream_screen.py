@@ -2,7 +2,7 @@
 
 from collections import deque
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -71,31 +71,31 @@ class StreamScreen:
 
     def _table(self) -> Table:
         is_wide = self._console.width >= _WIDE
+        rows = [self._columns(is_wide, report) for report in self._reports]
         table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-        for name in self._columns(is_wide):
+        for name in rows[0]:
             table.add_column(name, justify="right", no_wrap=True)
-        for report in list(self._reports):
-            table.add_row(*self._columns(is_wide, report).values())
+        for row in rows:
+            table.add_row(*row.values())
         return table
 
-    def _columns(self, is_wide: bool, report: "StreamReport | None" = None) -> dict[str, str]:
-        """Return what stands in each column; without a report the names are what matters."""
-        counters, measures = (None, None) if report is None else (report.counters, report.measures)
-        options, columns = self._options, {}
-        columns["Rows"] = _count(counters, "rows")
-        columns["Rare"] = _count(counters, "rare")
-        columns["AUC"] = _share(measures, "auc")
-        columns["AP" if not is_wide else "Avg. prec."] = _share(measures, "average_precision")
-        columns[f"P@{options.top}"] = _share(measures, "precision_at_k")
+    def _columns(self, is_wide: bool, report: "StreamReport") -> dict[str, str]:
+        """Return the cells of a report by the names of their columns."""
+        options, measures = self._options, report.measures
+        columns = {
+            "Rows": f"{report.counters.rows:,}",
+            "Rare": f"{report.counters.rare:,}",
+            "AUC": _share(measures.auc),
+            "Avg. prec." if is_wide else "AP": _share(measures.average_precision),
+            f"P@{options.top}": _share(measures.precision_at_k),
+        }
         if is_wide and options.id_column is not None:
-            columns["Held"] = _count(report, "held")
-            columns["Dropped"] = _count(report, "dropped")
+            columns |= {"Held": f"{report.held:,}", "Dropped": f"{report.dropped:,}"}
         if is_wide:
-            columns["Rejected"] = _count(report, "rejected")
-            if options.alerts is not None:
-                columns["Alerts"] = _count(report, "alerts")
-        columns["Rows/s"] = _count(report, "rows_per_second")
-        return columns
+            columns["Rejected"] = f"{report.rejected:,}"
+        if is_wide and options.alerts is not None:
+            columns["Alerts"] = f"{report.alerts:,}"
+        return columns | {"Rows/s": f"{report.rows_per_second:,.0f}"}
 
     def _present(self) -> Text:
         parts = [counted(self._rows, "row")]
@@ -122,9 +122,9 @@ class StreamScreen:
         parts = [
             counted(report.counters.rows, "row"),
             f"{report.counters.rare:,} rare",
-            f"AUC {_share(measures, 'auc')}",
-            f"AP {_share(measures, 'average_precision')}",
-            f"P@{top} {_share(measures, 'precision_at_k')}",
+            f"AUC {_share(measures.auc)}",
+            f"AP {_share(measures.average_precision)}",
+            f"P@{top} {_share(measures.precision_at_k)}",
         ]
         if self._options.id_column is not None:
             parts.append(f"{report.held:,} held")
@@ -158,10 +158,5 @@ def drift_words(report: "StreamReport", top: int) -> list[str]:
     return said
 
 
-def _count(holder: Any, name: str) -> str:
-    return "" if holder is None else f"{getattr(holder, name):,.0f}"
-
-
-def _share(measures: Any, name: str) -> str:
-    value = getattr(measures, name, None)
+def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"

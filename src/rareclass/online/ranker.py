@@ -327,7 +327,7 @@ class OnlineRanker(RankScorer, FitsRows, BaseEstimator):
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is a state to score by: after `start`, `partial_fit` or `fit`."""
+        """True once there is a state to score by: after `start`, `partial_fit` or `fit`."""
         return "state_" in vars(self)
 
     @property
