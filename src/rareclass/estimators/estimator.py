@@ -1,8 +1,11 @@
-"""Scores of Dask collections: worked out where the parts are, when they are asked for.
+"""Base classes of the estimators of tables, and the reading of their rows and settings.
 
-Every method that takes rows alone takes a Dask array or DataFrame too, and gives a lazy collection
-of the same parts: nothing runs before ``compute()``, and no row comes here. The model goes once to
-each worker. Of a Spark DataFrame it is the same one with a column more (`estimators.spark`).
+`FitsRows` learns from rows wherever they live, and answers for collections of Dask and Spark;
+`RankScorer` makes decisions, labels and probabilities from a rarity score.
+
+A Dask array or DataFrame is answered by a lazy collection of the same parts: nothing runs before
+``compute()``, no row comes here, and the model goes once to each worker. A Spark DataFrame is
+answered by the same one with a column more (`estimators.spark`).
 """
 
 from collections.abc import Callable
@@ -16,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.labels.two_classes import label_array, plain, signs
 from rareclass.metrics import roc_auc
 from rareclass.rows import LabelledRows, RowSource, as_source, header
@@ -24,9 +27,14 @@ from rareclass.rows.source import is_dask, is_delayed, is_spark, with_safe_squar
 
 _METHODS = ("score_samples", "decision_function", "predict", "_predict_proba", "transform")
 
+Settings = TypeVar("Settings")
 
-class AnswersByPart:
-    """Makes the methods of a class that take rows take collections of Dask and Spark, too."""
+
+class FitsRows:
+    """Learning from rows wherever they live; methods that take rows take Dask and Spark, too.
+
+    Whoever inherits has ``fit``.
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -34,6 +42,33 @@ class AnswersByPart:
             method = getattr(cls, name, None)
             if isfunction(method) and not hasattr(method, "answers_by_part"):
                 setattr(cls, name, _by_part(name, method))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows in memory."""
+        raise NotImplementedError
+
+    def fit_rows(self, rows: LabelledRows) -> Self:
+        """Learn from rows that live on disk, or anywhere: the same model as `fit` in memory.
+
+        Parameters
+        ----------
+        rows : LabelledRows
+            What `rareclass.rows.from_parquet`, `from_csv` or `from_arrays` gives: features,
+            labels and weights. Only labels and weights are in memory, and what the method holds.
+
+        Returns
+        -------
+        estimator
+            This one.
+
+        Notes
+        -----
+        Time: as `fit`, and one reading of the scratch file a pass over what memory cannot hold.
+        `score_samples`, `predict` and `transform` take such rows in place of X.
+        """
+        rows = LabelledRows.to_learn_from(rows)
+        rows.source.begin_fit()
+        return self.fit(rows, rows.y, rows.sample_weight)
 
 
 def _by_part(name: str, method: Callable) -> Callable:
@@ -92,55 +127,21 @@ def _as_frame(answer: np.ndarray, index: Any) -> Any:
     return (pd.Series if answer.ndim == 1 else pd.DataFrame)(answer, index=index)
 
 
-Settings = TypeVar("Settings")
-
-
-class FitsRows(AnswersByPart):
-    """Learning from rows wherever they live: what every estimator of tables shares.
-
-    Whoever inherits has ``fit``.
-    """
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows in memory."""
-        raise NotImplementedError
-
-    def fit_rows(self, rows: LabelledRows) -> Self:
-        """Learn from rows that live on disk, or anywhere: the same model as `fit` in memory.
-
-        Parameters
-        ----------
-        rows : LabelledRows
-            What `rareclass.rows.from_parquet`, `from_csv` or `from_arrays` gives: features,
-            labels and weights. Only labels and weights are in memory, and what the method holds.
-
-        Returns
-        -------
-        estimator
-            This one.
-
-        Notes
-        -----
-        Time: as `fit`, and one reading of the scratch file a pass over what memory cannot hold.
-        `score_samples`, `predict` and `transform` take such rows in place of X.
-        """
-        rows = LabelledRows.to_learn_from(rows)
-        rows.source.begin_fit()
-        return self.fit(rows, rows.y, rows.sample_weight)
-
-
 def read_features(
     estimator: BaseEstimator, X: Any, reset: bool = True, squares: bool = False
 ) -> RowSource:
-    """The rows of X; its columns are remembered (`reset`), or must be those of before.
+    """Rows of X; the estimator keeps their columns (`reset`), or checks them against those kept.
 
-    `squares`: whether distances between rows are worked out; see `with_safe_squares`.
+    `squares` says that distances between rows are worked out; see `with_safe_squares`.
+
+    Raises `InputError` on delayed blocks of Dask, `ValueError` on other columns than those kept.
     """
     if is_delayed(X):
         raise InputError(
             "Delayed blocks of Dask do not say how many columns they have.",
             "Learn by fit_rows(rareclass.rows.from_dask(X, y)), score by part: "
             "dask.delayed(model).score_samples(block).",
+            ErrorKind.UNSUPPORTED,
         )
     if reset:
         validate_data(estimator, header(X), skip_check_array=True)
@@ -148,17 +149,15 @@ def read_features(
         from rareclass.rows.dask import from_dask  # needs an extra
 
         X = from_dask(X)
-    source = as_source(X, getattr(estimator, "feature_names_in_", None))
+    names = vars(estimator).get("feature_names_in_")
+    source = as_source(X, names)
     if not reset:  # what is no table at all is told first
         validate_data(estimator, header(X), reset=False, skip_check_array=True)
-    if squares:
-        names = getattr(estimator, "feature_names_in_", None)
-        source = with_safe_squares(source, names, learns=reset)
-    return source
+    return with_safe_squares(source, names, learns=reset) if squares else source
 
 
 def finite_scores(scores: Any) -> Any:
-    """Scores as they are; `ValueError` where one is no number, naming its row. O(n_rows)."""
+    """Return the scores; raise `ValueError` where one is not finite, naming its row. O(n_rows)."""
     if not isinstance(scores, np.ndarray):
         return scores
     with np.errstate(over="ignore", invalid="ignore"):
@@ -174,15 +173,15 @@ def finite_scores(scores: Any) -> Any:
 
 
 def settings_of(kind: type[Settings], estimator: BaseEstimator) -> Settings:
-    """The parameters of an estimator that a dataclass of settings has fields for."""
-    names = [field.name for field in fields(kind) if field.init]  # type: ignore[arg-type]
-    return kind(**{name: getattr(estimator, name) for name in names})
+    """Parameters of an estimator that a dataclass of settings has fields for."""
+    parameters = vars(estimator)
+    return kind(**{field.name: parameters[field.name] for field in fields(kind) if field.init})  # type: ignore[arg-type]
 
 
 def same_columns(estimator: BaseEstimator, like: BaseEstimator) -> None:
-    """Give an estimator the columns that another one was shown."""
+    """Give an estimator the columns that another one was fitted on."""
     estimator.n_features_in_ = like.n_features_in_
-    if hasattr(like, "feature_names_in_"):
+    if "feature_names_in_" in vars(like):
         estimator.feature_names_in_ = like.feature_names_in_
 
 
@@ -229,7 +228,7 @@ def check_calibrated(estimator: Any, remedy: str) -> None:
     """
     if getattr(estimator, "calibration_", None) is not None:
         return
-    if estimator._calibrates and not hasattr(estimator, "classes_"):
+    if estimator._calibrates and "classes_" not in vars(estimator):
         return
     raise AttributeError(
         f"this {type(estimator).__name__} has no probabilities: no scores of held-out rows were "

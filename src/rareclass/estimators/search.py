@@ -219,7 +219,7 @@ class SearchCV(FitsRows, BaseEstimator):
     )
 
     def _best(self) -> Any:
-        if not hasattr(self, "best_estimator_"):
+        if "best_estimator_" not in vars(self):
             raise AttributeError(
                 f"this {type(self).__name__} has no best_estimator_: fit it first, with refit=True."
             )
@@ -229,7 +229,7 @@ class SearchCV(FitsRows, BaseEstimator):
         """A model that is still to be fitted: the parameters that it shares with this search."""
         own, names = self.get_params(deep=False), kind().get_params(deep=False)
         model = kind(**{name: own[name] for name in names if name in own} | chosen)
-        if hasattr(self, "n_features_in_"):
+        if "n_features_in_" in vars(self):
             same_columns(model, self)
         return model
 

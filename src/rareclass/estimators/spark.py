@@ -8,7 +8,7 @@ import cloudpickle
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import InputError, name_hint
+from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.rows.spark import column_of, flat, is_spark, partition_of_task
 
 _NAMES = {
@@ -65,7 +65,12 @@ def with_scores(
         raise ValueError(f"method must be one of {', '.join(_NAMES)}, not {method!r}.")
     name = _NAMES[method] if name is None else name
     if name in df.columns:
-        raise InputError(f"There is a column {name!r} already.", "Name another: name='...'.")
+        raise InputError(
+            f"There is a column {name!r} already.",
+            "Name another: name='...'.",
+            ErrorKind.COLUMN_NAMES,
+            column=name,
+        )
     from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
     features = [column_of(df, each) for each in _columns_needed(df, model)]
@@ -88,6 +93,8 @@ def _columns_needed(df: Any, model: Any) -> list[str]:
             raise InputError(
                 f"The DataFrame has no column {found!r}, which the model was fitted on.",
                 name_hint(found, df.columns),
+                ErrorKind.MISSING_COLUMN,
+                column=found,
             )
         needed.append(found)
     return list(dict.fromkeys(needed))
@@ -140,17 +147,18 @@ def _scored(model: Any, method: str, batch: pa.StructArray, n_before: int) -> pa
         return pa.array([], kind or pa.float64())
     table = pa.table(dict(zip(batch.type.names, batch.flatten(), strict=True)))
     try:
-        answer = getattr(model, method)(_given(flat(table, number), model))
+        answer = getattr(model, method)(_features_of(flat(table, number), model))
     except ValueError as error:
         raise InputError(
             f"partition {number} (rows of these {len(batch):,} are counted from 0, "
-            f"{n_before:,} of the partition are before them): {error}"
+            f"{n_before:,} of the partition are before them): {error}",
+            kind=error.kind if isinstance(error, InputError) else ErrorKind.CELL,
         ) from error
     return pa.array(list(answer) if kind else answer, kind)
 
 
-def _given(table: pa.Table, model: Any) -> Any:
-    """The features as the model was given them when it was fitted."""
+def _features_of(table: pa.Table, model: Any) -> Any:
+    """Features in the form in which the model was fitted on them: a table or an array."""
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         return table.select(list(names))

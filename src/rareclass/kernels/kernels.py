@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -128,8 +128,6 @@ class Laplace:
 class Linear:
     r"""The linear kernel :math:`k(u, v) = u \cdot v`."""
 
-    needs_width: ClassVar[bool] = False
-
     def block(self, X: Matrix, Z: Matrix, out: np.ndarray | None = None) -> np.ndarray:
         """k(x, z) for all pairs: shape (n_x, n_z), in `out` where rows are dense."""
         return _inner_products(X, Z, out)
@@ -177,7 +175,6 @@ class CallableKernel:
     """
 
     function: Callable[[Any, Any], np.ndarray]
-    needs_width: ClassVar[bool] = False
 
     def block(self, X: Matrix, Z: Matrix) -> np.ndarray:
         """k(x, z) for all pairs: shape (n_x, n_z), checked for shape and finiteness."""
@@ -280,7 +277,7 @@ def takes_out(kernel: Kernel) -> bool:
 
 def needs_width(kernel: Any) -> bool:
     """True where the kernel that `kernel` names has a width to choose."""
-    return isinstance(kernel, str) and getattr(KERNELS.get(kernel), "needs_width", True)
+    return isinstance(kernel, str) and KERNELS.get(kernel) is not Linear
 
 
 def make_kernel(kernel: Any, width: float) -> Kernel:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.kernels.expansion import KernelExpansion
-from rareclass.kernels.kernels import Gaussian, Kernel, Laplace, Matrix
+from rareclass.kernels.kernels import FeatureScaled, Gaussian, Kernel, Laplace, Matrix
 from rareclass.labels.two_classes import Labels, RowNumbers
 from rareclass.ranking.losses import PairLoss, SmoothedHinge
 from rareclass.ranking.losses.logistic import Logistic
@@ -102,7 +102,7 @@ def _is_among(X: Matrix, points: Matrix) -> np.ndarray:
 
 def _constant_diagonal(kernel: Kernel) -> float | None:
     """k(x, x) of kernels for which it is one number; None for others."""
-    inner = getattr(kernel, "kernel", kernel)  # of a kernel on scaled features
+    inner = kernel.kernel if isinstance(kernel, FeatureScaled) else kernel
     return 1.0 if isinstance(inner, (Gaussian, Laplace)) else None
 
 

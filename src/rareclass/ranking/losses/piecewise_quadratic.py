@@ -34,11 +34,6 @@ class RareSide(NamedTuple):
     score_sum: np.ndarray
     square_sum: np.ndarray
 
-    @property
-    def prefixes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Prefix sums of w, w s and w s^2."""
-        return self.weight_sum, self.score_sum, self.square_sum
-
 
 class Zone(NamedTuple):
     """Rare rows ``low[j]:high[j]`` (sorted) make a pair with curvature with majority row j."""
@@ -115,7 +110,9 @@ class PiecewiseQuadratic(MarginLoss):
         sums = np.zeros((3, len(rare.scores) + 1))
         value = jit._block(
             rare.scores,
-            *rare.prefixes,
+            rare.weight_sum,
+            rare.score_sum,
+            rare.square_sum,
             scores - rare.centre,
             weight,
             self.shape,
@@ -132,7 +129,8 @@ class PiecewiseQuadratic(MarginLoss):
         total, slope = np.empty(n), np.empty(n)
         low, high = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
         t = scores - rare.centre
-        jit._rows(rare.scores, *rare.prefixes, t, self.shape, total, slope, low, high)
+        prefixes = rare.weight_sum, rare.score_sum, rare.square_sum
+        jit._rows(rare.scores, *prefixes, t, self.shape, total, slope, low, high)
         return RowTerms(total, slope, PlacedZone(low, high, t))
 
     def pull(self, rare: RareSide, zone: tuple, weight: np.ndarray) -> np.ndarray:

@@ -289,7 +289,7 @@ class StochasticRankRC(RankScorer, KernelModel):
         StochasticRankRC
             This estimator.
         """
-        first = not hasattr(self, "state_")
+        first = "state_" not in vars(self)
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         feeder = self._stream_feeder()
