@@ -117,9 +117,10 @@ build/%/.installed: requirements-%.lock pyproject.toml
 	@touch $@
 
 # What `pip install rareclass` alone can do: an environment with its dependencies and nothing else.
-test-alone:
+test-alone: install
+	$(BIN)/rareclass demo --out build/alone-demo --overwrite
 	$(call environment,build/alone,-c requirements.lock .)
-	build/alone/bin/python tests/alone/score_a_table.py
+	build/alone/bin/python tests/alone/score_a_table.py build/alone-demo
 
 # What is shipped: wheel and sdist, each installed in an empty environment, run the demo in an empty folder.
 define demo_of
