@@ -1,4 +1,4 @@
-"""Loads the demo's model and scores its table with `pip install rareclass` alone: `make test-alone`.
+"""Load the demo model and score its table with `pip install rareclass` alone: `make test-alone`.
 
 No test of the usual run: it is a plain script, for an environment without pytest.
 """
