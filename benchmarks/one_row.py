@@ -22,7 +22,7 @@ import polars as pl
 import rareclass
 from benchmarks import repeated
 from rareclass import RankRC
-from rareclass.encoding.tables import TableEncoder
+from rareclass.encoding.encoders import TableEncoder
 from rareclass.model.model import Model
 from rareclass.model.model_file import save_model
 from rareclass.tables.columns import Column

@@ -21,6 +21,9 @@ class FindingKind(StrEnum):
     COLUMNS_RENAMED = "columns renamed"
     MOSTLY_NUMBERS = "mostly numbers"  # a column of text with many numbers
     CODES = "codes"  # a column of numbers that look like codes
+    NUMBER_FORMAT = "number format"  # numbers written with separators or signs
+    LONG_NUMBERS = "too long for a number"
+    NO_ZONE = "times without a zone"  # where training had one
     ID_LIKE = "id-like column"
     # thresholds and calibration
     CONSTRAINT_NOT_MET = "constraint not met"

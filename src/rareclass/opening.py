@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from rareclass.encoding.tables import TableEncoder
+from rareclass.encoding.encoders import TableEncoder
 from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import warn
 from rareclass.model.facts import facts_as_json

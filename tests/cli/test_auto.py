@@ -284,7 +284,7 @@ def test_words_that_look_like_numbers_stay_words(tmp_path: Path, rareclass: Run)
     pl.DataFrame({"code": codes, "x": rng.normal(size=300), "y": rare.astype(int)}).write_csv(path)
     done = rareclass("fit", path, "-t", "y", "--category", "code", *QUICK, "-o", model)
     assert done.exit_code == 0, done.output
-    kinds = {each["name"]: each["kind"] for each in load_model(model).estimator.columns_}
+    kinds = {each.name: each.kind for each in load_model(model).estimator.columns_}
     assert kinds == {"code": "category", "x": "number"}
     out = tmp_path / "s.csv"
     new = tmp_path / "new.parquet"
@@ -332,8 +332,8 @@ def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path: Path, rarecl
     done = rareclass("fit", tmp_path / "t.parquet", *words)
     assert done.exit_code == 0, done.output
     content = load_model(model)
-    kinds = [each["kind"] for each in content.estimator.columns_]
-    assert kinds == ["category"] * 2 + ["number"] * 2 + ["date"] * 2 + ["category", "text"]
+    kinds = [each.kind for each in content.estimator.columns_]
+    assert kinds == ["category"] * 2 + ["number"] * 2 + ["date"] * 2 + ["boolean", "text"]
     statistics = content.estimator.statistics_
     assert statistics.pair_statistics_
     assert len(statistics.known_) > statistics.n_words_  # a column of codes

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import betabinom
 
 from draws import draws
-from rareclass.encoding.category_statistics import (
+from rareclass.encoding.log_odds import (
     SMOOTHINGS,
     CategoryStatistics,
     LevelCounts,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rareclass.encoding.category_statistics import rare_share
-from rareclass.encoding.code_columns import KnownCodes, as_codes, could_be_codes
+from rareclass.encoding.known_levels import KnownCodes, as_codes, could_be_codes
+from rareclass.encoding.log_odds import rare_share
 
 N = 6000
 RNG = np.random.default_rng(0)

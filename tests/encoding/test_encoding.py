@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from made_models import made_model
-from rareclass.encoding.tables import SparseEncoder, TableEncoder
+from rareclass.encoding.encoders import SparseEncoder, TableEncoder
 from rareclass.model.model import Model
 from rareclass.model.model_file import load_model, save_model
 from rareclass.ranking import RankRC

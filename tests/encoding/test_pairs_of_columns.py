@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from rareclass.encoding import pairs_of_columns
-from rareclass.encoding.category_statistics import CategoryStatistics
-from rareclass.encoding.pairs_of_columns import PairStatistics, find_pairs
+from rareclass.encoding import log_odds as pairs_of_columns
+from rareclass.encoding.log_odds import CategoryStatistics, PairStatistics, find_pairs
 
 ROWS = st.lists(
     st.tuples(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draws import draws
-from rareclass.encoding.recurring_dates import RecurringDates
+from rareclass.encoding.dates_and_texts import RecurringDates
 
 MOMENT = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))
 

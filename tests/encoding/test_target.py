@@ -3,23 +3,23 @@
 import polars as pl
 import pytest
 
-from rareclass.encoding.target import find_rare_class, is_rare, labels_as_text
+from rareclass.encoding.target import is_rare, label_counts, labels_as_text, rare_class_among
 from rareclass.errors import InputError
 
 LETTERS = pl.Series(["a"] * 3 + ["A"] * 5 + ["b"] * 9)
 
 
 def test_labels_that_differ_in_case_or_spelling_are_two() -> None:
-    found = find_rare_class(LETTERS, "a")
+    found = rare_class_among(label_counts(LETTERS), "a")
     assert (found.label, found.others, found.counts["a"]) == ("a", ["b", "A"], 3)
     assert is_rare(LETTERS, "a", found.counts).sum() == 3
-    assert find_rare_class(pl.Series(["01", "1", "1", "2"]), "01").counts["01"] == 1
+    assert rare_class_among(label_counts(pl.Series(["01", "1", "1", "2"])), "01").counts["01"] == 1
 
 
 def test_asking_loosely_for_one_of_two_alike_is_refused() -> None:
-    assert find_rare_class(pl.Series(["True", "False"]), "true").label == "True"
+    assert rare_class_among(label_counts(pl.Series(["True", "False"])), "true").label == "True"
     with pytest.raises(InputError, match="no row"):
-        find_rare_class(pl.Series(["True", "TRUE", "x"]), "true")
+        rare_class_among(label_counts(pl.Series(["True", "TRUE", "x"])), "true")
 
 
 def test_a_new_file_may_write_the_rare_class_otherwise() -> None:

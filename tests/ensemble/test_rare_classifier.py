@@ -14,12 +14,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from ensemble.quick_members import MeanDifference
+from faults import refused
 from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.ensemble import rare_classifier, training_rows
 from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers, LaplaceOnQuantiles
 from rareclass.ensemble.members.scikit_learn import ExtraTrees
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import FindingKind, finding_of
 from rareclass.metrics import average_precision
 from rareclass.rows import from_arrays, from_parquet
@@ -60,7 +61,7 @@ def test_what_is_learned_is_told():
     assert model.pos_label_ == "fraud"
     assert model.feature_names_in_.tolist() == list(X.columns)
     assert model.n_features_in_ == 4
-    kinds = {each["name"]: each["kind"] for each in model.columns_}
+    kinds = {each.name: each.kind for each in model.columns_}
     assert kinds == {"amount": "number", "age": "number", "kind": "category", "day": "date"}
     scores = model.score_samples(X)
     assert average_precision(Y == "fraud", scores) > 0.5
@@ -114,7 +115,7 @@ def test_columns_are_found_by_name_in_any_order_and_missing_ones_told():
         model.score_samples(X.drop(columns="age"))
     with pytest.raises(InputError, match=r"'age' \(is it 'Age'\?\)"):
         model.predict(X.rename(columns={"age": "Age"}))
-    with pytest.raises(InputError, match="Column 'amount' holds 'much' at row 3"):
+    with refused(ErrorKind.CELL, column="amount", row=3, value="much"):
         model.score_samples(X.assign(amount=X["amount"].astype(object).where(X.index != 3, "much")))
     assert model.score_samples(X.iloc[:0]).shape == (0,)
     one = np.concatenate([model.score_samples(X.iloc[[k]]) for k in range(9)])
@@ -194,15 +195,15 @@ def test_one_or_two_rare_rows(n_rare):
 
 def test_hard_tables():
     constant = pd.DataFrame({"a": np.ones(N), "b": ["x"] * N})
-    with pytest.raises(InputError, match="'a' is always the same; 'b' is always the same"):
+    with refused(ErrorKind.MISSING_COLUMN, says="'a' is always 1; 'b' is always x"):
         quick().fit(constant, Y)
     empty = X.assign(empty=np.nan, blank=None, same=3.0)
     members = [MeanDifference(), KERNEL, TREES]
     model = quick(members).fit(empty, Y)
-    assert {each["name"]: each["why"] for each in model.columns_ if each["why"]} == {
-        "empty": "always empty",
-        "blank": "always empty",
-        "same": "always the same",
+    assert {each.name: each.why_dropped for each in model.columns_ if not each.is_used} == {
+        "empty": "every cell is empty",
+        "blank": "every cell is empty",
+        "same": "always 3",
     }
     assert model.n_features_in_ == 7
     assert (model.feature_importances_[4:] == 0.0).all()

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from fit.test_on_disk import messy
-from rareclass.encoding.tables import encoded_width
+from rareclass.encoding.encoders import encoded_width
 from rareclass.errors import InputError
 from rareclass.fit.kernel_methods import RankRCMethod, kernel_seconds
 from rareclass.fit.method import EncodedRows, TableSize, Terms

@@ -26,7 +26,7 @@ SETTINGS = FitSettings(target="y", method=RankRCMethod(0.01), folds=2)
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches that the little tables of these tests do not fit in."""
-    monkeypatch.setattr("rareclass.encoding.streamed_table.batch_rows_for", lambda n_columns: 130)
+    monkeypatch.setattr("rareclass.encoding.training_table.batch_rows_for", lambda n_columns: 130)
 
 
 def messy(path: Path, n_rows: int = 700) -> Path:
@@ -221,7 +221,7 @@ def test_the_same_faults_are_found(tmp_path: Path) -> None:
 def test_a_target_of_numbers_is_refused_before_it_fills_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.encoding.streamed_table.MOST_LABELS", 100)
+    monkeypatch.setattr("rareclass.encoding.training_table.MOST_LABELS", 100)
     pl.DataFrame({"x": np.arange(500) * 0.5, "y": np.arange(500)}).write_parquet(tmp_path / "t.pq")
     with pytest.raises(InputError, match="more than 100 different values"):
         read_training_set(open_table(tmp_path / "t.pq"), replace(SETTINGS, on_disk=True))

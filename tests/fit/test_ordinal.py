@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from draws import quick
-from rareclass.encoding.tables import TableEncoder
+from rareclass.encoding.encoders import TableEncoder
 from rareclass.errors import InputError
 from rareclass.fit.kernel_methods import OrdinalMethod
 from rareclass.fit.method import EncodedRows, TableSize, Terms
@@ -88,7 +88,7 @@ def test_the_target_is_read_in_order(grades_file: Path) -> None:
 def test_rows_on_disk_give_the_same_model(
     tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rareclass.encoding.streamed_table.batch_rows_for", lambda n_columns: 130)
+    monkeypatch.setattr("rareclass.encoding.training_table.batch_rows_for", lambda n_columns: 130)
     path, disk = grades(tmp_path / f"t{suffix}"), replace(SETTINGS, on_disk=True)
     memory_set, disk_set = read(path), read(path, disk)
     assert isinstance(disk_set.rows, RowsOnDisk)

@@ -221,6 +221,7 @@ def test_what_is_given_is_not_chosen(
     assert trained.summary[2] == f"Kernel width {found['width']:.4g}, {said}"
 
 
+@pytest.mark.filterwarnings("ignore:column 'who' holds whole numbers that are too long")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_groups_named_by_long_numbers_are_told_apart(tmp_path: Path, suffix: str) -> None:
     path, k = tmp_path / f"t.{suffix}", np.arange(90)

@@ -16,7 +16,7 @@ from fuzz.changed_archives import Members, archive_of, array_of, members_of, npy
 from fuzz.outcome import Outcome, outcome_of
 from fuzz.targets import all_targets, run_case
 from made_models import made_model
-from rareclass.encoding.typed_columns import TypedColumns
+from rareclass.encoding.encoders import TypedColumns
 from rareclass.ensemble.tree_sum import Tree, TreeSum
 from rareclass.errors import InputError
 from rareclass.model.archive import DamagedArchiveError, check_archive, seal

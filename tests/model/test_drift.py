@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from rareclass.encoding.encoders import TableEncoder
+from rareclass.encoding.table_reading import read_table
 from rareclass.encoding.table_statistics import TableStatistics
-from rareclass.encoding.tables import TableEncoder
-from rareclass.encoding.typed_table import read_table
 from rareclass.errors import InputError
 from rareclass.metrics import Interval
 from rareclass.model.drift import AlertRate, Drift, alert_rate, drift_of, refuse_drift

@@ -9,7 +9,7 @@ import pytest
 
 from made_models import made_model
 from rareclass import RankRC
-from rareclass.encoding.tables import TableEncoder
+from rareclass.encoding.encoders import TableEncoder
 from rareclass.model import model as scored
 from rareclass.rows import as_source
 from rareclass.rows.memory import ArrayRows, count_threads

@@ -238,7 +238,7 @@ def test_ctrl_c_ends_the_thread(tmp_path):
     code = (
         "import signal, sys, threading, time\n"
         "from rareclass.rows import parquet_batches\n"
-        "from rareclass.tables.parquet_file import ParquetFile\n"
+        "from rareclass.tables.parquet import ParquetFile\n"
         "batches = ParquetFile.batches\n"
         "def slow(*given, **more):\n"
         "    for batch in batches(*given, **more):\n"

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faults import refused
 from rareclass.encoding.training_table import read_as_trained, read_training_table
-from rareclass.errors import InputError
-from rareclass.tables.cells import CellProfile, read_dates, read_numbers, read_strings
+from rareclass.errors import ErrorKind
 from rareclass.tables.columns import Column
+from rareclass.tables.reading import read_dates, read_numbers, read_strings
 from rareclass.tables.table_file import TableFile, open_table
+from rareclass.tables.text_columns import CellProfile
 
 N = 200
 GENERATOR = np.random.default_rng(0)
@@ -104,7 +106,7 @@ def test_codes_with_few_letters_can_be_declared_categories(tmp_path: Path) -> No
     path = tmp_path / "t.csv"
     pl.DataFrame({"code": cells, "y": [k % 10 == 0 for k in range(N)]}).write_csv(path)
     file: TableFile = open_table(path)  # type: ignore[assignment]
-    with pytest.raises(InputError, match=r"row 101: 'V22' \(99.5% of its cells are numbers\)"):
+    with refused(ErrorKind.CELL, column="code", row=101, value="V22", says="99.5%"):
         read_training_table(file, "y")
     column = read_training_table(file, "y", categories=["code"]).columns[0]
     assert column.kind == "high-cardinality category"
@@ -132,20 +134,20 @@ def test_numbers_survive_text(values: list[float | None]) -> None:
 def test_errors_name_the_row_of_the_file(position: int, first_row: int) -> None:
     cells = ["1"] * 100
     cells[position] = "bad"
-    with pytest.raises(InputError, match=f"row {first_row + position}: 'bad'"):
+    with refused(ErrorKind.CELL, column="x", row=first_row + position, value="bad"):
         read_numbers(pl.Series("x", cells), first_row)
     cells = ["2020-02-01"] * 100
     cells[position] = "2020-02-31"
-    with pytest.raises(InputError, match=f"'2020-02-31' at row {first_row + position}"):
+    with refused(ErrorKind.CELL, column="x", row=first_row + position, value="2020-02-31"):
         read_dates(pl.Series("x", cells), "%Y-%m-%d", first_row)
 
 
 def test_wrong_types_are_named() -> None:
-    with pytest.raises(InputError, match="trained on numbers"):
+    with refused(ErrorKind.CELL, column="x", says="numbers"):
         read_numbers(pl.Series("x", [dt.date(2020, 1, 1)]), 1)
-    with pytest.raises(InputError, match="trained on dates"):
+    with refused(ErrorKind.CELL, column="x", says="dates"):
         read_dates(pl.Series("x", [1.5]), None, 1)
-    with pytest.raises(InputError, match="trained on words"):
+    with refused(ErrorKind.CELL, column="x", says="words"):
         read_strings(pl.Series("x", [[1, 2]]))
 
 

@@ -13,7 +13,7 @@ import pytest
 from rareclass.errors import InputError
 from rareclass.tables import sources
 from rareclass.tables.byte_streams import PipeBytes
-from rareclass.tables.jsonl_source import JsonLinesSource
+from rareclass.tables.jsonl import JsonLinesSource
 from rareclass.tables.sources import open_source
 from tables.readings import read_all
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rareclass.encoding.streamed_table import TypedScratch
+from rareclass.encoding.training_table import TypedScratch
 from rareclass.errors import InputError
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import StoredTable, open_table

@@ -18,8 +18,7 @@ from sklearn.base import BaseEstimator
 
 from rareclass.compare.out_of_fold import fit_on
 from rareclass.decide.rarity_scores import rarity_scores
-from rareclass.encoding.tables import SparseEncoder, TableEncoder
-from rareclass.encoding.typed_columns import TypedColumns
+from rareclass.encoding.encoders import SparseEncoder, TableEncoder, TypedColumns
 from rareclass.errors import ErrorKind, InputError, nearest_name
 from rareclass.fit.kernel_methods import RankRCMethod
 from rareclass.fit.method import EncodedRows, Terms

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError, column_hint
+from rareclass.encoding.target import read_rare_or_rest
+from rareclass.errors import ErrorKind, InputError, column_hint
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
-from rareclass.tables.cells import LARGEST_NUMBER, MANY_VALUES, shown
-from rareclass.tables.columns import NUMBER_SHARE
-from rareclass.tables.raw_cells import (
-    Cells,
-    Mask,
-    is_empty,
-    read_numbers,
-    read_rare_or_rest,
-    read_words,
-    writable,
+from rareclass.tables.cells import LARGEST_NUMBER, is_empty, shown, writable
+from rareclass.tables.columns import ID_LEAST_ROWS
+from rareclass.tables.raw_cells import Cells, Mask, read_numbers, read_words, text_of
+from rareclass.tables.text_columns import (
+    CellProfile,
+    notes_of_text,
+    reading_of_text,
 )
 
 Kind = Literal["number", "category", "time"]
-
-_FEW_ROWS = 20  # too few to call a column an id
 
 
 @dataclass(frozen=True)
@@ -35,10 +30,11 @@ class Schema:
     """The kind of every column of a stream; never changes once found.
 
     The kinds are of every column that is not target, id or dropped, in the order of the source. A
-    column of "time" holds dates in ISO form; it is not learned from, as the clock of a stream only
-    ever shows new values. Dropped columns may be absent and may hold anything. The id column names
-    a row, by which a label that comes later finds it. Without `positive` the rare label is 1, true
-    or yes (and 0, -1, false or no are the rest). `notes` tell how the columns were taken.
+    column of "time" holds dates; it is not learned from, as the clock of a stream only ever shows
+    new values. `number_formats`: how numbers are written that have separators or signs. Dropped
+    columns may be absent and may hold anything. The id column names a row, by which a label that
+    comes later finds it. Without `positive` the rare label is 1, true or yes (and 0, -1, false or
+    no are the rest). `notes` tell how the columns were taken.
 
     Examples
     --------
@@ -59,6 +55,7 @@ class Schema:
     id_column: str | None = None
     positive: str | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
+    number_formats: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def features(self) -> dict[str, Kind]:
@@ -87,7 +84,8 @@ class Schema:
         columns = dict(batch.columns)
         for name, kind in self.features.items():
             if name in columns:
-                columns[name] = _parsed(name, columns[name], kind, faults)
+                written = self.number_formats.get(name)
+                columns[name] = _parsed(name, columns[name], kind, written, faults)
                 continue
             if fixed_columns:
                 _add(faults, range(batch.n_rows), f"no column {name!r}")
@@ -95,7 +93,7 @@ class Schema:
         columns[self.target] = self._labels(batch, faults)
         if self.id_column is not None:
             raw_ids = columns.get(self.id_column, _empty_cells(batch.n_rows, "category"))
-            columns[self.id_column] = _parsed(self.id_column, raw_ids, "category", faults)
+            columns[self.id_column] = _parsed(self.id_column, raw_ids, "category", None, faults)
         if not faults:
             return batch._replace(columns=columns), []
         keep = np.ones(batch.n_rows, dtype=np.bool_)
@@ -114,6 +112,7 @@ class Schema:
             "id_column": self.id_column,
             "positive": self.positive,
             "notes": list(self.notes),
+            "number_formats": dict(self.number_formats),
         }
 
     @classmethod
@@ -126,6 +125,7 @@ class Schema:
             id_column=state["id_column"],
             positive=state["positive"],
             notes=tuple(state["notes"]),
+            number_formats=dict(state["number_formats"]),
         )
 
     def _find_unknown(self, batch: Batch, faults: dict[int, str]) -> None:
@@ -162,11 +162,10 @@ def find_schema(
 ) -> Schema:
     """Find what each column holds from the first rows of a stream.
 
-    A column is a number when all of its present cells read as numbers (truth values are 0 and 1),
-    a time when all are dates or dates with a time in ISO form, a category otherwise. As in
-    ``rareclass fit``, a few cells of text (5 percent) among many different numbers are mistakes:
-    such a column is a number, with a note, and rows with text in it are rejected. A column that is
-    empty in all of these rows is taken for a number, with a note.
+    The kinds are those that ``rareclass fit`` finds in a file (`reading_of_text`), with truth
+    values as the numbers 0 and 1. A few cells of text (5 percent) among many different numbers are
+    mistakes: such a column is a number, with a note, and rows with text in it are rejected. A
+    column that is empty in all of these rows is taken for a number, with a note.
 
     A stream that is started again must take its schema from the checkpoint, not from the rows after
     it. The first rows need not show the label `positive`. Raises `InputError` when there are no
@@ -184,6 +183,7 @@ def find_schema(
         raise InputError(
             f"{batch.file}: no row could be read to find the columns from.",
             batch.rejected[0].reason if batch.rejected else "",
+            ErrorKind.TOO_FEW_ROWS,
         )
     by_id = () if id_column is None else (id_column,)
     wanted = {"--target": (target,), "--id": by_id, "--drop": drop, "--category": category}
@@ -191,18 +191,26 @@ def find_schema(
         for name in names:
             if name not in batch.columns:
                 hint = column_hint(name, batch.columns, option)
-                raise InputError(f"{batch.file} has no column {name!r}.", hint)
+                raise InputError(
+                    f"{batch.file} has no column {name!r}.", hint, ErrorKind.MISSING_COLUMN
+                )
     _check_labels(batch, target, positive)
     left_out = {target, id_column, *drop}
     kinds: dict[str, Kind] = {}
+    formats: dict[str, str] = {}
     notes: list[str] = []
     for name, cells in batch.columns.items():
         if name not in left_out:
-            kinds[name], note = _kind(name, cells, batch.lines, forced=name in category)
-            notes += note
-    schema = Schema(target, kinds, tuple(drop), id_column, positive, tuple(notes))
+            found = _found(name, cells, batch.lines, forced=name in category)
+            kinds[name] = found.kind
+            notes += [found.note] if found.note else []
+            if found.number_format is not None:
+                formats[name] = found.number_format
+    schema = Schema(target, kinds, tuple(drop), id_column, positive, tuple(notes), formats)
     if not schema.features:
-        raise InputError(f"{batch.file} has no column to learn from.", " ".join(notes))
+        raise InputError(
+            f"{batch.file} has no column to learn from.", " ".join(notes), ErrorKind.MISSING_COLUMN
+        )
     return schema
 
 
@@ -233,61 +241,64 @@ def _check_labels(batch: Batch, target: str, positive: str | None) -> None:
     raise InputError(
         f"{batch.file}: column {target!r} holds {listed}, and which of them is rare is not known.",
         "Name the rare label with --positive LABEL.",
+        ErrorKind.LABELS,
+        column=target,
     )
 
 
-def _kind(
-    name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool
-) -> tuple[Kind, list[str]]:
-    """Return the kind of a column and notes, none or one."""
-    numbers, wrong = read_numbers(cells)
-    if not forced and not wrong.any():
-        if not np.isnan(numbers).all():
-            return "number", []
+class _ColumnOfStream(NamedTuple):
+    kind: Kind
+    number_format: str | None = None
+    note: str = ""
+
+
+def _found(name: str, cells: Cells, lines: NDArray[np.int64], *, forced: bool) -> _ColumnOfStream:
+    """Find the kind of a column, as that of a file's column of text."""
+    if cells.dtype != object and not forced and not np.isnan(cells).all():
+        return _ColumnOfStream("number")
+    profile = CellProfile()
+    profile.add(text_of(cells), 0)
+    if not forced and not profile.n_present:
         note = f"column {name!r} is empty in the first {len(cells):,} rows: taken for a number."
-        return "number", [f"{note} Text in it will be rejected; --category {name} takes words."]
-    if not forced and _are_times(cells):
-        return "time", [f"column {name!r} holds dates: not learned from."]
-    n_numbers = int((~np.isnan(numbers)).sum())
-    n_wrong = int(wrong.sum())
-    if not forced and n_numbers > n_wrong:
-        row = int(wrong.argmax())
-        note = f"column {name!r} holds {n_numbers:,} numbers but, in line {lines[row]}, "
-        note += f"{shown(cells[row])}: taken for a"
-        if n_numbers >= NUMBER_SHARE * (n_numbers + n_wrong) and _are_many(numbers):
+        note += f" Text in it will be rejected; --category {name} takes words."
+        return _ColumnOfStream("number", note=note)
+    found = reading_of_text(profile, is_category=forced, truth_as_numbers=True)
+    if forced:
+        return _ColumnOfStream("category")
+    if found.reading.reads_as == "date":
+        return _ColumnOfStream("time", note=f"column {name!r} holds dates: not learned from.")
+    told = next((each.words for each in notes_of_text(name, profile, found)), "")
+    if found.reading.reads_as == "number":
+        return _ColumnOfStream("number", found.reading.number_format, told)
+    n_numbers = profile.n_present - profile.n_text
+    if n_numbers > profile.n_text > 0:
+        note = f"column {name!r} holds {n_numbers:,} numbers but, in line "
+        note += f"{lines[profile.first_text_row]}, {shown(profile.first_text)}: taken for a"
+        if found.doubt == "stray words":
             note += " number. Rows with text in it are rejected"
-            return "number", [f"{note}; --category {name} takes words."]
-        return "category", [f"{note} category."]
-    words = read_words(cells)[0]
+            return _ColumnOfStream("number", note=f"{note}; --category {name} takes words.")
+        return _ColumnOfStream("category", note=f"{note} category.")
+    return _ColumnOfStream("category", note=told or _note_of_id(name, cells))
+
+
+def _note_of_id(name: str, cells: Cells) -> str:
+    words = read_words(cells).values
     present = words[words != None]  # noqa: E711 (each element is compared)
-    if not forced and len(present) >= _FEW_ROWS and len(set(present.tolist())) == len(present):
-        note = f"column {name!r} has another word in each of the first {len(present):,} rows"
-        return "category", [f"{note}: it looks like an id; --drop {name} leaves it out."]
-    return "category", []
+    if len(present) < ID_LEAST_ROWS or len(set(present.tolist())) < len(present):
+        return ""
+    note = f"column {name!r} has another word in each of the first {len(present):,} rows"
+    return f"{note}: it looks like an id; --drop {name} leaves it out."
 
 
-def _are_many(numbers: NDArray[np.float64]) -> bool:
-    """Whether a column takes more than a handful of values: few may be the codes of words."""
-    return len(np.unique(numbers[~np.isnan(numbers)])) > MANY_VALUES
-
-
-def _are_times(cells: Cells) -> bool:
-    try:
-        for cell in cells.tolist():
-            if not is_empty(cell) and not isinstance(cell, dt.date):
-                dt.datetime.fromisoformat(cell.strip())
-    except (ValueError, AttributeError):
-        return False
-    return True
-
-
-def _parsed(name: str, cells: Cells, kind: Kind, faults: dict[int, str]) -> Cells:
+def _parsed(
+    name: str, cells: Cells, kind: Kind, number_format: str | None, faults: dict[int, str]
+) -> Cells:
     values: Cells
     if kind == "category":
         values, wrong = read_words(cells)
         too_large = None
     else:
-        values, wrong = read_numbers(cells)
+        values, wrong = read_numbers(cells, number_format)
         too_large = np.abs(values) > LARGEST_NUMBER
     _add_wrong(name, cells, wrong, "text" if kind == "category" else "a number", faults)
     if too_large is not None and too_large.any():

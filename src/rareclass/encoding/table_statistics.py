@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rareclass.encoding.bounded_numbers import NumberSummaries, summarise_numbers
-from rareclass.encoding.category_statistics import CategoryStatistics
-from rareclass.encoding.code_columns import as_codes, could_be_codes
-from rareclass.encoding.known_words import KnownWords
-from rareclass.encoding.pairs_of_columns import PairStatistics, find_pairs
-from rareclass.encoding.recurring_dates import RecurringDates
-from rareclass.encoding.rows_in_order import halves, holds_nearby_only
-from rareclass.encoding.text_components import TextComponents
+from rareclass.encoding.dates_and_texts import RecurringDates, TextComponents
+from rareclass.encoding.known_levels import (
+    KnownWords,
+    as_codes,
+    could_be_codes,
+    halves,
+    holds_nearby_only,
+)
+from rareclass.encoding.log_odds import CategoryStatistics, PairStatistics, find_pairs
 from rareclass.encoding.typed_table import TypedColumn, TypedTable
 
 Floats = NDArray[np.float64]

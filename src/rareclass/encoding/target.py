@@ -1,7 +1,10 @@
 """The target column: labels as text, and which of them is the rare class."""
 
+import math
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,7 +12,13 @@ from numpy.typing import NDArray
 
 from rareclass.errors import InputError, counted, name_hint
 from rareclass.labels.two_classes import label_value, rarest
-from rareclass.tables.cells import is_text_type, read_strings
+from rareclass.tables.cells import is_empty, is_text_type, word_of
+from rareclass.tables.raw_cells import Cells, ReadCells, read_distinct
+from rareclass.tables.reading import read_strings
+
+RARE_LABELS = ("1", "+1", "true", "yes")
+REST_LABELS = ("0", "-1", "false", "no")
+_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 
 
 @dataclass(frozen=True)
@@ -42,13 +51,44 @@ def labels_as_text(cells: pl.Series) -> pl.Series:
     return read_strings(cells)
 
 
-def find_rare_class(labels: pl.Series, positive: str | None) -> RareClass:
-    """Find the rare class: the label asked for, else the rarer one of two.
+def read_rare_or_rest(cells: Cells, positive: str | None) -> ReadCells:
+    """Read the labels of a stream: 1 for the rare class, 0 for the rest, NaN where empty.
 
-    Raises `InputError` with one label only, with more than two and none asked for, or when no row
-    has the one asked for.
+    ``1``, ``1.0`` and ``"1"`` are one label. Without `positive`, ``1``, ``true`` and ``yes`` are
+    rare, ``0``, ``-1``, ``false`` and ``no`` are the rest, all else is wrong; with it, everything
+    but that label is the rest.
+
+    Examples
+    --------
+    >>> read_rare_or_rest(np.array(["yes", 0, None, "maybe"], dtype=object), None)
+    ReadCells(values=array([ 1.,  0., nan, nan]), wrong=array([False, False, False,  True]))
     """
-    return rare_class_among(label_counts(labels), positive)
+    rare = RARE_LABELS if positive is None else (_label_text(positive),)
+
+    def label(cell: Any) -> float:
+        text = _label_text(cell)
+        if text in rare or (positive is None and text.lower() in rare):
+            return 1.0
+        if is_empty(text):
+            return math.nan
+        if positive is None and text.lower() not in REST_LABELS:
+            raise ValueError
+        return 0.0
+
+    labels, wrong = read_distinct(cells, label)
+    labels[wrong] = math.nan
+    return ReadCells(labels.astype(np.float64), wrong)
+
+
+def _label_text(cell: Any) -> str:
+    """A label in its one spelling; empty marks stay, as one may be the rare label."""
+    if not isinstance(cell, str):
+        return word_of(cell) or ""
+    text = word_of(cell)
+    if text is None:
+        return cell.strip()
+    whole = _WHOLE_NUMBER.fullmatch(text)
+    return whole[1] if whole else text
 
 
 def label_counts(labels: pl.Series) -> dict[str, int]:
@@ -64,9 +104,10 @@ def label_counts(labels: pl.Series) -> dict[str, int]:
 
 
 def rare_class_among(counts: dict[str, int], positive: str | None) -> RareClass:
-    """Find the rare class as `find_rare_class` does, from the rows of every label.
+    """Find the rare class among the rows of every label: the one asked for, else the rarer of two.
 
-    The most frequent label comes first in `counts`.
+    The most frequent label comes first in `counts`. Raises `InputError` with one label only, with
+    more than two and none asked for, or when no row has the one asked for.
     """
     if not counts:
         raise InputError("No row has a target value.", "Check the --target column.")

@@ -1,35 +1,44 @@
-"""A table read for training: typed columns, what each holds, and the labels as text."""
+"""A table read for training, in memory or on disk: typed columns, their meaning, and labels."""
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from rareclass.encoding.target import labels_as_text
-from rareclass.errors import InputError, column_hint
-from rareclass.findings import Finding, FindingKind, warn
+from rareclass.errors import ErrorKind, InputError, column_hint
+from rareclass.findings import Finding, warn
+from rareclass.rows.decoding import MOST_LABELS
+from rareclass.scratch_file import Scratch
 from rareclass.tables import TableWarning
-from rareclass.tables.cells import (
-    CellProfile,
-    are_plain,
-    is_text_type,
-    read_dates,
-    read_numbers,
-    read_strings,
-)
+from rareclass.tables.cells import are_plain, is_text_type
 from rareclass.tables.columns import (
     Column,
     ColumnFacts,
-    Reading,
+    FactsGatherer,
+    are_too_long,
     describe_column,
     facts_of,
     not_learned_from,
-    note_of_codes,
-    note_of_numbers,
-    type_of_text_column,
+    reading_of_type,
 )
-from rareclass.tables.table_file import BATCH_ROWS, TableFile
+from rareclass.tables.reading import CellReading, read_cells
+from rareclass.tables.table_file import BATCH_ROWS, TableFile, batch_rows_for
+from rareclass.tables.text_columns import (
+    CellProfile,
+    ColumnNote,
+    check_text,
+    note_of_long_numbers,
+    notes_of_text,
+    reading_of_text,
+)
 
 # Of fewer rows than these a look at each column takes longer than one at all of the cells.
 _FEW_ROWS = 1000
@@ -54,20 +63,23 @@ class TrainingTable:
 
 @dataclass(frozen=True)
 class ReadingPlan:
-    """How the columns of a training file are read, after a first look at their text.
+    """How the columns of a training file are read, after a first look at their cells.
 
-    `names` are the columns to look at, without the target; `integers` those whose numbers are whole
-    as written in the file.
+    `readings` has every column to look at, None for one whose cells cannot be used; `integers`
+    those whose numbers are whole as written in the file.
     """
 
     file: TableFile
-    names: list[str]
     target: str
-    readings: dict[str, Reading]
-    formats: dict[str, str | None]
+    readings: dict[str, CellReading | None]
     integers: set[str]
     categories: Sequence[str]
     keep: Sequence[str]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns to look at: all but the target and those that are dropped."""
+        return list(self.readings)
 
     def typed_batches(
         self, batch_rows: int = BATCH_ROWS
@@ -76,8 +88,8 @@ class ReadingPlan:
         first_row = 1
         for batch in self.file.batches([*self.names, self.target], batch_rows):
             cells = [
-                _read_cells(batch[name], self.readings.get(name), self.formats[name], first_row)
-                for name in self.names
+                batch[name] if reading is None else read_cells(batch[name], reading, first_row)
+                for name, reading in self.readings.items()
             ]
             yield pl.DataFrame(cells), labels_as_text(batch[self.target])
             first_row += batch.height
@@ -90,16 +102,18 @@ class ReadingPlan:
         columns = [
             describe_column(
                 known,
-                known.name in self.integers,
-                self.formats[known.name],
-                known.name in self.categories,
-                known.name in self.keep,
+                self.readings[known.name],
+                integers=known.name in self.integers,
+                is_category=known.name in self.categories,
+                is_kept=known.name in self.keep,
             )
             for known in facts
         ]
         if not any(column.is_used for column in columns):
             raise InputError(
-                f"No column of {self.file.path} can be learned from: all are constant or id-like."
+                f"No column of {self.file.path} can be learned from: all are constant or id-like.",
+                "Give a file with a column that differs between rows, or --keep one.",
+                ErrorKind.MISSING_COLUMN,
             )
         return columns
 
@@ -167,31 +181,29 @@ def plan_reading(
     names = [name for name in file.columns if name != target and name not in drop]
     if not names:
         raise InputError(f"{file.path} has no column besides the target.")
-    profiles, integers = _profile(file, names)
-    readings: dict[str, Reading] = {}
-    formats: dict[str, str | None] = dict.fromkeys(names)
-    for name, profile in profiles.items():
-        readings[name], formats[name] = type_of_text_column(name, profile, categories)
+    profiles, types, integers = _profile(file, names, categories)
+    readings: dict[str, CellReading | None] = {}
+    for name in names:
+        if name not in profiles:
+            reading = reading_of_type(types[name])
+            as_words = name in categories and reading is not None
+            readings[name] = CellReading("string") if as_words else reading
+            continue
+        profile = profiles[name]
+        found = reading_of_text(profile, is_category=name in categories)
         if name not in categories:
-            _tell_of(name, profile, readings[name])
+            check_text(name, profile, found.doubt)
+            for note in notes_of_text(name, profile, found):
+                _tell(name, note)
         if profile.n_integers == profile.n_present:
             integers.add(name)
-    readings |= dict.fromkeys(categories, "string")
-    return ReadingPlan(file, names, target, readings, formats, integers, categories, keep)
+        readings[name] = found.reading
+    return ReadingPlan(file, target, readings, integers, categories, keep)
 
 
-def _tell_of(name: str, profile: CellProfile, reads_as: Reading) -> None:
+def _tell(name: str, note: ColumnNote) -> None:
     """Warn of a column that may be meant otherwise than it is read."""
-    tellers = {
-        "string": (note_of_numbers, FindingKind.MOSTLY_NUMBERS),
-        "number": (note_of_codes, FindingKind.CODES),
-    }
-    if reads_as not in tellers:
-        return
-    told, kind = tellers[reads_as]
-    note = told(name, profile)
-    if note is not None:
-        warn(note, TableWarning, Finding(kind, {"column": name}))
+    warn(note.words, TableWarning, Finding(note.kind, {"column": name}))
 
 
 def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: int) -> pl.DataFrame:
@@ -204,10 +216,7 @@ def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: i
     if batch.height <= _FEW_ROWS and _are_as_trained(batch, columns):
         return batch
     return pl.DataFrame(
-        [
-            _read_cells(batch[column.name], column.reads_as, column.date_format, first_row)
-            for column in columns
-        ]
+        [read_cells(batch[column.name], column.reading, first_row) for column in columns]
     )
 
 
@@ -229,40 +238,197 @@ def _check_names(known: Sequence[str], wanted: Sequence[str], option: str) -> No
             )
 
 
-def _profile(file: TableFile, names: list[str]) -> tuple[dict[str, CellProfile], set[str]]:
-    """Look once at every text cell; also return the columns stored as whole numbers."""
+def _profile(
+    file: TableFile, names: list[str], categories: Sequence[str]
+) -> tuple[dict[str, CellProfile], dict[str, pl.DataType], set[str]]:
+    """Look once at every cell: profiles of text, types of the others, and which are whole numbers.
+
+    Whole numbers too long for a float64 are text.
+    """
     profiles: dict[str, CellProfile] = {}
+    types: dict[str, pl.DataType] = {}
     integers: set[str] = set()
+    long: set[str] = set()
     first_row = 1
     for batch in file.batches(names):
         for cells in batch:
+            types[cells.name] = cells.dtype
             if cells.dtype.is_integer():
                 integers.add(cells.name)
+                if cells.name not in long and are_too_long(cells):
+                    long.add(cells.name)
             if is_text_type(cells.dtype):
                 profile = profiles.setdefault(cells.name, CellProfile())
                 profile.add(cells.cast(pl.String), first_row)
         first_row += batch.height
     if first_row == 1:
-        raise InputError(f"{file.path} has columns but no rows.", "Give a file with rows.")
-    return profiles, integers
+        raise InputError(
+            f"{file.path} has columns but no rows.",
+            "Give a file with rows.",
+            ErrorKind.TOO_FEW_ROWS,
+        )
+    for name in long:
+        types[name] = pl.String()
+        if name not in categories:
+            _tell(name, note_of_long_numbers(name))
+    return profiles, types, integers - long
 
 
-def _read_cells(
-    cells: pl.Series, reads_as: Reading | None, date_format: str | None, first_row: int
-) -> pl.Series:
-    """Read cells as the given type; None keeps what the type in the file says."""
-    if reads_as is None:
-        if cells.dtype.is_nested() or cells.dtype == pl.Binary:
-            return cells
-        temporal = cells.dtype.is_temporal() and cells.dtype not in (pl.Duration, pl.Time)
-        reads_as = "date" if temporal else "number"
-        if cells.dtype == pl.Boolean:
-            # A text file would say true and false: read both alike.
-            reads_as = "string"
-    if cells.dtype == pl.Time:
-        cells = cells.cast(pl.Duration)
-    if reads_as == "string":
-        return read_strings(cells)
-    if reads_as == "date":
-        return read_dates(cells, date_format, first_row)
-    return read_numbers(cells, first_row)
+# Rows of a text file are an estimate, and the first may be the longest: less than this part of
+# what they foretell is surely too little room.
+_SURE_SHARE = 0.5
+
+
+class TypedScratch:
+    """A table on disk of which one batch at a time is in memory.
+
+    Text is parsed and dates are understood once, when rows are written; every later pass finds
+    them ready.
+
+    Columns of numbers that float32 holds exactly, the `narrow` ones, take half the room. About how
+    many rows will come is asked for so that far too little room for them is said at the first
+    batch.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path | None = None,
+        narrow: Sequence[str] = (),
+        expected_rows: int | None = None,
+    ) -> None:
+        self._scratch = Scratch(folder)
+        self._expected_rows = expected_rows
+        self._narrow = [pl.col(name).cast(pl.Float32) for name in narrow]
+        self._wide = [pl.col(name).cast(pl.Float64) for name in narrow]
+        # Where batch k begins, in rows and in bytes; the end of the last one stands last.
+        self._rows, self._bytes = [0], [0]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows written so far."""
+        return self._rows[-1]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that they take on disk."""
+        return self._bytes[-1]
+
+    def append(self, frame: pl.DataFrame) -> None:
+        """Write rows at the end; every batch has the same columns."""
+        table: pa.Table = frame.with_columns(self._narrow).to_arrow()
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        content = sink.getvalue()
+        if not self.n_rows and self._expected_rows and frame.height:
+            n_bytes = content.size * max(1.0, self._expected_rows / frame.height)
+            self._scratch.expect(int(n_bytes), _SURE_SHARE)
+        self._scratch.append(content)
+        self._rows.append(self.n_rows + frame.height)
+        self._bytes.append(self._scratch.size)
+
+    def frames(
+        self, columns: Sequence[str], rows: NDArray[np.int64]
+    ) -> Iterator[tuple[slice, pl.DataFrame]]:
+        """Yield the chosen rows batch by batch, each with its place among them.
+
+        Row numbers never fall; batches without any of them are not read.
+        """
+        start = 0
+        while start < len(rows):
+            batch = bisect_right(self._rows, int(rows[start])) - 1
+            first, end = self._rows[batch], self._rows[batch + 1]
+            stop = start + int(np.searchsorted(rows[start:], end))
+            frame = self._read(batch, columns)
+            chosen = rows[start:stop] - first
+            if len(chosen) != frame.height or (np.diff(chosen) != 1).any():
+                frame = frame[chosen]
+            yield slice(start, stop), frame
+            start = stop
+
+    def _read(self, batch: int, columns: Sequence[str]) -> pl.DataFrame:
+        content = np.empty(self._bytes[batch + 1] - self._bytes[batch], np.uint8)
+        self._scratch.read_into(content, self._bytes[batch])
+        with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
+            frame = pl.from_arrow(reader.read_all().select(list(columns)))
+        assert isinstance(frame, pl.DataFrame)
+        wide = [cast for cast in self._wide if cast.meta.output_name() in columns]
+        return frame.with_columns(wide)
+
+
+_NO_LABEL = -1
+
+
+@dataclass(frozen=True)
+class StreamedTable:
+    """A training file of any size.
+
+    `cells` has all rows, those without a label too; `columns` every column that was looked at,
+    whose counts of distinct values are estimates beyond 16,384. A code is the position of a row's
+    label, -1 for none. `plan` reads the same cells again.
+    """
+
+    plan: ReadingPlan
+    cells: TypedScratch
+    columns: list[Column]
+    labels: list[str]
+    codes: NDArray[np.int16]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows of every label, the most frequent first."""
+        counted = np.bincount(self.codes[self.codes >= 0], minlength=len(self.labels))
+        return dict(Counter(dict(zip(self.labels, counted.tolist(), strict=True))).most_common())
+
+
+def stream_training_table(
+    file: TableFile,
+    target: str,
+    drop: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    scratch: str | Path | None = None,
+) -> StreamedTable:
+    """Read a file for training as `read_training_table` does, holding one batch of it.
+
+    Raises `InputError` as that does; for a target with more than 10,000 labels; for a full disk.
+    """
+    plan = plan_reading(file, target, drop, categories, keep)
+    gatherers: list[FactsGatherer] = []
+    cells: TypedScratch | None = None
+    codes: list[NDArray[np.int16]] = []
+    code_of: dict[str, int] = {}
+    for typed, labels in plan.typed_batches(batch_rows_for(len(plan.names))):
+        if cells is None:
+            narrow = _narrow_columns(plan, typed)
+            cells = TypedScratch(scratch, narrow, file.estimate_rows())
+            gatherers = [FactsGatherer(column.name, column.dtype) for column in typed]
+        for gatherer, column in zip(gatherers, typed, strict=True):
+            gatherer.add(column)
+        codes.append(_coded(labels, code_of, target))
+        cells.append(typed)
+    assert cells is not None  # plan_reading refuses a file without rows
+    columns = plan.describe(gatherer.facts() for gatherer in gatherers)
+    return StreamedTable(plan, cells, columns, list(code_of), np.concatenate(codes))
+
+
+def _narrow_columns(plan: ReadingPlan, typed: pl.DataFrame) -> list[str]:
+    """The columns of numbers that are 32-bit floats or narrower in the file."""
+    first = next(iter(plan.file.batches(plan.names, 1)))
+    narrow = (pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
+    return [c.name for c in typed if c.dtype == pl.Float64 and first[c.name].dtype in narrow]
+
+
+def _coded(labels: pl.Series, code_of: dict[str, int], target: str) -> NDArray[np.int16]:
+    """Return small numbers for labels, the same in every batch."""
+    for label in labels.unique(maintain_order=True).drop_nulls():
+        code_of.setdefault(label, len(code_of))
+    if len(code_of) > MOST_LABELS:
+        raise InputError(
+            f"The target {target!r} has more than {MOST_LABELS:,} different values.",
+            "Name a column of classes as --target.",
+        )
+    if not code_of:
+        return np.full(len(labels), _NO_LABEL, np.int16)
+    codes = labels.replace_strict(code_of, default=_NO_LABEL, return_dtype=pl.Int16)
+    return codes.to_numpy()

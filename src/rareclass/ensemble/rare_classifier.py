@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from rareclass.decide.threshold import balanced_accuracy_threshold
-from rareclass.encoding.typed_table import TypedTable, read_table
+from rareclass.encoding.typed_table import TypedTable
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, in_memory, read_training_rows
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
@@ -107,9 +107,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
     feature_importances_ : ndarray of shape (n_features,)
         Loss of the objective when a column is shuffled among held-out rows; 0 for columns that are
         not learned from, NaN where time ran out.
-    columns_ : list of dict
-        Name and kind of each column as learned from: "number", "category", "date", "text" or "left
-        out", and why.
+    columns_ : list of Column
+        Every column: its kind, what is done with it (`treatment`), and how it is read.
     members_ : list of LearnedMember
     n_features_in_, feature_names_in_
         The columns of the table.
@@ -300,6 +299,8 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         return int(self.random_state)
 
     def _typed(self, X: Any) -> TypedTable:
+        from rareclass.encoding.table_reading import read_table
+
         return read_table(in_memory(X), self.columns_)
 
     def _read(self, given: FitInput) -> FoldedRows:
@@ -310,7 +311,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         self.n_features_in_ = len(self.columns_)
         self.__dict__.pop("feature_names_in_", None)
         if rows.has_names:
-            names = [column["name"] for column in self.columns_]
+            names = [column.name for column in self.columns_]
             self.feature_names_in_ = np.array(names, dtype=object)
         return rows
 
@@ -413,7 +414,7 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
             except KeyboardInterrupt:  # a model is there: it is kept
                 self.interrupted_ = True
         self.feature_importances_ = np.zeros(self.n_features_in_)
-        used = [k for k, column in enumerate(self.columns_) if not column["why"]]
+        used = [k for k, column in enumerate(self.columns_) if column.is_used]
         self.feature_importances_[used] = losses
 
     def _rarity(self, table: TypedTable) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from rareclass.encoding.typed_table import TypedTable, read_table
+from rareclass.encoding.typed_table import TypedTable
 from rareclass.folds.majority_part import draw_majority
 from rareclass.labels.two_classes import Labels, read_labels, row_weights
 from rareclass.rows import LabelledRows, RowSource
@@ -104,6 +104,8 @@ def read_training_rows(
             None if column is None else np.asarray(column)[number] for column in (y, groups, time)
         )
     X = in_memory(given.X, slice(None) if number is None else number)
+    from rareclass.encoding.table_reading import read_table
+
     table = read_table(X)
     labels = read_labels(y, weight, pos_label, table.n_rows)
     counts = (FOLDS, FEWER_FOLDS) if isinstance(cv, str) and cv == "auto" else (cv,)

@@ -66,7 +66,7 @@ def _features(known: TableStatistics) -> list[tuple[int, list[tuple[str, int]]]]
 
 
 def _column_weights(model: RareClassifier) -> Floats:
-    used = [k for k, column in enumerate(model.columns_) if not column["why"]]
+    used = [k for k, column in enumerate(model.columns_) if column.is_used]
     losses = np.maximum(np.nan_to_num(model.feature_importances_[used]), 0.0)
     alike = np.full(len(used), 1.0 / len(used))
     return 0.5 * (alike + losses / losses.sum()) if losses.sum() > 0.0 else alike

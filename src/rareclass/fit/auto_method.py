@@ -115,9 +115,9 @@ class AutoMethod:
             without_time=tuple(model.without_time_),
             interrupted=model.interrupted_,
             importances={
-                column["name"]: float(loss)
+                column.name: float(loss)
                 for column, loss in columns
-                if not column["why"] and np.isfinite(loss)
+                if column.is_used and np.isfinite(loss)
             },
             also_tried=chosen.also_tried,
             not_tried=chosen.not_tried,
@@ -235,7 +235,7 @@ def _columns_that_count(model: RareClassifier) -> list[str]:
     """Columns that held-out rows are ranked worse without, the worst first, with the loss."""
     losses = np.nan_to_num(model.feature_importances_)
     order = np.argsort(-losses, kind="stable")[:_MOST_NAMED]
-    names = [column["name"] for column in model.columns_]
+    names = [column.name for column in model.columns_]
     return [f"{names[k]} ({losses[k]:.3f})" for k in order if losses[k] >= 0.0005]
 
 

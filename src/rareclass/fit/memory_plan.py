@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from rareclass.encoding.tables import DOUBLE_PRECISION_ROWS
+from rareclass.encoding.encoders import DOUBLE_PRECISION_ROWS
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.machine import size_text
 from rareclass.tables.columns import HIGH_CARDINALITY

@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rareclass.encoding.tables import TableEncoder
+from rareclass.encoding.encoders import TableEncoder
 from rareclass.encoding.training_table import ReadingPlan
 from rareclass.model.score_file import name_for_workers, opened, stretches_for
 from rareclass.rows import RowSource

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.encoding.streamed_table import TypedScratch
-from rareclass.encoding.tables import TableEncoder
+from rareclass.encoding.encoders import TableEncoder
+from rareclass.encoding.training_table import TypedScratch
 from rareclass.fit.rows_elsewhere import RowsElsewhere
 from rareclass.folds.majority_part import draw_majority
 from rareclass.rows import RowSource

@@ -9,11 +9,19 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.encoding.streamed_table import stream_training_table
-from rareclass.encoding.tables import SparseEncoder, TableEncoder, encoded_width
+from rareclass.encoding.encoders import (
+    SparseEncoder,
+    TableEncoder,
+    TypedColumns,
+    encoded_width,
+    treated_by_model,
+)
 from rareclass.encoding.target import label_counts, labels_as_text
-from rareclass.encoding.training_table import TrainingTable, read_training_table
-from rareclass.encoding.typed_columns import TypedColumns, treated_by_model
+from rareclass.encoding.training_table import (
+    TrainingTable,
+    read_training_table,
+    stream_training_table,
+)
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.fit.auto_method import AutoMethod
 from rareclass.fit.method import Method, TableSize

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 from scipy import sparse
 
-from rareclass.encoding.typed_columns import TypedColumns
+from rareclass.encoding.encoders import TypedColumns
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.calls import Explain
 from rareclass.model.facts import BallFacts

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
 from rareclass.decide.calibration.isotonic import ProbabilityInterval
 from rareclass.decide.threshold_rule import ChosenThreshold
+from rareclass.encoding.encoders import TypedColumns
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.encoding.typed_columns import TypedColumns
 from rareclass.errors import ErrorKind, InputError, name_hint, nearest_name
 from rareclass.model.decision import Decision, decision_of
 from rareclass.model.facts import BallFacts, ModelFacts, RareClassFacts

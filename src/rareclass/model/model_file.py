@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration
-from rareclass.encoding.tables import TableEncoder
+from rareclass.encoding.encoders import TableEncoder
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import replacing
 from rareclass.model.archive import UNREADABLE, DamagedArchiveError, check_archive, seal

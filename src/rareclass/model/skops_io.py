@@ -116,7 +116,7 @@ def loads_foreign(content: bytes, kind: str) -> Any:
             ErrorKind.REFUSED,
         )
     if kind.startswith("skrub."):
-        from rareclass.encoding.tables import make_skrub_importable
+        from rareclass.encoding.encoders import make_skrub_importable
 
         make_skrub_importable()
         import skrub  # noqa: F401

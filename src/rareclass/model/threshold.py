@@ -11,7 +11,9 @@ from rareclass.decide.constraints import AtMostAlertsADay
 from rareclass.decide.threshold_rule import ChosenThreshold, ThresholdRule
 from rareclass.errors import ErrorKind, InputError
 from rareclass.folds.times import read_times
-from rareclass.tables.cells import CellProfile, read_dates, shown
+from rareclass.tables.cells import shown
+from rareclass.tables.reading import read_dates
+from rareclass.tables.text_columns import CellProfile, reading_of_text
 
 # Days a row must share, on average, with others: else the column is no time of days.
 _LEAST_A_DAY = 2.0
@@ -28,8 +30,9 @@ def times_of(column: pl.Series, rows: NDArray[np.int64], option: str) -> NDArray
     if column.dtype == pl.String:
         profile = CellProfile()
         profile.add(column, 1)
-        if profile.date_formats and profile.n_present:
-            column = read_dates(column, profile.date_formats[0], 1)
+        reading = reading_of_text(profile).reading
+        if reading.reads_as == "date":
+            column = read_dates(column, reading.date_format, 1, reading.zone)
         is_empty |= column.is_null() | (column.cast(pl.String).str.strip_chars() == "")
     elif column.dtype.is_float():
         is_empty |= column.is_nan()

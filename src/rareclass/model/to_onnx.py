@@ -100,8 +100,7 @@ def export_file(model: Model, out: Path) -> "onnx.ModelProto":
 
 def _parts_of_file(model: Model) -> tuple[Any, Any]:
     """Inputs and answers of a model with its encoder."""
-    from rareclass.encoding.tables import TableEncoder
-    from rareclass.encoding.typed_columns import TypedColumns
+    from rareclass.encoding.encoders import TableEncoder, TypedColumns
     from rareclass.model.onnx.answers import Answers, known_probability, label_of, score_of
     from rareclass.model.onnx.encoder import encoded
     from rareclass.model.onnx.graph import Graph

@@ -12,10 +12,10 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.rows.decoding import BatchDecoder, Batches, ColumnRoles, decode_to_disk
 from rareclass.rows.labelled import LabelledRows
+from rareclass.tables.arrow import plain_batch, plain_schema
 from rareclass.tables.databases.address import DatabaseAddress, Query
-from rareclass.tables.databases.cells import plain_batch, plain_schema
 from rareclass.tables.databases.drivers import Driver, given_connection
-from rareclass.tables.databases.running_query import RunningQuery
+from rareclass.tables.databases.queries import RunningQuery
 
 
 def from_sql(

@@ -25,7 +25,7 @@ from rareclass.rows.labelled import LabelledRows
 from rareclass.rows.source import RowSource
 from rareclass.tables.csv_file import CsvFile
 from rareclass.tables.folders import find_parts
-from rareclass.tables.parquet_file import ParquetFile
+from rareclass.tables.parquet import ParquetFile
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rareclass.encoding.encoders import TypedColumns
 from rareclass.encoding.training_table import read_as_trained
-from rareclass.encoding.typed_columns import TypedColumns
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model

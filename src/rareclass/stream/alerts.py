@@ -17,7 +17,7 @@ from rareclass.stream.growing_file import GrowingFile
 from rareclass.stream.options import AlertBudget
 from rareclass.stream.reading import Arrivals, days_of_cells, plain_cell
 from rareclass.stream.threshold import NO_DAY, MovingThreshold
-from rareclass.tables.raw_cells import writable
+from rareclass.tables.cells import writable
 
 N_REASONS = 3
 # Records between two looks at the weights: each costs as much as some ten rows. Among the first

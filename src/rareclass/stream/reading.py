@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.encoding.schema import Schema, rejected_row
+from rareclass.encoding.target import read_rare_or_rest
 from rareclass.errors import ErrorKind, InputError, column_hint
 from rareclass.model.threshold import check_days
 from rareclass.stream.threshold import NO_DAY
 from rareclass.stream.waiting_rows import HeldRow, LearnedLabels, WaitingRows
 from rareclass.tables.batch import Batch, Rejected
-from rareclass.tables.raw_cells import is_empty, read_rare_or_rest, read_words
+from rareclass.tables.cells import is_empty
+from rareclass.tables.raw_cells import read_words
 
 if TYPE_CHECKING:
     from rareclass.tables.sources import Source

@@ -1,4 +1,4 @@
-"""What a source hands over at a time: the rows, where each stood, and where to go on."""
+"""A batch of the rows that a source hands over, where each stood, and where to go on."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple

@@ -1,131 +1,231 @@
-"""Single cells: what counts as empty, as a number, as a date; errors that name the cell."""
+"""The rules of one cell: what is empty, a number, a truth value, a date, a word."""
 
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from rareclass.errors import ErrorKind, InputError
-
-# Written in files for "no value" (compared in lower case, spaces taken off).
-EMPTY_MARKS = ("", "?", "na", "n/a", "nan", "null", "none", "#n/a", "-", "<na>")
-
-# The first format under which every cell of a column can be read is taken.
-DATE_FORMATS = (
-    "%Y-%m-%d",
-    "%Y-%m-%d %H:%M:%S%.f",
-    "%Y-%m-%dT%H:%M:%S%.f",
-    "%Y-%m-%d %H:%M",
-    "%Y-%m-%dT%H:%M",
-    "%Y-%m-%d %H:%M:%S%.f%z",
-    "%Y-%m-%dT%H:%M:%S%.f%z",
-    "%Y/%m/%d",
-    "%Y/%m/%d %H:%M:%S%.f",
-    "%d.%m.%Y",
-    "%d.%m.%Y %H:%M:%S%.f",
-    "%d.%m.%Y %H:%M",
-    "%d/%m/%Y",
-    "%d/%m/%Y %H:%M:%S%.f",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y",
-    "%m/%d/%Y %H:%M:%S%.f",
-    "%m/%d/%Y %H:%M",
-    "%d-%m-%Y",
-    "%d-%b-%Y",
-    "%d %b %Y",
+# Written in text for "no value"; compared in lower case, without spaces around.
+EMPTY_MARKS = (
+    "",
+    "?",
+    "-",
+    "na",
+    "n/a",
+    "n.a.",
+    "#n/a",
+    "<na>",
+    "nan",
+    "null",
+    "(null)",
+    "none",
+    "\\n",  # \N, as databases export it
 )
+TRUTH_VALUES = {"true": 1.0, "false": 0.0}
+# Other spellings of truth values, understood where training had nothing but true and false.
+_TRUE = ("true", "t", "yes", "y", "1", "1.0")
+_FALSE = ("false", "f", "no", "n", "0", "0.0")
+TRUTH_SPELLINGS = dict.fromkeys(_TRUE, 1.0) | dict.fromkeys(_FALSE, 0.0)
 # Near the largest 32-bit float: a number beyond it is taken for a fault in the file.
 LARGEST_NUMBER = 3.0e38
-MANY_VALUES = 20
+# A float64 tells whole numbers apart up to here.
+LARGEST_EXACT = 2**53
+
+_LONGEST_MARK = max(map(len, (*EMPTY_MARKS, *TRUTH_VALUES)))
+# Spaces as polars strips them; Python's own strip takes off control characters, too.
+_SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE
+)
+# The zeros at the end of a fraction: 3.0 and 3.00 are the word 3, 1.50 is 1.5.
+_LAST_ZEROS = r"^([+-]?[0-9]+)(?:\.0+|(\.[0-9]*[1-9])0+)$"
+_FEW_CELLS = 64  # so few are read faster one by one
 _SHOWN = 60  # characters of a cell in a message
-# 1,234 and 1,234,567.8 and 0,5 and 1.234,5
-_COMMA_NUMBER = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+,\d+|\d{1,3}(\.\d{3})+,\d+)$"
 
-_CODE = r"^0\d+$"
-
-
-@dataclass
-class CellProfile:
-    """What the text cells of one column look like, gathered batch by batch.
-
-    Counted are the cells that are not empty, that read as a number, that read as a whole number,
-    and that are numbers to a reader but for the commas in them. The formats are those that have
-    fitted every cell so far; the first text is the first cell that is not a number, its row counted
-    from 1; the first code is the first whole number that begins with a zero, as zip codes do.
-    """
-
-    n_present: int = 0
-    n_numbers: int = 0
-    n_integers: int = 0
-    date_formats: list[str] = field(default_factory=lambda: list(DATE_FORMATS))
-    first_text: str = ""
-    first_text_row: int = 0
-    n_comma_numbers: int = 0
-    first_code: str = ""
-    _values: set[str] = field(default_factory=set)
-
-    @property
-    def has_many_values(self) -> bool:
-        """Whether the column takes more than a handful of values."""
-        return len(self._values) > MANY_VALUES
-
-    def add(self, cells: pl.Series, first_row: int) -> None:
-        """Take in the next cells of the column; `first_row` is the first one's row."""
-        cells = without_empty_marks(cells)
-        present = cells.drop_nulls()
-        if present.is_empty():
-            return
-        numbers = cells.cast(pl.Float64, strict=False)
-        is_text = numbers.is_null() & cells.is_not_null()
-        n_text = int(is_text.sum())
-        if n_text and not self.first_text_row:
-            position = int(is_text.arg_max() or 0)
-            self.first_text, self.first_text_row = cells[position], first_row + position
-        if n_text:
-            self.n_comma_numbers += int(cells.filter(is_text).str.contains(_COMMA_NUMBER).sum())
-        self.n_present += len(present)
-        self.n_numbers += len(present) - n_text
-        if not n_text:
-            self.n_integers += int(present.str.contains(r"^[+-]?\d+$").sum())
-        if not self.first_code:
-            codes = present.filter(present.str.contains(_CODE))
-            self.first_code = codes[0] if len(codes) else ""
-        if not self.has_many_values:
-            self._values.update(present.unique().head(2 * MANY_VALUES))
-        self._keep_fitting_dates(present)
-
-    def _keep_fitting_dates(self, present: pl.Series) -> None:
-        if self.n_numbers:
-            # Years and day counts are numbers.
-            self.date_formats = []
-        sample = present.head(50)
-        self.date_formats = [
-            pattern
-            for pattern in self.date_formats
-            if _reads_as_date(sample, pattern) and _reads_as_date(present, pattern)
-        ]
+# How numbers are written that are more than digits and a point, by what marks the decimals. In
+# both, digits may be grouped, also by apostrophes; a currency sign or a percent sign may stand
+# beside; and brackets mean a number below zero, as in accounts.
+NUMBER_FORMATS = ("1,234.5", "1.234,5")
+SIGNS = "$€£¥₹%"
+_GROUPED = {
+    "1,234.5": r"(?:[0-9]{1,3}(?:[,'\x{2019}\x{a0}\x{202f}][0-9]{3})+|[0-9]+)(?:\.[0-9]+)?",
+    "1.234,5": r"(?:[0-9]{1,3}(?:[.'\x{2019}\x{a0}\x{202f}][0-9]{3})+|[0-9]+)(?:,[0-9]+)?",
+}
+_WRITTEN = {
+    name: rf"^(?:\([{SIGNS}]? ?{digits} ?[{SIGNS}]?\)"
+    rf"|[+-]? ?[{SIGNS}]? ?[+-]?{digits}[ \x{{a0}}]?[{SIGNS}]?)$"
+    for name, digits in _GROUPED.items()
+}
 
 
-def without_empty_marks(cells: pl.Series) -> pl.Series:
-    """Return the text cells stripped, marks such as ``NA`` made null, ``True`` made ``true``.
+def without_empty_marks(cells: pl.Series, marks: bool = True) -> pl.Series:
+    """Strip text cells, make empty ones null, and write ``True`` as ``true``.
 
-    Programs write truth values in either case, and a model must read them alike.
+    `marks`: NA and the like are empty, too; otherwise blank cells only.
     """
     cell = pl.col("cell")
     lower = cell.str.to_lowercase()
     # Only short cells can be one of these: lower-casing every cell would double the time.
-    is_short = cell.str.len_bytes() <= 5
-    stripped = pl.DataFrame({"cell": cells.str.strip_chars()})
-    kept = stripped.select(
-        pl.when(is_short & lower.is_in(EMPTY_MARKS))
+    is_short = cell.str.len_bytes() <= _LONGEST_MARK
+    is_empty = is_short & lower.is_in(EMPTY_MARKS) if marks else cell == ""
+    kept = pl.DataFrame({"cell": cells.str.strip_chars()}).select(
+        pl.when(is_empty)
         .then(None)
-        .when(is_short & lower.is_in(("true", "false")))
+        .when(is_short & lower.is_in(tuple(TRUTH_VALUES)))
         .then(lower)
         .otherwise(cell)
         .alias("cell")
     )
     return kept.to_series().alias(cells.name)
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a Python value is none: None, NaN, NaT or pandas' NA, whatever made it."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(cell, float | np.floating | Decimal) and bool(cell != cell)
+
+
+def is_empty(cell: Any) -> bool:
+    """Whether a cell says nothing: a missing value, or a mark such as ``NA``."""
+    if isinstance(cell, str):
+        stripped = cell.strip(_SPACES)
+        return len(stripped) <= _LONGEST_MARK and stripped.lower() in EMPTY_MARKS
+    return is_missing(cell)
+
+
+def numbers_in(
+    cells: pl.Series,
+    number_format: str | None = None,
+    truth: Mapping[str, float] = TRUTH_VALUES,
+) -> pl.Series:
+    """Read text cells as float64: null where a cell is empty or no number.
+
+    `cells` are those of `without_empty_marks`. `number_format` is how numbers are written that are
+    more than digits and a point, such as ``$1,234``. `truth`: words that are numbers, too.
+    """
+    numbers = cells.cast(pl.Float64, strict=False)
+    if number_format is not None:
+        formatted = _formatted_numbers(cells, number_format)
+        numbers = formatted.zip_with(formatted.is_not_null(), numbers)
+    if not truth or numbers.null_count() == cells.null_count():
+        return numbers
+    rest = (numbers.is_null() & cells.is_not_null()).arg_true()
+    words = cells.gather(rest).str.to_lowercase()
+    return numbers.scatter(rest, words.replace_strict(truth, default=None, return_dtype=pl.Float64))
+
+
+def are_written_as(cells: pl.Series, number_format: str) -> bool:
+    """Whether all text cells are numbers written in one of the NUMBER_FORMATS."""
+    return bool(cells.str.contains(_WRITTEN[number_format]).all())
+
+
+def _formatted_numbers(cells: pl.Series, number_format: str) -> pl.Series:
+    """Read numbers such as ``€ 1.234,50``, ``12 %`` or ``(1,234)``; null where a cell is none.
+
+    A percentage is its number: 12 % is 12.
+    """
+    point, comma = (".", ",") if number_format == "1,234.5" else (",", ".")
+    good = cells.set(~cells.str.contains(_WRITTEN[number_format]).fill_null(False), None)
+    plain = good.str.replace_all(rf"[{SIGNS}'\x{{2019}}\s\x{{a0}}\x{{202f}})]", "")
+    plain = plain.str.replace_all(comma, "", literal=True)
+    plain = plain.str.replace(point, ".", literal=True).str.replace("(", "-", literal=True)
+    return plain.cast(pl.Float64, strict=False)
+
+
+def number_of(cell: Any) -> float | None:
+    """Read one Python value as a number: NaN where it is empty, None where it is none.
+
+    Examples
+    --------
+    >>> number_of(" 1.5"), number_of("NA"), number_of(True), number_of("abc")
+    (1.5, nan, 1.0, None)
+    """
+    if is_empty(cell):
+        return np.nan
+    if isinstance(cell, str):
+        text = cell.strip(_SPACES)
+        if _NUMBER.fullmatch(text):
+            return float(text)
+        return TRUTH_VALUES.get(text.lower())
+    try:
+        return float(cell)
+    except OverflowError:
+        return np.inf if cell > 0 else -np.inf
+    except (TypeError, ValueError):
+        return None
+
+
+def canonical_words(cells: pl.Series, marks: bool = True) -> pl.Series:
+    """Write text cells as words: null where empty, one spelling for each value.
+
+    ``3``, ``3.0`` and ``3.00`` are the word ``3``; ``True`` is ``true``.
+    """
+    if len(cells) <= _FEW_CELLS and marks:
+        return pl.Series(cells.name, list(map(word_of, cells)), pl.String)
+    words = without_empty_marks(cells, marks)
+    zeros = words.str.ends_with("0") & words.str.contains(".", literal=True)
+    if not zeros.any():
+        return words
+    return words.str.replace(_LAST_ZEROS, "${1}${2}")
+
+
+def word_of(cell: Any) -> str | None:
+    """Write one Python value as `canonical_words` writes text; None where it is empty.
+
+    Raises ValueError for a list or a dictionary, which is no single value.
+
+    Examples
+    --------
+    >>> word_of(" DE"), word_of("?"), word_of(True), word_of(3.0), word_of("3.00")
+    ('DE', None, 'true', '3', '3')
+    """
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, list | dict | tuple | set | np.ndarray):
+        raise ValueError(f"{cell!r} is no single value")
+    if is_empty(cell):
+        return None
+    if isinstance(cell, float) and not isinstance(cell, bool):
+        return _word_of_float(cell)
+    text = writable(f"{cell:f}" if isinstance(cell, Decimal) else str(cell)).strip(_SPACES)
+    if len(text) <= _LONGEST_MARK and text.lower() in TRUTH_VALUES:
+        return text.lower()
+    if text.endswith("0") and "." in text:
+        return re.sub(_LAST_ZEROS, r"\1\2", text)
+    return text
+
+
+def words_of_numbers(cells: pl.Series) -> pl.Series:
+    """Write numbers as words: whole ones without decimals, null where missing."""
+    if not cells.dtype.is_float():
+        return canonical_words(cells.cast(pl.String))
+    whole = cells.cast(pl.Int64, strict=False)
+    is_whole = (whole.cast(pl.Float64) == cells.cast(pl.Float64)).fill_null(False)
+    words = cells.fill_nan(None).cast(pl.String)
+    return whole.cast(pl.String).zip_with(is_whole, words).alias(cells.name)
+
+
+def _word_of_float(number: float) -> str:
+    if number.is_integer() and abs(number) < 2**63:
+        return str(int(number))
+    return str(pl.Series([number]).cast(pl.String)[0])  # digits as a column of numbers gets them
+
+
+def writable(text: str) -> str:
+    r"""Return text that UTF-8 can hold: half of a surrogate pair, as JSON may have, is escaped.
+
+    Examples
+    --------
+    >>> print(writable("caf\u00e9 \ud800"))
+    café \ud800
+    """
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def shown(cell: Any) -> str:
@@ -140,93 +240,6 @@ def is_text_type(dtype: pl.DataType) -> bool:
     return dtype in (pl.String, pl.Categorical, pl.Enum)
 
 
-def read_numbers(cells: pl.Series, first_row: int) -> pl.Series:
-    """Return the cells as float64.
-
-    `first_row` is the row in the file of the first cell, counted from 1. Raises `InputError` at the
-    first cell that is text or infinite, naming column, row and value.
-    """
-    if cells.dtype == pl.Float64 and are_plain(cells):
-        return cells
-    if is_text_type(cells.dtype):
-        cells = without_empty_marks(cells.cast(pl.String))
-    elif cells.dtype == pl.Duration:
-        cells = cells.dt.total_seconds(fractional=True)
-    elif cells.dtype.is_temporal() or cells.dtype.is_nested() or cells.dtype == pl.Binary:
-        raise _wrong_type(cells, "numbers")
-    numbers = cells.cast(pl.Float64, strict=False)
-    is_text = numbers.is_null() & cells.is_not_null()
-    if is_text.any():
-        position = int(is_text.arg_max() or 0)
-        raise InputError(
-            f"Column {cells.name!r} holds text at row {first_row + position}: "
-            f"{shown(cells[position])}, where the model was trained on numbers.",
-            "Correct that cell, or leave it empty if the value is not known.",
-            ErrorKind.CELL,
-            column=cells.name,
-            row=first_row + position,
-        )
-    numbers = numbers.fill_nan(None)
-    too_large = (numbers.abs() > LARGEST_NUMBER).fill_null(False)
-    if too_large.any():
-        position = int(too_large.arg_max() or 0)
-        raise InputError(
-            f"Column {cells.name!r} holds {numbers[position]} at row {first_row + position}: "
-            "infinite, or too large to compute with.",
-            "Correct that cell or leave it empty; --drop leaves the whole column out of a fit.",
-            ErrorKind.CELL,
-            column=cells.name,
-            row=first_row + position,
-        )
-    return numbers
-
-
-def read_dates(cells: pl.Series, date_format: str | None, first_row: int) -> pl.Series:
-    """Return the cells as dates with the time of day, zones turned into UTC.
-
-    Raises `InputError` at the first cell that is not such a date, naming column, row and value.
-    """
-    if cells.dtype.is_temporal() and cells.dtype not in (pl.Duration, pl.Time):
-        dates = cells.cast(pl.Datetime("us"))
-        return dates
-    if not is_text_type(cells.dtype):
-        raise _wrong_type(cells, "dates")
-    cells = without_empty_marks(cells.cast(pl.String))
-    if date_format is None:
-        # Dates by type in training, as text now: the way most of the first are written.
-        first = cells.drop_nulls().head(100)
-        date_format = min(DATE_FORMATS, key=lambda way: _parse_dates(first, way).null_count())
-    dates = _parse_dates(cells, date_format)
-    wrong = dates.is_null() & cells.is_not_null()
-    if wrong.any():
-        position = int(wrong.arg_max() or 0)
-        raise InputError(
-            f"Column {cells.name!r} holds {shown(cells[position])} at row {first_row + position}, "
-            f"which is not a date written as {date_format}.",
-            "Correct that cell, or leave it empty if the date is not known.",
-            ErrorKind.CELL,
-            column=cells.name,
-            row=first_row + position,
-        )
-    return dates
-
-
-def read_strings(cells: pl.Series) -> pl.Series:
-    """Return the cells as words: numbers are written out, whole ones without decimals."""
-    if is_text_type(cells.dtype):
-        return without_empty_marks(cells.cast(pl.String))
-    if cells.dtype == pl.Boolean:
-        return cells.cast(pl.String)
-    if cells.dtype.is_float():
-        whole = cells.cast(pl.Int64, strict=False)
-        is_whole = (whole.cast(pl.Float64) == cells.cast(pl.Float64)).fill_null(False)
-        words = cells.fill_nan(None).cast(pl.String)
-        return whole.cast(pl.String).zip_with(is_whole, words).alias(cells.name)
-    if cells.dtype.is_nested() or cells.dtype in (pl.Binary, pl.Duration, pl.Object):
-        raise _wrong_type(cells, "words")
-    return cells.cast(pl.String)
-
-
 def are_plain(cells: pl.Series | pl.DataFrame) -> bool:
     """Whether float64 cells are numbers that can be computed with, or empty, all of them."""
     values = cells.to_numpy()  # of a column without a copy where no cell is empty
@@ -238,24 +251,130 @@ def are_plain(cells: pl.Series | pl.DataFrame) -> bool:
     return n_plain == values.size - n_empty
 
 
-def _wrong_type(cells: pl.Series, expected: str) -> InputError:
-    return InputError(
-        f"Column {cells.name!r} holds cells of type {cells.dtype}, where the model was trained "
-        f"on {expected}.",
-        "Write the column as it was in the training file.",
-        ErrorKind.CELL,
-        column=cells.name,
-    )
+# ISO 8601 in any of its spellings is one way to write dates: the first format that fits a column is
+# what a reader is told, and the last one fits all of them, with and without time and zone.
+ISO_FORMATS = (
+    "%Y-%m-%d",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%dT%H:%M:%S%.f%z",
+)
+# The first format under which every cell of a column can be read is taken: day before month where
+# both fit. Years of two digits are 1970 to 2069.
+DATE_FORMATS = (
+    *ISO_FORMATS,
+    "%Y/%m/%d",
+    "%Y/%m/%d %H:%M:%S%.f",
+    "%Y/%m/%d %H:%M",
+    *(
+        f"{day}{time}"
+        for day in ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y")
+        for time in ("", " %H:%M:%S%.f", " %H:%M", " %I:%M:%S %p", " %I:%M %p")
+    ),
+    "%d-%m-%Y",
+    "%d-%m-%Y %H:%M:%S%.f",
+    "%d-%m-%Y %H:%M",
+    "%d-%b-%Y",
+    "%d %b %Y",
+    "%d %B %Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
+    "%a, %d %b %Y %H:%M:%S %z",  # RFC 2822
+)
+_EARLIEST = 1000  # a year before it is one of two digits, which %Y would take as it is
+_ISO_ZONE = r"\s?(Z|z|[+-]\d\d(?::?\d\d)?)$"
+_ISO = (
+    r"^\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?"
+    r"(?:\s?(?:Z|z|[+-]\d\d(?::?\d\d)?))?)?$"
+)
+_LIKE_A_DATE = r"\d[-/.]\d|\d[- ]\pL{3}|\pL{3},? \d"
+_TWO_DIGITS = r"^\d\d[./-]\d\d[./-]\d\d(?:\D|$)"
 
 
-def _reads_as_date(cells: pl.Series, pattern: str) -> bool:
-    return _parse_dates(cells, pattern).null_count() == 0
+def dates_in(cells: pl.Series, date_format: str) -> pl.Series:
+    """Read text as dates and times of day: null where a cell is empty or not written so.
+
+    A time with an offset becomes UTC. ISO formats stand for each other.
+    """
+    if date_format in ISO_FORMATS:
+        return _iso_dates(cells)
+    return _dates_written_as(cells, date_format)
 
 
-def _parse_dates(cells: pl.Series, pattern: str) -> pl.Series:
-    if "%H" not in pattern:
-        return cells.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
-    if "%z" in pattern:
-        dates = cells.str.to_datetime(pattern, strict=False, time_unit="us", time_zone="UTC")
-        return dates.dt.replace_time_zone(None)
-    return cells.str.to_datetime(pattern, strict=False, time_unit="us")
+def formats_that_fit(cells: pl.Series, formats: list[str]) -> list[str]:
+    """Return those of the formats under which all text cells, none of them null, are dates."""
+    if not formats or not cells.head(50).str.contains(_LIKE_A_DATE).all():
+        return []
+    return [each for each in formats if _fits(cells.head(50), each) and _fits(cells, each)]
+
+
+def has_zone(date_format: str | None) -> bool:
+    """Whether dates that are written so say their offset from UTC."""
+    return date_format is not None and "%z" in date_format
+
+
+def is_day_first_or_month_first(date_format: str) -> bool:
+    """Whether another reader may take the day for the month."""
+    return any(each in date_format for each in ("%d/%m", "%d.%m", "%d-%m", "%m/%d"))
+
+
+def zones_in(cells: pl.Series) -> pl.Series:
+    """Which text cells say an offset from UTC."""
+    return cells.str.contains(rf"\d{_ISO_ZONE}") & cells.str.contains(":", literal=True)
+
+
+def _fits(cells: pl.Series, date_format: str) -> bool:
+    if date_format == ISO_FORMATS[-1]:
+        return _iso_dates(cells).null_count() == 0
+    return _dates_written_as(cells, date_format).null_count() == 0
+
+
+def _dates_written_as(cells: pl.Series, date_format: str) -> pl.Series:
+    if "%y" in date_format:  # codes such as 1.2.3 are no dates
+        cells = _null_unless(cells, cells.str.contains(_TWO_DIGITS))
+    if "%H" not in date_format and "%I" not in date_format:
+        dates = cells.str.to_date(date_format, strict=False).cast(pl.Datetime("us"))
+    elif has_zone(date_format):
+        zoned = cells.str.to_datetime(date_format, strict=False, time_unit="us", time_zone="UTC")
+        dates = zoned.dt.replace_time_zone(None)
+    else:
+        dates = cells.str.to_datetime(date_format, strict=False, time_unit="us")
+    if "%Y" in date_format:
+        dates = _null_unless(dates, dates.dt.year() >= _EARLIEST)
+    return dates
+
+
+def _iso_dates(cells: pl.Series) -> pl.Series:
+    """ISO 8601: a day, or a day and a time after T or a space, with or without an offset."""
+    days = _dates_written_as(cells, "%Y-%m-%d")
+    if days.null_count() == cells.null_count():
+        return days
+    cells = _null_unless(cells, cells.str.contains(_ISO))
+    is_zoned = zones_in(cells).fill_null(False)
+    local = cells
+    if is_zoned.any():
+        local = cells.zip_with(~is_zoned, cells.str.replace(_ISO_ZONE, ""))
+    local = local.str.replace(" ", "T", literal=True)
+    dates = days
+    for each in ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"):
+        if dates.null_count() > cells.null_count():
+            dates = dates.zip_with(dates.is_not_null(), _dates_written_as(local, each))
+    if not is_zoned.any():
+        return dates
+    return dates - _offsets(cells.str.extract(_ISO_ZONE), is_zoned)
+
+
+def _null_unless(cells: pl.Series, condition: pl.Series) -> pl.Series:
+    return cells.zip_with(condition.fill_null(False), pl.Series([None], dtype=cells.dtype))
+
+
+def _offsets(zones: pl.Series, is_zoned: pl.Series) -> pl.Series:
+    """Offsets such as Z, +02, +0200 and +02:00 as durations; 0 for cells without one."""
+    digits = zones.str.replace(":", "", literal=True)
+    hours = digits.str.slice(1, 2).cast(pl.Int64, strict=False).fill_null(0)
+    minutes = digits.str.slice(3, 2).cast(pl.Int64, strict=False).fill_null(0)
+    sign = 1 - 2 * digits.str.starts_with("-").fill_null(False).cast(pl.Int64)
+    seconds = is_zoned.cast(pl.Int64) * sign * (3600 * hours + 60 * minutes)
+    return (1_000_000 * seconds).cast(pl.Duration("us"))

@@ -1,25 +1,133 @@
-"""What each column of a table holds, found batch by batch, and what is done with it."""
+"""What a column holds, found from all of its cells, and what is done with it."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError
-from rareclass.tables.cells import CellProfile, is_text_type, shown
+from rareclass.tables.cells import (
+    LARGEST_EXACT,
+    is_day_first_or_month_first,
+    is_text_type,
+)
+from rareclass.tables.reading import CellReading, ReadsAs
 
 # skrub's own default: from this many distinct values on, a column of strings is target-encoded.
 HIGH_CARDINALITY = 40
 # Up to here distinct values are counted, beyond they are estimated (standard error 0.8 %).
 COUNTED_VALUES = 1 << 14
+# A column is id-like when this share of its cells is distinct.
+ID_SHARE = 0.95
+# Fewer rows than this say too little to call a column an identifier.
+ID_LEAST_ROWS = 20
+# Cells of this many words on average are text, not names.
+TEXT_WORDS = 3.0
+
 _HASH_SEED = 1
 _SLICE_ROWS = 50_000
 # Three standard errors: an estimate this near to all of the cells is all of them.
 _NEAR_ALL = 3 / COUNTED_VALUES**0.5
+_ID_NAME = re.compile(
+    r"(^|[\s_.-])(id|uid|uuid|guid|key|pk|index|idx|rowid|row|row_?(no|num|number)|serial)$",
+    re.IGNORECASE,
+)
+_CAMEL_ID_NAME = re.compile(r"[a-z](Id|ID|Key)$")
+
+Kind = Literal[
+    "number",
+    "boolean",
+    "date",
+    "category",
+    "high-cardinality category",
+    "text",
+    "constant",
+    "id-like",
+    "beside",
+    "unusable",
+]
+DROPPED_KINDS: tuple[Kind, ...] = ("constant", "id-like", "unusable", "beside")
+_MEAN_OF_TARGET = "rare share"
+_MANY_VALUED: tuple[Kind, str] = (
+    "high-cardinality category",
+    f"{_MEAN_OF_TARGET} of each value, out of fold",
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the training table.
+
+    `treatment` says in words what is done with it; its counts are of empty cells and of distinct
+    values. The other fields are those of its `reading`.
+    """
+
+    name: str
+    kind: Kind
+    treatment: str
+    reads_as: ReadsAs
+    n_missing: int = 0
+    n_distinct: int = 0
+    date_format: str | None = None
+    number_format: str | None = None
+    zone: str = ""
+    marks: bool = True
+    truth: bool = False
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where one of a file lacks what readers of a table ask it for."""
+        words = (self.name, self.kind, self.treatment, self.reads_as, self.zone)
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError("a column has no name, kind, treatment or reading")
+        for written in (self.date_format, self.number_format):
+            if not isinstance(written, str | None):
+                raise ValueError(f"the cells of column {self.name!r} have no format")
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the model sees this column."""
+        return self.kind not in DROPPED_KINDS
+
+    @property
+    def why_dropped(self) -> str:
+        """Why the model does not see this column; empty for one that it sees."""
+        return "" if self.is_used else self.treatment.removeprefix("dropped: ")
+
+    @property
+    def reading(self) -> CellReading:
+        """How its cells are read."""
+        return CellReading(
+            self.reads_as,
+            self.date_format,
+            self.number_format,
+            self.zone,
+            self.marks,
+            self.truth or (self.kind == "boolean" and self.reads_as == "number"),
+        )
+
+
+def reading_of_type(dtype: pl.DataType, truth_as_numbers: bool = False) -> CellReading | None:
+    """Decide what typed cells are read as; None for a type that cannot be used."""
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+        return None
+    if isinstance(dtype, pl.Datetime):
+        return CellReading("date", zone=dtype.time_zone or "")
+    if dtype == pl.Date:
+        return CellReading("date")
+    if dtype == pl.Boolean:  # a text file would say true and false: both are read alike
+        return CellReading("number" if truth_as_numbers else "string", truth=True)
+    return CellReading("string" if is_text_type(dtype) else "number")
+
+
+def are_too_long(cells: pl.Series) -> bool:
+    """Whether typed whole numbers are too long for a float64 to tell apart."""
+    if not cells.dtype.is_integer() or cells.dtype.is_(pl.Int8) or cells.is_empty():
+        return False
+    least, most = cells.min(), cells.max()
+    return least is not None and max(-int(least), int(most)) > LARGEST_EXACT  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -49,6 +157,47 @@ def facts_of(column: pl.Series) -> ColumnFacts:
     for start in range(0, len(column), _SLICE_ROWS):
         gatherer.add(column.slice(start, _SLICE_ROWS))
     return gatherer.facts(column.drop_nulls().n_unique())
+
+
+def facts_of_words(
+    name: str, levels: NDArray[np.object_], counts: NDArray[np.int64], n_rows: int
+) -> ColumnFacts:
+    """Return the facts of words by their distinct levels, and the cells of each."""
+    n_present = int(counts.sum())
+    n_words = np.array([len(level.split()) for level in levels], np.int64)
+    few = levels.tolist() if len(levels) < HIGH_CARDINALITY else None
+    mean_words = float(n_words @ counts) / max(1, n_present)
+    return ColumnFacts(
+        name, pl.String(), n_rows, n_rows - n_present, len(levels), few, mean_words=mean_words
+    )
+
+
+def facts_for_kind(column: pl.Series, integers: bool) -> ColumnFacts:
+    """Return the facts that the kind of numbers or dates depends on, with few counts.
+
+    Distinct numbers are counted as 2 where they are more and none can be an identifier.
+    """
+    n_rows, n_missing = len(column), column.null_count()
+    if n_missing == n_rows:
+        return ColumnFacts(column.name, column.dtype, n_rows, n_missing, 0)
+    low: Any = column.min()
+    high: Any = column.max()
+    n_distinct = 1 if low == high else 2
+    in_order = False
+    if integers and not n_missing and n_rows >= ID_LEAST_ROWS and low != high:
+        in_order = column.is_sorted() or column.is_sorted(descending=True)
+        n_distinct = column.n_unique()
+    return ColumnFacts(
+        column.name,
+        column.dtype,
+        n_rows,
+        n_missing,
+        n_distinct,
+        [low] if low == high else None,
+        low if column.dtype.is_numeric() else np.nan,
+        high if column.dtype.is_numeric() else np.nan,
+        in_order,
+    )
 
 
 class FactsGatherer:
@@ -133,165 +282,42 @@ class _DistinctCount:
         return n_values if estimate > (1 - _NEAR_ALL) * n_values else round(estimate)
 
 
-Kind = Literal[
-    "number",
-    "boolean",
-    "date",
-    "category",
-    "high-cardinality category",
-    "text",
-    "constant",
-    "id-like",
-    "beside",
-    "unusable",
-]
-Reading = Literal["number", "date", "string"]
-DROPPED_KINDS: tuple[Kind, ...] = ("constant", "id-like", "unusable", "beside")
-
-# A column is id-like when this share of its cells is distinct.
-ID_SHARE = 0.95
-# Fewer rows than this say too little to call a column an identifier.
-ID_LEAST_ROWS = 20
-# Cells of this many words on average are text, not names.
-TEXT_WORDS = 3.0
-# A column of numbers with a few cells of text is a mistake in the file, not a set of categories.
-NUMBER_SHARE = 0.95
-
-_ID_NAME = re.compile(
-    r"(^|[\s_.-])(id|uid|uuid|guid|key|pk|index|idx|rowid|row|row_?(no|num|number)|serial)$",
-    re.IGNORECASE,
-)
-_MEAN_OF_TARGET = "rare share"
-_MANY_VALUED: tuple[Kind, str] = (
-    "high-cardinality category",
-    f"{_MEAN_OF_TARGET} of each value, out of fold",
-)
-_CAMEL_ID_NAME = re.compile(r"[a-z](Id|ID|Key)$")
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of the training table.
-
-    `treatment` says in words what is done with it; its counts are of empty cells and of distinct
-    values; `date_format` is how its dates are written, when they are text.
-    """
-
-    name: str
-    kind: Kind
-    treatment: str
-    reads_as: Reading
-    n_missing: int = 0
-    n_distinct: int = 0
-    date_format: str | None = None
-
-    def check_parts(self) -> None:
-        """Raise `ValueError` where one of a file lacks what readers of a table ask it for."""
-        words = (self.name, self.kind, self.treatment, self.reads_as)
-        if not all(isinstance(word, str) for word in words):
-            raise ValueError("a column has no name, kind, treatment or reading")
-        if not isinstance(self.date_format, str | None):
-            raise ValueError(f"the dates of column {self.name!r} have no format")
-
-    @property
-    def is_used(self) -> bool:
-        """Whether the model sees this column."""
-        return self.kind not in DROPPED_KINDS
-
-
-def type_of_text_column(
-    name: str, profile: CellProfile, forced_categories: Sequence[str]
-) -> tuple[Reading, str | None]:
-    """Decide what the text cells of a column are read as, and how its dates are written.
-
-    Raises `InputError` when nearly all cells are numbers and a few are text, or numbers are written
-    with commas.
-    """
-    if name in forced_categories or profile.n_present == 0:
-        return "string", None
-    if profile.n_numbers == profile.n_present:
-        return "number", None
-    if profile.date_formats:
-        return "date", profile.date_formats[0]
-    if profile.n_numbers + profile.n_comma_numbers == profile.n_present:
-        raise InputError(
-            f"Column {name!r} holds numbers with commas, which may mean decimals or thousands: "
-            f"{shown(profile.first_text)} at row {profile.first_text_row}.",
-            f"Write them with a decimal point and nothing else; --category {name} takes the "
-            f"column as categories, --drop {name} leaves it out.",
-        )
-    share = profile.n_numbers / profile.n_present
-    if share >= NUMBER_SHARE and profile.has_many_values:
-        raise InputError(
-            f"Column {name!r} holds text at row {profile.first_text_row}: "
-            f"{shown(profile.first_text)} ({share:.1%} of its cells are numbers).",
-            f"Correct that cell or leave it empty; --category {name} takes the column as "
-            f"categories, --drop {name} leaves it out.",
-        )
-    return "string", None
-
-
-def note_of_numbers(name: str, profile: CellProfile) -> str | None:
-    """Return what to tell of a column that is taken as words though most of its cells are numbers.
-
-    Examples
-    --------
-    >>> note_of_numbers("a", CellProfile(10, 9, 9, [], "abc", 4))
-    "column 'a' is taken as categories: 90.0% of its cells are numbers, but not 'abc' at row 4. \
-Leave such cells empty to have it read as numbers."
-    """
-    n_text = profile.n_present - profile.n_numbers
-    if profile.n_numbers <= n_text or not n_text:
-        return None
-    return (
-        f"column {name!r} is taken as categories: {profile.n_numbers / profile.n_present:.1%} of "
-        f"its cells are numbers, but not {shown(profile.first_text)} at row "
-        f"{profile.first_text_row:,}. Leave such cells empty to have it read as numbers."
-    )
-
-
-def note_of_codes(name: str, profile: CellProfile) -> str | None:
-    """Return what to tell of a column that is taken as numbers though some begin with a zero.
-
-    Examples
-    --------
-    >>> note_of_codes("zip", CellProfile(10, 10, 10, first_code="01067"))
-    "column 'zip' is read as numbers, in which 01067 and 1067 are the same. If they are names, as \
-of places or cards, --category zip takes them so."
-    """
-    if not profile.first_code:
-        return None
-    as_number = profile.first_code.lstrip("0") or "0"
-    return (
-        f"column {name!r} is read as numbers, in which {profile.first_code} and {as_number} are "
-        f"the same. If they are names, as of places or cards, --category {name} takes them so."
-    )
-
-
 def describe_column(
     facts: ColumnFacts,
-    integers: bool,
-    date_format: str | None,
-    forced_category: bool,
-    kept: bool = False,
+    reading: CellReading | None,
+    *,
+    integers: bool = False,
+    is_category: bool = False,
+    is_kept: bool = False,
 ) -> Column:
     """Say what a typed column holds and what will be done with it.
 
-    `integers`: its numbers are whole as written in the file. `kept`: it is to be used even if it
-    looks like an identifier.
+    `integers`: its numbers are whole as written. `is_category`: somebody chose it to be one.
+    `is_kept`: it is to be used even if it looks like an identifier.
     """
-    kind, treatment = _kind_of(facts, integers and not kept, forced_category)
-    if kind == "id-like" and kept:
+    kind, treatment = kind_of(facts, integers and not is_kept, is_category)
+    if kind == "id-like" and is_kept:
         kind, treatment = _MANY_VALUED
-    if kind == "date" and date_format and re.search("%d[/.-]%m|%m/%d", date_format):
+    reading = reading or CellReading("number")
+    date_format = reading.date_format
+    if kind == "date" and date_format and is_day_first_or_month_first(date_format):
         treatment += f" (read as {_readable(date_format)})"
-    reads_as = _reading_of(facts.dtype)
     if facts.n_missing and kind not in DROPPED_KINDS and kind != "text":
         treatment += "; empty: " + (
-            "a value too" if reads_as == "string" else "median and a marker"
+            "a value too" if reading.reads_as == "string" else "median and a marker"
         )
     return Column(
-        facts.name, kind, treatment, reads_as, facts.n_missing, facts.n_distinct, date_format
+        facts.name,
+        kind,
+        treatment,
+        reading.reads_as,
+        facts.n_missing,
+        facts.n_distinct,
+        date_format,
+        reading.number_format,
+        reading.zone,
+        reading.marks,
+        reading.truth,
     )
 
 
@@ -307,13 +333,11 @@ def mean_of_target_named(column: Column, name: str) -> Column:
     return replace(column, treatment=column.treatment.replace(_MEAN_OF_TARGET, name))
 
 
-def _reading_of(dtype: pl.DataType) -> Reading:
-    if is_text_type(dtype):
-        return "string"
-    return "date" if dtype.is_temporal() and dtype != pl.Duration else "number"
+def kind_of(facts: ColumnFacts, integers: bool, is_category: bool) -> tuple[Kind, str]:
+    """Decide the kind of a typed column, and what is done with it in words.
 
-
-def _kind_of(facts: ColumnFacts, integers: bool, forced_category: bool) -> tuple[Kind, str]:
+    `integers`: its numbers are whole as written. `is_category`: somebody chose it to be one.
+    """
     if facts.n_distinct == 0:
         return "constant", "dropped: every cell is empty"
     if facts.n_distinct == 1 and not facts.n_missing:
@@ -324,7 +348,7 @@ def _kind_of(facts: ColumnFacts, integers: bool, forced_category: bool) -> tuple
     if facts.dtype.is_temporal():
         return "date", "year, month, day and total seconds"
     if is_text_type(facts.dtype):
-        return _kind_of_strings(facts, forced_category)
+        return _kind_of_strings(facts, is_category)
     return "unusable", f"dropped: cells of type {facts.dtype} cannot be used"
 
 
@@ -349,13 +373,13 @@ def _reason_for_id(facts: ColumnFacts) -> str:
     return ""
 
 
-def _kind_of_strings(facts: ColumnFacts, forced_category: bool) -> tuple[Kind, str]:
+def _kind_of_strings(facts: ColumnFacts, is_category: bool) -> tuple[Kind, str]:
     n_present = facts.n_rows - facts.n_missing
     if facts.n_distinct < HIGH_CARDINALITY:
         if _looks_boolean(facts.values or []):
             return "boolean", "0 or 1"
         return "category", "one column a value"
-    if not forced_category and facts.n_distinct >= 0.5 * n_present:
+    if not is_category and facts.n_distinct >= 0.5 * n_present:
         if facts.mean_words >= TEXT_WORDS:
             return "text", "30 numbers from letter groups (tf-idf)"
         if facts.n_distinct >= ID_SHARE * n_present:
@@ -375,8 +399,8 @@ def _short(value: object) -> str:
 
 
 def _readable(date_format: str) -> str:
-    words = {"%Y": "year", "%m": "month", "%d": "day", "%b": "month name", "%H": "h", "%M": "min"}
-    words |= {"%S": "s", "%.f": "", "%z": " zone", "%T": "h:min:s"}
+    words = {"%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%b": "month name"}
+    words |= {"%H": "h", "%I": "h", "%M": "min", "%S": "s", "%.f": "", "%z": " zone", "%p": "am/pm"}
     for code, word in words.items():
         date_format = date_format.replace(code, word)
     return date_format

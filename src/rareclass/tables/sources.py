@@ -20,7 +20,7 @@ from rareclass.tables.byte_streams import (
 )
 from rareclass.tables.csv_source import CsvSource
 from rareclass.tables.databases.address import Query
-from rareclass.tables.databases.query_source import QuerySource
+from rareclass.tables.databases.queries import QuerySource
 from rareclass.tables.dialect import UTF8_MARK, UTF16_MARKS
 from rareclass.tables.folders import (
     SNIFFED_BYTES,
@@ -32,9 +32,8 @@ from rareclass.tables.folders import (
     looks_like_svmlight,
     tables_in,
 )
-from rareclass.tables.jsonl_source import JsonLinesSource
-from rareclass.tables.parquet_file import is_complete
-from rareclass.tables.parquet_source import ParquetSource
+from rareclass.tables.jsonl import JsonLinesSource
+from rareclass.tables.parquet import ParquetSource, is_complete
 from rareclass.tables.text_source import BLOCK_BYTES, TextSource
 
 

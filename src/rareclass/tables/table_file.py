@@ -2,7 +2,6 @@
 
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from copy import copy
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -14,10 +13,11 @@ import pyarrow as pa
 from rareclass.errors import InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath, path_of
+from rareclass.tables.arrow import plain_batch, plain_schema
 from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
 from rareclass.tables.csv_file import CsvFile
 from rareclass.tables.databases.address import Query
-from rareclass.tables.databases.query_table import QueryTable
+from rareclass.tables.databases.queries import QueryTable
 from rareclass.tables.folders import (
     SNIFFED_BYTES,
     SVMLIGHT_SUFFIXES,
@@ -26,9 +26,9 @@ from rareclass.tables.folders import (
     format_of_name,
     looks_like_svmlight,
 )
-from rareclass.tables.parquet_file import ParquetFile
-from rareclass.tables.raw_cells import read_words
-from rareclass.tables.sources import format_of_text, open_source
+from rareclass.tables.jsonl import JsonLinesFile
+from rareclass.tables.parquet import ParquetFile
+from rareclass.tables.sources import format_of_text
 from rareclass.tables.svmlight_file import SvmlightFile
 
 # Where a table can be.
@@ -138,8 +138,9 @@ class StoredTable:
             for batch in self._batches(part, wanted, batch_rows):
                 if self._schema is not None:
                     fields = [self._schema.field(name) for name in wanted]
-                    batch = pa.Table.from_batches([batch]).cast(pa.schema(fields))
-                frame = pl.from_arrow(batch)
+                    batch = batch.cast(pa.schema(fields))
+                plain = plain_schema(batch.schema, str(self.path), categories=True)
+                frame = pl.from_arrow(plain_batch(batch, plain))
                 assert isinstance(frame, pl.DataFrame)
                 yield frame.select(wanted)
             self._release(part)
@@ -202,55 +203,6 @@ class StoredTable:
         """Close a file of a folder, which may hold more of them than may be open."""
         if len(self._parts) > 1:
             part.release()
-
-
-class JsonLinesFile:
-    """A file of JSON lines; the keys of the first object are its columns, whose cells are text.
-
-    Raises `InputError` when it is missing or has no object; on reading, at a line that is none.
-    """
-
-    format_name = "JSON lines"
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with closing(open_source(path)) as source:
-            first = source.read(1)
-            self.columns = list(source.columns or [])
-        if first is None or not first.n_read:
-            raise InputError(f"{path} has no rows.", "Give a file with rows.")
-        if first.rejected:
-            raise self._bad_line(first.rejected[0].line, first.rejected[0].reason)
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes on disk."""
-        return self.path.stat().st_size
-
-    def estimate_rows(self) -> int:
-        """Return about how many rows there are, from the length of the first lines."""
-        lines = StoredFile(self.path).head(1 << 16)
-        return int(self.n_bytes / max(1, len(lines)) * max(1, lines.count(b"\n")))
-
-    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in file order."""
-        with closing(open_source(self.path, columns=self.columns)) as source:
-            while (batch := source.read(batch_rows)) is not None:
-                if batch.rejected:
-                    raise self._bad_line(batch.rejected[0].line, batch.rejected[0].reason)
-                if batch.n_rows:
-                    words = [read_words(batch.columns[name])[0].tolist() for name in columns]
-                    arrays = [pa.array(cells, pa.large_string()) for cells in words]
-                    yield pa.RecordBatch.from_arrays(arrays, list(columns))
-
-    def release(self) -> None:
-        """Nothing: it is open while it is read."""
-
-    def _bad_line(self, line: int, reason: str) -> InputError:
-        remedy = "Correct that line."
-        if reason.startswith("unknown column"):
-            remedy = "The first line names the columns: write it there too, as null."
-        return InputError(f"{self.path}, line {line}: {reason}.", remedy)
 
 
 def batch_rows_for(n_columns: int) -> int:

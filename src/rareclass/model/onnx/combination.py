@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.encoding.sparse_view import SparseView
+from rareclass.encoding.views import SparseView
 from rareclass.ensemble.false_positive_rate import FalsePositiveRate
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.ensemble.score_functions import KernelFunction, LinearFunction

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rareclass.encoding.bounded_numbers import BoundedNumbers
-from rareclass.encoding.tables import FARTHEST, TableEncoder
+from rareclass.encoding.encoders import FARTHEST, TableEncoder
 from rareclass.model.onnx.graph import Tensor
 from rareclass.model.onnx.knots import on_lines
 from rareclass.model.onnx.table_inputs import TableInputs, looked_up, refuse_column

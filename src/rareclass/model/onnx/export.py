@@ -87,9 +87,8 @@ def export_pipeline(pipeline: Any) -> onnx.ModelProto:
 
 def _inputs_of_combination(model: RareClassifier, graph: Graph) -> TableInputs:
     """One matrix for what was learned from an array, else the columns."""
-    names = [column["name"] for column in model.columns_]
-    if hasattr(model, "feature_names_in_") or "category" in {
-        column["kind"] for column in model.columns_
-    }:
+    names = [column.name for column in model.columns_]
+    has_words = any(column.is_used and column.reads_as == "string" for column in model.columns_)
+    if hasattr(model, "feature_names_in_") or has_words:
         return TableInputs(graph)
     return TableInputs(graph, Tensor(graph, "X"), names)

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.encoding.known_words import KnownWords
-from rareclass.encoding.sparse_view import SparseView
+from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
-from rareclass.encoding.views import DenseView
+from rareclass.encoding.views import DenseView, SparseView
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.onnx.encoder import bounded
 from rareclass.model.onnx.graph import Tensor

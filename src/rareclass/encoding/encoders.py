@@ -1,4 +1,4 @@
-"""Tables and sparse rows to comparable numbers: skrub's encoders, imputation, scaling."""
+"""What stands before a model and makes numbers of typed columns or sparse rows."""
 
 import os
 import sys
@@ -6,6 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,11 @@ from sklearn.preprocessing import (
 )
 
 from rareclass.encoding.bounded_numbers import BoundedNumbers
-from rareclass.tables.columns import HIGH_CARDINALITY, Column
+from rareclass.tables.columns import HIGH_CARDINALITY, Column, Kind
 
 if TYPE_CHECKING:
     from skrub import TableVectorizer
+
 
 # Below this many rows the solver gets double precision; above, half the memory.
 DOUBLE_PRECISION_ROWS = 100_000
@@ -395,3 +397,62 @@ def _expected_warnings_silenced() -> Iterator[None]:
         # A level of few rows is not in every fold.
         warnings.filterwarnings("ignore", message="The least populated class in y has only")
         yield
+
+
+_TREATMENTS: dict[Kind, str] = {
+    "number": "value, rank, logarithm",
+    "category": "commonest values, log-odds",
+    "high-cardinality category": "commonest values, log-odds",
+    "date": "hour, weekday, month, day",
+}
+
+
+class TypedColumns(BaseEstimator):
+    """Stands where an encoder does and hands typed columns on.
+
+    Numbers stay float64 and dates datetimes. Words that are categories become a type that says so:
+    what was read as words stays words to the model, even if it looks like numbers or is different
+    in every row.
+
+    `columns` are those that are learned from.
+    """
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self.columns = columns
+
+    def fit_transform(
+        self, frame: pl.DataFrame, y: Any = None, sample_weight: Any = None
+    ) -> pl.DataFrame:
+        """Return the typed rows; nothing is learned."""
+        return self.transform(frame)
+
+    def transform(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return rows, typed as `read_as_trained` types them, with categories as such."""
+        categories = [
+            pl.col(column.name).cast(pl.Categorical)
+            for column in self.columns
+            if column.reads_as == "string" and column.kind != "text"
+        ]
+        return frame.with_columns(categories)
+
+    def count_unseen(self, frame: pl.DataFrame) -> dict[str, int]:
+        """Return nothing: the model knows what it saw."""
+        return {}
+
+    def count_outside(self, frame: pl.DataFrame) -> dict[str, int]:
+        """Return nothing: the model knows the range of its numbers."""
+        return {}
+
+
+def treated_by_model(column: Column) -> Column:
+    """Return the column with what a model that encodes tables itself does with it.
+
+    >>> treated_by_model(Column("a", "number", "standardised", "number", n_missing=3)).treatment
+    'value, rank, logarithm; empty: marked'
+    """
+    if column.kind not in _TREATMENTS:
+        return column
+    treatment = _TREATMENTS[column.kind]
+    if column.n_missing and column.kind != "text":
+        treatment += "; empty: a value too" if column.reads_as == "string" else "; empty: marked"
+    return replace(column, treatment=treatment)

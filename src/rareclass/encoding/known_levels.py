@@ -1,13 +1,80 @@
-"""Whole numbers that are codes: columns whose single values say more than where they lie."""
+"""The levels of a category: words, or codes; and whether they tell of rows nearby only."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator
 
-from rareclass.encoding.category_statistics import CategoryStatistics, log_loss, rare_share
+from rareclass.encoding.log_odds import CategoryStatistics, is_clear_gain, log_loss, rare_share
+
+
+class KnownWords(BaseEstimator):
+    """Words in an order, held as two arrays so that a model file of many words stays small.
+
+    Their positions are levels 0 to k - 1; level k is missing, level k + 1 every other word.
+
+    Attributes
+    ----------
+    text_ : ndarray of uint8
+        All words in UTF-8, one after the other.
+    ends_ : ndarray of int64 of shape (n_words + 1,)
+        Word k is ``text_[ends_[k]:ends_[k + 1]]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> known = KnownWords().fit(["red", "blue"])
+    >>> known.levels(np.array(["blue", "green"], dtype=object)).tolist()
+    [1, 3]
+    >>> known.name(0), known.n_known, known.n_levels
+    ('red', 2, 4)
+    """
+
+    def fit(self, words: Sequence[str] | NDArray[np.object_]) -> "KnownWords":
+        """Remember distinct words in this order."""
+        written = [word.encode() for word in words]
+        self.text_ = np.frombuffer(b"".join(written), np.uint8).copy()
+        self.ends_ = np.cumsum([0, *map(len, written)], dtype=np.int64)
+        return self
+
+    def check_parts(self) -> None:
+        """Raise `ValueError` where the ends of words do not lie in the text."""
+        ends, text = self.ends_, self.text_
+        if ends.dtype != np.int64 or text.dtype != np.uint8 or ends.ndim != 1 or text.ndim != 1:
+            raise ValueError("ends_ and text_ are not whole numbers and bytes")
+        if not len(ends) or ends[0] != 0 or ends[-1] > len(text) or (np.diff(ends) < 0).any():
+            raise ValueError("ends_ point outside of text_")
+        text.tobytes().decode()
+
+    @property
+    def n_known(self) -> int:
+        """How many words."""
+        return len(self.ends_) - 1
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels."""
+        return self.n_known + 2
+
+    def name(self, level: int) -> str:
+        """The word of a level, or what the level is."""
+        if level >= self.n_known:
+            return "missing" if level == self.n_known else "unseen"
+        begin, end = self.ends_[level : level + 2]
+        return self.text_[begin:end].tobytes().decode()
+
+    def levels(self, words: NDArray[np.object_]) -> NDArray[np.int32]:
+        """The level of each word; time: one hash a word."""
+        buffers = [None, pa.py_buffer(self.ends_), pa.py_buffer(self.text_)]
+        known = pa.Array.from_buffers(pa.large_string(), self.n_known, buffers)
+        found = pc.index_in(pa.array(words, pa.large_string()), value_set=known)
+        return found.fill_null(self.n_known + 1).to_numpy(zero_copy_only=False).astype(np.int32)
+
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]
@@ -138,15 +205,65 @@ def as_codes(values: Floats, y: NDArray[np.bool_], weight: Floats, fold: Codes) 
     return CodeColumn(known, statistics, levels, log_odds, tells_more, has_order)
 
 
-def is_clear_gain(
-    gain: Floats, of_prior: Floats, weight: Floats, standard_errors: float, least: float
-) -> bool:
-    """Whether rows gain log loss clearly, and noticeably.
+# Columns of fewer values are no names of cards, customers or machines.
+FEWEST_VALUES = 50
+# Of fewer rare rows a half says too little.
+FEWEST_RARE = 40
+# Runs of equal values, in number of values, up to which the table is sorted by them.
+_SORTED_RUNS = 1.5
+_ERRORS_OF_HALVES = 5.0
+_LEAST_LOSS = 0.05
 
-    The mean gain must be above 0 by so many standard errors, and above the share `least` of the
-    log loss of the prior share alone. A weight is so many copies.
+
+def halves(n_rows: int) -> NDArray[np.int64]:
+    """The first half of the rows, 0, and the second one, 1: (n_rows,)."""
+    return 2 * np.arange(n_rows) // max(n_rows, 1)
+
+
+def holds_nearby_only(
+    levels: Codes,
+    n_levels: int,
+    y: NDArray[np.bool_],
+    weight: Floats,
+    groups: Codes | None = None,
+) -> bool:
+    """Whether the values of a column tell clearly less of rows that are far away in the table.
+
+    The log loss of each value's rare share, learned from every second row and taken for the others,
+    is compared with that of the share learned from one half of the table and taken for the other.
+    Halves are those of each class, so that a table sorted by its label is none in bursts. The
+    difference must exceed 5 standard errors, and 5 percent of the log loss of the rare share alone.
+    With fewer than 40 rare rows nothing is said, nor of a column that the table is sorted by, whose
+    values have no rows far away: False. Time: O(n_rows).
     """
-    total = weight.sum()
-    mean = weight @ gain / total
-    error = np.sqrt(weight @ (gain - mean) ** 2) / total
-    return bool(mean > standard_errors * error and weight @ gain > least * (weight @ of_prior))
+    if n_levels < FEWEST_VALUES or y.sum() < FEWEST_RARE or _is_sorted_by(levels):
+        return False
+    place = np.empty(len(y), np.int64)
+    half = np.empty(len(y), np.int64)
+    for is_rare in (False, True):
+        rows = np.flatnonzero(y == is_rare)
+        place[rows] = np.arange(len(rows))
+        half[rows] = halves(len(rows))
+    near, far = (_log_loss(levels, n_levels, y, weight, fold, groups) for fold in (place % 2, half))
+    of_prior = log_loss(np.full(len(y), rare_share(y, weight)), y)
+    return is_clear_gain(far - near, of_prior, weight, _ERRORS_OF_HALVES, _LEAST_LOSS)
+
+
+def _is_sorted_by(levels: Codes) -> bool:
+    """Whether equal levels stand together, nearly all of them."""
+    n_runs = 1 + np.count_nonzero(levels[1:] != levels[:-1])
+    return bool(n_runs <= _SORTED_RUNS * len(np.unique(levels)))
+
+
+def _log_loss(
+    levels: Codes,
+    n_levels: int,
+    y: NDArray[np.bool_],
+    weight: Floats,
+    fold: Codes,
+    groups: Codes | None,
+) -> Floats:
+    """Of each row, by what the other fold says of its level."""
+    statistics = CategoryStatistics()
+    log_odds = statistics.fit_transform(levels, n_levels, y, weight, fold, groups)
+    return log_loss(expit(log_odds + logit(statistics.prior_)), y)

@@ -1,16 +1,21 @@
-"""JSON lines: an object with plain values on each line."""
+"""JSON lines, an object with plain values on each line: as a stream of rows, and as a table."""
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.batch import columns_fault
-from rareclass.tables.byte_streams import ByteStream
+from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile
 from rareclass.tables.dialect import NOT_UTF8
+from rareclass.tables.raw_cells import read_words
 from rareclass.tables.text_source import BLOCK_BYTES, TakenRows, TextSource
 
 _scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
@@ -111,6 +116,58 @@ class JsonLinesSource(TextSource):
                 texts = [_as_text(cell) for cell in cells]
                 columns[name] = np.fromiter(texts, dtype=object, count=len(texts))
         return columns
+
+
+class JsonLinesFile:
+    """A file of JSON lines; the keys of the first object are its columns, whose cells are text.
+
+    Raises `InputError` when it is missing or has no object; on reading, at a line that is none.
+    """
+
+    format_name = "JSON lines"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with closing(JsonLinesSource(FileBytes(path, growing=False), str(path))) as source:
+            first = source.read(1)
+            self.columns = list(source.columns or [])
+        if first is None or not first.n_read:
+            raise InputError(
+                f"{path} has no rows.", "Give a file with rows.", ErrorKind.TOO_FEW_ROWS
+            )
+        if first.rejected:
+            raise self._bad_line(first.rejected[0].line, first.rejected[0].reason)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk."""
+        return self.path.stat().st_size
+
+    def estimate_rows(self) -> int:
+        """Return about how many rows there are, from the length of the first lines."""
+        lines = StoredFile(self.path).head(1 << 16)
+        return int(self.n_bytes / max(1, len(lines)) * max(1, lines.count(b"\n")))
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in file order."""
+        stream = FileBytes(self.path, growing=False)
+        with closing(JsonLinesSource(stream, str(self.path), columns=self.columns)) as source:
+            while (batch := source.read(batch_rows)) is not None:
+                if batch.rejected:
+                    raise self._bad_line(batch.rejected[0].line, batch.rejected[0].reason)
+                if batch.n_rows:
+                    words = [read_words(batch.columns[name])[0].tolist() for name in columns]
+                    arrays = [pa.array(cells, pa.large_string()) for cells in words]
+                    yield pa.RecordBatch.from_arrays(arrays, list(columns))
+
+    def release(self) -> None:
+        """Do nothing: the file is open only while it is read."""
+
+    def _bad_line(self, line: int, reason: str) -> InputError:
+        remedy = "Correct that line."
+        if reason.startswith("unknown column"):
+            remedy = "The first line names the columns: write it there too, as null."
+        return InputError(f"{self.path}, line {line}: {reason}.", remedy, ErrorKind.DAMAGED_FILE)
 
 
 def _parsed(text: str) -> Any:

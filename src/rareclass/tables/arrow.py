@@ -1,4 +1,4 @@
-"""Arrow batches as a stream of rows, whatever they come from."""
+"""Arrow batches: columns in types that every reader knows, and batches as a stream of rows."""
 
 import json
 from collections.abc import Collection, Iterator, Sequence
@@ -9,9 +9,98 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, columns_fault
 
 _BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+# What float64 holds to the last digit.
+_EXACT_DIGITS = 15
+_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
+# Where the hyphens of a UUID are, and where its digits.
+_HYPHENS = [8, 13, 18, 23]
+_DIGITS = [place for place in range(36) if place not in _HYPHENS]
+
+
+def plain_schema(schema: pa.Schema, title: str, categories: bool = False) -> pa.Schema:
+    """Return the columns with types that every reader knows.
+
+    A decimal of unknown or very many digits becomes float64, one of whole numbers beyond its 15
+    digits text; UUID and JSON are text, other extension types what they are stored as, an
+    enumeration its words unless `categories` are kept. Raises `InputError` for a type that has no
+    such cells, naming the column.
+    """
+    return pa.schema([pa.field(f.name, _plain_type(f, title, categories)) for f in schema])
+
+
+def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the types of its `plain_schema`."""
+    if batch.schema.equals(schema):
+        return batch
+    columns = [
+        plain_array(column, field.type) for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _plain_type(field: pa.Field, title: str, categories: bool) -> pa.DataType:
+    kind = field.type
+    if pa.types.is_dictionary(kind):
+        return kind if categories else kind.value_type
+    if pa.types.is_decimal256(kind):
+        return pa.float64()
+    if isinstance(kind, pa.UuidType):
+        return pa.string()
+    if isinstance(kind, pa.OpaqueType):
+        if kind.type_name == "numeric":
+            return pa.string() if _is_long_integer(field) else pa.float64()
+        if not pa.types.is_string(kind.storage_type):
+            raise _unusable(field.name, kind.type_name, title)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain_type(pa.field(field.name, kind.storage_type), title, categories)
+    if pa.types.is_interval(kind) or pa.types.is_union(kind):
+        raise _unusable(field.name, "interval" if pa.types.is_interval(kind) else "union", title)
+    return kind
+
+
+def _is_long_integer(field: pa.Field) -> bool:
+    """Whether a numeric of PostgreSQL is declared to hold whole numbers of many digits."""
+    modifier = int((field.metadata or {}).get(b"POSTGRESQL:typmod", -1)) - 4
+    return modifier >= 0 and modifier & 0x7FF == 0 and modifier >> 16 > _EXACT_DIGITS
+
+
+def plain_array(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return an array with the type that `plain_schema` gives it."""
+    if isinstance(column.type, pa.UuidType):
+        return _uuid_text(column.storage)
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    return column if column.type == wanted else column.cast(wanted)
+
+
+def _uuid_text(cells: pa.Array) -> pa.Array:
+    """UUIDs of 16 bytes as text with hyphens."""
+    present = cells.drop_null()
+    count = len(present)
+    raw = np.frombuffer(present.buffers()[1] or b"", np.uint8)
+    raw = raw[16 * present.offset :][: 16 * count].reshape(count, 16)
+    text = np.full((count, 36), ord("-"), np.uint8)
+    text[:, _DIGITS] = _HEX[np.stack([raw >> 4, raw & 15], axis=2).reshape(count, 32)]
+    words = pa.array(text.view("S36")[:, 0].astype(str), pa.string())
+    if count == len(cells):
+        return words
+    is_there = cells.is_valid().to_numpy(zero_copy_only=False)
+    places = np.where(is_there, np.cumsum(is_there) - 1, 0)
+    return words.take(pa.array(places, mask=~is_there))
+
+
+def _unusable(name: str, kind: str, title: str) -> InputError:
+    return InputError(
+        f"{title}: column {name!r} holds {kind}, which cannot be read.",
+        "Leave the column out, or make it a text, a number or a time: in a query by "
+        f'CAST("{name}" AS text).',
+        ErrorKind.CELL,
+        column=name,
+    )
 
 
 class ArrowSource:
@@ -95,7 +184,8 @@ def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:
     if pa.types.is_dictionary(kind):
         return _cells(column.cast(kind.value_type), exact)
     if pa.types.is_duration(kind):
-        column, kind = column.cast(pa.int64()), pa.int64()
+        seconds = column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64())
+        column, kind = pc.divide(seconds, 1e6), pa.float64()
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         if exact:
             return _objects(column.to_pylist())

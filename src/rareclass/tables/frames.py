@@ -1,0 +1,165 @@
+"""Data frames of any make, and arrays, as columns of polars."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rareclass.errors import ErrorKind, InputError
+from rareclass.tables.arrow import plain_array, plain_schema
+from rareclass.tables.cells import is_missing, word_of
+
+_MADE_FOR_CATEGORIES = (pl.Categorical, pl.Enum)
+
+
+class FrameColumn(NamedTuple):
+    """A column; `is_chosen`: its type was made for categories."""
+
+    cells: pl.Series
+    is_chosen: bool
+
+
+class Frame(NamedTuple):
+    """A table of any make: its columns come one by one. The names of an array are made up."""
+
+    names: list[str]
+    n_rows: int
+    columns: Iterator[FrameColumn]
+    has_names: bool
+
+
+def read_frame(X: Any) -> Frame:
+    """Read a table of pandas, polars, pyarrow or another library, or a 2-d array.
+
+    Types that say something stay: categories, dates with their zone, whole numbers, decimals,
+    durations. Columns of Python objects get the type of their cells; cells of several types become
+    words. Sparse and lazy tables, other dimensions, and a name that occurs twice are refused.
+    """
+    if sparse.issparse(X):
+        raise InputError(
+            "X is a sparse matrix, which holds no typed columns.",
+            "Pass X.toarray() if that fits in memory; RankRC and MIBC take sparse rows as they "
+            "are.",
+            ErrorKind.UNSUPPORTED,
+        )
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        names = X.column_names if isinstance(X, pa.Table) else list(X.columns)
+        _refuse_twice([str(name) for name in names])
+        raise
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError(
+            "X is a lazy frame, which holds no rows yet.", "Pass X.collect().", ErrorKind.SHAPE
+        )
+    if isinstance(frame, nw.DataFrame):
+        names = [str(name) for name in frame.columns]
+        _refuse_twice(names)  # 1 and "1" are two names to pandas
+        of_frame = (_of_series(name, frame[:, k]) for k, name in enumerate(names))
+        return Frame(names, len(frame), of_frame, True)
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise InputError(
+            f"Expected a table or a 2D array, got {array.ndim} dimension(s).",
+            "Reshape your data: X.reshape(-1, 1) is one column, X.reshape(1, -1) one row.",
+            ErrorKind.SHAPE,
+        )
+    if array.dtype.kind == "c":
+        raise InputError(
+            "Complex data not supported: X holds complex numbers.", "", ErrorKind.SHAPE
+        )
+    names = [f"x{k}" for k in range(array.shape[1])]
+    of_array = (_of_numpy(name, cells) for name, cells in zip(names, array.T, strict=True))
+    return Frame(names, len(array), of_array, False)
+
+
+def series_of_objects(name: str, cells: NDArray[np.object_]) -> pl.Series:
+    """Read Python objects: of one type as that type, numbers of several as float64, else as words.
+
+    Raises `InputError` for lists, bytes and the like.
+    """
+    try:
+        return _of_arrow(name, pa.array(cells, from_pandas=True)).cells
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError):
+        pass
+    if any(isinstance(cell, list | tuple | dict | set | bytes | np.ndarray) for cell in cells):
+        raise unusable(name, "lists, bytes or other objects")
+    if all(
+        is_missing(cell) or isinstance(cell, int | float | np.number | np.bool_) for cell in cells
+    ):
+        numbers = [math.nan if is_missing(cell) else float(cell) for cell in cells]
+        return pl.Series(name, numbers, pl.Float64)
+    return pl.Series(name, [word_of(cell) for cell in cells], pl.String)
+
+
+def unusable(name: str, source: str) -> InputError:
+    """The error to raise for a column whose cells are none of the kinds that can be used."""
+    return InputError(
+        f"Column {name!r} holds cells of type {source}, which are neither numbers, words nor "
+        "dates.",
+        "Leave the column out, or turn it into columns of numbers or words.",
+        ErrorKind.CELL,
+        column=name,
+    )
+
+
+def _of_series(name: str, series: Any) -> FrameColumn:
+    native = series.to_native()
+    if isinstance(native, pl.Series):
+        if native.dtype == pl.Object:
+            objects = np.array([*native, None], dtype=object)[:-1]
+            return FrameColumn(series_of_objects(name, objects), False)
+        return _typed(native.alias(name))
+    try:
+        return _of_arrow(name, series.to_arrow())
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        cells = np.array([*series.to_list(), None], dtype=object)[:-1]
+        return FrameColumn(series_of_objects(name, cells), False)
+
+
+def _of_numpy(name: str, cells: NDArray[Any]) -> FrameColumn:
+    if cells.dtype.kind in "fiub" and cells.dtype.itemsize <= 8:
+        cells = cells.astype(np.float32) if cells.dtype == np.float16 else cells
+        return FrameColumn(pl.Series(name, np.ascontiguousarray(cells)), False)
+    if cells.dtype.kind == "f":
+        return FrameColumn(pl.Series(name, cells.astype(np.float64)), False)
+    if cells.dtype.kind == "O":
+        return FrameColumn(series_of_objects(name, cells), False)
+    return _of_arrow(
+        name, pa.array(cells.astype(str) if cells.dtype.kind in "SU" else cells, from_pandas=True)
+    )
+
+
+def _of_arrow(name: str, array: Any) -> FrameColumn:
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    schema = pa.schema([pa.field(name, array.type)])
+    (kind,) = plain_schema(schema, "X", categories=True).types
+    array = array if kind == array.type else plain_array(array, kind)
+    if not pa.types.is_dictionary(kind):
+        return _typed(pl.Series(name, pl.from_arrow(array)))
+    # As plain cells: a type of categories may know more of them than these.
+    return FrameColumn(pl.Series(name, pl.from_arrow(array.cast(kind.value_type))), True)
+
+
+def _typed(cells: pl.Series) -> FrameColumn:
+    if cells.dtype in _MADE_FOR_CATEGORIES:
+        return FrameColumn(cells.cast(pl.String), True)
+    return FrameColumn(cells, False)
+
+
+def _refuse_twice(names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise InputError(
+            f"X has two columns named {twice!r}.",
+            "Give every column a name of its own.",
+            ErrorKind.COLUMN_NAMES,
+            column=twice,
+        )

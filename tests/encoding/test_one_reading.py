@@ -1,0 +1,348 @@
+"""A column means the same to a file's reader, to a stream's, and to RareClassifier's.
+
+Each column stands as text in a CSV file for `rareclass fit`, comes through the stream's reader, and
+is given to RareClassifier as a column of pandas, polars and Arrow. Typed columns do the same
+through Parquet. All must find one kind and the same values.
+"""
+
+import csv
+import datetime as dt
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from faults import refused
+from rareclass.encoding.schema import find_schema
+from rareclass.encoding.table_reading import read_table
+from rareclass.encoding.training_table import TrainingTable, read_as_trained, read_training_table
+from rareclass.errors import ErrorKind
+from rareclass.tables import TableWarning
+from rareclass.tables.cells import (
+    canonical_words,
+    is_empty,
+    number_of,
+    numbers_in,
+    without_empty_marks,
+    word_of,
+)
+from rareclass.tables.sources import open_source
+from rareclass.tables.table_file import open_table
+
+N = 120
+NOISE = np.random.default_rng(0).normal(size=N)
+UTC = dt.UTC
+
+
+class Read(NamedTuple):
+    """A column as some reader has it: truth values as 0 and 1, dates as seconds since 1970."""
+
+    kind: str
+    values: list[Any] | None
+
+
+class Meant(NamedTuple):
+    cells: list[Any]
+    kind: str
+    values: list[Any] | None
+
+
+def repeated(cells: Sequence[Any]) -> list[Any]:
+    return (list(cells) * N)[:N]
+
+
+def seconds(*times: tuple[int, ...]) -> list[float]:
+    return [dt.datetime(*time, tzinfo=UTC).timestamp() for time in times]  # type: ignore[misc]
+
+
+NOON, DAY = (2024, 12, 31, 12), (2024, 12, 31)
+IDS = [f"u{k * 7919 % 99991}" for k in range(N)]
+LONG = ["1234567890123456789", "1234567890123456790"]
+TEXT = {
+    "marks of emptiness": Meant(["1.5", "2", "NA", "7"], "number", [1.5, 2.0, None, 7.0]),
+    "more marks": Meant(["1", "\\N", "(null)", "n.a.", "-", "2"], "number", [1.0, *[None] * 4, 2]),
+    "day first": Meant(["31.12.2024", "01.02.2024"], "date", seconds(DAY, (2024, 2, 1))),
+    "month first": Meant(["12/31/2024", "02/01/2024"], "date", seconds(DAY, (2024, 2, 1))),
+    "two-digit years": Meant(["31/12/24", "01/02/71"], "date", seconds(DAY, (1971, 2, 1))),
+    "iso days": Meant(["2024-12-31", "NA", "2024-02-01"], "date", None),
+    "iso times": Meant(["2024-12-31T12:00:00", "2024-12-31 00:00"], "date", seconds(NOON, DAY)),
+    "iso with Z": Meant(
+        ["2024-12-31T12:00:00Z", "2024-12-31T00:00:00.000Z"], "date", seconds(NOON, DAY)
+    ),
+    "iso with offsets": Meant(
+        ["2024-12-31T14:00:00+02", "2024-12-30T22:30:00-0130"], "date", seconds(NOON, DAY)
+    ),
+    "am and pm": Meant(["12/31/2024 12:00 PM", "12/31/2024 12:00 AM"], "date", seconds(NOON, DAY)),
+    "month names": Meant(["31 December 2024", "1 May 2024"], "date", seconds(DAY, (2024, 5, 1))),
+    "rfc 2822": Meant(
+        ["Tue, 31 Dec 2024 12:00:00 +0000", "Tue, 31 Dec 2024 02:00:00 +0200"],
+        "date",
+        seconds(NOON, DAY),
+    ),
+    "percent": Meant(["12%", "7.5 %"], "number", [12.0, 7.5]),
+    "euros": Meant(["€3.50", "€ 12"], "number", [3.5, 12.0]),
+    "dollars": Meant(["$1,200", "$1,234.50", "950"], "number", [1200.0, 1234.5, 950.0]),
+    "thousands": Meant(["1,234", "1,234,567", "12"], "number", [1234.0, 1234567.0, 12.0]),
+    "decimal commas": Meant(["0,5", "12,25", "1.234,5"], "number", [0.5, 12.25, 1234.5]),
+    "apostrophes": Meant(["1'234", "12"], "number", [1234.0, 12.0]),
+    "in brackets": Meant(["(1,234.5)", "12"], "number", [-1234.5, 12.0]),
+    "two currencies": Meant(["$5", "€5"], "words", ["$5", "€5"]),
+    "percent at times": Meant(["5%", "5"], "words", ["5%", "5"]),
+    "versions": Meant(["1.2.3", "1.2.4"], "words", ["1.2.3", "1.2.4"]),
+    "words and numbers": Meant(["3.0", "two", "3.00", "3"], "words", ["3", "two", "3", "3"]),
+    "truth values": Meant(["true", "False", ""], "truth", [1.0, 0.0, None]),
+    "truth values and numbers": Meant(["true", "0", "1"], "number", [1.0, 0.0, 1.0]),
+    "yes and no": Meant(["yes", "no"], "words", ["yes", "no"]),
+    "too long for a number": Meant(LONG, "words", LONG),
+    "all empty": Meant(["", "NA"], "dropped", None),
+    "constant": Meant(["same"], "dropped", None),
+    "ids": Meant(IDS, "dropped", None),
+}
+UTC_TIMES = [dt.datetime(*NOON, tzinfo=UTC), dt.datetime(*DAY, tzinfo=UTC)]
+TYPED: dict[str, tuple[pa.DataType, Meant]] = {
+    "nullable whole numbers": (pa.int64(), Meant([1, None, 3], "number", [1.0, None, 3.0])),
+    "decimals": (
+        pa.decimal128(10, 2),
+        Meant([Decimal("1.50"), Decimal("3.00")], "number", [1.5, 3.0]),
+    ),
+    "wide decimals": (
+        pa.decimal256(50, 2),
+        Meant([Decimal("1.50"), None, Decimal("3.00")], "number", [1.5, None, 3.0]),
+    ),
+    "durations": (
+        pa.duration("ms"),
+        Meant([dt.timedelta(seconds=1.5), dt.timedelta(seconds=3)], "number", [1.5, 3.0]),
+    ),
+    "truth values": (pa.bool_(), Meant([True, False, None], "truth", [1.0, 0.0, None])),
+    "days": (pa.date32(), Meant([dt.date(*DAY), None], "date", [*seconds(DAY), None])),
+    "times": (pa.timestamp("us"), Meant([dt.datetime(*NOON)], "date", None)),
+    "times in UTC": (pa.timestamp("us", "UTC"), Meant(UTC_TIMES, "date", seconds(NOON, DAY))),
+    "times in Tokyo": (
+        pa.timestamp("us", "Asia/Tokyo"),
+        Meant(UTC_TIMES, "date", seconds((2024, 12, 31, 21), (2024, 12, 31, 9))),
+    ),
+    "branch numbers": (pa.int64(), Meant(list(map(int, LONG)), "words", LONG)),
+    "NA beside nulls": (pa.string(), Meant(["DE", "NA", None], "words", ["DE", "NA", None])),
+}
+
+
+def of_words(cells: list[Any], kind: str) -> list[Any]:
+    truth = {"true": 1.0, "false": 0.0}
+    return [truth.get(cell, cell) for cell in cells] if kind == "truth" else cells
+
+
+def trained(folder: Path, write: Callable[[Path], Path]) -> TrainingTable:
+    file = open_table(write(folder))
+    return read_training_table(file, "y")  # type: ignore[arg-type]
+
+
+def by_fit(table: TrainingTable) -> Read:
+    column = table.columns[0]
+    if not column.is_used:
+        return Read("dropped", None)
+    cells = table.frame["x"]
+    if column.reads_as == "string":
+        kind = "truth" if column.truth else "words"
+        return Read(kind, of_words(cells.to_list(), kind))
+    if column.reads_as == "date":
+        return Read("date", (cells.dt.timestamp("us") / 1e6).to_list())
+    return Read("number", cells.to_list())
+
+
+def by_stream(path: Path) -> Read:
+    source = open_source(path)
+    batch = source.read(10_000)
+    source.close()
+    assert batch is not None
+    schema = find_schema(batch, "y")
+    good, rejected = schema.check(batch)
+    assert not rejected
+    kind = {"category": "words", "time": "date"}.get(schema.kinds["x"], "number")
+    cells = good.columns["x"]
+    if kind == "number":
+        return Read(kind, [None if cell != cell else cell for cell in cells.tolist()])
+    return Read(kind, cells.tolist() if kind == "words" else None)
+
+
+def by_classifier(cells: Any) -> Read:
+    frame = pd.DataFrame({"noise": NOISE})
+    if isinstance(cells, pd.Series):
+        X: Any = frame.assign(x=cells)
+    elif isinstance(cells, pl.Series):
+        X = pl.DataFrame({"x": cells, "noise": NOISE})
+    else:
+        X = pa.table({"x": cells, "noise": NOISE})
+    table = read_table(X)
+    if "x" not in table.names:
+        return Read("dropped", None)
+    column = table.column("x")
+    like = read_table(X, like=table.remembered).column("x")
+    if column.levels is not None:
+        assert like.words().tolist() == column.words().tolist()
+        return Read("words", column.words().tolist())
+    np.testing.assert_array_equal(like.values, column.values)
+    values = [None if cell != cell else cell for cell in column.values.tolist()]
+    return Read(column.kind, values)
+
+
+def written_csv(cells: list[str], folder: Path) -> Path:
+    path = folder / "t.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["x", "noise", "y"])
+        writer.writerows(zip(cells, NOISE, [k % 10 == 0 for k in range(N)], strict=True))
+    return path
+
+
+def checked(read: Read, meant: Meant, who: str) -> None:
+    kind = "truth" if (read.kind, meant.kind) == ("number", "truth") else read.kind
+    assert kind == meant.kind, who
+    if meant.values is not None and read.values is not None:
+        assert read.values == repeated(meant.values), who
+
+
+@pytest.mark.filterwarnings("ignore:column")
+@pytest.mark.parametrize("name", TEXT)
+def test_text_means_the_same_to_all(tmp_path: Path, name: str) -> None:
+    meant = TEXT[name]
+    cells = repeated(meant.cells)
+    path = written_csv(cells, tmp_path)
+    checked(by_fit(trained(tmp_path, lambda _: path)), meant, "fit")
+    if meant.kind != "dropped":  # a stream does not know yet what its column will be
+        checked(by_stream(path), meant, "stream")
+    columns = {
+        "pandas objects": pd.Series(cells, dtype=object),
+        "pandas strings": pd.Series(cells, dtype="string"),
+        "polars": pl.Series(cells),
+        "arrow": pa.array(cells),
+    }
+    for who, column in columns.items():
+        checked(by_classifier(column), meant, who)
+
+
+@pytest.mark.filterwarnings("ignore:column")
+@pytest.mark.parametrize("name", TYPED)
+def test_typed_cells_mean_the_same_to_all(tmp_path: Path, name: str) -> None:
+    dtype, meant = TYPED[name]
+    cells = repeated(meant.cells)
+    if name == "times":
+        cells = [cells[0] + dt.timedelta(hours=k % 7) for k in range(N)]
+    array = pa.array(cells, dtype)
+    path = tmp_path / "t.parquet"
+    y = [k % 10 == 0 for k in range(N)]
+    pa.parquet.write_table(pa.table({"x": array, "noise": NOISE, "y": y}), path)
+    checked(by_fit(trained(tmp_path, lambda _: path)), meant, "fit")
+    if meant.kind != "words":  # streams read marks in any text, and long numbers as they are
+        checked(by_stream(path), meant, "stream")
+    checked(by_classifier(array), meant, "arrow")
+    if not pa.types.is_decimal256(dtype):
+        checked(by_classifier(pl.Series(pl.from_arrow(array))), meant, "polars")
+    arrow_type = pd.ArrowDtype(dtype)
+    checked(by_classifier(pd.Series(cells, dtype=arrow_type)), meant, "pandas on Arrow")
+    if name != "times in Tokyo":  # the objects are times in UTC
+        checked(by_classifier(pd.Series(cells, dtype=object)), meant, "pandas objects")
+
+
+@pytest.mark.filterwarnings("ignore:column")
+def test_codes_are_words_to_the_classifier_and_numbers_with_a_note_in_files(tmp_path: Path) -> None:
+    cells = repeated(["007", "7", "01067"])
+    path = written_csv(cells, tmp_path)
+    with pytest.warns(TableWarning, match="007 and 7 are the same"):
+        table = trained(tmp_path, lambda _: path)
+    assert by_fit(table) == Read("number", repeated([7.0, 7.0, 1067.0]))
+    assert by_stream(path).kind == "number"
+    assert by_classifier(pl.Series(cells)) == Read("words", cells)
+
+
+def test_commas_that_may_be_either_are_refused_in_files_and_words_elsewhere(tmp_path: Path) -> None:
+    cells = repeated(["1,234", "5,678"])
+    path = written_csv(cells, tmp_path)
+    with refused(ErrorKind.CELL, column="x", row=1, value="1,234"):
+        trained(tmp_path, lambda _: path)
+    assert by_stream(path) == Read("words", cells)
+    assert by_classifier(pl.Series(cells)) == Read("words", cells)
+
+
+@pytest.mark.filterwarnings("ignore:column")
+@pytest.mark.parametrize(
+    ("training", "new", "same"),
+    [
+        (["true", "false"], ["1", "no", "True", "0.0"], ["true", "false", "true", "false"]),
+        (["3", "a"], [3.0, 3.5], ["3", "3.5"]),
+        (["3", "a"], ["3.00", " a"], ["3", "a"]),
+        (["3", "a"], [Decimal("3.00"), Decimal("3.50")], ["3", "3.5"]),
+        (["1,234.5", "7"], ["1,000", "12"], [1000.0, 12.0]),
+        (["0,5", "7,25"], ["1.234", "12"], [1234.0, 12.0]),
+        (["2024-01-01 10:00", "2024-01-02 11:00"], ["2024-01-03T12:00:00"], None),
+    ],
+)
+def test_a_value_in_another_spelling_is_the_value_of_training(
+    tmp_path: Path, training: list[Any], new: list[Any], same: list[Any] | None
+) -> None:
+    cells = repeated(training)
+    table = trained(tmp_path, lambda _: written_csv(cells, tmp_path))
+    batch = pl.DataFrame({"x": new, "noise": [0.0] * len(new)})
+    read = read_as_trained(batch, [table.columns[0]], 1)["x"].to_list()
+    remembered = read_table(pl.DataFrame({"x": cells, "noise": NOISE})).remembered
+    column = read_table(batch, like=remembered).column("x")
+    if same is None:
+        assert read == [dt.datetime(2024, 1, 3, 12)]
+        assert column.values.tolist() == seconds((2024, 1, 3, 12))
+        return
+    assert read == same
+    typed = column.values if column.levels is None else column.words()
+    assert typed.tolist() == of_words(same, "truth")
+
+
+def test_a_clock_of_training_is_kept_to(tmp_path: Path) -> None:
+    """The hour is that of the zone of training; times with a zone are none of a local clock."""
+    local = [dt.datetime(2024, 3, 30, 8) + dt.timedelta(hours=k) for k in range(N)]
+    zoned = pl.Series("x", local).dt.replace_time_zone("Europe/Berlin", non_existent="null")
+    table = read_table(pl.DataFrame({"x": zoned, "noise": NOISE}))
+    hours = np.array([np.nan if each is None else each.hour for each in zoned.to_list()])
+    np.testing.assert_array_equal(table.column("x").values // 3600 % 24, hours)
+    in_utc = pl.DataFrame({"x": zoned.dt.convert_time_zone("UTC"), "noise": NOISE})
+    again = read_table(in_utc, like=table.remembered)
+    np.testing.assert_array_equal(again.column("x").values, table.column("x").values)
+    naive = pl.DataFrame({"x": pl.Series("x", local), "noise": NOISE})
+    with pytest.warns(TableWarning, match="without a zone"):
+        read_table(naive, like=table.remembered)
+    with refused(ErrorKind.CELL, column="x"):
+        read_table(in_utc, like=read_table(naive).remembered)
+    text = pl.DataFrame({"x": ["2024-01-01T10:00:00Z"], "noise": [0.0]})
+    with refused(ErrorKind.CELL, column="x", row=0):
+        read_table(text, like=read_table(naive).remembered)
+
+
+CELLS = st.one_of(
+    st.text(max_size=5),
+    st.sampled_from(
+        ["NA", " n/a ", "True", "1.50", "3.00", "+.5e3", "inf", "-nan", "1_0", "\u0661"]
+    ),
+    st.floats().map(repr),
+    st.integers().map(str),
+)
+
+
+@given(st.lists(CELLS, max_size=12))
+@example(["\x1f1", "1\x1f", "\u2028NA", "K", "\u017f", "0.0", "-0.00", ".0", "1e400", "1.", "NAN"])
+def test_a_column_and_a_cell_are_read_by_the_same_rules(cells: list[str]) -> None:
+    text = pl.Series(cells, dtype=pl.String)
+    plain = without_empty_marks(text)
+    assert plain.is_null().to_list() == [is_empty(cell) for cell in cells]
+    numbers = numbers_in(plain)
+    wrong = (numbers.is_null() & plain.is_not_null()).to_list()
+    alone = [number_of(cell) for cell in cells]
+    assert wrong == [number is None for number in alone]
+    values = np.array([np.nan if number is None else number for number in alone])
+    np.testing.assert_array_equal(numbers.cast(pl.Float64).to_numpy(), values)
+    many = pl.Series([*cells, *["x"] * 100], dtype=pl.String)  # few are written one by one
+    assert canonical_words(many).to_list()[: len(cells)] == [word_of(cell) for cell in cells]
