@@ -72,7 +72,7 @@ def plan_memory(
             "Fit on a sample of the majority rows (keep every rare one), leave columns out with "
             "--drop, raise --memory, or use a machine with more. Scoring streams: it takes files "
             "of any size.",
-            ErrorKind.SETTING,
+            ErrorKind.MEMORY,
         )
     return plan
 
