@@ -157,7 +157,7 @@ def _print_outcome(console: Console, outcome: "Outcome") -> None:
     ours, theirs = outcome.alerts[:2]
     console.print(_who_is_ahead("Frauds", ours.n_caught, theirs.n_caught))
     console.print(_who_is_ahead("Money", ours.money, theirs.money))
-    console.print(_told_apart(outcome))
+    console.print(_compared(outcome))
     print_notes(
         console,
         [
@@ -175,10 +175,11 @@ def _who_is_ahead(what: str, ours: float, theirs: float) -> str:
     return f"{what} by as many alerts: {ours:,.0f} and {theirs:,.0f}, {verdict}."
 
 
-def _told_apart(outcome: "Outcome") -> str:
+def _compared(outcome: "Outcome") -> str:
     difference = outcome.difference
-    told = "told apart" if difference.low > 0 or difference.high < 0 else "not told apart"
+    is_clear = difference.low > 0 or difference.high < 0
+    verdict = "the difference is significant" if is_clear else "the difference is not significant"
     return (
-        f"Average precision {outcome.ours:.3f} and {outcome.theirs:.3f}, {told} by a paired test: "
-        f"the difference is {difference.low:+.3f} to {difference.high:+.3f} (95 %)."
+        f"Average precision {outcome.ours:.3f} against {outcome.theirs:.3f}; {verdict} (paired "
+        f"test, {difference.low:+.3f} to {difference.high:+.3f} with 95 % confidence)."
     )
