@@ -170,7 +170,7 @@ def test_exceptions_are_logged_by_type_and_place(lines: io.StringIO) -> None:
     LOGGER.handlers[0].flush()
     (line,) = lines.getvalue().splitlines()
     assert json.loads(line)["exception"] == "ValueError"
-    assert "test_told.py" in json.loads(line)["raised_at"][0]
+    assert "test_description.py" in json.loads(line)["raised_at"][0]
     assert "a value" not in line
     start_log_to(lines, with_requests=False)
     LOGGER.info("request")

@@ -184,7 +184,9 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             This estimator.
         """
         if self.method not in METHODS:
-            raise InputError(f"method={self.method!r} is not one of {sorted(METHODS)}.")
+            raise InputError(
+                f"method={self.method!r} is not one of {sorted(METHODS)}.", kind=ErrorKind.SETTING
+            )
         rows = self._read(X, y, sample_weight)
         # Refused before anything is learned.
         share = _share(rows.labels)
@@ -323,7 +325,10 @@ class CalibratedRanker(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         elif np.iterable(self.cv) and not isinstance(self.cv, str):
             given = list(self.cv)
         else:
-            raise InputError(f"cv={self.cv!r} is not a number of folds, a splitter or a list.")
+            raise InputError(
+                f"cv={self.cv!r} is not a number of folds, a splitter or a list.",
+                kind=ErrorKind.SETTING,
+            )
         folds = []
         for number, (train, test) in enumerate(given):
             train, test = (np.arange(n_rows)[part] for part in (train, test))

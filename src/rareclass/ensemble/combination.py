@@ -21,7 +21,7 @@ import numpy as np
 
 from rareclass.ensemble.false_positive_rate import FalsePositiveRate, LearnedMember
 from rareclass.ensemble.training_rows import HeldOutRows
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.estimators.search import SCORINGS, Scoring, as_scoring
 from rareclass.metrics import (
     average_precision,
@@ -81,7 +81,9 @@ def as_objective(objective: Any) -> Scoring:
     if match is None:
         return as_scoring(objective, OBJECTIVES)
     if int(match[1]) < 1:
-        raise InputError(f"objective={objective!r} names 0 rows.", "Name 1 or more.")
+        raise InputError(
+            f"objective={objective!r} names 0 rows.", "Name 1 or more.", ErrorKind.SETTING
+        )
     return partial(precision_at, int(match[1]))
 
 

@@ -74,7 +74,9 @@ def _check(cv: Any, labels: Labels, is_count: bool, has_groups: bool, has_time: 
             value=cv,
         )
     if is_count and not is_whole(cv, 2):
-        raise InputError(f"cv={cv!r} is not at least 2 folds.", "Give 2 or more.", value=cv)
+        raise InputError(
+            f"cv={cv!r} is not at least 2 folds.", "Give 2 or more.", ErrorKind.SETTING, value=cv
+        )
     if is_count and len(labels.majority) < 2:
         raise InputError(
             "The majority has 1 row of weight above 0, which cannot be held out and learned from.",

@@ -207,7 +207,9 @@ def _costs(
             continue
         if not (np.isfinite(cost) and cost >= 0):
             raise InputError(
-                f"--cost {name}={cost:g}: a cost is a number of at least 0.", value=cost
+                f"--cost {name}={cost:g}: a cost is a number of at least 0.",
+                kind=ErrorKind.SETTING,
+                value=cost,
             )
         costs[name] = cost
     return costs

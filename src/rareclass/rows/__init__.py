@@ -1,8 +1,8 @@
 """Where the majority rows live.
 
-Every method in this package sees the majority only through two verbs: :meth:`Rows.sum` and
-:meth:`Rows.map`. Whatever implements them (arrays here; files and clusters likewise) runs the
-same algorithms and gives the same answer.
+Every method in this package sees the majority only through two methods, :meth:`Rows.sum` and
+:meth:`Rows.map`. Arrays, files and clusters implement them, run the same algorithms and give the
+same answer.
 """
 
 from importlib import import_module
@@ -39,7 +39,7 @@ __all__ = [
     "parquet_batches",
 ]
 
-# Doors to what not everybody has: looked for when they are asked for.
+# Readers that need an extra: imported when they are asked for.
 _ENGINES = {
     "from_dask": ("rareclass.rows.dask", "dask"),
     "from_spark": ("rareclass.rows.spark", "spark"),

@@ -1,7 +1,6 @@
-"""Rows of numbers, dense or sparse: below one another, and which of them are equal.
+"""Rows of numbers, dense or sparse: stacked, and grouped where they are equal.
 
-Copies of a row are told by values here. Tables with cells of all kinds, and rows that are never
-in memory together, have ways of their own: `verbs.fit` asks polars, and on disk compares hashes.
+Tables with cells of all kinds are grouped by polars, and rows on disk by hashes (room `fit`).
 """
 
 import hashlib
@@ -14,7 +13,7 @@ from scipy import sparse
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Rows of one part below those of the other: dense where all parts are, else CSR."""
+    """Stack the rows of several parts: dense where all parts are, else CSR."""
     if len(parts) == 1:
         return parts[0]
     if any(sparse.issparse(part) for part in parts):
@@ -23,7 +22,7 @@ def stacked(parts: Sequence[Any]) -> Any:
 
 
 def canonical(X: Any) -> Any:
-    """Rows written in one way: CSR ones by column, without zeros or duplicates."""
+    """Return rows in canonical form: CSR ones by column, without zeros or duplicates."""
     if sparse.issparse(X) and not (X.has_canonical_format and X.data.all()):
         X = X.copy()
         X.sum_duplicates()
@@ -32,7 +31,7 @@ def canonical(X: Any) -> Any:
 
 
 def equal_rows(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The first row of each group of equal rows, and the group of each row; groups in no order.
+    """Return the first row of each group of equal rows, and each row's group, in no order.
 
     Cost: O(n log n) comparisons of dense rows; a hash of 128 bits for each CSR row.
 
@@ -56,7 +55,7 @@ def equal_rows(X: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def order_of_values(X: Any) -> np.ndarray:
-    """An order of distinct rows that depends on their values alone: numbers of the rows."""
+    """Order distinct rows by their values alone; returns row numbers."""
     if not sparse.issparse(X):
         return np.unique(X, axis=0, return_index=True)[1]
     X = canonical(X)

@@ -24,7 +24,7 @@ _MOST_BLOCKS_A_GROUP = 64
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Threads meant by `n_jobs`: None and -1 are all cores, -2 all but one, and so on.
+    """Count the threads of `n_jobs`: None and -1 are all cores, -2 all but one, and so on.
 
     Inside a joblib worker, which sets OMP_NUM_THREADS, None keeps to the worker's share.
     """
@@ -158,7 +158,7 @@ class ArrayRows:
         return joined
 
     def starting_at(self, first: int) -> "ArrayRows":
-        """These rows, which no block has seen yet, as the rows of a whole from `first` on."""
+        """Number these rows from `first` in a whole, before any block is made."""
         self._stretches = [each._replace(first=first) for each in self._stretches]
         return self
 
@@ -176,7 +176,7 @@ class ArrayRows:
 
     @property
     def numbers(self) -> np.ndarray | slice:
-        """Which rows of the whole these are."""
+        """Row numbers in the whole."""
         if self._is_whole:
             return slice(None)
         if not len(self._blocks):

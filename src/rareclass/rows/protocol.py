@@ -16,10 +16,7 @@ _ALIGNMENT = 64
 
 
 class Budget:
-    """A number of bytes that blocks may take from, shared by threads.
-
-    `reserve` of the bytes are not for large arrays.
-    """
+    """Bytes that blocks may remember, shared by threads; `reserve` of them not by large arrays."""
 
     def __init__(self, n_bytes: int, reserve: int = 0) -> None:
         self.total = n_bytes
@@ -38,7 +35,7 @@ class Budget:
             return True
 
     def room(self, like: np.ndarray) -> np.ndarray | None:
-        """An array of the shape and dtype of `like`, not filled; None when too little is left."""
+        """Allocate an array like `like`, not filled; None when too little is left."""
         n_bytes = -(-like.nbytes // _ALIGNMENT) * _ALIGNMENT
         with self._lock:
             left = self.left - self.reserve
@@ -54,10 +51,10 @@ class Budget:
 
 
 class Memo:
-    """What one block remembers between passes, as far as the budget goes.
+    """Values that one block remembers between passes, within the budget.
 
-    A value that does not fit is simply not kept: whoever asks for it works it out again, so the
-    budget changes the time and never the result.
+    A value that does not fit is not kept and is computed again: the budget changes the time and
+    never the result.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -69,16 +66,16 @@ class Memo:
 
     @property
     def names(self) -> list[Any]:
-        """What is remembered."""
+        """Names of the remembered values."""
         return list(self._kept)
 
     def get(self, name: Any, key: Any) -> Any | None:
-        """The value put under `name` if it was put with the same `key`, else None."""
+        """Value put under `name` if it was put with the same `key`, else None."""
         kept = self._kept.get(name)
         return kept[1] if kept is not None and kept[0] == key else None
 
     def put(self, name: Any, key: Any, value: Any, n_bytes: int) -> None:
-        """Keep `value` in place of what `name` held, if the budget allows."""
+        """Keep `value` under `name`, replacing an older one, if the budget allows."""
         old = self._kept.get(name)
         if self._budget.take(n_bytes - (old[2] if old else 0)):
             self._kept[name] = (key, value, n_bytes)
@@ -97,14 +94,14 @@ class Block:
 
     start: int
     stop: int
-    weight: np.ndarray  # 0 means that the row is not there
-    memo: Memo  # what the block remembers between passes
-    keeps_arrays: bool  # whether large arrays, such as its kernel, are worth remembering
+    weight: np.ndarray  # 0 means that the row is absent
+    memo: Memo  # values remembered between passes
+    keeps_arrays: bool  # True where large arrays, such as the kernel, are worth remembering
     take: Callable[[], Any] = field(repr=False)
 
     @property
     def X(self) -> Any:  # noqa: N802 - the symbol of every docstring
-        """The rows themselves, fetched at each call: ndarray or CSR of shape (n, n_features)."""
+        """Rows, fetched at each call: ndarray or CSR of shape (n, n_features)."""
         return self.take()
 
 
@@ -112,29 +109,29 @@ _numbers = itertools.count()
 
 
 class Token(NamedTuple):
-    """A name for a point at which blocks remember things; it stays itself in another process."""
+    """Name for a point at which blocks remember values; equal in every process."""
 
     number: int
 
     @classmethod
     def new(cls) -> "Token":
-        """A name that no other point of this process has."""
+        """Make a name that no other point of this process has."""
         return cls(next(_numbers))
 
 
 class SentOnce:
-    """What never changes, and goes only once to each place where rows live.
+    """Base of values that never change and are sent once to each place where rows live.
 
-    It is known by its identity: whoever inherits is equal to itself alone, and so is what arrives.
+    Objects are compared by identity, also after they were sent.
     """
 
     __hash__ = object.__hash__
 
 
 class RowValues(SentOnce):
-    """A value for each row of the whole, from which every block takes those of its own rows.
+    """Values of all rows, from which each block takes those of its own.
 
-    Of rows that live elsewhere, each place is sent the values of its own rows.
+    A place where rows live is sent the values of its own rows only.
 
     Parameters
     ----------
@@ -151,22 +148,22 @@ class RowValues(SentOnce):
 
     @property
     def whole(self) -> np.ndarray:
-        """All values, where they were made."""
+        """All values, in the process that made them."""
         (values,) = self._pieces
         return values
 
     def of(self, block: Block) -> np.ndarray:
-        """The values of the rows of a block."""
+        """Values of the rows of a block."""
         return self.within(block.start, block.stop)
 
     def within(self, start: int, stop: int) -> np.ndarray:
-        """The values of consecutive rows, which no two stretches of `part` share."""
+        """Values of consecutive rows within one stretch of `part`."""
         k = bisect_right(self._firsts, start) - 1
         first = self._firsts[k]
         return self._pieces[k][start - first : stop - first]
 
     def part(self, stretches: Iterable[tuple[int, int]]) -> "RowValues":
-        """The values of some stretches of rows only, given in increasing order."""
+        """Keep the values of some stretches of rows, given in increasing order."""
         part = RowValues(self.whole[:0])
         for start, stop in stretches:
             part._firsts.append(start)
@@ -179,9 +176,9 @@ class Rows(Protocol):
 
     ``fn`` must be a plain function of a `Block` and of the broadcast values: it is called once
     a block, in any order, perhaps in another thread, in another process or on another machine.
-    What blocks remember stays where they are and may be lost at any time: a function may count
-    on nothing but its arguments. Points are named by a `Token`; what does not change from pass to
-    pass inherits from `SentOnce`; what has a value for each row is `RowValues`.
+    Remembered values stay where the blocks are and may be lost at any time: a function may rely
+    on its arguments only. A `Token` names a point; values that do not change from pass to pass
+    inherit from `SentOnce`; one value for each row is `RowValues`.
     """
 
     n_rows: int
@@ -189,35 +186,35 @@ class Rows(Protocol):
 
     @property
     def n_threads(self) -> int:
-        """Threads that work on blocks, at most."""
+        """Most threads that work on blocks."""
         ...
 
     def sum(self, fn: Callable[..., tuple], *broadcast: Any) -> tuple:
-        """``fn(block, *broadcast)``, a tuple of numbers and arrays, added up over the blocks."""
+        """Add up ``fn(block, *broadcast)``, a tuple of numbers and arrays, over the blocks."""
         ...
 
     def map(self, fn: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
-        """``fn(block, *broadcast)``, one result a row, joined in row order."""
+        """Join ``fn(block, *broadcast)``, one result a row, in row order."""
         ...
 
     def take(self, index: np.ndarray) -> Any:
-        """A few rows by their number: ndarray or CSR of shape (len(index), n_features)."""
+        """Take a few rows by their number: ndarray or CSR of shape (len(index), n_features)."""
         ...
 
     def every(self, stride: int, first: int = 0, keeps_arrays: bool = True) -> "Rows":
-        """A part of these rows, spread evenly: every `stride`-th block from number `first` on.
+        """Take every `stride`-th block from number `first`: a part of these rows, spread evenly.
 
-        It remembers with them; `keeps_arrays`: as many passes are expected of it, large arrays too.
+        The blocks are shared; `keeps_arrays`, for many passes, lets them remember large arrays.
         """
         ...
 
     def share_remembering(self, name: str) -> float:
-        """Share of the blocks that remember something called `name`."""
+        """Share of the blocks that remember a value called `name`."""
         ...
 
     @property
     def numbers(self) -> np.ndarray | slice:
-        """Which rows of the whole these are: all of them, unless they are a part."""
+        """Row numbers in the whole: all of them, unless these rows are a part."""
         ...
 
     @property

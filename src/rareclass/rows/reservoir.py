@@ -1,10 +1,10 @@
-"""A uniform sample of a stream, of bounded size: which slot a row goes to."""
+"""Uniform sample of bounded size of a stream."""
 
 import numpy as np
 
 
 def reservoir_slots(nth: np.ndarray, draws: np.ndarray, capacity: int) -> np.ndarray:
-    """Vitter's Algorithm R: the slot of the n-th row of a stream; -1 where it is not kept.
+    """Choose the slot of the n-th row of a stream by Vitter's Algorithm R; -1 where it is not kept.
 
     The first rows fill the slots. After them a draw u, uniform in [0, 1), gives slot
     ``floor(u n)``, kept where that is below the capacity: with probability capacity / n, replacing

@@ -1,4 +1,4 @@
-"""Rows of floats in a nameless file on disk: written once, read many times, from any thread."""
+"""Rows of floats in a nameless file: written once, read many times, from any thread."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ class ScratchRows:
 
     Rows are read, not mapped: mapped pages would count as memory of this process.
 
-    `expected_rows` will come, where that is known; `folder` is as in `scratch_folder`.
+    `expected_rows` is their number where it is known; `folder` is as in `scratch_folder`.
     """
 
     def __init__(
@@ -45,16 +45,16 @@ class ScratchRows:
         self.n_rows += len(rows)
 
     def source(self) -> RowSource:
-        """The rows written so far. The file lives until this is closed, or nobody holds it."""
+        """Rows written so far; the file lives until they are closed or collected."""
         shape = (self.n_rows, self.n_features)
         return RowSource(shape, self.dtype, self.take, False, self.close)
 
     def close(self) -> None:
-        """Give the room on disk back; nothing can be read any more."""
+        """Free the room on disk; nothing can be read any more."""
         self._scratch.close()
 
     def take(self, rows: slice | np.ndarray) -> np.ndarray:
-        """The chosen rows, shape (n, n_features): read, in as few requests as pay off."""
+        """Chosen rows, shape (n, n_features), read in as few requests as pay off."""
         if isinstance(rows, slice):
             start, stop, step = rows.indices(self.n_rows)
             if step == 1:

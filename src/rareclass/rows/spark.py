@@ -23,114 +23,6 @@ from rareclass.rows.partitions.place import PartHolder, Reply, Request
 from rareclass.rows.partitions.table import labelled
 from rareclass.rows.source import is_spark
 
-
-def selected(frame: Any, names: Sequence[str], others: Iterable[str] = ()) -> Any:
-    """Select features and other columns under numbered names, with vectors as arrays.
-
-    PySpark's mapInArrow takes no names with dots: `flat_table` restores the names.
-
-    Raises `InputError` on columns that are missing, and on features that are no numbers.
-    """
-    kinds = {field.name: field.dataType for field in frame.schema.fields}
-    others = list(others)
-    for name in (*names, *others):
-        if name not in kinds:
-            raise InputError(
-                f"The DataFrame has no column {name!r}.",
-                name_hint(name, list(kinds)),
-                ErrorKind.MISSING_COLUMN,
-                column=name,
-            )
-    for name in names:
-        _check_numbers(name, kinds[name])
-    wanted = [column_of(frame, name) for name in (*names, *others)]
-    return frame.select(*(column.alias(f"c{k}") for k, column in enumerate(wanted)))
-
-
-def column_of(frame: Any, name: str) -> Any:
-    """Column by its whole name, dots included; vectors become arrays."""
-    column = frame["`" + name.replace("`", "``") + "`"]
-    if not _is_vector(frame.schema[name].dataType):
-        return column
-    from pyspark.ml.functions import vector_to_array
-
-    return vector_to_array(column).alias(name)
-
-
-def _is_vector(kind: Any) -> bool:
-    return type(kind).__name__ == "VectorUDT"
-
-
-def _check_numbers(name: str, kind: Any) -> None:
-    from pyspark.sql.types import BooleanType, NumericType
-
-    cell = kind.elementType if kind.typeName() == "array" else kind
-    if not (isinstance(cell, NumericType | BooleanType) or _is_vector(kind)):
-        raise InputError(
-            f"column {name!r} holds {kind.simpleString()}, not numbers.",
-            "Encode it first (pyspark.ml.feature has StringIndexer and OneHotEncoder), or leave "
-            "it out with columns=.",
-            ErrorKind.CELL,
-            column=name,
-        )
-
-
-def partition_of_task() -> int:
-    """Number of the partition that this executor process works on."""
-    from pyspark import TaskContext
-
-    context: Any = TaskContext.get()
-    return int(context.partitionId())
-
-
-def flat_table(
-    number: int, batches: Iterable[pa.RecordBatch], names: Sequence[str]
-) -> pa.Table | None:
-    """Join the rows of a partition, each entry of an array a column ``name[k]``; None without rows.
-
-    Raises `InputError`, naming partition, row and column, where an array is null or has another
-    length than the first.
-    """
-    found = [batch for batch in batches if batch.num_rows]
-    if not found:
-        return None
-    return flat(pa.Table.from_batches(found).rename_columns(list(names)), number)
-
-
-def flat(table: pa.Table, number: int) -> pa.Table:
-    """Make each entry of an array a column of its own."""
-    if not any(pa.types.is_list(field.type) for field in table.schema):
-        return table
-    columns: dict[str, Any] = {}
-    for name in table.column_names:
-        if pa.types.is_list(table[name].type):
-            columns |= _entries(name, table[name], number)
-        else:
-            columns[name] = table[name]
-    return pa.table(columns)
-
-
-def _entries(name: str, column: pa.ChunkedArray, number: int) -> dict[str, np.ndarray]:
-    lengths = np.array(pc.fill_null(pc.list_value_length(column), -1))
-    width = int(lengths[0])
-    bad = np.flatnonzero((lengths < 0) | (lengths != width))
-    if len(bad):
-        row = int(bad[0])
-        what = "is null" if lengths[row] < 0 else f"has {lengths[row]} entries, others {width}"
-        raise InputError(
-            f"partition {number}, row {row} (from 0), column {name!r}: the array {what}.",
-            "Give every row an array of the same length.",
-            ErrorKind.SHAPE,
-            column=name,
-            row=row,
-        )
-    kind = pa.float32() if column.type.value_type == pa.float32() else pa.float64()
-    entries = pc.list_flatten(column).cast(kind)
-    values = entries.combine_chunks() if isinstance(entries, pa.ChunkedArray) else entries
-    cells = values.to_numpy(zero_copy_only=False).reshape(-1, width)
-    return {f"{name}[{k}]": cells[:, k] for k in range(width)}
-
-
 # Spark keeps a partition as decoded pieces of consecutive rows, each of about so many bytes.
 _PIECE_BYTES = 1 << 18
 _STORED = "part int, digest long, cells binary, about binary"
@@ -449,3 +341,113 @@ def _place_of(part: int, pieces: Sequence[Any], dtype: str, n_features: int) -> 
     facts = PartFacts(len(X), n_features, dtype, False, None, None, None, None, b"")
     place.hold(part, LoadedPart(X, facts))
     return place
+
+
+# Columns of DataFrames.
+
+
+def selected(frame: Any, names: Sequence[str], others: Iterable[str] = ()) -> Any:
+    """Select features and other columns under numbered names, with vectors as arrays.
+
+    PySpark's mapInArrow takes no names with dots: `flat_table` restores the names.
+
+    Raises `InputError` on columns that are missing, and on features that are no numbers.
+    """
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
+    others = list(others)
+    for name in (*names, *others):
+        if name not in kinds:
+            raise InputError(
+                f"The DataFrame has no column {name!r}.",
+                name_hint(name, list(kinds)),
+                ErrorKind.MISSING_COLUMN,
+                column=name,
+            )
+    for name in names:
+        _check_numbers(name, kinds[name])
+    wanted = [column_of(frame, name) for name in (*names, *others)]
+    return frame.select(*(column.alias(f"c{k}") for k, column in enumerate(wanted)))
+
+
+def column_of(frame: Any, name: str) -> Any:
+    """Column by its whole name, dots included; vectors become arrays."""
+    column = frame["`" + name.replace("`", "``") + "`"]
+    if not _is_vector(frame.schema[name].dataType):
+        return column
+    from pyspark.ml.functions import vector_to_array
+
+    return vector_to_array(column).alias(name)
+
+
+def _is_vector(kind: Any) -> bool:
+    return type(kind).__name__ == "VectorUDT"
+
+
+def _check_numbers(name: str, kind: Any) -> None:
+    from pyspark.sql.types import BooleanType, NumericType
+
+    cell = kind.elementType if kind.typeName() == "array" else kind
+    if not (isinstance(cell, NumericType | BooleanType) or _is_vector(kind)):
+        raise InputError(
+            f"column {name!r} holds {kind.simpleString()}, not numbers.",
+            "Encode it first (pyspark.ml.feature has StringIndexer and OneHotEncoder), or leave "
+            "it out with columns=.",
+            ErrorKind.CELL,
+            column=name,
+        )
+
+
+def partition_of_task() -> int:
+    """Number of the partition that this executor process works on."""
+    from pyspark import TaskContext
+
+    context: Any = TaskContext.get()
+    return int(context.partitionId())
+
+
+def flat_table(
+    number: int, batches: Iterable[pa.RecordBatch], names: Sequence[str]
+) -> pa.Table | None:
+    """Join the rows of a partition, each entry of an array a column ``name[k]``; None without rows.
+
+    Raises `InputError`, naming partition, row and column, where an array is null or has another
+    length than the first.
+    """
+    found = [batch for batch in batches if batch.num_rows]
+    if not found:
+        return None
+    return flat(pa.Table.from_batches(found).rename_columns(list(names)), number)
+
+
+def flat(table: pa.Table, number: int) -> pa.Table:
+    """Make each entry of an array a column of its own."""
+    if not any(pa.types.is_list(field.type) for field in table.schema):
+        return table
+    columns: dict[str, Any] = {}
+    for name in table.column_names:
+        if pa.types.is_list(table[name].type):
+            columns |= _entries(name, table[name], number)
+        else:
+            columns[name] = table[name]
+    return pa.table(columns)
+
+
+def _entries(name: str, column: pa.ChunkedArray, number: int) -> dict[str, np.ndarray]:
+    lengths = np.array(pc.fill_null(pc.list_value_length(column), -1))
+    width = int(lengths[0])
+    bad = np.flatnonzero((lengths < 0) | (lengths != width))
+    if len(bad):
+        row = int(bad[0])
+        what = "is null" if lengths[row] < 0 else f"has {lengths[row]} entries, others {width}"
+        raise InputError(
+            f"partition {number}, row {row} (from 0), column {name!r}: the array {what}.",
+            "Give every row an array of the same length.",
+            ErrorKind.SHAPE,
+            column=name,
+            row=row,
+        )
+    kind = pa.float32() if column.type.value_type == pa.float32() else pa.float64()
+    entries = pc.list_flatten(column).cast(kind)
+    values = entries.combine_chunks() if isinstance(entries, pa.ChunkedArray) else entries
+    cells = values.to_numpy(zero_copy_only=False).reshape(-1, width)
+    return {f"{name}[{k}]": cells[:, k] for k in range(width)}

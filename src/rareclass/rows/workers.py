@@ -1,4 +1,4 @@
-"""Threads over pieces of work, such as the blocks of rows: kept from one pass to the next."""
+"""Threads over pieces of work, such as blocks of rows, kept from one pass to the next."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """A pool of threads that is made when it is first needed, and serves every pass after that.
+    """Pool of threads that is made when it is first needed, and serves every pass after that.
 
     Starting a thread and waiting for it to be there takes a millisecond, where a pass over a part
     of the rows takes ten, and a fit makes hundreds. The threads end when nothing holds this any
@@ -29,9 +29,9 @@ class Workers:
     def map(
         self, work: Callable[[Piece], Result], pieces: Iterable[Piece], n_threads: int
     ) -> Iterator[Result]:
-        """``work`` of each piece, in their order, by `n_threads` or as many as are there already.
+        """Yield ``work`` of each piece, in their order, by `n_threads` threads or the running pool.
 
-        Where a piece fails, or at Ctrl-C, those that wait are dropped and those at work waited for.
+        Where a piece fails, or at Ctrl-C, waiting pieces are dropped and running ones finished.
         """
         pool = self._with(n_threads)
         try:
@@ -42,7 +42,7 @@ class Workers:
             raise
 
     def _with(self, n_threads: int) -> ThreadPoolExecutor:
-        """The pool, or a new one where it has too few threads, or is that of a parent process."""
+        """Return the pool; a new one for more threads, or in a child process."""
         pool, process = self._pool, os.getpid()
         if pool is None or self._n_threads < n_threads or self._process != process:
             pool = ThreadPoolExecutor(n_threads, "rareclass")

@@ -1,4 +1,4 @@
-"""What the service asks of a model, and a `rareclass` model that answers."""
+"""Interface of a model that can be served, and the `rareclass` model that has it."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,18 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
-from rareclass.encoding.encoders import TypedColumns
+from rareclass.encoding.encoders import TableEncoder, TypedColumns
+from rareclass.encoding.hunt import HuntEncoder
+from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError
 from rareclass.model.explained import explainer_of
 from rareclass.model.model import Model
 from rareclass.model.score_file import score_columns
 from rareclass.serving.monitoring import InputDrift
+from rareclass.stream.model import StreamEncoder
 from rareclass.tables.columns import Column
 
 # Words of a column that a form offers.
@@ -165,20 +169,20 @@ def choices_of(content: Model) -> dict[str, list[str]]:
 
     At most `MOST_CHOICES` words a column; text columns have none.
     """
-    if content.statistics is not None:
-        return _of_statistics(content.statistics)
-    vectorizer = getattr(_table_encoder(content), "vectorizer_", None)
-    found = {}
-    for name, encoder in getattr(vectorizer, "transformers_", {}).items():
-        categories = getattr(encoder, "categories_", None)
-        if categories is not None:
-            found[name] = [word for word in categories[0] if isinstance(word, str)]
-    for column, words in getattr(content.encoder, "known_words", {}).items():
-        found[column] = words
+    statistics = content.statistics
+    if statistics is not None:
+        return _of_statistics(statistics)
+    encoder, found = _table_encoder(content), {}
+    if isinstance(content.encoder, StreamEncoder):
+        found = content.encoder.known_words
+    elif encoder is not None and encoder.vectorizer_ is not None:
+        for name, one in encoder.vectorizer_.transformers_.items():
+            if isinstance(one, OneHotEncoder | TargetEncoder):
+                found[name] = [word for word in one.categories_[0] if isinstance(word, str)]
     return {name: words[:MOST_CHOICES] for name, words in found.items()}
 
 
-def _of_statistics(statistics: Any) -> dict[str, list[str]]:
+def _of_statistics(statistics: TableStatistics) -> dict[str, list[str]]:
     found = {}
     for place in range(statistics.n_words_):
         name = statistics.columns_[statistics.category_sources_[place]][0]
@@ -196,20 +200,22 @@ def _medians(content: Model) -> dict[str, float]:
         names = [statistics.columns_[source][0] for source in sources]
         return dict(zip(names, statistics.summaries.median.tolist(), strict=False))
     encoder = _table_encoder(content)
+    if encoder is None:
+        return {}
     # Dates are among the numbers, as total seconds.
     names = [each.name for each in encoder.columns if each.reads_as != "string"]
-    bounded = getattr(encoder, "bounded_", None)
-    centre = getattr(encoder, "centre_", None)
-    if bounded is not None and hasattr(bounded, "knots_"):
-        starts = bounded.starts_
-        middles = [bounded.knots_[(a + b) // 2] for a, b in pairwise(starts)]
-        return dict(zip(names, map(float, middles), strict=False))
-    return {} if centre is None else dict(zip(names, centre.tolist(), strict=False))
+    if encoder.numbers == "quantiles":
+        knots, starts = encoder.bounded_.knots_, encoder.bounded_.starts_
+        middles = [float(knots[(a + b) // 2]) for a, b in pairwise(starts)]
+        return dict(zip(names, middles, strict=False))
+    return dict(zip(names, encoder.centre_.tolist(), strict=False))
 
 
-def _table_encoder(content: Model) -> Any:
-    """Table encoder, also of a hunt, whose encoder wraps it."""
-    return getattr(content.encoder, "encoder_", content.encoder)
+def _table_encoder(content: Model) -> TableEncoder | None:
+    """Table encoder, also of a hunt, whose encoder wraps it; None for other encoders."""
+    encoder = content.encoder
+    encoder = encoder.encoder_ if isinstance(encoder, HuntEncoder) else encoder
+    return encoder if isinstance(encoder, TableEncoder) else None
 
 
 def _cell(column: Column, typical: float | None, choices: Sequence[str]) -> Any:

@@ -69,13 +69,16 @@ def parse_parameters(learner: str, settings: Sequence[str]) -> dict[str, Any]:
             raise InputError(
                 f"--param {setting!r} is not of the form NAME=VALUE.",
                 f"Write for instance --param {known[0]}={parameters[known[0]]}.",
+                ErrorKind.SETTING,
             )
         if name not in known:
             hint = name_hint(name, known, "It has")
             if learner == DEFAULT:
                 hint += " Another learner is named by --learner, such as cbr."
             why = f" (--learner {learner} sets it)" if name in fixed else ""
-            raise InputError(f"--param: {learner} has no parameter {name!r}{why}.", hint)
+            raise InputError(
+                f"--param: {learner} has no parameter {name!r}{why}.", hint, ErrorKind.SETTING
+            )
         may_be_none = signature[name].default is None
         default = defaults.get(name, signature[name].default)
         parameters[name] = _value(name, text, default, may_be_none)
@@ -92,7 +95,7 @@ def make_learner(learner: str, parameters: dict[str, Any]) -> "OnlineRanker":
     try:
         model._check_parameters()
     except ValueError as error:
-        raise InputError(f"--param: {error}") from error
+        raise InputError(f"--param: {error}", kind=ErrorKind.SETTING) from error
     return model
 
 
@@ -134,7 +137,7 @@ def _class_of(learner: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
 
     if learner not in LEARNERS:
         hint = name_hint(learner, LEARNERS, "There are")
-        raise InputError(f"--learner: there is no learner {learner!r}.", hint)
+        raise InputError(f"--learner: there is no learner {learner!r}.", hint, ErrorKind.SETTING)
     name, fixed, defaults = LEARNERS[learner]
     return getattr(rareclass.online, name), fixed, defaults
 
@@ -157,4 +160,4 @@ def _value(name: str, text: str, default: Any, may_be_none: bool) -> Any:
     except (ValueError, OverflowError):
         pass
     kind = "a whole number" if isinstance(default, int) else "a number"
-    raise InputError(f"--param {name}={text}: the value is not {kind}.")
+    raise InputError(f"--param {name}={text}: the value is not {kind}.", kind=ErrorKind.SETTING)

@@ -50,13 +50,18 @@ class AlertBudget:
         try:
             budget = cls(int(number), None if rows == "day" else int(rows))
         except ValueError:
-            raise InputError(f"--alert-budget {text} cannot be read.", remedy) from None
+            raise InputError(
+                f"--alert-budget {text} cannot be read.", remedy, ErrorKind.SETTING
+            ) from None
         if budget.number < 1:
-            raise InputError(f"--alert-budget {text} lets no alert through.", remedy)
+            raise InputError(
+                f"--alert-budget {text} lets no alert through.", remedy, ErrorKind.SETTING
+            )
         if budget.rows is not None and budget.number >= budget.rows:
             raise InputError(
                 f"--alert-budget {text} is no constraint: it lets every row through.",
                 "Give fewer alerts than rows.",
+                ErrorKind.SETTING,
             )
         return budget
 

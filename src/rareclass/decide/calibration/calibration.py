@@ -204,7 +204,9 @@ class Calibration:
             or all zero, and a method that there is not.
         """
         if method not in METHODS:
-            raise InputError(f"method={method!r} is not one of {sorted(METHODS)}.")
+            raise InputError(
+                f"method={method!r} is not one of {sorted(METHODS)}.", kind=ErrorKind.SETTING
+            )
         levels = coarser(read_score_levels(y, scores, sample_weight), _MOST_LEVELS)
         several = several_models and method == "auto"
         found = PooledMap.for_several(levels) if several else METHODS[method].of(levels)
@@ -318,6 +320,7 @@ def log_odds_shift(
             raise InputError(
                 f"prevalence={prevalence!r} must be a number between 0 and 1, both left out.",
                 "It is the share of rare rows where the model is used, such as 0.002.",
+                ErrorKind.SETTING,
             )
         return float(_logit(float(prevalence)) - _logit(trained))
     if majority_sampling_rate is not None:
@@ -326,6 +329,7 @@ def log_odds_shift(
                 f"majority_sampling_rate={majority_sampling_rate!r} must be a number above 0, at "
                 "most 1.",
                 "It is the share of the majority rows that were kept, such as 0.1.",
+                ErrorKind.SETTING,
             )
         return float(np.log(majority_sampling_rate))
     return 0.0
@@ -390,7 +394,10 @@ def at_prevalence(
             value=p[place],
         )
     if not is_number(trained, 0.0, 1.0):
-        raise InputError(f"trained={trained!r} must be a number between 0 and 1, both left out.")
+        raise InputError(
+            f"trained={trained!r} must be a number between 0 and 1, both left out.",
+            kind=ErrorKind.SETTING,
+        )
     if prevalence is None and majority_sampling_rate is None:
         raise InputError(
             "neither prevalence nor majority_sampling_rate is given.",

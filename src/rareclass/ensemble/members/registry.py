@@ -25,7 +25,7 @@ from rareclass.ensemble.members.scikit_learn import (
     RandomForest,
     SlowHistogramBoosting,
 )
-from rareclass.errors import InputError, nearest_name
+from rareclass.errors import ErrorKind, InputError, nearest_name
 
 MEMBERS: dict[str, type[Member]] = {
     kind.name: kind
@@ -87,7 +87,9 @@ def make_members(members: Any) -> list[Member]:
     """
     asked = [members] if isinstance(members, str) else members
     if not isinstance(asked, Sequence) or not len(asked):
-        raise InputError(f"members={members!r} names no member.", "Name one, or list some.")
+        raise InputError(
+            f"members={members!r} names no member.", "Name one, or list some.", ErrorKind.SETTING
+        )
     made: dict[str, Member] = {}
     for each in asked:
         for member in _named(each):
@@ -109,6 +111,7 @@ def _named(asked: Any) -> list[Member]:
         raise InputError(
             f"members holds {asked!r}, which is neither a name nor a Member.",
             "Give names, or objects of classes derived from Member.",
+            ErrorKind.SETTING,
             value=asked,
         )
     if asked in PORTFOLIOS:
@@ -118,4 +121,6 @@ def _named(asked: Any) -> list[Member]:
     known = [*PORTFOLIOS, *MEMBERS]
     near = nearest_name(asked, known)
     hint = f"Did you mean {near!r}?" if near else f"There are {', '.join(map(repr, known))}."
-    raise InputError(f"members names {asked!r}, which is no member.", hint, value=asked)
+    raise InputError(
+        f"members names {asked!r}, which is no member.", hint, ErrorKind.SETTING, value=asked
+    )
