@@ -1,25 +1,107 @@
-"""One question to every estimator: why does this row score what it scores?"""
+"""Explanations: how much each column raises the score of a row, for every estimator.
 
-from collections.abc import Sequence
-from typing import Any
+Linear scores and round balls are sums over features. Elsewhere the contribution of a column is the
+change of the score as the column becomes typical, computed exactly.
+"""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
-from rareclass.explain.ball_explanation import explain_ball
-from rareclass.explain.explanation import Explanation
-from rareclass.explain.features import read_rows
-from rareclass.explain.kernel_explanation import explain_kernel
-from rareclass.explain.linear_explanation import explain_linear
-from rareclass.explain.replacement_explanation import explain_by_replacement
+from rareclass.ensemble.rare_classifier import RareClassifier
+from rareclass.errors import ErrorKind, InputError
+from rareclass.estimators.estimator import read_features
+from rareclass.kernels.kernels import FeatureScaled, Gaussian, Laplace, Linear, Polynomial
 from rareclass.moments.mibc import MIBC
 from rareclass.online.ranker import OnlineRanker
 from rareclass.ranking.machine import KernelModel
+
+Floats = NDArray[np.float64]
+
+# Kernel entries held at a time, a few times over.
+_ENTRIES = 2**21
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Contributions of columns to the scores of n rows.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n,)
+    contributions : ndarray of shape (n, n_columns)
+        By how much each column raises the score of a row, against a typical cell in its place;
+        below 0 it lowers it.
+    columns : list of str
+        Names of features, columns of a table, or groups.
+    base : float or None
+        Where contributions add up, the score without any of them: ``base + contributions.sum(1)``
+        is the score. None where columns work together, so that their effects one at a time do not
+        add up to anything.
+    """
+
+    score: Floats
+    contributions: Floats
+    columns: list[str]
+    base: float | None = None
+
+    def strongest(self, k: int) -> NDArray[np.intp]:
+        """Return the k columns that raise each row's score most, the strongest first: (n, k).
+
+        -1 where fewer raise it. Of equal ones the first.
+
+        >>> explanation = Explanation(np.ones(1), np.array([[0.5, -1.0, 2.0]]), ["a", "b", "c"])
+        >>> explanation.strongest(3).tolist()
+        [[2, 0, -1]]
+        """
+        return strongest_of(self.contributions, k)
+
+
+def strongest_of(effects: Floats, k: int) -> NDArray[np.intp]:
+    """Return positions of the k largest entries above 0 of each row, -1 where there are fewer."""
+    found = np.full((len(effects), k), -1, dtype=np.intp)
+    order = np.argsort(-effects, axis=1, kind="stable")[:, :k]
+    values = np.take_along_axis(effects, order, axis=1)
+    found[:, : order.shape[1]] = np.where(values > 0.0, order, -1)
+    return found
+
+
+@dataclass(frozen=True)
+class KernelExplanation(Explanation):
+    r"""The score of a kernel machine as the sum that it is.
+
+    Attributes
+    ----------
+    pulls : ndarray of shape (n, n_landmarks)
+        :math:`\beta_r k(z_r, x_i)`: their sum over r is the score. Landmarks with a positive
+        coefficient, mostly rare rows, pull up; the others pull down.
+    landmark_rows : ndarray of shape (n_landmarks,) or None
+        The training row that each landmark is; None where landmarks are no rows.
+    """
+
+    pulls: Floats = field(kw_only=True)
+    landmark_rows: NDArray[np.intp] | None = None
+
+    def nearest(self, k: int) -> NDArray[np.intp]:
+        """Return the k landmarks that pull each row up most, strongest first: (n, k), -1 for none.
+
+        See `rareclass.explain.nearest_cases` for the rare rows that are nearest.
+
+        ``landmark_rows[nearest]`` are their rows in the training data.
+        """
+        return strongest_of(self.pulls, k)
 
 
 def explain(
     model: Any, X: Any, *, typical: Any = None, groups: Sequence[Any] | None = None
 ) -> Explanation:
-    r"""What each column does to the score of each row of X.
+    r"""Explain the score of each row of X by its columns.
 
     Kernel machines (`RankRC`, `RankSVM`, `OrdinalRankRC`, `StochasticRankRC`): a
     `KernelExplanation`. Its ``pulls`` :math:`\beta_r k(z_r, x)` add up to the score; contributions
@@ -71,20 +153,24 @@ def explain(
     >>> from rareclass import RankRC
     >>> X, y = make_classification(200, weights=[0.9], random_state=0)
     >>> model = RankRC().fit(X, y)
-    >>> told = explain(model, X[:2])
-    >>> bool(abs(told.pulls.sum(axis=1) - model.score_samples(X[:2])).max() < 1e-9)
+    >>> explanation = explain(model, X[:2])
+    >>> bool(abs(explanation.pulls.sum(axis=1) - model.score_samples(X[:2])).max() < 1e-9)
     True
-    >>> [told.columns[k] for k in told.strongest(2)[0]]  # doctest: +SKIP
+    >>> [explanation.columns[k] for k in explanation.strongest(2)[0]]  # doctest: +SKIP
     ['x5', 'x12']
     """
     from rareclass.hyperball.rach import BallClassifier
 
-    model = getattr(model, "best_estimator_", model)
-    if is_rare_classifier(model):
-        from rareclass.explain.column_replacement import explain_columns
+    model = estimator_of(model)
+    if isinstance(model, RareClassifier):
+        from rareclass.explain.tables import explain_columns
 
         if typical is not None or groups is not None:
-            raise ValueError("a RareClassifier knows its columns and their typical cells itself.")
+            raise InputError(
+                "A RareClassifier knows its columns and their typical cells itself.",
+                "Leave out typical and groups.",
+                ErrorKind.COMBINATION,
+            )
         check_is_fitted(model)
         return explain_columns(model, X)
     if not isinstance(model, BallClassifier | KernelModel | MIBC | OnlineRanker):
@@ -93,7 +179,7 @@ def explain(
             "learner, a RareClassifier or RACH."
         )
     check_is_fitted(model)
-    if typical is None and isinstance(model, MIBC) and hasattr(model, "moments_"):
+    if typical is None and isinstance(model, MIBC) and "moments_" in vars(model):
         typical = model.moments_.mean
     rows = read_rows(model, X, typical, groups)
     if isinstance(model, BallClassifier):
@@ -105,6 +191,169 @@ def explain(
     return explain_linear(model.coef_, rows)
 
 
-def is_rare_classifier(model: Any) -> bool:
-    """By its name: its members bring trees and more, which others do not need."""
-    return any(each.__name__ == "RareClassifier" for each in type(model).__mro__)
+def estimator_of(model: Any) -> Any:
+    """Return the best estimator of a search, ours or scikit-learn's; others as they are."""
+    return getattr(model, "best_estimator_", model)
+
+
+class ExplainedRows(NamedTuple):
+    """Rows of an estimator of numbers, a typical row, and the features of each explained column."""
+
+    X: Floats  # (n, n_features)
+    typical: Floats  # (n_features,)
+    groups: list[NDArray[np.intp]]  # features of each column that is explained
+    columns: list[str]  # their names
+
+
+def read_rows(model: Any, X: Any, typical: Any, groups: Sequence[Any] | None) -> ExplainedRows:
+    """Read rows of X in float64, with a group of features for each distinct entry of `groups`.
+
+    `typical` None is 0 for every feature. Raises `ValueError` on a typical row or groups of another
+    length, and as `score_samples` does on X.
+    """
+    source = read_features(model, X, reset=False)
+    rows = source.take(slice(0, source.n_rows))
+    dense = rows.toarray() if sparse.issparse(rows) else rows
+    n_features = source.n_features
+    middle = np.zeros(n_features) if typical is None else np.asarray(typical, dtype=np.float64)
+    if middle.shape != (n_features,) or not np.isfinite(middle).all():
+        raise InputError(
+            f"typical has shape {middle.shape}.",
+            f"Pass one finite number for each of {n_features} features.",
+            ErrorKind.SHAPE,
+        )
+    if groups is None:
+        of_model = vars(model).get("feature_names_in_")
+        groups = [f"x{k}" for k in range(n_features)] if of_model is None else of_model
+    named = [str(name) for name in groups]
+    if len(named) != n_features:
+        raise InputError(
+            f"groups has {len(named)} entries.",
+            f"Name one for each of {n_features} features.",
+            ErrorKind.SHAPE,
+        )
+    names = list(dict.fromkeys(named))
+    place = {name: k for k, name in enumerate(names)}
+    of_feature = np.array([place[name] for name in named], dtype=np.intp)
+    members = [np.flatnonzero(of_feature == k) for k in range(len(names))]
+    return ExplainedRows(np.asarray(dense, dtype=np.float64), middle, members, names)
+
+
+def explain_kernel(model: KernelModel, rows: ExplainedRows) -> KernelExplanation:
+    """Return pulls of all landmarks, and the change of the score as each group becomes typical.
+
+    ``f(x) - f(x with the group's features typical)``, exactly: only the group's part of the
+    squared distance, or inner product, is worked out again. O(n n_landmarks n_features) time.
+    """
+    kernel, Z = plain_kernel(model)
+    beta = np.asarray(model.coef_, dtype=np.float64)
+    X, typical = rows.X, rows.typical
+    if isinstance(kernel, FeatureScaled):
+        Z, X, typical = Z * kernel.scales, X * kernel.scales, typical * kernel.scales
+        kernel = kernel.kernel
+    size = max(1, _ENTRIES // max(1, len(beta)))
+    parts = [
+        _explained(kernel, X[first : first + size], Z, beta, typical, rows.groups)
+        for first in range(0, len(X), size)
+    ]
+    pulls = np.concatenate([np.empty((0, len(beta))), *(part[0] for part in parts)])
+    effects = np.concatenate([np.empty((0, len(rows.groups))), *(part[1] for part in parts)])
+    return KernelExplanation(
+        pulls.sum(axis=1),
+        effects,
+        rows.columns,
+        pulls=pulls,
+        landmark_rows=vars(model).get("landmark_rows_"),
+    )
+
+
+def plain_kernel(model: KernelModel) -> tuple[Any, Floats]:
+    """Return the kernel, and the landmarks in float64."""
+    expansion = model._expansion()
+    Z = expansion.landmarks
+    Z = Z.toarray() if sparse.issparse(Z) else Z
+    return expansion.kernel, np.asarray(Z, dtype=np.float64)
+
+
+def _explained(
+    kernel: Any,
+    X: Floats,
+    Z: Floats,
+    beta: Floats,
+    typical: Floats,
+    groups: list[NDArray[np.intp]],
+) -> tuple[Floats, Floats]:
+    """Return pulls (n, n_landmarks) and effects (n, n_groups) of some rows."""
+    is_radial = isinstance(kernel, Gaussian | Laplace)
+    is_product = isinstance(kernel, Linear | Polynomial)
+    between = cdist(X, Z, "sqeuclidean") if is_radial else X @ Z.T
+    K = _value(kernel, between) if is_radial or is_product else kernel.block(X, Z)
+    scores, effects = K @ beta, np.empty((len(X), len(groups)))
+    for k, group in enumerate(groups):
+        if is_radial:
+            moved = cdist(typical[None, group], Z[:, group], "sqeuclidean")
+            moved = between - cdist(X[:, group], Z[:, group], "sqeuclidean") + moved
+            changed = _value(kernel, np.maximum(moved, 0.0))
+        elif is_product:
+            changed = _value(kernel, between + (typical[group] - X[:, group]) @ Z[:, group].T)
+        else:
+            replaced = X.copy()
+            replaced[:, group] = typical[group]
+            changed = kernel.block(replaced, Z)
+        effects[:, k] = scores - changed @ beta
+    return K * beta, effects
+
+
+def _value(kernel: Any, between: Floats) -> Floats:
+    """Return the kernel from squared distances, or from inner products."""
+    if isinstance(kernel, Gaussian):
+        return np.exp(-between / kernel.width**2)
+    if isinstance(kernel, Laplace):
+        return np.exp(-np.sqrt(between) / kernel.width)
+    if isinstance(kernel, Polynomial):
+        value: Floats = (between / kernel.width**2 + kernel.offset) ** kernel.degree
+        return value
+    return between
+
+
+def explain_linear(coef: Floats, rows: ExplainedRows) -> Explanation:
+    """Return ``w_j (x_j - typical_j)`` summed over groups; with ``w . typical`` they sum to f."""
+    effects = (rows.X - rows.typical) * coef
+    contributions = np.stack([effects[:, group].sum(axis=1) for group in rows.groups], axis=1)
+    return Explanation(rows.X @ coef, contributions, rows.columns, float(coef @ rows.typical))
+
+
+def explain_ball(model: Any, rows: ExplainedRows) -> Explanation:
+    """Return ``R^2`` and minus each group's part of the squared distance: they add up to the depth.
+
+    For a round ball in the space of the features: no feature raises a depth, and the row is most
+    like the centre in the features nearest to 0. Raises `ValueError` for another ball.
+    """
+    center, radius = np.asarray(model.center_, dtype=np.float64), float(model.radius_)
+    if center.shape != rows.typical.shape:
+        raise InputError(
+            "A ball in the space of a kernel has no distance by feature.",
+            "Fit RACH without a kernel to have one.",
+            ErrorKind.UNSUPPORTED,
+        )
+    parts = (rows.X - center) ** 2
+    effects = -np.stack([parts[:, group].sum(axis=1) for group in rows.groups], axis=1)
+    depth = radius**2 + effects.sum(axis=1)
+    if not np.allclose(depth, model.score_samples(rows.X), rtol=1e-6, atol=1e-6 * (1 + radius**2)):
+        raise InputError(
+            "An ellipsoid has no distance that is a sum over features.",
+            "Fit RACH with a round ball to have one.",
+            ErrorKind.UNSUPPORTED,
+        )
+    return Explanation(depth, effects, rows.columns, radius**2)
+
+
+def explain_by_replacement(score: Callable[[Floats], Floats], rows: ExplainedRows) -> Explanation:
+    """Return ``f(x) - f(x with the group typical)``: a scoring of the rows for each group."""
+    scores = score(rows.X)
+    effects = np.empty((len(rows.X), len(rows.groups)))
+    for place, group in enumerate(rows.groups):
+        changed = rows.X.copy()
+        changed[:, group] = rows.typical[group]
+        effects[:, place] = scores - score(changed)
+    return Explanation(scores, effects, rows.columns)

@@ -9,10 +9,9 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
+from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.estimators.estimator import read_features
-from rareclass.explain.explaining import is_rare_classifier
-from rareclass.explain.explanation import Floats, strongest_of
-from rareclass.explain.kernel_explanation import plain_kernel
+from rareclass.explain.explaining import Floats, estimator_of, plain_kernel, strongest_of
 from rareclass.moments.mibc import MIBC
 from rareclass.online.ranker import OnlineRanker
 from rareclass.parameters import check_whole
@@ -29,7 +28,7 @@ class NearestCases:
     Attributes
     ----------
     places : ndarray of int of shape (n, k)
-        Which case; -1 where there are fewer. Of equally near ones the first.
+        Numbers of cases; -1 where there are fewer. Of equally near ones the first.
     distances : ndarray of shape (n, k)
         NaN where there are fewer.
     """
@@ -39,7 +38,7 @@ class NearestCases:
 
 
 def nearest_cases(model: Any, X: Any, cases: Any, k: int = 3) -> NearestCases:
-    r"""The k of some cases that each row of X is nearest to, in what the model looks at.
+    r"""Find the k cases that each row of X is nearest to, in the features that the model uses.
 
     - `RareClassifier`: over the columns, half of the weight shared alike and half by what the
       ranking loses without a column: the difference of the ranks of two numbers among those of
@@ -47,9 +46,9 @@ def nearest_cases(model: Any, X: Any, cases: Any, k: int = 3) -> NearestCases:
     - Linear scores (`MIBC` and the online learners): :math:`\sum_j |w_j| |x_j - z_j|`. The scores
       of x and z differ by no more.
     - Kernel machines: the distance in the space of the kernel,
-      :math:`\sqrt{k(x, x) - 2 k(x, z) + k(z, z)}`. What each rare row adds to a score is
-      `rareclass.explain.KernelExplanation.pulls`: of rows near each other pulls nearly cancel, so
-      that the largest need not be those of the nearest.
+      :math:`\sqrt{k(x, x) - 2 k(x, z) + k(z, z)}`. See
+      `rareclass.explain.KernelExplanation.pulls` for the part of each rare row in a score: pulls
+      of rows near each other nearly cancel, so that the largest need not be those of the nearest.
 
     Parameters
     ----------
@@ -82,17 +81,17 @@ def nearest_cases(model: Any, X: Any, cases: Any, k: int = 3) -> NearestCases:
            [1]])
     """
     check_whole("k", k, "the number of cases to name", 1)
-    model = getattr(model, "best_estimator_", model)
+    model = estimator_of(model)
     return nearest_of(model, case_features(model, X), case_features(model, cases), int(k))
 
 
 def case_features(model: Any, X: Any) -> dict[str, np.ndarray]:
-    """What rows are compared by, as plain arrays of n_rows rows each: what a file keeps of cases.
+    """Return the arrays of n_rows rows that rows are compared by, as a model file keeps them.
 
     Raises `TypeError` and `ValueError` as `nearest_cases`.
     """
-    if is_rare_classifier(model):
-        from rareclass.explain.table_distance import parts_of
+    if isinstance(model, RareClassifier):
+        from rareclass.explain.tables import parts_of
 
         check_is_fitted(model)
         return parts_of(model, X)
@@ -111,7 +110,7 @@ def case_features(model: Any, X: Any) -> dict[str, np.ndarray]:
 def nearest_of(
     model: Any, rows: dict[str, np.ndarray], cases: dict[str, np.ndarray], k: int
 ) -> NearestCases:
-    """`nearest_cases` of rows and cases as `case_features` gives them."""
+    """Find `nearest_cases` of rows and cases as `case_features` gives them."""
     n_rows, n_cases = (len(next(iter(each.values()))) for each in (rows, cases))
     places = np.full((n_rows, k), -1, dtype=np.intp)
     distances = np.full((n_rows, k), np.nan)
@@ -128,8 +127,8 @@ def nearest_of(
 
 
 def _distances(model: Any, rows: dict[str, np.ndarray], cases: dict[str, np.ndarray]) -> Floats:
-    if is_rare_classifier(model):
-        from rareclass.explain.table_distance import table_distances
+    if isinstance(model, RareClassifier):
+        from rareclass.explain.tables import table_distances
 
         return table_distances(model, rows, cases)
     X, Z = rows["features"], cases["features"]
