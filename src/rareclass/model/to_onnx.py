@@ -64,7 +64,7 @@ def to_onnx(model: Any) -> "onnx.ModelProto":
     True
     """
     try:
-        from rareclass.model.onnx.export import export_estimator, export_pipeline, finished
+        from rareclass.model.onnx.estimators import export_estimator, export_pipeline, finished
     except ImportError as error:
         raise _missing(error) from error
     if isinstance(model, Pipeline):
@@ -99,12 +99,11 @@ def export_file(model: Model, out: Path) -> "onnx.ModelProto":
 
 
 def _parts_of_file(model: Model) -> tuple[Any, Any]:
-    """Inputs and answers of a model with its encoder."""
+    """Return inputs and outputs of a model with its encoder."""
     from rareclass.encoding.encoders import TableEncoder, TypedColumns
-    from rareclass.model.onnx.answers import Answers, known_probability, label_of, score_of
-    from rareclass.model.onnx.encoder import encoded
-    from rareclass.model.onnx.graph import Graph
-    from rareclass.model.onnx.table_inputs import TableInputs, refuse_column
+    from rareclass.model.onnx.estimators import ModelOutputs, known_probability, label_of, score_of
+    from rareclass.model.onnx.graph import Graph, TableInputs, refuse_column
+    from rareclass.model.onnx.table_encoder import encoded
 
     content = model
     inputs = TableInputs(Graph())
@@ -125,11 +124,11 @@ def _parts_of_file(model: Model) -> tuple[Any, Any]:
         )
     label = label_of(score, np.asarray(model.thresholds), list(model.classes))
     found = content.level_calibration or content.calibration
-    return inputs, Answers(score, label, known_probability(score, found))
+    return inputs, ModelOutputs(score, label, known_probability(score, found))
 
 
 def _missing(error: ImportError) -> InputError | ImportError:
-    """What is said of a package of the extra that is not there."""
+    """Make the error for a package of the extra that is not installed."""
     package = (error.name or "").partition(".")[0]
     if package not in _NEEDED:
         return error

@@ -1,10 +1,14 @@
 """A graph of ONNX operators, written as formulas of its tensors."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+
+from rareclass.errors import ErrorKind, InputError
 
 # Opsets of the operators in use; runtimes of 2024 and later have them.
 OPSET, ML_OPSET, IR_VERSION = 21, 5, 10
@@ -95,7 +99,7 @@ class Tensor:
         return self.graph.op("Less", self, other)
 
     def equals(self, other: Any) -> "Tensor":
-        """Where it is the same."""
+        """Mask of entries that equal the others."""
         return self.graph.op("Equal", self, other)
 
     def exp(self) -> "Tensor":
@@ -107,32 +111,32 @@ class Tensor:
         return self.graph.op("Log", self)
 
     def clip(self, low: Any, high: Any) -> "Tensor":
-        """Nothing below `low` and above `high`, which may be one a column; NaN stays."""
+        """Clip to `low` and `high`, which may be one a column; NaN stays."""
         above = self.graph.op("Where", self < low, low, self)
         return self.graph.op("Where", above > high, high, above)
 
     def at_least(self, low: float) -> "Tensor":
-        """Nothing below `low`."""
+        """Raise entries below `low` to it."""
         return self.graph.op("Max", self, np.float64(low))
 
     def is_nan(self) -> "Tensor":
-        """Where it is missing."""
+        """Mask of missing entries."""
         return self.graph.op("IsNaN", self)
 
     def where(self, condition: "Tensor", other: Any) -> "Tensor":
-        """It where the condition holds, else the other."""
+        """Take the entry where the condition holds, else the other."""
         return self.graph.op("Where", condition, self, other)
 
     def to(self, kind: Any) -> "Tensor":
-        """As another type of numpy's."""
+        """Convert to another type of numpy's."""
         return self.graph.op("Cast", self, to=helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
 
     def take(self, places: "Tensor") -> "Tensor":
-        """Its entries, or rows, at the places."""
+        """Return the entries, or rows, at the places."""
         return self.graph.op("Gather", self, places, axis=0)
 
     def columns(self, which: Any) -> "Tensor":
-        """These columns of a matrix."""
+        """Return some columns of a matrix."""
         return self.graph.op("Gather", self, np.asarray(which, dtype=np.int64), axis=1)
 
     def column(self, which: int) -> "Tensor":
@@ -142,3 +146,158 @@ class Tensor:
     def upright(self) -> "Tensor":
         """A vector as a matrix of one column."""
         return self.graph.op("Unsqueeze", self, np.array([1]))
+
+
+_LEQ, _LT = 0, 1  # the modes of a split
+
+
+def counts_below(
+    graph: Graph, X: Tensor, splits: Sequence[np.ndarray], or_equal: bool = False
+) -> Tensor:
+    """Of each column's increasing splits, how many are below its numbers (or equal to them).
+
+    X: (n_rows, n_columns), with as many arrays of splits; the answer is int64 of that shape. NaN is
+    above all. O(log n_splits) a number; O(n_splits), and as much memory, where the graph has no
+    trees.
+    """
+    if not graph.has_trees:
+        return _counted(graph, X, splits, or_equal)
+    nodes: list[tuple[int, float, int, bool, int, bool]] = []
+    leaves: list[tuple[int, int]] = []
+    roots = []
+
+    def grow(column: int, low: int, high: int) -> tuple[int, bool]:
+        """The tree of splits low to high; its number, and whether it is a leaf."""
+        if low == high:
+            leaves.append((column, low))
+            return len(leaves) - 1, True
+        middle, place = (low + high) // 2, len(nodes)
+        nodes.append((column, float(splits[column][middle]), 0, False, 0, False))
+        left, right = grow(column, low, middle), grow(column, middle + 1, high)
+        nodes[place] = (column, float(splits[column][middle]), *left, *right)
+        return place, False
+
+    for column, each in enumerate(splits):
+        if len(each):
+            roots.append(grow(column, 0, len(each))[0])
+    if not roots:
+        return (X.where(X.equals(X), 0.0) * 0.0).to(np.int64)
+    feature, split, left, left_leaf, right, right_leaf = (
+        list(each) for each in zip(*nodes, strict=True)
+    )
+    found = graph.op(
+        "TreeEnsemble",
+        X,
+        domain=ML,
+        n_targets=len(splits),
+        aggregate_function=1,
+        post_transform=0,
+        tree_roots=roots,
+        nodes_featureids=feature,
+        nodes_splits=numpy_helper.from_array(np.array(split, np.float64)),
+        nodes_modes=numpy_helper.from_array(
+            np.full(len(nodes), _LT if or_equal else _LEQ, np.uint8)
+        ),
+        nodes_truenodeids=left,
+        nodes_trueleafs=[int(each) for each in left_leaf],
+        nodes_falsenodeids=right,
+        nodes_falseleafs=[int(each) for each in right_leaf],
+        leaf_targetids=[column for column, _ in leaves],
+        leaf_weights=numpy_helper.from_array(np.array([n for _, n in leaves], np.float64)),
+    )
+    return found.to(np.int64)
+
+
+def _counted(graph: Graph, X: Tensor, splits: Sequence[np.ndarray], or_equal: bool) -> Tensor:
+    """`counts_below` by comparison with every split."""
+    counts = []
+    for column, each in enumerate(splits):
+        x = X.columns([column])
+        not_below = x.graph.op("LessOrEqual" if not or_equal else "Less", x, each)
+        below = graph.op("Not", not_below).to(np.int64)
+        counts.append(graph.op("ReduceSum", below, np.array([1]), keepdims=1))
+    return graph.side_by_side(counts)
+
+
+def on_lines(
+    graph: Graph, X: Tensor, knots: Sequence[np.ndarray], heights: Sequence[np.ndarray]
+) -> Tensor:
+    """`np.interp` of each column by its own increasing knots and their heights; NaN stays.
+
+    X: (n_rows, n_columns); beyond the knots the height is that of the last one.
+    """
+    low, high = (np.array([each[end] for each in knots]) for end in (0, -1))
+    # A single knot gets a second one of the same height.
+    lines = [
+        (each, height)
+        if len(each) > 1
+        else (np.append(each, each[0] + 1.0 + abs(each[0])), np.repeat(height, 2))
+        for each, height in zip(knots, heights, strict=True)
+    ]
+    starts = np.cumsum([0] + [len(each) for each, _ in lines])[:-1]
+    places = counts_below(graph, X, [each[1:-1] for each, _ in lines], or_equal=True) + starts
+    at = np.concatenate([each for each, _ in lines])
+    height = np.concatenate([each for _, each in lines])
+    slope = np.concatenate([np.append(np.diff(h) / np.diff(each), 0.0) for each, h in lines])
+    begin, rise, level = (graph.constant(each).take(places) for each in (at, slope, height))
+    return (X.clip(low, high) - begin) * rise + level
+
+
+@dataclass
+class TableInputs:
+    """Inputs of a graph by the names of a table's columns.
+
+    Numbers are double, NaN where missing, and words strings, empty where missing; each is of shape
+    (n_rows, 1). Where rows come as one matrix, `matrix` is that, and a number one of its columns.
+    """
+
+    graph: Graph
+    matrix: Tensor | None = None
+    names: Sequence[str] = ()  # of the columns of the matrix
+    kinds: dict[str, str] = field(default_factory=dict)  # "number" or "word" of each input
+
+    def number(self, name: str) -> Tensor:
+        """A column of numbers, of shape (n_rows, 1)."""
+        if self.matrix is not None:
+            return self.matrix.columns([list(self.names).index(name)])
+        self.kinds[name] = "number"
+        return Tensor(self.graph, name)
+
+    def places_of_words(self, name: str, known: Sequence[str]) -> Tensor:
+        """Of a column of words the place of each among the `known`: int64 of shape (n_rows, 1).
+
+        One place after them is that of a missing word, and one more that of all others.
+        """
+        if self.matrix is not None:
+            raise InputError(
+                f"Column {name!r} holds words, and these rows were learned from an array.",
+                "Learn from a table with named columns: each becomes an input of its own.",
+                ErrorKind.UNSUPPORTED,
+                column=name,
+            )
+        self.kinds[name] = "word"
+        words = [word for word in known if word]
+        places = [k for k, word in enumerate(known) if word]
+        return self.graph.op(
+            "LabelEncoder",
+            Tensor(self.graph, name),
+            domain=ML,
+            keys_strings=[*words, ""],
+            values_int64s=[*places, len(known)],
+            default_int64=len(known) + 1,
+        )
+
+
+def refuse_column(name: str, kind: str) -> InputError:
+    """Make the error for a column that no operators read as the library does."""
+    return InputError(
+        f"Column {name!r} is read as a {kind}, which has no form in ONNX.",
+        "Learn without the column, or from columns with its content as numbers or words.",
+        ErrorKind.UNSUPPORTED,
+        column=name,
+    )
+
+
+def looked_up(places: Tensor, table: np.ndarray) -> Tensor:
+    """Rows of a table of numbers at places of shape (n_rows, 1): (n_rows, n_columns)."""
+    return places.graph.constant(table).take(places.graph.op("Squeeze", places, np.array([1])))

@@ -12,9 +12,8 @@ from skl2onnx.common.data_types import (
     StringTensorType,
 )
 
-from rareclass.model.onnx.answers import Answers, answers_of
-from rareclass.model.onnx.graph import OPSET, Graph, Tensor
-from rareclass.model.onnx.table_inputs import TableInputs
+from rareclass.model.onnx.estimators import ModelOutputs, outputs_of
+from rareclass.model.onnx.graph import OPSET, Graph, TableInputs, Tensor
 from rareclass.moments import MIBC, MIBCCV
 from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp
 from rareclass.ranking import (
@@ -54,7 +53,7 @@ def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> l
     of_kind = {"i": Int64TensorType, "u": Int64TensorType, "f": DoubleTensorType}
     kinds = of_kind | {"b": BooleanTensorType}
     outputs = {"score": DoubleTensorType, "label": kinds.get(labels.dtype.kind, StringTensorType)}
-    if getattr(model, "calibration_", None) is not None:
+    if vars(model).get("calibration_") is not None:
         outputs["probability"] = DoubleTensorType
     for name, kind in outputs.items():
         operator.outputs.append(scope.declare_local_variable(name, kind()))
@@ -73,7 +72,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Hand the nodes of our graph to skl2onnx."""
     graph = Graph(scope.get_unique_operator_name("rareclass") + "_", has_trees=False)
     X = graph.side_by_side([Tensor(graph, each.full_name) for each in operator.inputs])
-    found: Answers = answers_of(operator.raw_operator, TableInputs(graph, X.to(np.float64)))
+    found: ModelOutputs = outputs_of(operator.raw_operator, TableInputs(graph, X.to(np.float64)))
     for held in graph.constants:
         container.initializers.append(held)
     for node in graph.nodes:

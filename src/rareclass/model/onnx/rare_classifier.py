@@ -1,8 +1,7 @@
-"""What `TableStatistics` and the views make of a row of numbers and words.
+"""`RareClassifier` in ONNX: its encodings of numbers and words, and the mean of its members.
 
-Of a word, or a whole number that is a code, nothing counts but which one it is: its level. What
-a view makes of each level, and of each pair of levels, is worked out by the view itself, once, and
-looked up here.
+Of a word, or a whole number that is a code, nothing counts but its level. The view itself works out
+its features of each level, and of each pair of levels, once; the graph looks them up.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,17 +9,48 @@ from typing import Any
 
 import numpy as np
 
+from rareclass.encoding.bounded_numbers import BoundedNumbers
 from rareclass.encoding.known_levels import KnownWords
 from rareclass.encoding.table_statistics import EncodedTable, TableStatistics
 from rareclass.encoding.views import DenseView, SparseView
+from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.errors import ErrorKind, InputError
-from rareclass.model.onnx.encoder import bounded
-from rareclass.model.onnx.graph import Tensor
-from rareclass.model.onnx.knots import counts_below
-from rareclass.model.onnx.table_inputs import TableInputs, looked_up, refuse_column
+from rareclass.model.onnx.functions import function_scores, log_rate
+from rareclass.model.onnx.graph import (
+    TableInputs,
+    Tensor,
+    counts_below,
+    looked_up,
+    on_lines,
+    refuse_column,
+)
 
+_LN_10 = float(np.log(10.0))
 # Pairs of levels of two columns that are worked out, at most: eight bytes a pair and feature.
 MOST_PAIRS = 1_000_000
+
+
+def combined(inputs: TableInputs, model: RareClassifier) -> Tensor:
+    """Scores of the combination, of shape (n_rows, 1).
+
+    Raises `InputError` for columns of dates and texts, naming them.
+    """
+    row = EncodedRow(inputs, model.statistics_)
+    rows: dict[str, Tensor] = {}
+    total = None
+    for member in model.members_:
+        view = model.views_[member.view]
+        if isinstance(view, SparseView):
+            function: Any = member.function
+            scores = linear_in_indicators(row, view, function.weights) + function.intercept
+        else:
+            if member.view not in rows:
+                rows[member.view] = dense_rows(row, view)
+            scores = function_scores(rows[member.view], member.function)
+        part = log_rate(scores.upright(), member.scale) * -member.weight
+        total = part if total is None else total + part
+    assert total is not None
+    return log_rate(total, model.scale_) / -_LN_10
 
 
 class EncodedRow:
@@ -39,14 +69,14 @@ class EncodedRow:
         self.levels = [self._level(inputs, k) for k in range(len(statistics.known_))]
 
     def lookup(self, category: int, of_rows: Callable[[EncodedTable], np.ndarray]) -> Tensor:
-        """What a function of encoded rows is at each level of a category: (n_rows, n_features)."""
+        """Look up a function of encoded rows by the level of a category: (n_rows, n_features)."""
         rows = _rows_of_levels(self.known, {category: np.arange(self._n_levels(category))})
         return looked_up(self.levels[category], of_rows(rows))
 
     def lookup_pair(
         self, first: int, second: int, of_rows: Callable[[EncodedTable], np.ndarray]
     ) -> Tensor:
-        """The same for each pair of levels of two categories."""
+        """Look up a function of encoded rows by the levels of two categories."""
         sizes = self._n_levels(first), self._n_levels(second)
         if sizes[0] * sizes[1] > MOST_PAIRS:
             names = [self.known.category_names_[k] for k in (first, second)]
@@ -198,3 +228,18 @@ def _bounded_numbers(row: EncodedRow, view: DenseView) -> Tensor:
     if len(marked):
         parts.append((missing.columns(marked).to(np.float64) - share) / deviation)
     return row.graph.side_by_side(parts)
+
+
+def bounded(X: Tensor, numbers: BoundedNumbers) -> Tensor:
+    """Return the columns as `BoundedNumbers` transforms them; NaN stays."""
+    if numbers.how == "quantiles":
+        parts = [slice(*numbers.starts_[j : j + 2]) for j in range(len(numbers.starts_) - 1)]
+        knots, heights = ([of[own] for own in parts] for of in (numbers.knots_, numbers.heights_))
+        found = on_lines(X.graph, X, knots, heights)
+    else:
+        found = (X.clip(numbers.low_, numbers.high_) - numbers.centre_) / numbers.spread_
+        if numbers.how == "asinh":
+            size = X.graph.op("Abs", found)
+            size = (size + X.graph.op("Sqrt", size * size + 1.0)).log()
+            found = size * X.graph.op("Sign", found)
+    return (found - numbers.mean_) / numbers.scale_

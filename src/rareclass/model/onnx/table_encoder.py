@@ -1,12 +1,10 @@
-"""What `TableEncoder` does with a row of numbers and words."""
+"""`TableEncoder` in ONNX: rows of numbers and words."""
 
 import numpy as np
 
-from rareclass.encoding.bounded_numbers import BoundedNumbers
 from rareclass.encoding.encoders import FARTHEST, TableEncoder
-from rareclass.model.onnx.graph import Tensor
-from rareclass.model.onnx.knots import on_lines
-from rareclass.model.onnx.table_inputs import TableInputs, looked_up, refuse_column
+from rareclass.model.onnx.graph import TableInputs, Tensor, looked_up, refuse_column
+from rareclass.model.onnx.rare_classifier import bounded
 
 
 def encoded(inputs: TableInputs, encoder: TableEncoder) -> Tensor:
@@ -39,7 +37,7 @@ def encoded(inputs: TableInputs, encoder: TableEncoder) -> Tensor:
 
 def _comparable(X: Tensor, encoder: TableEncoder) -> Tensor:
     """Numbers centred, or the quantiles of their ranks."""
-    if hasattr(encoder, "bounded_"):
+    if encoder.numbers == "quantiles":
         return bounded(X, encoder.bounded_)
     return ((X - encoder.centre_) / encoder.spread_).clip(-FARTHEST, FARTHEST)
 
@@ -53,21 +51,4 @@ def _standardised(X: Tensor, encoder: TableEncoder) -> Tensor:
     if len(imputer.indicator_.features_):
         parts.append(missing.columns(imputer.indicator_.features_).to(np.float64))
     X = (X.graph.side_by_side(parts) - scaler.mean_) / scaler.scale_
-    if not hasattr(encoder, "low_"):  # models of 0.1.0 have none
-        return X
     return X.clip(encoder.low_.astype(np.float64), encoder.high_.astype(np.float64))
-
-
-def bounded(X: Tensor, numbers: BoundedNumbers) -> Tensor:
-    """What `BoundedNumbers` makes of columns; NaN stays."""
-    if numbers.how == "quantiles":
-        parts = [slice(*numbers.starts_[j : j + 2]) for j in range(len(numbers.starts_) - 1)]
-        knots, heights = ([of[own] for own in parts] for of in (numbers.knots_, numbers.heights_))
-        found = on_lines(X.graph, X, knots, heights)
-    else:
-        found = (X.clip(numbers.low_, numbers.high_) - numbers.centre_) / numbers.spread_
-        if numbers.how == "asinh":
-            size = X.graph.op("Abs", found)
-            size = (size + X.graph.op("Sqrt", size * size + 1.0)).log()
-            found = size * X.graph.op("Sign", found)
-    return (found - numbers.mean_) / numbers.scale_
