@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.estimators.estimator import read_features
-from rareclass.explain.explaining import Floats, estimator_of, plain_kernel, strongest_of
+from rareclass.explain.explaining import estimator_of, plain_kernel
+from rareclass.explain.explanation import Floats, strongest_of
 from rareclass.moments.mibc import MIBC
 from rareclass.online.ranker import OnlineRanker
 from rareclass.parameters import check_whole

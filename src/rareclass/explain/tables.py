@@ -10,7 +10,7 @@ from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.typed_table import TypedColumn, TypedTable
 from rareclass.ensemble.rare_classifier import RareClassifier
 from rareclass.ensemble.training_rows import in_memory
-from rareclass.explain.explaining import Explanation, Floats
+from rareclass.explain.explanation import Explanation, Floats
 
 # Rows with a replaced column that are scored at a time.
 _SCORED_ROWS = 50_000

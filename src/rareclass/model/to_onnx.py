@@ -64,11 +64,13 @@ def to_onnx(model: Any) -> "onnx.ModelProto":
     True
     """
     try:
-        from rareclass.model.onnx.estimators import export_estimator, export_pipeline, finished
+        from rareclass.model.onnx.estimators import export_estimator, finished
     except ImportError as error:
         raise _missing(error) from error
     if isinstance(model, Pipeline):
         try:
+            from rareclass.model.onnx.pipelines import export_pipeline
+
             return export_pipeline(model)
         except ImportError as error:
             raise _missing(error) from error

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 from onnx import helper
-from sklearn.utils.validation import check_is_fitted
 
 from rareclass.decide.calibration.calibration import Calibration, LevelCalibration, PooledMap
 from rareclass.decide.calibration.isotonic import IsotonicMap
@@ -31,7 +30,6 @@ from rareclass.online.ranker import OnlineRanker
 from rareclass.ranking.machine import KernelModel, RanksLevels
 
 CAN = "RankRC, RankSVM, OrdinalRankRC, StochasticRankRC, MIBC, the online learners, RareClassifier"
-_ML_OPSET_OF_SKL2ONNX = 3
 _DOUBLE, _STRING = onnx.TensorProto.DOUBLE, onnx.TensorProto.STRING
 _NEAREST = float(np.finfo(np.float64).eps)
 
@@ -90,38 +88,6 @@ def finished(inputs: TableInputs, outputs: ModelOutputs, n_features: int = 0) ->
     model = onnx.shape_inference.infer_shapes(model)
     onnx.checker.check_model(model)
     return model
-
-
-def export_pipeline(pipeline: Any) -> onnx.ModelProto:
-    """A pipeline of scikit-learn whose last step is ours; see `rareclass.to_onnx`."""
-    from skl2onnx import convert_sklearn
-    from skl2onnx.common.data_types import DoubleTensorType
-    from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
-
-    from rareclass.model.onnx.pipelines import CONVERTED, register_converters
-
-    register_converters()
-    check_is_fitted(pipeline)
-    n_features = pipeline.n_features_in_
-    last = pipeline.steps[-1][1]
-    if not isinstance(last, CONVERTED):
-        raise InputError(
-            f"The last step of the pipeline, a {type(last).__name__}, has no form in ONNX there.",
-            f"These have one: {', '.join(kind.__name__ for kind in CONVERTED)}.",
-            ErrorKind.UNSUPPORTED,
-        )
-    given = [("X", DoubleTensorType([None, n_features]))]
-    opsets = {"": OPSET, ML: _ML_OPSET_OF_SKL2ONNX}
-    try:
-        return convert_sklearn(pipeline, initial_types=given, target_opset=opsets)
-    except (MissingConverter, MissingShapeCalculator, RuntimeError) as error:
-        steps = ", ".join(type(step).__name__ for _, step in pipeline.steps)
-        reason = str(error).strip().split("\n")[0]
-        raise InputError(
-            f"skl2onnx cannot convert a step of {steps}: {reason}",
-            "Use steps that it converts.",
-            ErrorKind.UNSUPPORTED,
-        ) from error
 
 
 def outputs_of(model: Any, inputs: TableInputs) -> ModelOutputs:

@@ -1,19 +1,23 @@
-"""Converters that skl2onnx knows our estimators by, so that pipelines convert."""
+"""Pipelines in ONNX: converters by which skl2onnx knows our estimators."""
 
 from functools import cache
 from typing import Any
 
 import numpy as np
-from skl2onnx import update_registered_converter
+import onnx
+from skl2onnx import convert_sklearn, update_registered_converter
 from skl2onnx.common.data_types import (
     BooleanTensorType,
     DoubleTensorType,
     Int64TensorType,
     StringTensorType,
 )
+from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
+from sklearn.utils.validation import check_is_fitted
 
+from rareclass.errors import ErrorKind, InputError
 from rareclass.model.onnx.estimators import ModelOutputs, outputs_of
-from rareclass.model.onnx.graph import OPSET, Graph, TableInputs, Tensor
+from rareclass.model.onnx.graph import ML, OPSET, Graph, TableInputs, Tensor
 from rareclass.moments import MIBC, MIBCCV
 from rareclass.online import CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp
 from rareclass.ranking import (
@@ -29,6 +33,35 @@ CONVERTED = (
     RankRC, RankRCCV, RankSVM, OrdinalRankRC, OrdinalRankRCCV, StochasticRankRC, MIBC, MIBCCV,
     CBR, OAM, OPAUC, AdaOAM, OnlineLogistic, UniExp,
 )  # fmt: skip
+
+
+_ML_OPSET_OF_SKL2ONNX = 3
+
+
+def export_pipeline(pipeline: Any) -> onnx.ModelProto:
+    """A pipeline of scikit-learn whose last step is ours; see `rareclass.to_onnx`."""
+    register_converters()
+    check_is_fitted(pipeline)
+    n_features = pipeline.n_features_in_
+    last = pipeline.steps[-1][1]
+    if not isinstance(last, CONVERTED):
+        raise InputError(
+            f"The last step of the pipeline, a {type(last).__name__}, has no form in ONNX there.",
+            f"These have one: {', '.join(kind.__name__ for kind in CONVERTED)}.",
+            ErrorKind.UNSUPPORTED,
+        )
+    given = [("X", DoubleTensorType([None, n_features]))]
+    opsets = {"": OPSET, ML: _ML_OPSET_OF_SKL2ONNX}
+    try:
+        return convert_sklearn(pipeline, initial_types=given, target_opset=opsets)
+    except (MissingConverter, MissingShapeCalculator, RuntimeError) as error:
+        steps = ", ".join(type(step).__name__ for _, step in pipeline.steps)
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(
+            f"skl2onnx cannot convert a step of {steps}: {reason}",
+            "Use steps that it converts.",
+            ErrorKind.UNSUPPORTED,
+        ) from error
 
 
 @cache
