@@ -135,8 +135,9 @@ def test_the_contract_of_a_member(member):
     for each in member.cross_fit(replace(rows, fold=fold)):
         assert np.isnan(each.held_out[-5:]).all()
         assert np.isfinite(each.held_out[:-5]).all()
-    small, large = (member.cost(Size(n, 20, 5)) for n in (1_000, 10_000))
-    assert 0.0 < small < large
+    sizes = (1_000, 50, 5), (9_000, 450, 5), (9_000, 450, 50)
+    small, long, wide = (member.cost(Size(*size)) for size in sizes)
+    assert 0.0 < small < long < wide
 
 
 @BY_NAME

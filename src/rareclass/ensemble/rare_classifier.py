@@ -54,8 +54,9 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         is chosen then depends on the speed of the machine; where all members end in time, the
         same rows and `random_state` give the same model.
     objective : {"average_precision", "roc_auc", "precision_at_k", "precision_at=100"} or callable
-        What weights maximise on held-out rows; "precision_at_k" is that of as many rows as there
-        are rare ones, "precision_at=100" that of the first 100 of the held-out rows (any number).
+        Measure that weights maximise on held-out rows; "precision_at_k" is precision among as many
+        rows as there are rare ones, "precision_at=100" among the first 100 held-out rows (any
+        number).
         A callable takes (y, scores, sample_weight) with y true for rare rows.
     members : str or list, default="auto"
         "auto", "kernel" (this package's own methods), "trees", a member's name as `leaderboard_`
@@ -96,12 +97,13 @@ class RareClassifier(RankScorer, FitsRows, BaseEstimator):
         (its number in X), ``rare``, ``score`` and, where rows are weighted or thinned, ``weight``.
         They stand for new rows: for estimates, thresholds and calibration.
     calibration_ : Calibration
-        From them to the probabilities of `predict_proba`; None where no rare row was held out.
+        Map from scores to probabilities, learned on ``held_out_``; None where no rare row was held
+        out.
     held_out_score_ : float
-        The objective of these scores, for an estimate of how good the model is. NaN where it could
-        not be measured.
+        Objective of the scores in ``held_out_``, an estimate for new rows; NaN where no rare row
+        was held out.
     without_time_ : dict
-        Members that were not learned for want of time, with the seconds foretold.
+        Members that were not learned for want of time, with the predicted seconds.
     interrupted_ : bool
         Whether Ctrl-C ended `fit` before all members that there was time for were learned.
     feature_importances_ : ndarray of shape (n_features,)

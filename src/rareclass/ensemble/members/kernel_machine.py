@@ -73,7 +73,9 @@ class KernelMember(Member):
         plain = cross_fit(settings, _source(rows), target, folds, lams, check=rows.check)
         best = np.argsort([-_merit(rows, column) for column in plain.held_out.T], kind="stable")
         found = [
-            CrossFitted(_setting(lams[k]), plain.held_out[:, k], self._functions(plain, k, rows))
+            CrossFitted(
+                f"lam 2^{np.log2(lams[k]):g}", plain.held_out[:, k], self._functions(plain, k, rows)
+            )
             for k in best[:_KEPT]
         ]
         if self.learns_metric:
@@ -142,7 +144,9 @@ class KernelMember(Member):
         """
         many = len(rows.fold) >= _SINGLE_PRECISION_ROWS
         lams = all_lams[best : best + 1] if many else all_lams[max(0, best - 1) : best + 2]
-        sample = _sample(rows)
+        n_rows = len(rows.fold)
+        rng = np.random.default_rng(rows.seed)
+        sample = rows.X[np.sort(rng.choice(n_rows, min(_SLOPE_ROWS, n_rows), replace=False))]
         is_own = int(rows.is_rare.sum()) < _MANY_RARE
         own = np.full((len(rows.fold), len(lams)), np.nan)
         chosen = 0
@@ -235,14 +239,3 @@ def _least_similarity(function: KernelFunction, rows: EncodedFolds) -> float:
     landmarks = {landmark.tobytes() for landmark in function.landmarks}
     itself = np.array([row.tobytes() in landmarks for row in X])
     return 0.1 * float((function.with_similarity(X, rows.n_jobs)[:, 1] - itself).min())
-
-
-def _sample(rows: EncodedFolds) -> np.ndarray:
-    rng = np.random.default_rng(rows.seed)
-    n_rows = len(rows.fold)
-    chosen = rng.choice(n_rows, min(_SLOPE_ROWS, n_rows), replace=False)
-    return rows.X[np.sort(chosen)]
-
-
-def _setting(lam: float) -> str:
-    return f"lam 2^{np.log2(lam):g}"
