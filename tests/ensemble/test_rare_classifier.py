@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from ensemble.quick_members import MeanDifference
 from faults import refused
 from rareclass import RareClassifier
+from rareclass.encoding import table_reading
 from rareclass.ensemble import rare_classifier, training_rows
 from rareclass.ensemble.members.kernel_machine import GaussianOnNumbers, LaplaceOnQuantiles
 from rareclass.ensemble.members.scikit_learn import ExtraTrees
@@ -319,9 +320,9 @@ def test_of_a_long_file_all_rare_rows_are_read_and_a_part_of_the_others(monkeypa
     rng = np.random.default_rng(0)
     y = np.arange(3000) % 30 == 0
     rows = from_arrays(rng.normal(size=(3000, 2)) + y[:, None], y)
-    seen, read = [], training_rows.read_table
+    seen, read = [], table_reading.read_table
     monkeypatch.setattr(
-        training_rows, "read_table", lambda X, *like: seen.append(X.shape) or read(X, *like)
+        table_reading, "read_table", lambda X, *like: seen.append(X.shape) or read(X, *like)
     )
     model = quick(cv=3).fit_rows(rows)
     assert seen[0] == (400, 2)
