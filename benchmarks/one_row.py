@@ -62,8 +62,8 @@ def _made(folder: Path) -> RankRC:
         "rest_label": "0", "threshold": 0.0, "label_counts": {"0": 2000, "1": 1000},
         "majority_quantiles": [0.0, 1.0], "rare_quantiles": [0.0, 1.0],
     }  # fmt: skip
-    save_model(folder / "model.skops", Model(encoder, model, metadata))
-    exported = rareclass.to_onnx(rareclass.load(folder / "model.skops"))
+    save_model(folder / "model.rareclass", Model(encoder, model, metadata))
+    exported = rareclass.to_onnx(rareclass.load(folder / "model.rareclass"))
     (folder / "model.onnx").write_bytes(exported.SerializeToString())
     table.head(1).write_parquet(folder / "row.parquet")
     return model
@@ -73,7 +73,7 @@ def _warm(folder: Path, machine: RankRC, repeats: int) -> list[dict[str, Any]]:
     """Median and 99th percentile of the milliseconds of a row, in this process."""
     import onnxruntime
 
-    model, row = rareclass.load(folder / "model.skops"), pl.read_parquet(folder / "row.parquet")
+    model, row = rareclass.load(folder / "model.rareclass"), pl.read_parquet(folder / "row.parquet")
     session = onnxruntime.InferenceSession(folder / "model.onnx")
     array, arrow = row.to_numpy(), row.to_arrow()
     given = {name: row[[name]].to_numpy() for name in row.columns}
@@ -107,7 +107,7 @@ def _fresh(folder: Path) -> list[dict[str, Any]]:
         "import sklearn.base": "import sklearn.base",
         "import numpy, onnxruntime": "import numpy, onnxruntime",
         "a process: load, score one row": _BY_LIBRARY.format(
-            model=str(folder / "model.skops"), **files
+            model=str(folder / "model.rareclass"), **files
         ),
         "a process: the same by onnxruntime": _BY_ONNX.format(model=str(folder / "model.onnx")),
     }

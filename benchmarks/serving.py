@@ -93,8 +93,8 @@ def make(folder: str, models: list[str], threads: int = 1, limit: float = 0.0) -
             from benchmarks.serving_lightgbm import save
 
             save(place / "lightgbm", X, y)
-        elif not (place / f"{model}.skops").is_file():
-            words = ["fit", "train.csv", "-t", TARGET, *_FITS[model], "-o", f"{model}.skops"]
+        elif not (place / f"{model}.rareclass").is_file():
+            words = ["fit", "train.csv", "-t", TARGET, *_FITS[model], "-o", f"{model}.rareclass"]
             subprocess.run([*_COMMAND, "-q", *words], cwd=place, check=True, env=_environment())
     new = frame_of(rows(seed=1)[0]).to_dicts()
     bodies = {
@@ -147,7 +147,7 @@ def service(place: Path, model: str) -> Iterator[tuple[str, subprocess.Popen[str
     if model == "lightgbm":
         words = [sys.executable, "-m", "benchmarks.serving_lightgbm", str(place / "lightgbm")]
     else:
-        words = [*_COMMAND, "serve", str(place / f"{model}.skops"), "--port", "0"]
+        words = [*_COMMAND, "serve", str(place / f"{model}.rareclass"), "--port", "0"]
     with (place / f"{model}.log").open("w") as log:
         process = subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT, env=_environment()

@@ -23,7 +23,7 @@ SCRIPT = str(Path(sys.executable).with_name("rareclass"))
 
 def _commands(folder: Path) -> dict[str, tuple[list[str], float | None]]:
     """Name -> (command, goal in seconds)."""
-    score = [SCRIPT, "score", str(folder / "model.skops"), str(folder / "row.csv")]
+    score = [SCRIPT, "score", str(folder / "model.rareclass"), str(folder / "row.csv")]
     return {
         "python -c pass": ([sys.executable, "-c", "pass"], None),
         "import rareclass": ([sys.executable, "-c", "import rareclass"], 1.0),
@@ -44,7 +44,7 @@ def _commands(folder: Path) -> dict[str, tuple[list[str], float | None]]:
         ),
         "rareclass score, the same by rankrc": (
             [
-                *[SCRIPT, "score", str(folder / "rankrc.skops"), str(folder / "row.csv")],
+                *[SCRIPT, "score", str(folder / "rankrc.rareclass"), str(folder / "row.csv")],
                 *["--out", str(folder / "scores.csv"), "--overwrite"],
             ],
             1.2,
@@ -52,7 +52,7 @@ def _commands(folder: Path) -> dict[str, tuple[list[str], float | None]]:
         "rareclass fit, 300 rows of 7 numbers": (
             [
                 *[SCRIPT, "fit", str(folder / "300.csv"), "--target", "y"],
-                *["--out", str(folder / "300.skops"), "--overwrite"],
+                *["--out", str(folder / "300.rareclass"), "--overwrite"],
             ],
             5.0,
         ),
@@ -73,7 +73,7 @@ def _make_model(folder: Path) -> None:
     np.savetxt(folder / "300.csv", few, cells, header=names, comments="")
     fit = [SCRIPT, "fit", str(folder / "table.csv"), "--target", "y"]
     for name, method in (("model", "auto"), ("rankrc", "rankrc")):
-        out = ["--method", method, "--out", str(folder / f"{name}.skops")]
+        out = ["--method", method, "--out", str(folder / f"{name}.rareclass")]
         subprocess.run([*fit, *out], check=True, capture_output=True)
 
 

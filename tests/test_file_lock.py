@@ -79,11 +79,11 @@ def test_a_folder_of_a_stream_names_the_process(tmp_path: Path) -> None:
 
 
 def test_the_same_process_may_write_within(tmp_path: Path) -> None:
-    out = tmp_path / "m.skops"
+    out = tmp_path / "m.rareclass"
     with being_written(out), replacing(out) as temporary:
         temporary.write_text("whole")
-        assert (tmp_path / ".m.skops.lock").read_text() == str(os.getpid())
-    assert [path.name for path in tmp_path.iterdir()] == ["m.skops"]
+        assert (tmp_path / ".m.rareclass.lock").read_text() == str(os.getpid())
+    assert [path.name for path in tmp_path.iterdir()] == ["m.rareclass"]
 
 
 def test_a_folder_that_cannot_be_written_to_says_so_itself(tmp_path: Path) -> None:

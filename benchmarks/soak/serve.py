@@ -127,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--scratch", type=Path, default=ROOT / "scratch" / "benchmarks")
     args = parser.parse_args(argv)
     folder = args.scratch.resolve() / "serving"
-    if not (folder / f"{args.model}.skops").is_file():
+    if not (folder / f"{args.model}.rareclass").is_file():
         make(str(folder), [args.model])
     bodies = Bodies(frame_of(rows(seed=1)[0][:2000]))
     with service(folder, args.model) as (url, process), ThreadPoolExecutor(_ASKING) as pool:

@@ -125,7 +125,7 @@ class Judged:
         sections = [
             threshold_section(
                 self.table, "target = 1", "target = 0", "twice as many as are rare",
-                "rareclass threshold m.skops --threshold {threshold} --out n.skops",
+                "rareclass threshold m.rareclass --threshold {threshold} --out n.rareclass",
             ),
             *(self._others() if whole else ()),
         ]  # fmt: skip

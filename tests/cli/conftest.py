@@ -63,13 +63,13 @@ def train_csv(tmp_path: Path, table: pl.DataFrame) -> Path:
 
 @pytest.fixture(scope="session")
 def fitted(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
-    """Return a folder with train.csv, and model.skops made from it."""
+    """Return a folder with train.csv, and model.rareclass made from it."""
     folder = tmp_path_factory.mktemp("fitted")
     purchases().write_csv(folder / "train.csv")
     purchases(seed=1).write_csv(folder / "new.csv")
     result = rareclass(
         "fit", folder / "train.csv", "--target", "fraud", "--method", "rankrc", "--lam", "2^-4",
-        "--out", folder / "model.skops",
+        "--out", folder / "model.rareclass",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     return folder

@@ -23,14 +23,14 @@ KINDS = ("--members", "smooth-kernel-on-numbers,Extra trees,logistic regression"
 
 @pytest.fixture(scope="module")
 def auto(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
-    """A folder with train.csv, model.skops made from it, and what was said: screen.txt."""
+    """A folder with train.csv, model.rareclass made from it, and what was said: screen.txt."""
     folder = tmp_path_factory.mktemp("auto")
     purchases(300).write_csv(folder / "train.csv")
     purchases(seed=1).write_csv(folder / "new.csv")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "100")
         done = rareclass(
-            "fit", folder / "train.csv", "-t", "fraud", *KINDS, "-o", folder / "model.skops"
+            "fit", folder / "train.csv", "-t", "fraud", *KINDS, "-o", folder / "model.rareclass"
         )
     assert done.exit_code == 0, done.output
     (folder / "screen.txt").write_text(done.stdout)
@@ -51,7 +51,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
         "A score of 3: about 1 row in 1,000 of the rest",
     ):
         assert each in words, each
-    threshold = load_model(auto / "model.skops").estimator.offset_
+    threshold = load_model(auto / "model.rareclass").estimator.offset_
     assert f"Threshold {threshold:.2f}: rows above it are called rare" in words
     assert f"{10**-threshold:.2%} of the rest" in words
     assert all(name in words for name in ("extra trees", "smooth kernel on numbers"))
@@ -60,7 +60,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
 
 
 def test_the_leaderboard_is_plain_data(auto: Path) -> None:
-    metadata = facts_as_json(load_model(auto / "model.skops").facts)
+    metadata = facts_as_json(load_model(auto / "model.rareclass").facts)
     assert json.loads(json.dumps(metadata)) == metadata
     assert metadata["method"] == "auto"
     board = metadata["leaderboard"]
@@ -76,30 +76,30 @@ def test_the_leaderboard_is_plain_data(auto: Path) -> None:
 
 
 def test_a_second_training_keeps_to_members_that_had_weight(auto: Path) -> None:
-    metadata = facts_as_json(load_model(auto / "model.skops").facts)
+    metadata = facts_as_json(load_model(auto / "model.rareclass").facts)
     learned = {row["member"] for row in metadata["leaderboard"]}
     assert learned.isdisjoint(row["member"] for row in metadata["also_tried"])
 
 
 def test_scores_are_the_same_in_every_way_in(auto: Path, tmp_path: Path, rareclass: Run) -> None:
     out = tmp_path / "s.parquet"
-    done = rareclass("score", auto / "model.skops", auto / "new.csv", "-o", out)
+    done = rareclass("score", auto / "model.rareclass", auto / "new.csv", "-o", out)
     assert done.exit_code == 0, done.output
     scores = pl.read_parquet(out)
-    model = package.load(auto / "model.skops")
+    model = package.load(auto / "model.rareclass")
     table = pl.read_csv(auto / "new.csv")
     for given in (table, table.to_pandas(), table.to_arrow(), auto / "new.csv"):
         np.testing.assert_allclose(model.score_samples(given), scores["score"], rtol=1e-12)
     rare = (table["fraud"] == "yes").to_numpy()
     values = scores["score"].to_numpy()
     assert (values[rare][:, None] > values[~rare]).mean() > 0.9
-    assert rareclass("evaluate", auto / "model.skops", auto / "new.csv").exit_code == 0
+    assert rareclass("evaluate", auto / "model.rareclass", auto / "new.csv").exit_code == 0
 
 
 def test_a_percentile_is_the_share_that_the_score_says(
     auto: Path, tmp_path: Path, rareclass: Run
 ) -> None:
-    rareclass("score", auto / "model.skops", auto / "new.csv", "-o", tmp_path / "s.parquet")
+    rareclass("score", auto / "model.rareclass", auto / "new.csv", "-o", tmp_path / "s.parquet")
     scores = pl.read_parquet(tmp_path / "s.parquet")
     inside = scores.filter(pl.col("percentile").is_between(1, 99))
     assert inside.height > 150
@@ -118,7 +118,15 @@ def test_the_time_and_the_objective_are_taken(
         return fit(self, *given, **named)
 
     monkeypatch.setattr(package.RareClassifier, "fit", watched)
-    words = (train_csv, "-t", "fraud", *QUICK, "-o", train_csv.parent / "m.skops", "--overwrite")
+    words = (
+        train_csv,
+        "-t",
+        "fraud",
+        *QUICK,
+        "-o",
+        train_csv.parent / "m.rareclass",
+        "--overwrite",
+    )
     done = rareclass(
         "fit", *words, "--time-budget", "1.5m", "--objective", "roc-auc", "--compact"
     )  # fmt: skip
@@ -150,7 +158,7 @@ def test_the_time_and_the_objective_are_taken(
     ],
 )
 def test_wrong_words(train_csv: Path, rareclass: Run, words: tuple[str, ...], answer: str) -> None:
-    out = train_csv.parent / "m.skops"
+    out = train_csv.parent / "m.rareclass"
     assert answer in message(rareclass("fit", train_csv, "-t", "fraud", "-o", out, *words))
     assert not out.exists()
 
@@ -159,14 +167,14 @@ def test_a_member_whose_package_is_absent(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rareclass.ensemble.members.registry.find_spec", lambda name: None)
-    out = train_csv.parent / "m.skops"
+    out = train_csv.parent / "m.rareclass"
     words = ("-t", "fraud", "-o", out, "--members", "auto,catboost")
     said = message(rareclass("fit", train_csv, *words))
     assert "--members names 'catboost', which needs the package catboost: pip install" in said
 
 
 def test_sparse_rows_are_left_to_rankrc(tmp_path: Path, rareclass: Run) -> None:
-    path, model = tmp_path / "t.svmlight", tmp_path / "m.skops"
+    path, model = tmp_path / "t.svmlight", tmp_path / "m.rareclass"
     path.write_text(
         "".join(f"{int(k % 10 == 3)} 1:{k % 7} 4:{k % 10 == 3:d}.5\n" for k in range(200))
     )
@@ -197,7 +205,7 @@ def test_one_ctrl_c_saves_what_was_learned(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt(monkeypatch)
-    out = train_csv.parent / "m.skops"
+    out = train_csv.parent / "m.rareclass"
     done = rareclass("fit", train_csv, "-t", "fraud", *TWO, "--holdout", "0.25", "-o", out)
     assert done.exit_code == 0, done.output
     said = " ".join(done.stdout.split())
@@ -215,7 +223,7 @@ def test_ctrl_c_without_rows_held_out_saves_what_was_learned_of_all_rows(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt(monkeypatch)
-    out = train_csv.parent / "m.skops"
+    out = train_csv.parent / "m.rareclass"
     done = rareclass("fit", train_csv, "-t", "fraud", *TWO, "-o", out)
     assert done.exit_code == 0, done.output
     assert "By cross-fitting, on 240 rows, 24 of them rare" in " ".join(done.stdout.split())
@@ -227,7 +235,7 @@ def test_ctrl_c_in_the_training_on_all_rows_keeps_the_first(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt(monkeypatch, least_rows=240)
-    out = train_csv.parent / "m.skops"
+    out = train_csv.parent / "m.rareclass"
     done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0.25", "-o", out)
     assert done.exit_code == 0, done.output
     said = " ".join(done.stdout.split())
@@ -244,7 +252,7 @@ def test_ctrl_c_when_all_members_are_learned_keeps_them(
 
     name = "rareclass.ensemble.importances.permutation_importances"
     monkeypatch.setattr(name, interrupted)
-    out = train_csv.parent / "m.skops"
+    out = train_csv.parent / "m.rareclass"
     done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
     assert done.exit_code == 0, done.output
     metadata = facts_as_json(load_model(out).facts)
@@ -255,7 +263,7 @@ def test_ctrl_c_before_anything_is_learned_saves_nothing(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt(monkeypatch)
-    out = train_csv.parent / "m.skops"
+    out = train_csv.parent / "m.rareclass"
     done = rareclass("fit", train_csv, "-t", "fraud", *QUICK, "-o", out)
     assert done.exit_code == 130
     assert "Stopped; nothing was left half-written." in done.stderr
@@ -267,7 +275,7 @@ def test_the_leaderboard_fits_the_width(
     auto: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch, width: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
-    done = rareclass("fit", auto / "train.csv", "-t", "fraud", *TWO, "-o", tmp_path / "m.skops")
+    done = rareclass("fit", auto / "train.csv", "-t", "fraud", *TWO, "-o", tmp_path / "m.rareclass")
     assert done.exit_code == 0, done.output
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     assert [line for line in lines if len(line) > int(width) and not line.startswith("  ")] == []
@@ -280,7 +288,7 @@ def test_words_that_look_like_numbers_stay_words(tmp_path: Path, rareclass: Run)
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 5, 300)
     rare = (codes == 2) & (rng.random(300) < 0.6)
-    path, model = tmp_path / "t.csv", tmp_path / "m.skops"
+    path, model = tmp_path / "t.csv", tmp_path / "m.rareclass"
     pl.DataFrame({"code": codes, "x": rng.normal(size=300), "y": rare.astype(int)}).write_csv(path)
     done = rareclass("fit", path, "-t", "y", "--category", "code", *QUICK, "-o", model)
     assert done.exit_code == 0, done.output
@@ -327,7 +335,7 @@ def messy(n_rows: int) -> pl.DataFrame:
 def test_every_kind_of_column_is_learned_saved_and_scored(tmp_path: Path, rareclass: Run) -> None:
     table = messy(1500)
     table.write_parquet(tmp_path / "t.parquet")
-    model = tmp_path / "m.skops"
+    model = tmp_path / "m.rareclass"
     words = ("-t", "y", *KINDS, "--holdout", "0", "-o", model)
     done = rareclass("fit", tmp_path / "t.parquet", *words)
     assert done.exit_code == 0, done.output
@@ -355,12 +363,14 @@ def test_a_pair_of_columns_gives_no_column_away(tmp_path: Path, rareclass: Run) 
     rare = ((shop + town) % 12 == 0).astype(int)
     told = pl.DataFrame({"shop": shop, "town": town, "x": rng.normal(size=2000), "y": rare})
     told.with_columns(pl.col("shop", "town").cast(pl.String) + "x").write_csv(path)
-    done = rareclass("fit", path, "-t", "y", *KINDS, "--holdout", "0", "-o", tmp_path / "m.skops")
+    done = rareclass(
+        "fit", path, "-t", "y", *KINDS, "--holdout", "0", "-o", tmp_path / "m.rareclass"
+    )
     assert done.exit_code == 0, done.output
-    assert load_model(tmp_path / "m.skops").estimator.statistics_.pair_statistics_
+    assert load_model(tmp_path / "m.rareclass").estimator.statistics_.pair_statistics_
     assert "without a fault" not in done.stdout
     told.with_columns(shop=pl.col("y") * 3.5).write_csv(path)
-    done = rareclass("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "n.skops")
+    done = rareclass("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "n.rareclass")
     said = " ".join(done.stdout.split())
     assert said.count("column 'shop' alone ranks the rows almost without a fault") == 1
     assert "--drop shop" in said

@@ -41,7 +41,7 @@ def test_a_line_each_unless_they_are_not_wanted(
     train_csv: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rareclass.fit.training.baselines", baselines)
-    words = ("fit", train_csv, "-t", "fraud", "-o", train_csv.parent / "m.skops", "--overwrite")
+    words = ("fit", train_csv, "-t", "fraud", "-o", train_csv.parent / "m.rareclass", "--overwrite")
     done = rareclass(*words, "--method", "mibc")
     assert done.exit_code == 0, done.output
     assert "  histogram boosting: AUC " in done.stdout

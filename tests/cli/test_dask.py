@@ -50,7 +50,7 @@ def test_a_fit_on_workers_is_the_one_here(rareclass: Run, folder, tmp_path, addr
     for name, more in (("here", ()), ("there", ("--dask", address))):
         done = rareclass(
             "fit", folder, "-t", "y", "--method", method, option, "0.1", "--no-refit",
-            "--out", tmp_path / f"{name}.skops", "--json", tmp_path / name, *more,
+            "--out", tmp_path / f"{name}.rareclass", "--json", tmp_path / name, *more,
         )  # fmt: skip
         assert done.exit_code == 0, done.output
         told.append(json.loads((tmp_path / name).read_text()))
@@ -76,15 +76,15 @@ def test_what_cannot_be_learned_on_workers_is_refused(
         (folder, (*rankrc, "--dask", "here"), "--dask here is no address"),
         (folder, (*rankrc, "--dask", "tcp://127.0.0.1:9"), "no scheduler answers there"),
     ):
-        done = rareclass("fit", data, "-t", "y", "--out", tmp_path / "m.skops", *more)
+        done = rareclass("fit", data, "-t", "y", "--out", tmp_path / "m.rareclass", *more)
         assert done.exit_code == 2
         assert words in " ".join(done.output.split())
-        assert not (tmp_path / "m.skops").exists()
+        assert not (tmp_path / "m.rareclass").exists()
 
 
 @pytest.fixture(scope="module")
 def model(rareclass: Run, folder, tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "m.skops"
+    path = tmp_path_factory.mktemp("model") / "m.rareclass"
     done = rareclass(
         "fit", folder, "-t", "y", "--method", "rankrc", "--lam", "0.1", "--holdout", "0", "-o", path
     )

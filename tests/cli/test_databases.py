@@ -25,8 +25,8 @@ def postgresql_payments(postgresql, table):
 def test_a_query_is_learned_from_as_a_file_is(rareclass, postgresql_payments, table, tmp_path):
     table.write_parquet(tmp_path / "train.parquet")
     common = ("-t", "fraud", *QUICK)
-    one = rareclass("fit", tmp_path / "train.parquet", *common, "-o", tmp_path / "file.skops")
-    other = rareclass("fit", postgresql_payments, *ALL, *common, "-o", tmp_path / "query.skops")
+    one = rareclass("fit", tmp_path / "train.parquet", *common, "-o", tmp_path / "file.rareclass")
+    other = rareclass("fit", postgresql_payments, *ALL, *common, "-o", tmp_path / "query.rareclass")
     assert (one.exit_code, other.exit_code) == (0, 0), other.output
     assert other.stdout.splitlines()[0] == "the query: 240 rows, 4 columns to learn from"
     for model, data, query in [
@@ -34,7 +34,7 @@ def test_a_query_is_learned_from_as_a_file_is(rareclass, postgresql_payments, ta
         ("query", postgresql_payments, ALL),
     ]:
         scored = rareclass(
-            "score", tmp_path / f"{model}.skops", data, *query, "--id", "order",
+            "score", tmp_path / f"{model}.rareclass", data, *query, "--id", "order",
             "-o", tmp_path / f"{model}.csv", "--json", tmp_path / f"{model}.json",
         )  # fmt: skip
         assert scored.exit_code == 0, scored.output
@@ -46,7 +46,7 @@ def test_a_query_is_learned_from_as_a_file_is(rareclass, postgresql_payments, ta
 
 @pytest.mark.thorough
 def test_no_password_in_what_is_kept(rareclass, postgresql_payments, tmp_path):
-    asked, model = (postgresql_payments, *ALL), tmp_path / "m.skops"
+    asked, model = (postgresql_payments, *ALL), tmp_path / "m.rareclass"
     page = ("--report", tmp_path / "fit.html")
     runs = [
         ("fit", *asked, "-t", "fraud", *QUICK, "-o", model, "--json", tmp_path / "f.json", *page),
@@ -64,7 +64,7 @@ def test_no_password_in_what_is_kept(rareclass, postgresql_payments, tmp_path):
 def _no_password_in_files_of(folder):
     for path in folder.iterdir():
         parts = [path.read_bytes()]
-        if path.suffix == ".skops":
+        if path.suffix == ".rareclass":
             with zipfile.ZipFile(path) as archive:
                 parts += [archive.read(name) for name in archive.namelist()]
         assert not any(PASSWORD.encode() in part for part in parts), path
@@ -76,7 +76,7 @@ def test_large_tables_stay_on_disk(rareclass, postgresql_payments, tmp_path):
         "fit", postgresql_payments, "--query",
         "SELECT p.*, g AS k FROM payments p, generate_series(1, 60) g", "--drop", "order",
         "-t", "fraud", "--method", "rankrc", "--lam", "1", "--memory", "100MiB",
-        "--holdout", "0", "-o", tmp_path / "m.skops",
+        "--holdout", "0", "-o", tmp_path / "m.rareclass",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
 
@@ -85,9 +85,9 @@ def test_large_tables_stay_on_disk(rareclass, postgresql_payments, tmp_path):
 @pytest.mark.parametrize("make", [sqlite_file, duckdb_file])
 def test_files_of_databases(rareclass, make, table, tmp_path):
     uri = make(tmp_path / "shop.db", "payments", table.to_arrow())
-    fitted = rareclass("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", tmp_path / "m.skops")
+    fitted = rareclass("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass")
     assert fitted.exit_code == 0, fitted.output
-    judged = rareclass("evaluate", tmp_path / "m.skops", uri, *ALL)
+    judged = rareclass("evaluate", tmp_path / "m.rareclass", uri, *ALL)
     assert judged.stdout.startswith("the query: 240 rows, 24 of them rare"), judged.output
 
 
@@ -108,7 +108,7 @@ def test_files_of_databases(rareclass, make, table, tmp_path):
 )
 def test_faults(rareclass, postgresql_payments, tmp_path, words, said):
     words = [word.format(uri=postgresql_payments) for word in words]
-    done = rareclass("fit", *words, "-t", "fraud", "-o", tmp_path / "m.skops")
+    done = rareclass("fit", *words, "-t", "fraud", "-o", tmp_path / "m.rareclass")
     assert done.exit_code == 2
     assert said in " ".join(done.stderr.split()), done.stderr
     assert PASSWORD not in done.output
@@ -128,7 +128,7 @@ def test_scores_go_back_into_a_table(rareclass, kind, request, table, tmp_path):
     else:
         make = sqlite_file if kind == "sqlite" else duckdb_file
         uri = make(tmp_path / "shop.db", "payments", table.to_arrow())
-    model = tmp_path / "m.skops"
+    model = tmp_path / "m.rareclass"
     fitted = rareclass("fit", uri, *ALL, "-t", "fraud", *QUICK, "-o", model)
     assert fitted.exit_code == 0, fitted.output
     asked = ("score", model, uri, *ALL, "--id", "order")
@@ -163,7 +163,7 @@ def test_scores_go_back_into_a_table(rareclass, kind, request, table, tmp_path):
     ],
 )
 def test_where_scores_cannot_go(rareclass, words, said, tmp_path):
-    done = rareclass("score", tmp_path / "m.skops", *words)
+    done = rareclass("score", tmp_path / "m.rareclass", *words)
     assert done.exit_code == 2
     assert said in " ".join(done.stderr.split()), done.stderr
 

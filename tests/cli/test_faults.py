@@ -23,7 +23,7 @@ from rareclass.stored import Stored, read_stored, write_stored
 def fit(rareclass: Run, path: Path, *more: object) -> str:
     """Return what a refused fit says; check that it leaves no file behind."""
     before = set(path.parent.iterdir()) if path.parent.exists() else set()
-    options = [] if "--out" in more else ["--out", path.parent / "m.skops"]
+    options = [] if "--out" in more else ["--out", path.parent / "m.rareclass"]
     target = [] if "--target" in more else ["--target", "fraud"]
     said = message(rareclass("fit", path, *target, *options, *more))
     assert set(path.parent.iterdir()) == before
@@ -63,7 +63,7 @@ def test_unknown_column_suggests_the_nearest(train_csv: Path, rareclass: Run, op
 
 
 def test_target_not_given_lists_the_columns(train_csv: Path, rareclass: Run) -> None:
-    said = message(rareclass("fit", train_csv, "--out", train_csv.parent / "m.skops"))
+    said = message(rareclass("fit", train_csv, "--out", train_csv.parent / "m.rareclass"))
     assert "--target is missing" in said
     assert "amount" in said
 
@@ -90,7 +90,7 @@ def test_text_in_a_number_column_when_scoring(fitted: Path, tmp_path: Path, rare
     new.write_text("order,amount,items,country,member\na,1,2,DE,true\nb,lots,2,DE,true\n")
     out = tmp_path / "s.csv"
     out.write_text("old")
-    said = message(rareclass("score", fitted / "model.skops", new, "--out", out, "--overwrite"))
+    said = message(rareclass("score", fitted / "model.rareclass", new, "--out", out, "--overwrite"))
     assert "Column 'amount' holds text at row 2: 'lots'" in said
     assert "leave it empty" in said
     assert out.read_text() == "old"
@@ -108,28 +108,28 @@ def test_infinite_value(tmp_path: Path, table: pl.DataFrame, rareclass: Run, val
 
 def test_absent_column_when_scoring(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     new = write(tmp_path / "new.csv", purchases().rename({"amount": "amounts"}))
-    said = message(rareclass("score", fitted / "model.skops", new, "--out", tmp_path / "s.csv"))
+    said = message(rareclass("score", fitted / "model.rareclass", new, "--out", tmp_path / "s.csv"))
     assert "lacks column 'amount'" in said
     assert "Did you mean 'amounts'?" in said
 
 
 def test_absent_target_when_evaluating(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     new = write(tmp_path / "new.csv", purchases().drop("fraud"))
-    said = message(rareclass("evaluate", fitted / "model.skops", new))
+    said = message(rareclass("evaluate", fitted / "model.rareclass", new))
     assert "lacks the target column 'fraud'" in said
 
 
 def test_one_class_when_evaluating(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     new = write(tmp_path / "new.csv", purchases().filter(pl.col("fraud") == "no"))
     assert "no row has the target value 'yes'" in message(
-        rareclass("evaluate", fitted / "model.skops", new)
+        rareclass("evaluate", fitted / "model.rareclass", new)
     )
 
 
 def test_unknown_id_column(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     said = message(
         rareclass(
-            "score", fitted / "model.skops", fitted / "new.csv",
+            "score", fitted / "model.rareclass", fitted / "new.csv",
             "--out", tmp_path / "s.csv", "--id", "ordr",
         )
     )  # fmt: skip
@@ -184,11 +184,11 @@ def test_unwritable_output_is_found_before_training(
 
     monkeypatch.setattr("rareclass.fit.training_set.read_training_set", never)
     folder = train_csv.parent
-    said = fit(rareclass, train_csv, "--out", folder / "nowhere" / "m.skops")
+    said = fit(rareclass, train_csv, "--out", folder / "nowhere" / "m.rareclass")
     assert "does not exist" in said
     assert "mkdir -p" in said
     assert "is a folder" in fit(rareclass, train_csv, "--out", folder)
-    assert "is not a folder" in fit(rareclass, train_csv, "--out", train_csv / "m.skops")
+    assert "is not a folder" in fit(rareclass, train_csv, "--out", train_csv / "m.rareclass")
     assert "is the training file" in fit(rareclass, train_csv, "--out", train_csv)
 
 
@@ -196,26 +196,28 @@ def test_score_output_must_be_a_format_it_knows(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:
     said = message(
-        rareclass("score", fitted / "model.skops", fitted / "new.csv", "--out", tmp_path / "s.xls")
+        rareclass(
+            "score", fitted / "model.rareclass", fitted / "new.csv", "--out", tmp_path / "s.xls"
+        )
     )
     assert ".csv or .parquet" in said
 
 
 def test_damaged_model_files(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    whole = (fitted / "model.skops").read_bytes()
+    whole = (fitted / "model.rareclass").read_bytes()
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 0xFF
     for name, content in (
-        ("cut.skops", whole[: len(whole) // 2]),
-        ("flipped.skops", bytes(flipped)),
-        ("text.skops", b"hello"),
-        ("empty.skops", b""),
+        ("cut.rareclass", whole[: len(whole) // 2]),
+        ("flipped.rareclass", bytes(flipped)),
+        ("text.rareclass", b"hello"),
+        ("empty.rareclass", b""),
     ):
         path = tmp_path / name
         path.write_bytes(content)
         said = message(rareclass("score", path, fitted / "new.csv", "--out", tmp_path / "s.csv"))
         assert "damaged" in said or "not a model file" in said
-    said = message(rareclass("evaluate", tmp_path / "none.skops", fitted / "new.csv"))
+    said = message(rareclass("evaluate", tmp_path / "none.rareclass", fitted / "new.csv"))
     assert "does not exist" in said
 
 
@@ -223,7 +225,7 @@ def test_an_unknown_kind_in_a_file_is_named_and_nothing_is_built(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:
     path = tmp_path / "foreign.rareclass"
-    with (fitted / "model.skops").open("rb") as file:
+    with (fitted / "model.rareclass").open("rb") as file:
         stored = read_stored(file)
     stored.tree["parts"]["estimator"] = {"/": "os.system", "state": {"command": "true"}}
     with path.open("wb") as file:
@@ -288,9 +290,9 @@ def test_input_error_joins_message_and_remedy() -> None:
 
 def copied(fitted: Path, folder: Path) -> tuple[Path, Path]:
     """Return copies of the model and of the new rows, which a test may lose."""
-    for name in ("model.skops", "new.csv"):
+    for name in ("model.rareclass", "new.csv"):
         shutil.copy(fitted / name, folder / name)
-    return folder / "model.skops", folder / "new.csv"
+    return folder / "model.rareclass", folder / "new.csv"
 
 
 def test_demo_leaves_files_alone_that_it_did_not_write(tmp_path: Path, rareclass: Run) -> None:
@@ -308,7 +310,7 @@ def test_demo_leaves_files_alone_that_it_did_not_write(tmp_path: Path, rareclass
 def test_demo_may_be_run_again_in_its_folder(tmp_path: Path) -> None:
     few = PaymentSettings(n_days=8, payments_a_day=20)
     weeks = write_payments(tmp_path, settings=few)
-    (tmp_path / "model.skops").write_bytes(b"of an earlier run")
+    (tmp_path / "model.rareclass").write_bytes(b"of an earlier run")
     before = weeks.train.read_text()
     assert write_payments(tmp_path, 1, few) == weeks
     assert weeks.train.read_text() != before
@@ -333,7 +335,7 @@ def test_outputs_never_replace_inputs(fitted: Path, tmp_path: Path, rareclass: R
 def test_a_full_disk(fitted: Path, tmp_path: Path, verb: str) -> None:
     model, new = copied(fitted, tmp_path)
     words = {
-        "fit": ["fit", new, "--target", "fraud", *QUICK, "--out", tmp_path / "m.skops"],
+        "fit": ["fit", new, "--target", "fraud", *QUICK, "--out", tmp_path / "m.rareclass"],
         "score": ["score", model, new, "--out", tmp_path / "s.csv"],
         "evaluate": ["evaluate", model, new, "--json", tmp_path / "e.json"],
     }[verb]
@@ -348,7 +350,7 @@ def test_a_full_disk(fitted: Path, tmp_path: Path, verb: str) -> None:
     assert "Traceback" not in done.stderr
     assert "Cannot write" in done.stderr
     assert "File too large" in " ".join(done.stderr.split())
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.skops", "new.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.rareclass", "new.csv"]
 
 
 @pytest.mark.parametrize(
@@ -360,7 +362,7 @@ def test_id_that_a_csv_file_cannot_hold(
 ) -> None:
     new = tmp_path / "new.parquet"
     purchases().with_columns(tag=cells).write_parquet(new)
-    model = fitted / "model.skops"
+    model = fitted / "model.rareclass"
     said = message(rareclass("score", model, new, "--out", tmp_path / "s.csv", "--id", "tag"))
     assert "--id tag: cells of type" in said
     out = tmp_path / "s.parquet"
@@ -368,13 +370,13 @@ def test_id_that_a_csv_file_cannot_hold(
 
 
 def test_model_that_is_an_encrypted_zip(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    packed = bytearray((fitted / "model.skops").read_bytes())
+    packed = bytearray((fitted / "model.rareclass").read_bytes())
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         start = packed.find(signature)
         while start >= 0:
             packed[start + offset] |= 1
             start = packed.find(signature, start + 4)
-    path = tmp_path / "secret.skops"
+    path = tmp_path / "secret.rareclass"
     path.write_bytes(packed)
     assert "encrypted" in message(rareclass("evaluate", path, fitted / "new.csv"))
 
@@ -382,12 +384,12 @@ def test_model_that_is_an_encrypted_zip(fitted: Path, tmp_path: Path, rareclass:
 def test_pipes_and_devices(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    model, new = fitted / "model.skops", fitted / "new.csv"
+    model, new = fitted / "model.rareclass", fitted / "new.csv"
     said = message(rareclass("score", model, pipe, "--out", tmp_path / "s.csv"))
     assert "is a pipe or a device" in said
     assert "a file first" in said
     assert "is a pipe or a device" in message(
-        rareclass("fit", pipe, "--target", "y", "--out", tmp_path / "m.skops")
+        rareclass("fit", pipe, "--target", "y", "--out", tmp_path / "m.rareclass")
     )
     assert "not a regular file" in message(rareclass("evaluate", pipe, new))
     assert "is a pipe or a device" in message(rareclass("evaluate", model, new, "--json", pipe))
@@ -397,7 +399,7 @@ def test_separator_that_is_none(fitted: Path, tmp_path: Path, rareclass: Run) ->
     assert "not one plain character" in fit(rareclass, fitted / "new.csv", "--separator", "ab")
     new = tmp_path / "new.parquet"
     purchases().write_parquet(new)
-    said = message(rareclass("evaluate", fitted / "model.skops", new, "--separator", ";"))
+    said = message(rareclass("evaluate", fitted / "model.rareclass", new, "--separator", ";"))
     assert "is a Parquet file" in said
 
 

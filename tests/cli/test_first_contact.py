@@ -13,7 +13,7 @@ from rareclass.model.model_file import load_model
 
 
 def test_a_model_is_replaced_only_where_said(train_csv: Path, rareclass: Run) -> None:
-    out = train_csv.parent / "m.skops"
+    out = train_csv.parent / "m.rareclass"
     words = ("fit", train_csv, "-t", "fraud", *QUICK, "--holdout", "0", "--out", out)
     assert rareclass(*words).exit_code == 0
     before = out.read_bytes()
@@ -32,7 +32,7 @@ def test_scores_and_measures_are_replaced_only_where_said(
 ) -> None:
     out = tmp_path / "out.csv"
     option = {"score": "--out", "evaluate": "--json"}[verb]
-    words = (verb, fitted / "model.skops", fitted / "new.csv", option, out)
+    words = (verb, fitted / "model.rareclass", fitted / "new.csv", option, out)
     out.write_text("mine")
     assert f"{option} {out} exists already" in message(rareclass(*words))
     assert out.read_text() == "mine"
@@ -52,19 +52,19 @@ def test_one_row_is_one_row(fitted: Path, tmp_path: Path, rareclass: Run) -> Non
     one = tmp_path / "one.csv"
     table = purchases()
     table.head(1).write_csv(one)
-    scored = rareclass("score", fitted / "model.skops", one, "--out", tmp_path / "s.csv")
+    scored = rareclass("score", fitted / "model.rareclass", one, "--out", tmp_path / "s.csv")
     assert scored.stdout.startswith("Scored 1 row; 0 (0.00%) are above")
     table[5:6].with_columns(fraud=pl.lit(None, pl.String)).vstack(table[3:12]).write_csv(one)
-    evaluated = rareclass("evaluate", fitted / "model.skops", one)
+    evaluated = rareclass("evaluate", fitted / "model.rareclass", one)
     assert "Note: 1 row has no target and was left out." in evaluated.stdout
 
 
 def test_counts_are_whole_numbers(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     assert '"n_rows": 60,' in json.dumps(
-        facts_as_json(load_model(fitted / "model.skops").facts)["held_out"]
+        facts_as_json(load_model(fitted / "model.rareclass").facts)["held_out"]
     )
     out = tmp_path / "m.json"
-    done = rareclass("evaluate", fitted / "model.skops", fitted / "new.csv", "--json", out)
+    done = rareclass("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
     assert done.exit_code == 0
     assert '"n_rows": 240,\n' in out.read_text()
     assert '"n_rare": 24,\n' in out.read_text()
@@ -72,7 +72,7 @@ def test_counts_are_whole_numbers(fitted: Path, tmp_path: Path, rareclass: Run) 
 
 @pytest.mark.parametrize("option", ["--drop", "--keep", "--category"])
 def test_several_columns_in_one_option(train_csv: Path, rareclass: Run, option: str) -> None:
-    out = train_csv.parent / "m.skops"
+    out = train_csv.parent / "m.rareclass"
     result = rareclass(
         "fit", train_csv, "-t", "fraud", option, "items, country", "--out", out
     )  # fmt: skip

@@ -32,7 +32,16 @@ def test_same_model_and_messages_and_a_note(
 
     monkeypatch.setattr(Scratch, "__init__", watched)
     (tmp_path / "scratch").mkdir()
-    words = ("-t", "fraud", "--method", "rankrc", "--lam", "2^-4", "--out", tmp_path / "m.skops")
+    words = (
+        "-t",
+        "fraud",
+        "--method",
+        "rankrc",
+        "--lam",
+        "2^-4",
+        "--out",
+        tmp_path / "m.rareclass",
+    )
     result = rareclass("fit", fitted / "train.csv", *words, "--scratch", tmp_path / "scratch")
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
@@ -42,7 +51,7 @@ def test_same_model_and_messages_and_a_note(
     assert set(folders) == {tmp_path / "scratch"}
     assert len(folders) == 3  # typed cells, and the encoded rows of both trainings
     assert list((tmp_path / "scratch").iterdir()) == []
-    one, other = load_model(fitted / "model.skops"), load_model(tmp_path / "m.skops")
+    one, other = load_model(fitted / "model.rareclass"), load_model(tmp_path / "m.rareclass")
     assert other.model.coef_ == pytest.approx(one.model.coef_, rel=1e-8)
     assert facts_as_json(other.facts)["columns"] == facts_as_json(one.facts)["columns"]
     assert facts_as_json(other.facts)["label_counts"] == facts_as_json(one.facts)["label_counts"]
@@ -71,7 +80,7 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(
     monkeypatch.setattr("rareclass.fit.memory_plan.LEAST_SAMPLED", 300)
     monkeypatch.setattr("rareclass.fit.memory_plan.MOST_SAMPLED", 300)
     purchases(1000).write_parquet(tmp_path / "t.parquet")
-    model, words = tmp_path / "m.skops", ("--target", "fraud", *QUICK)
+    model, words = tmp_path / "m.rareclass", ("--target", "fraud", *QUICK)
     result = rareclass("fit", tmp_path / "t.parquet", *words, "--out", model)
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
@@ -84,7 +93,7 @@ def test_a_combination_learns_from_a_sample_that_stands_for_all(
 def test_faults_are_named_and_nothing_is_left(tmp_path: Path, rareclass: Run) -> None:
     def said(*more: object) -> str:
         before = set(tmp_path.iterdir())
-        options = ("--target", "fraud", "--out", tmp_path / "m.skops")
+        options = ("--target", "fraud", "--out", tmp_path / "m.rareclass")
         result = message(rareclass("fit", tmp_path / "t.csv", *options, *more))
         assert set(tmp_path.iterdir()) == before
         return result

@@ -19,7 +19,7 @@ def test_stopping_leaves_nothing_behind(
 
     monkeypatch.setattr("skops.io.dump", stopped)
     before = set(train_csv.parent.iterdir())
-    out = train_csv.parent / "m.skops"
+    out = train_csv.parent / "m.rareclass"
     result = rareclass("fit", train_csv, "--target", "fraud", *QUICK, "--out", out)
     assert result.exit_code == 130
     assert "Stopped" in result.stderr
@@ -30,7 +30,7 @@ def test_interrupt_of_the_real_process(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     purchases(60_000).write_csv(path)
     command = [sys.executable, "-c", "from rareclass.cli.main import main; main()"]
-    command += ["fit", str(path), "--target", "fraud", "--out", str(tmp_path / "m.skops")]
+    command += ["fit", str(path), "--target", "fraud", "--out", str(tmp_path / "m.rareclass")]
     command += ["--method", "rankrc"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -48,9 +48,9 @@ def test_numbers_stand_alone_on_standard_output(
         "show": (),
         "threshold": ("--max-fpr", 0.1),
     }
-    result = rareclass(verb, fitted / "model.skops", *more[verb], "--json", "-")
+    result = rareclass(verb, fitted / "model.rareclass", *more[verb], "--json", "-")
     assert result.exit_code == 0, result.output
     assert isinstance(json.loads(result.stdout), dict)
     assert not Path("-").exists()
-    again = rareclass("show", fitted / "model.skops")
+    again = rareclass("show", fitted / "model.rareclass")
     assert "Target" in again.stdout or "fraud" in again.stdout

@@ -18,7 +18,7 @@ from rareclass.errors import InputError
 def written(fitted: Path, rareclass: Run) -> pl.DataFrame:
     """What `rareclass score` writes for new.csv."""
     done = rareclass(
-        "score", fitted / "model.skops", fitted / "new.csv", "-o", fitted / "s.parquet"
+        "score", fitted / "model.rareclass", fitted / "new.csv", "-o", fitted / "s.parquet"
     )
     assert done.exit_code == 0, done.output
     return pl.read_parquet(fitted / "s.parquet")
@@ -28,7 +28,7 @@ def written(fitted: Path, rareclass: Run) -> pl.DataFrame:
 def test_a_table_of_any_kind_is_scored_as_the_command_scores_its_file(
     fitted: Path, written: pl.DataFrame, kind: str
 ) -> None:
-    model = package.load(fitted / "model.skops")
+    model = package.load(fitted / "model.rareclass")
     table = pl.read_csv(fitted / "new.csv")
     given = {
         "path": lambda: str(fitted / "new.csv"),
@@ -46,7 +46,7 @@ def test_a_table_of_any_kind_is_scored_as_the_command_scores_its_file(
 
 
 def test_what_a_model_says_of_itself(fitted: Path) -> None:
-    model = package.load(fitted / "model.skops")
+    model = package.load(fitted / "model.rareclass")
     assert model.target == "fraud"
     assert model.columns == ["amount", "items", "country", "member"]
     assert model.classes == ("no", "yes")
@@ -57,7 +57,7 @@ def test_what_a_model_says_of_itself(fitted: Path) -> None:
 
 
 def test_columns_in_another_order_and_no_rows(fitted: Path) -> None:
-    model = package.load(fitted / "model.skops")
+    model = package.load(fitted / "model.rareclass")
     table = pl.read_csv(fitted / "new.csv").select("member", "amount", "country", "items")
     expected = model.score_samples(fitted / "new.csv")
     np.testing.assert_array_equal(model.score_samples(table), expected)
@@ -97,10 +97,10 @@ def test_levels(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     table.write_csv(tmp_path / "t.csv")
     done = rareclass(
         "fit", tmp_path / "t.csv", "-t", "fraud", "--method", "ordinal-rankrc", "--lam", "0.1",
-        "-o", tmp_path / "m.skops",
+        "-o", tmp_path / "m.rareclass",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    model = package.load(tmp_path / "m.skops")
+    model = package.load(tmp_path / "m.rareclass")
     assert model.classes == ("0", "1", "2")
     assert len(model.thresholds) == 2
     scores, called = model.score_samples(table), model.predict(table)
@@ -109,26 +109,26 @@ def test_levels(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
 
 
 def test_what_is_no_table_and_no_model(fitted: Path, tmp_path: Path) -> None:
-    model = package.load(fitted / "model.skops")
+    model = package.load(fitted / "model.rareclass")
     with pytest.raises(InputError, match="ndarray is no table"):
         model.score_samples(np.zeros((2, 4)))
     with pytest.raises(InputError, match="the table lacks column 'amount'"):
         model.score_samples(pl.read_csv(fitted / "new.csv").drop("amount"))
     with pytest.raises(InputError, match="does not exist"):
-        package.load(tmp_path / "none.skops")
+        package.load(tmp_path / "none.rareclass")
     with pytest.raises(InputError, match="is a folder"):
         package.load(tmp_path)
     with pytest.raises(InputError, match="not a model file"):
         package.load(fitted / "new.csv")
-    cut = tmp_path / "cut.skops"
-    cut.write_bytes((fitted / "model.skops").read_bytes()[:1000])
+    cut = tmp_path / "cut.rareclass"
+    cut.write_bytes((fitted / "model.rareclass").read_bytes()[:1000])
     with pytest.raises(InputError, match="damaged"):
         package.load(cut)
 
 
 def test_another_version_of_scikit_learn_is_a_warning(fitted: Path, tmp_path: Path) -> None:
-    old = tmp_path / "old.skops"
-    with zipfile.ZipFile(fitted / "model.skops") as here, zipfile.ZipFile(old, "w") as there:
+    old = tmp_path / "old.rareclass"
+    with zipfile.ZipFile(fitted / "model.rareclass") as here, zipfile.ZipFile(old, "w") as there:
         for name in here.namelist():
             content = here.read(name)
             if name == "schema.json":

@@ -15,13 +15,13 @@ from rareclass.model.model_file import load_model
 
 @pytest.fixture(scope="session")
 def mibc(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
-    """Return a folder with train.csv, new.csv, model.skops and what fit printed."""
+    """Return a folder with train.csv, new.csv, model.rareclass and what fit printed."""
     folder = tmp_path_factory.mktemp("mibc")
     purchases().write_csv(folder / "train.csv")
     purchases(seed=1).write_csv(folder / "new.csv")
     result = rareclass(
         "fit", folder / "train.csv", "--target", "fraud", "--method", "mibc",
-        "--out", folder / "model.skops",
+        "--out", folder / "model.rareclass",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     (folder / "said.txt").write_text(result.stdout)
@@ -30,7 +30,7 @@ def mibc(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
 
 def test_fit_says_what_it_chose_and_guarantees(mibc: Path) -> None:
     said = (mibc / "said.txt").read_text()
-    metadata = facts_as_json(load_model(mibc / "model.skops").facts)
+    metadata = facts_as_json(load_model(mibc / "model.rareclass").facts)
     assert "Covariance of the rest: full, " in said
     assert f"Cost C = {metadata['C']:.4g} (10^" in said
     assert "chosen by cross-validation" in said
@@ -44,7 +44,7 @@ def test_fit_says_what_it_chose_and_guarantees(mibc: Path) -> None:
 
 
 def test_score_and_evaluate_take_its_models(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
-    model, new = mibc / "model.skops", mibc / "new.csv"
+    model, new = mibc / "model.rareclass", mibc / "new.csv"
     result = rareclass("score", model, new, "--out", tmp_path / "s.csv", "--id", "order")
     assert result.exit_code == 0, result.output
     scores = pl.read_csv(tmp_path / "s.csv")
@@ -62,11 +62,11 @@ def test_score_and_evaluate_take_its_models(mibc: Path, tmp_path: Path, rareclas
 
 
 def test_same_seed_same_model(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
-    words = ("--target", "fraud", "--method", "mibc", "--out", tmp_path / "m.skops")
+    words = ("--target", "fraud", "--method", "mibc", "--out", tmp_path / "m.rareclass")
     rareclass("fit", mibc / "train.csv", *words)
     one, other = (
-        load_model(mibc / "model.skops").estimator,
-        load_model(tmp_path / "m.skops").estimator,
+        load_model(mibc / "model.rareclass").estimator,
+        load_model(tmp_path / "m.rareclass").estimator,
     )
     np.testing.assert_array_equal(one.coef_, other.coef_)
 
@@ -77,16 +77,16 @@ def test_covariance_and_cost_are_taken(
 ) -> None:
     result = rareclass(
         "fit", mibc / "train.csv", "-t", "fraud", "--method", "mibc", "--cost", "10^-1",
-        "--covariance", covariance, "--out", tmp_path / "m.skops",
+        "--covariance", covariance, "--out", tmp_path / "m.rareclass",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert "Cost C = 0.1 (10^-1), given" in result.stdout
     assert f"Covariance of the rest: {covariance.replace('-', ' ')}, " in result.stdout
-    assert facts_as_json(load_model(tmp_path / "m.skops").facts)["C"] == 0.1
+    assert facts_as_json(load_model(tmp_path / "m.rareclass").facts)["C"] == 0.1
 
 
 def refused(rareclass: Run, path: Path, *more: object) -> str:
-    out = path.parent / "never.skops"
+    out = path.parent / "never.rareclass"
     said = message(rareclass("fit", path, "--target", "fraud", "--out", out, *more))
     assert not out.exists()
     return said
@@ -118,7 +118,7 @@ def test_no_rare_row_may_be_wrong(tmp_path: Path, rareclass: Run) -> None:
     table = purchases()
     far = pl.col("amount") + 500 * (pl.col("fraud") == "yes")
     table.with_columns(far).write_csv(tmp_path / "apart.csv")
-    result = rareclass("fit", tmp_path / "apart.csv", *words, "--out", tmp_path / "m.skops")
+    result = rareclass("fit", tmp_path / "apart.csv", *words, "--out", tmp_path / "m.rareclass")
     assert result.exit_code == 0, result.output
     assert "Cost C = inf, given" in result.stdout
     # Rare rows all around the mean of the others.
@@ -148,7 +148,7 @@ def wide(path: Path, n_rows: int = 600, n_features: int = 20_000) -> Path:
 @pytest.mark.thorough
 def test_wide_svmlight(tmp_path: Path, rareclass: Run) -> None:
     path = wide(tmp_path / "t.svmlight")
-    model = tmp_path / "m.skops"
+    model = tmp_path / "m.rareclass"
     result = rareclass("fit", path, "--method", "mibc", "--out", model)
     assert result.exit_code == 0, result.output
     assert "Covariance of the rest: diagonal, 19,999 columns, with" in result.stdout
@@ -176,13 +176,13 @@ def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("on_disk")
 def test_a_table_on_disk(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
-    words = ("--target", "fraud", "--method", "mibc", "--out", tmp_path / "m.skops")
+    words = ("--target", "fraud", "--method", "mibc", "--out", tmp_path / "m.rareclass")
     result = rareclass("fit", mibc / "train.csv", *words)
     assert result.exit_code == 0, result.output
     assert "read from disk in pieces" in " ".join(result.stdout.split())
     one, other = (
-        load_model(mibc / "model.skops").estimator,
-        load_model(tmp_path / "m.skops").estimator,
+        load_model(mibc / "model.rareclass").estimator,
+        load_model(tmp_path / "m.rareclass").estimator,
     )
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-7)
 
@@ -191,7 +191,7 @@ def test_a_table_on_disk(mibc: Path, tmp_path: Path, rareclass: Run) -> None:
 def test_rankrc_suggests_it_when_it_will_take_long(
     mibc: Path, tmp_path: Path, rareclass: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = ("--out", tmp_path / "m.skops", "--overwrite")
+    out = ("--out", tmp_path / "m.rareclass", "--overwrite")
     words = ("--target", "fraud", "--method", "rankrc", "--lam", "1", *out)
     monkeypatch.setattr("rareclass.fit.kernel_methods._QUESTION", 1e7)
     result = rareclass("fit", mibc / "train.csv", *words)

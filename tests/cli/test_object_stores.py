@@ -22,11 +22,34 @@ def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
         part.write_parquet(tmp_path / f"{k}.parquet")
         s3.put_file(str(tmp_path / f"{k}.parquet"), f"rows/pay/day={k}/part.parquet")
     runs = [
-        ("fit", "s3://rows/pay/", *QUICK, "-o", "s3://rows/m.skops", "--json", "s3://rows/f.json"),
-        ("score", "s3://rows/m.skops", "s3://rows/pay", "--id", "order", "-o", "s3://rows/s.csv"),
-        ("evaluate", "s3://rows/m.skops", "s3://rows/pay"),
-        ("show", "s3://rows/m.skops"),
-        ("threshold", "s3://rows/m.skops", "--min-recall", "0.5", "-o", "s3://rows/t.skops"),
+        (
+            "fit",
+            "s3://rows/pay/",
+            *QUICK,
+            "-o",
+            "s3://rows/m.rareclass",
+            "--json",
+            "s3://rows/f.json",
+        ),
+        (
+            "score",
+            "s3://rows/m.rareclass",
+            "s3://rows/pay",
+            "--id",
+            "order",
+            "-o",
+            "s3://rows/s.csv",
+        ),
+        ("evaluate", "s3://rows/m.rareclass", "s3://rows/pay"),
+        ("show", "s3://rows/m.rareclass"),
+        (
+            "threshold",
+            "s3://rows/m.rareclass",
+            "--min-recall",
+            "0.5",
+            "-o",
+            "s3://rows/t.rareclass",
+        ),
         ("stream", "s3://rows/pay", "-t", "fraud", "--checkpoint", tmp_path / "run"),
     ]
     for words in runs:
@@ -34,11 +57,11 @@ def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
         assert done.exit_code == 0, done.output
         assert SECRET not in done.output
     assert sorted(s3.ls("rows", detail=False)) == [
-        f"rows/{name}" for name in ("f.json", "m.skops", "pay", "s.csv", "t.skops")
+        f"rows/{name}" for name in ("f.json", "m.rareclass", "pay", "s.csv", "t.rareclass")
     ]
     scores = s3.cat_file("rows/s.csv").decode().splitlines()
     assert len(scores) == 241
-    found = load("s3://rows/m.skops").score_samples("s3://rows/pay")
+    found = load("s3://rows/m.rareclass").score_samples("s3://rows/pay")
     assert float(scores[7].split(",")[1]) == pytest.approx(found[6])
     again = rareclass(*runs[1])
     assert again.exit_code == 2
@@ -48,12 +71,12 @@ def test_from_rows_to_scores_in_a_bucket(rareclass, s3, table, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("s3://none/a.csv", "-o", "m.skops"), "There is no file s3://none/a.csv"),
-        (("s3://rows/none.csv", "-o", "m.skops"), "There is no file s3://rows/none.csv"),
-        (("{csv}", "-o", "s3://none/m.skops"), "there is no bucket s3://none"),
-        (("{csv}", "-o", "https://host/m.skops"), "a web server takes no files"),
-        (("gs://rows/a.csv", "-o", "m.skops"), "gs:// needs gcsfs"),
-        (("foo://rows/a.csv", "-o", "m.skops"), "foo:// is no address that can be read"),
+        (("s3://none/a.csv", "-o", "m.rareclass"), "There is no file s3://none/a.csv"),
+        (("s3://rows/none.csv", "-o", "m.rareclass"), "There is no file s3://rows/none.csv"),
+        (("{csv}", "-o", "s3://none/m.rareclass"), "there is no bucket s3://none"),
+        (("{csv}", "-o", "https://host/m.rareclass"), "a web server takes no files"),
+        (("gs://rows/a.csv", "-o", "m.rareclass"), "gs:// needs gcsfs"),
+        (("foo://rows/a.csv", "-o", "m.rareclass"), "foo:// is no address that can be read"),
     ],
 )
 def test_faults(rareclass, s3, train_csv, words, said, monkeypatch):
@@ -62,7 +85,7 @@ def test_faults(rareclass, s3, train_csv, words, said, monkeypatch):
     done = rareclass("fit", *(word.format(csv=train_csv) for word in words), *QUICK)
     assert done.exit_code == 2
     assert said in " ".join(done.stderr.split()), done.stderr
-    assert not (train_csv.parent / "m.skops").exists()
+    assert not (train_csv.parent / "m.rareclass").exists()
 
 
 @pytest.mark.parametrize(
@@ -95,15 +118,15 @@ def test_what_cannot_be_put_there_stays_here(rareclass, train_csv, monkeypatch, 
         raise OSError("connection reset")
 
     monkeypatch.setattr(MemoryFileSystem, "put_file", lost)
-    done = rareclass("fit", train_csv, *QUICK, "-o", "memory://lost/m.skops")
+    done = rareclass("fit", train_csv, *QUICK, "-o", "memory://lost/m.rareclass")
     assert done.exit_code == 2
     said = " ".join(done.stderr.split())
-    assert "connection to memory://lost/m.skops failed" in said
+    assert "connection to memory://lost/m.rareclass failed" in said
     assert "What was to be written is in" in said
     kept = list(tmp_path.glob("rareclass-*.skops"))
     assert len(kept) == 1
     assert load(kept[0]).target == "fraud"
-    assert not memory.exists("/lost/m.skops")
+    assert not memory.exists("/lost/m.rareclass")
 
 
 @pytest.mark.thorough
@@ -111,8 +134,8 @@ def test_a_report_and_a_comparison_in_a_bucket(rareclass, s3, table, tmp_path):
     table.write_csv(tmp_path / "t.csv")
     s3.put_file(str(tmp_path / "t.csv"), "rows/t.csv")
     for words in [
-        ("fit", "s3://rows/t.csv", *QUICK, "-o", "s3://rows/m.skops", "--report", "s3://rows/f.html"),
-        ("report", "s3://rows/m.skops", "s3://rows/t.csv", "-o", "s3://rows/r.html"),
+        ("fit", "s3://rows/t.csv", *QUICK, "-o", "s3://rows/m.rareclass", "--report", "s3://rows/f.html"),
+        ("report", "s3://rows/m.rareclass", "s3://rows/t.csv", "-o", "s3://rows/r.html"),
         ("compare", "s3://rows/t.csv", "-t", "fraud", "--methods", "logistic,forest",
          "--folds", "2", "-o", "s3://rows/c.csv"),
     ]:  # fmt: skip

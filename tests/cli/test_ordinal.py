@@ -43,14 +43,14 @@ def in_words(table: pl.DataFrame) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
-    """Return a folder with train.csv, new.csv, model.skops and what fit printed."""
+    """Return a folder with train.csv, new.csv, model.rareclass and what fit printed."""
     folder = tmp_path_factory.mktemp("ordinal")
     stays().write_csv(folder / "train.csv")
     stays(seed=1).write_csv(folder / "new.csv")
     in_words(stays()).write_parquet(folder / "words.parquet")
     result = rareclass(
         "fit", folder / "train.csv", "--target", "days", *METHOD, "--folds", "3",
-        "--out", folder / "model.skops",
+        "--out", folder / "model.rareclass",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     (folder / "said.txt").write_text(result.stdout)
@@ -63,7 +63,7 @@ def test_fit_says_what_it_understood_and_how_good_it_is(folder: Path) -> None:
     named = ", ".join(f"{day} ({n})" for day, n in enumerate(counts))
     assert f"Levels of days, lowest first: {named}" in said
     assert f"Majority level: 0, {counts[0]} rows" in said
-    metadata = facts_as_json(load_model(folder / "model.skops").facts)
+    metadata = facts_as_json(load_model(folder / "model.rareclass").facts)
     for name, measure in metadata["held_out"]["measures"].items():
         assert f"{name} {measure['value']:.3f} {measure['low']:.3f} to" in said
     assert list(metadata["held_out"]["measures"]) == [
@@ -81,7 +81,7 @@ def test_fit_says_what_it_understood_and_how_good_it_is(folder: Path) -> None:
 
 def test_scores_have_a_level(folder: Path, tmp_path: Path, rareclass: Run) -> None:
     result = rareclass(
-        "score", folder / "model.skops", folder / "new.csv",
+        "score", folder / "model.rareclass", folder / "new.csv",
         "--id", "patient", "--out", tmp_path / "s.csv",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -91,7 +91,7 @@ def test_scores_have_a_level(folder: Path, tmp_path: Path, rareclass: Run) -> No
     np.testing.assert_allclose(scores.select(pl.sum_horizontal(chances)).to_numpy(), 1.0)
     shares = np.bincount(stays(seed=1)["days"], minlength=4) / 300
     np.testing.assert_allclose(scores.select(chances).mean().row(0), shares, atol=0.08)
-    found = load(folder / "model.skops").predict_proba(folder / "new.csv")
+    found = load(folder / "model.rareclass").predict_proba(folder / "new.csv")
     np.testing.assert_allclose(found, scores.select(chances).to_numpy(), atol=1e-12)
     assert scores["level"].dtype == pl.Int64
     assert set(scores["level"]) <= {0, 1, 2, 3}
@@ -107,7 +107,7 @@ def test_evaluate_prints_and_writes_the_same_numbers(
     folder: Path, tmp_path: Path, rareclass: Run
 ) -> None:
     out = tmp_path / "e.json"
-    result = rareclass("evaluate", folder / "model.skops", folder / "new.csv", "--json", out)
+    result = rareclass("evaluate", folder / "model.rareclass", folder / "new.csv", "--json", out)
     assert result.exit_code == 0, result.output
     numbers, said = json.loads(out.read_text()), " ".join(result.stdout.split())
     assert numbers["n_rows"] == 300
@@ -122,7 +122,7 @@ def test_evaluate_prints_and_writes_the_same_numbers(
 
 
 def test_words_in_a_given_order(folder: Path, tmp_path: Path, rareclass: Run) -> None:
-    model, out = tmp_path / "m.skops", tmp_path / "s.parquet"
+    model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
     fit = ("fit", folder / "words.parquet", "-t", "risk", *METHOD, "--lam", "2^-6", "-o", model)
     result = rareclass(*fit, "--levels", "low, medium,high")
     assert result.exit_code == 0, result.output
@@ -131,7 +131,7 @@ def test_words_in_a_given_order(folder: Path, tmp_path: Path, rareclass: Run) ->
     assert facts_as_json(load_model(model).facts)["levels"] == list(WORDS)
     assert rareclass("score", model, folder / "words.parquet", "-o", out).exit_code == 0
     assert set(pl.read_parquet(out)["level"]) <= set(WORDS)
-    turned = tmp_path / "turned.skops"
+    turned = tmp_path / "turned.rareclass"
     assert rareclass(*fit[:-1], turned, "--levels", "high,medium,low").exit_code == 0
     one, other = load_model(model), load_model(turned)
     X = one.encoder.transform(pl.read_parquet(folder / "words.parquet"))
@@ -149,7 +149,7 @@ def test_a_table_on_disk(
     models = []
     for share in (4, 1e12):
         monkeypatch.setattr("rareclass.fit.memory_plan.LARGE_SHARE", share)
-        out = tmp_path / f"{share}.skops"
+        out = tmp_path / f"{share}.rareclass"
         result = rareclass("fit", path, "-t", "days", *METHOD, "--lam", "0.01", "-o", out)
         assert result.exit_code == 0, result.output
         assert ("read from disk in pieces" in " ".join(result.stdout.split())) == (share > 4)
@@ -164,7 +164,7 @@ def test_svmlight(tmp_path: Path, rareclass: Run) -> None:
     for row in range(240):
         level = 2 * (row % 8 == 0) + (row % 24 == 0)
         lines.append(f"{level} 1:{rng.normal() + level:.3f} {3 + row % 5}:1\n")
-    path, model = tmp_path / "t.svmlight", tmp_path / "m.skops"
+    path, model = tmp_path / "t.svmlight", tmp_path / "m.rareclass"
     path.write_text("".join(lines))
     result = rareclass("fit", path, *METHOD, "--lam", "0.1", "--out", model)
     assert result.exit_code == 0, result.output
@@ -174,7 +174,7 @@ def test_svmlight(tmp_path: Path, rareclass: Run) -> None:
 
 
 def refused(rareclass: Run, path: Path, *more: object) -> str:
-    out = path.parent / "never.skops"
+    out = path.parent / "never.rareclass"
     said = message(rareclass("fit", path, "--out", out, *more))
     assert not out.exists()
     return said
@@ -239,7 +239,7 @@ def test_numbers_as_text_and_rows_without_a_target(tmp_path: Path, rareclass: Ru
         days=pl.when(pl.int_range(300) % 50 == 7).then(None).otherwise(8 + pl.col("days"))
     )
     table.with_columns(pl.col("days").cast(pl.String)).write_parquet(tmp_path / "t.parquet")
-    model = tmp_path / "m.skops"
+    model = tmp_path / "m.rareclass"
     result = rareclass(
         "fit", tmp_path / "t.parquet", "-t", "days", *METHOD, "--lam", "0.1", "-o", model
     )
@@ -253,13 +253,13 @@ def test_numbers_as_text_and_rows_without_a_target(tmp_path: Path, rareclass: Ru
 def test_a_new_file_with_other_levels(folder: Path, tmp_path: Path, rareclass: Run) -> None:
     new = tmp_path / "new.csv"
     stays().with_columns(days=pl.int_range(300) % 5).write_csv(new)
-    said = message(rareclass("evaluate", folder / "model.skops", new))
+    said = message(rareclass("evaluate", folder / "model.rareclass", new))
     assert "'4' at row 5 is not among the levels of the model: 0, 1, 2, 3" in said
     stays().with_columns(days=0).write_csv(new)
-    assert "holds only '0'" in message(rareclass("evaluate", folder / "model.skops", new))
+    assert "holds only '0'" in message(rareclass("evaluate", folder / "model.rareclass", new))
     stays().drop("days").write_csv(new)
     assert "lacks the target column 'days'" in message(
-        rareclass("evaluate", folder / "model.skops", new)
+        rareclass("evaluate", folder / "model.rareclass", new)
     )
 
 
@@ -269,9 +269,17 @@ def test_screens_fit_the_width(
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
     shown = rareclass(
-        "fit", folder / "train.csv", "-t", "days", *METHOD, "--lam", 1, "-o", tmp_path / "m.skops"
+        "fit",
+        folder / "train.csv",
+        "-t",
+        "days",
+        *METHOD,
+        "--lam",
+        1,
+        "-o",
+        tmp_path / "m.rareclass",
     ).stdout
-    shown += rareclass("evaluate", tmp_path / "m.skops", folder / "new.csv").stdout
+    shown += rareclass("evaluate", tmp_path / "m.rareclass", folder / "new.csv").stdout
     too_wide = [line for line in shown.splitlines() if len(line.rstrip()) > int(width)]
     assert all(line.startswith("  rareclass ") for line in too_wide)
     assert ("called 3" in shown) == (width != "40")
@@ -308,11 +316,11 @@ def test_brackets_in_a_file_name_are_no_markup(
 ) -> None:
     path = tmp_path / "[red]t[bold].csv"
     path.write_bytes((folder / "train.csv").read_bytes())
-    model = tmp_path / "[x]m.skops"
+    model = tmp_path / "[x]m.rareclass"
     result = rareclass("fit", path, "-t", "days", *METHOD, "--lam", 1, "-o", model)
     assert result.exit_code == 0, result.output
     assert "[red]t[bold].csv: 300 rows" in result.stdout
-    assert "[x]m.skops" in result.stdout
+    assert "[x]m.rareclass" in result.stdout
     assert "[red]t[bold].csv: 300 rows" in rareclass("evaluate", model, path).stdout
 
 
@@ -331,7 +339,7 @@ def test_brackets_in_a_progress_line_are_no_markup(
 def test_wine(tmp_path: Path, rareclass: Run) -> None:
     table = pl.read_parquet(real_file("wine_quality.parquet")).drop("target")
     table.sample(700, shuffle=True, seed=0).write_csv(tmp_path / "wine.csv")
-    model = tmp_path / "m.skops"
+    model = tmp_path / "m.rareclass"
     result = rareclass(
         "fit", tmp_path / "wine.csv", "-t", "quality", *METHOD, "--folds", "2", "-o", model
     )

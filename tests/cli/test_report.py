@@ -43,14 +43,14 @@ def text_of(page: str) -> str:
 def test_a_model_on_a_file(fitted: Path, dated: Path, tmp_path: Path, rareclass: Run) -> None:
     out, numbers = tmp_path / "r.html", tmp_path / "r.json"
     done = rareclass(
-        "report", fitted / "model.skops", dated, "--out", out, "--json", numbers, "--time", "day",
-        "--groups", "shop", "--cost", "fp=5,fn=stake", "--rows", 3,
+        "report", fitted / "model.rareclass", dated, "--out", out, "--json", numbers,
+        "--time", "day", "--groups", "shop", "--cost", "fp=5,fn=stake", "--rows", 3,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "Saved" in done.stdout
     told = json.loads(numbers.read_text())
     table = pl.read_csv(dated).with_row_index()
-    scored = rareclass("score", fitted / "model.skops", dated, "-o", tmp_path / "s.parquet")
+    scored = rareclass("score", fitted / "model.rareclass", dated, "-o", tmp_path / "s.parquet")
     assert scored.exit_code == 0
     column = pl.read_parquet(tmp_path / "s.parquet")["score"].to_numpy()
     known = table["fraud"].is_not_null().to_numpy()
@@ -79,7 +79,7 @@ def test_no_cell_is_shown_unless_rows_are_asked_for(
         country=pl.when(pl.col("fraud") == "yes").then(pl.lit("SECRET")).otherwise(pl.lit("DE"))
     )
     secret.write_csv(tmp_path / "secret.csv")
-    words = ("report", fitted / "model.skops", tmp_path / "secret.csv", "--out")
+    words = ("report", fitted / "model.rareclass", tmp_path / "secret.csv", "--out")
     done = rareclass(*words, tmp_path / "a.html")
     assert done.exit_code == 0, done.output
     assert "SECRET" not in (tmp_path / "a.html").read_text()
@@ -91,7 +91,7 @@ def test_no_cell_is_shown_unless_rows_are_asked_for(
 def test_the_command_of_the_page_sets_the_threshold(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:
-    model, out = fitted / "model.skops", tmp_path / "other.skops"
+    model, out = fitted / "model.rareclass", tmp_path / "other.rareclass"
     held = load_model(model).held_out
     assert held is not None
     done = rareclass("threshold", model, "--threshold", "0.125", "--out", out)
@@ -112,7 +112,7 @@ def test_the_command_of_the_page_sets_the_threshold(
 def test_from_the_rows_held_out_at_training(tmp_path: Path, rareclass: Run) -> None:
     train = tmp_path / "train.csv"
     purchases().write_csv(train)
-    model, page = tmp_path / "m.skops", tmp_path / "fit.html"
+    model, page = tmp_path / "m.rareclass", tmp_path / "fit.html"
     done = rareclass("fit", train, "-t", "fraud", "-o", model, *QUICK, "--report", page)
     assert done.exit_code == 0, done.output
     assert page.name in "".join(done.stdout.split())
@@ -145,7 +145,7 @@ def test_what_cannot_be_reported_is_refused(
     fitted: Path, tmp_path: Path, rareclass: Run, words: tuple[str, ...], said: str
 ) -> None:
     data, out = fitted / "new.csv", tmp_path / "r.html"
-    refused = message(rareclass("report", fitted / "model.skops", data, "--out", out, *words))
+    refused = message(rareclass("report", fitted / "model.rareclass", data, "--out", out, *words))
     assert said.format(data=data) in refused
     assert list(tmp_path.iterdir()) == []
 
@@ -153,7 +153,7 @@ def test_what_cannot_be_reported_is_refused(
 def test_files_are_not_replaced_and_one_class_is_refused(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:
-    model, data, out = fitted / "model.skops", fitted / "new.csv", tmp_path / "r.html"
+    model, data, out = fitted / "model.rareclass", fitted / "new.csv", tmp_path / "r.html"
     out.write_text("mine")
     assert "exists already" in message(rareclass("report", model, data, "--out", out))
     assert out.read_text() == "mine"

@@ -35,8 +35,8 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_two_models_on_the_same_rows(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    model, out, numbers = fitted / "model.skops", tmp_path / "r.html", tmp_path / "r.json"
-    other = tmp_path / "other.skops"
+    model, out, numbers = fitted / "model.rareclass", tmp_path / "r.html", tmp_path / "r.json"
+    other = tmp_path / "other.rareclass"
     words = ("fit", fitted / "train.csv", "-t", "fraud", "--method", "mibc", "--cost", "1", "-o")
     assert rareclass(*words, other).exit_code == 0
     done = rareclass(
@@ -132,7 +132,7 @@ def test_a_hunt(tmp_path: Path, rareclass: Run) -> None:
 
 
 def test_levels_are_refused(tmp_path: Path, rareclass: Run) -> None:
-    path, model = tmp_path / "train.csv", tmp_path / "m.skops"
+    path, model = tmp_path / "train.csv", tmp_path / "m.rareclass"
     table = purchases(120).with_columns(grade=pl.col("items").clip(1, 3)).drop("items")
     table.write_csv(path)
     done = rareclass(

@@ -61,7 +61,7 @@ def said(done: object) -> str:
 def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(
     payments: Path, rareclass: Run, words: tuple[str, ...], rule: ThresholdRule, line: str
 ) -> None:
-    out, numbers = payments.parent / "m.skops", payments.parent / "m.json"
+    out, numbers = payments.parent / "m.rareclass", payments.parent / "m.json"
     words = (*words, "--json", numbers)
     done = rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     assert done.exit_code == 0, done.output
@@ -81,7 +81,7 @@ def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(
 
 
 def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
-    out = payments.parent / "m.skops"
+    out = payments.parent / "m.rareclass"
     words = ("--cost", "fp=5,fn=amount", "--time", "date", "--holdout", "0.3")
     done = rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     assert done.exit_code == 0, done.output
@@ -100,7 +100,7 @@ def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
 
 
 def test_alerts_a_day_need_the_day(payments: Path, rareclass: Run) -> None:
-    out = payments.parent / "m.skops"
+    out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *QUICK, "--alerts", "2/day", "-o", out)
     done = rareclass(*words)
     assert done.exit_code == 2
@@ -111,7 +111,7 @@ def test_alerts_a_day_need_the_day(payments: Path, rareclass: Run) -> None:
 
 
 def test_rows_of_a_group_are_held_out_together(payments: Path, rareclass: Run) -> None:
-    out = payments.parent / "m.skops"
+    out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *QUICK, "--groups", "customer")
     done = rareclass(*words, "-o", out)
     assert done.exit_code == 0, done.output
@@ -145,7 +145,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(
         return tried[-1][1]
 
     monkeypatch.setattr(EncodedRows, "cv", watched)
-    out = payments.parent / "m.skops"
+    out = payments.parent / "m.rareclass"
     words = ("fit", payments, "-t", "fraud", *learner, "--holdout", "0.25", "--folds", 3, "-o", out)
     done = rareclass(*words, "--groups", "customer")
     assert done.exit_code == 0, done.output
@@ -191,7 +191,7 @@ def test_one_method_has_folds_by_group_and_time_as_well(
 def test_what_cannot_be_is_said_and_nothing_is_written(
     payments: Path, rareclass: Run, words: tuple[str, ...], answer: str
 ) -> None:
-    out = payments.parent / "m.skops"
+    out = payments.parent / "m.rareclass"
     quick = () if "--method" in words else QUICK
     done = rareclass("fit", payments, "-t", "fraud", *quick, *words, "-o", out)
     assert done.exit_code == 2, done.output
@@ -200,7 +200,7 @@ def test_what_cannot_be_is_said_and_nothing_is_written(
 
 
 def test_a_rule_that_cannot_be_met_says_how_far_it_is(payments: Path, rareclass: Run) -> None:
-    out = payments.parent / "m.skops"
+    out = payments.parent / "m.rareclass"
     words = ("--min-precision", "0.999")
     done = rareclass("fit", payments, "-t", "fraud", *QUICK, *words, "-o", out)
     assert done.exit_code == 0, done.output

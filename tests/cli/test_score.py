@@ -27,7 +27,7 @@ def drifted(tmp_path: Path) -> Path:
 
 
 def test_the_so_many_highest_rows(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    words = ("score", fitted / "model.skops", fitted / "new.csv", "-o", tmp_path / "s.csv")
+    words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
     result = rareclass(*words, "--top", 7, "--json", tmp_path / "n.json", "--id", "order")
     assert result.exit_code == 0, result.output
     table = pl.read_csv(tmp_path / "s.csv")
@@ -46,7 +46,7 @@ def test_the_so_many_highest_rows(fitted: Path, tmp_path: Path, rareclass: Run) 
 
 
 def test_probabilities_have_an_interval(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    words = ("score", fitted / "model.skops", fitted / "new.csv", "-o", tmp_path / "s.csv")
+    words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
     result = rareclass(*words, "--probability-interval")
     assert result.exit_code == 0, result.output
     table = pl.read_csv(tmp_path / "s.csv")
@@ -56,11 +56,11 @@ def test_probabilities_have_an_interval(fitted: Path, tmp_path: Path, rareclass:
     assert low.is_between(0, 1).all()
     assert (high > low).any()
     assert low.mean() < 0.1 < high.mean()  # of which a tenth are rare
-    content = open_model(fitted / "model.skops")
+    content = open_model(fitted / "model.rareclass")
     interval = Model(content).predict_proba_interval(fitted / "new.csv")
     np.testing.assert_allclose(interval.high, high)
-    save_model(tmp_path / "before.skops", replace(content, held_out=None))
-    words = ("score", tmp_path / "before.skops", *words[2:], "--overwrite")
+    save_model(tmp_path / "before.rareclass", replace(content, held_out=None))
+    words = ("score", tmp_path / "before.rareclass", *words[2:], "--overwrite")
     told = message(rareclass(*words, "--probability-interval"))
     assert "has no scores of rows held out" in told
 
@@ -70,13 +70,13 @@ def test_held_out_scores_are_as_of_the_saved_model(
 ) -> None:
     purchases(2000).write_csv(tmp_path / "train.csv")
     words = ("fit", tmp_path / "train.csv", "-t", "fraud", "--method", "rankrc", "--lam", "0.1")
-    result = rareclass(*words, "-o", tmp_path / "m.skops", "--max-fpr", 0.1)
+    result = rareclass(*words, "-o", tmp_path / "m.rareclass", "--max-fpr", 0.1)
     assert result.exit_code == 0, result.output
-    content = open_model(tmp_path / "m.skops")
+    content = open_model(tmp_path / "m.rareclass")
     assert content.held_out is not None
     rest = content.held_out.y == 0
     score = rareclass(
-        "score", tmp_path / "m.skops", tmp_path / "train.csv", "-o", tmp_path / "s.csv"
+        "score", tmp_path / "m.rareclass", tmp_path / "train.csv", "-o", tmp_path / "s.csv"
     )
     assert score.exit_code == 0
     scores = pl.read_csv(tmp_path / "s.csv")["score"].to_numpy()
@@ -89,7 +89,7 @@ def test_held_out_scores_are_as_of_the_saved_model(
 
 
 def test_contradictions_are_refused(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    words = ("score", fitted / "model.skops", fitted / "new.csv", "-o", tmp_path / "s.csv")
+    words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
     for options, told in (
         (("--top", 3, "--threshold", 1), "--top and --threshold both say"),
         (("--top", 0), "--top 0 is no number of rows"),
@@ -104,7 +104,7 @@ def test_contradictions_are_refused(fitted: Path, tmp_path: Path, rareclass: Run
 def test_a_column_that_is_empty_now_is_told(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
     new, out = tmp_path / "new.csv", tmp_path / "s.csv"
     pl.read_csv(fitted / "new.csv").with_columns(amount=None).write_csv(new)
-    words = ("score", fitted / "model.skops", new, "-o", out, "--json", tmp_path / "n.json")
+    words = ("score", fitted / "model.rareclass", new, "-o", out, "--json", tmp_path / "n.json")
     result = rareclass(*words)
     assert result.exit_code == 0, result.output
     told = "empty cells in columns that had none in training: amount (240, 100.0%)."
@@ -119,7 +119,7 @@ def test_drift_is_told_and_refused(
     fitted: Path, tmp_path: Path, drifted: Path, rareclass: Run
 ) -> None:
     out = tmp_path / "s.csv"
-    words = ("score", fitted / "model.skops", drifted, "-o", out, "--json", tmp_path / "n.json")
+    words = ("score", fitted / "model.rareclass", drifted, "-o", out, "--json", tmp_path / "n.json")
     result = rareclass(*words)
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
@@ -132,12 +132,12 @@ def test_drift_is_told_and_refused(
     out.unlink()
     assert "are unlike any of training" in message(rareclass(*words, "--strict", "--overwrite"))
     assert not out.exists()
-    evaluate = ("evaluate", fitted / "model.skops", drifted)
+    evaluate = ("evaluate", fitted / "model.rareclass", drifted)
     judged = rareclass(*evaluate)
     assert judged.exit_code == 0
     assert "log loss is larger than that of giving every row" in " ".join(judged.stdout.split())
     assert "are unlike any of training" in message(rareclass(*evaluate, "--strict"))
-    result = rareclass("evaluate", fitted / "model.skops", fitted / "new.csv", "--strict")
+    result = rareclass("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--strict")
     assert result.exit_code == 0, result.output
     assert "Log loss" in result.stdout
 
@@ -203,7 +203,7 @@ def test_the_nearest_cases_are_rare_rows_of_the_training_file(
 ) -> None:
     n_more = 7  # rows without a label, and a copy of row 8, before those that are scored
     blank = ROWS[:n_more].with_columns(fraud=pl.lit(None, pl.String))
-    train, model = pl.concat([blank, ROWS[3:4], ROWS]), tmp_path / "m.skops"
+    train, model = pl.concat([blank, ROWS[3:4], ROWS]), tmp_path / "m.rareclass"
     train.write_csv(tmp_path / "train.csv")
     options: tuple[object, ...] = QUICK
     if how == "disk":
@@ -269,17 +269,25 @@ def test_the_column_of_each_feature_is_the_one_that_moves_it(learned: Path) -> N
 
 @pytest.mark.thorough
 def test_what_has_no_explanation_is_refused(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    words = ("score", fitted / "model.skops", fitted / "new.csv", "-o", tmp_path / "s.csv")
+    words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
     assert "is no number of columns" in message(rareclass(*words, "--explain", 0))
     named = tmp_path / "named.csv"
     purchases().rename({"order": "value_2"}).write_csv(named)
-    words = ("score", fitted / "model.skops", named, "-o", tmp_path / "s.csv", "--id", "value_2")
+    words = (
+        "score",
+        fitted / "model.rareclass",
+        named,
+        "-o",
+        tmp_path / "s.csv",
+        "--id",
+        "value_2",
+    )
     assert "a column of the scores has that name" in message(rareclass(*words, "--explain", 2))
     assert rareclass(*words, "--explain", 1).exit_code == 0
 
 
 def test_quiet_prints_faults_alone(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    words = ("score", fitted / "model.skops", fitted / "new.csv", "-o", tmp_path / "s.csv")
+    words = ("score", fitted / "model.rareclass", fitted / "new.csv", "-o", tmp_path / "s.csv")
     result = rareclass("--quiet", *words)
     assert (result.exit_code, result.output) == (0, "")
     assert (tmp_path / "s.csv").exists()

@@ -11,7 +11,7 @@ from rareclass.model.model_file import load_model
 
 
 def test_a_model_file_is_shown_as_it_is(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    model = fitted / "model.skops"
+    model = fitted / "model.rareclass"
     result = rareclass("show", model, "--json", tmp_path / "m.json")
     assert result.exit_code == 0, result.output
     content = load_model(model)
@@ -33,8 +33,8 @@ def test_a_model_file_is_shown_as_it_is(fitted: Path, tmp_path: Path, rareclass:
 
 
 def test_the_rule_of_a_threshold_is_shown(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    changed = tmp_path / "changed.skops"
-    words = ("threshold", fitted / "model.skops", fitted / "new.csv", "--max-fpr", 0.2)
+    changed = tmp_path / "changed.rareclass"
+    words = ("threshold", fitted / "model.rareclass", fitted / "new.csv", "--max-fpr", 0.2)
     assert rareclass(*words, "-o", changed).exit_code == 0
     said = " ".join(rareclass("show", changed).stdout.split())
     assert "for false-positive rate <= 0.2, at confidence 0.9" in said
@@ -53,4 +53,4 @@ def test_a_stream_is_shown_and_an_old_hunt_is_not(tmp_path: Path, rareclass: Run
     (tmp_path / "found").mkdir()
     (tmp_path / "found" / "hunt.json").write_text("{}")
     assert "balls.rareclass does not exist" in message(rareclass("show", tmp_path / "found"))
-    assert "does not exist" in message(rareclass("show", tmp_path / "nothing.skops"))
+    assert "does not exist" in message(rareclass("show", tmp_path / "nothing.rareclass"))

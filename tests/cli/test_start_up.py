@@ -149,7 +149,9 @@ def test_a_short_process_looks_for_cycles_seldom_and_at_its_end_not_at_all() -> 
 def test_a_table_of_numbers_is_learned_without_what_it_does_not_need(tmp_path: Path) -> None:
     purchases(120).select("amount", "items", "fraud").write_csv(tmp_path / "t.csv")
     words = ("--members", "logistic regression,extra trees,mibc", "--folds", "2")
-    found = imported("fit", tmp_path / "t.csv", "-t", "fraud", "-o", tmp_path / "m.skops", *words)
+    found = imported(
+        "fit", tmp_path / "t.csv", "-t", "fraud", "-o", tmp_path / "m.rareclass", *words
+    )
     assert found & {*NOT_TO_FIT} == set()
 
 
@@ -162,7 +164,7 @@ def numbers(tmp_path_factory: pytest.TempPathFactory, rareclass: Run) -> Path:
     table.head(1).write_csv(folder / "one.csv")
     for method, option in (("rankrc", "--lam"), ("mibc", "--cost")):
         done = rareclass(
-            "fit", folder / "train.csv", "-t", "fraud", "--out", folder / f"{method}.skops",
+            "fit", folder / "train.csv", "-t", "fraud", "--out", folder / f"{method}.rareclass",
             "--method", method, option, "0.1", "--holdout", "0",
         )  # fmt: skip
         assert done.exit_code == 0, done.output
@@ -203,7 +205,7 @@ def test_a_combination_is_scored_without_skrub_and_what_it_was_learned_by(
 ) -> None:
     table = purchases()
     table.write_csv(tmp_path / "t.csv")
-    model, scores = tmp_path / "m.skops", tmp_path / "s.csv"
+    model, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
     words = ("--members", "logistic regression,lightgbm", "--folds", "2", "--holdout", "0")
     done = rareclass("fit", tmp_path / "t.csv", "-t", "fraud", "-o", model, *words)
     assert done.exit_code == 0, done.output
@@ -219,7 +221,7 @@ def test_a_table_of_numbers_is_scored_without_skrub_and_other_methods(
     numbers: Path, tmp_path: Path, method: str, other: str
 ) -> None:
     found = imported(
-        "score", numbers / f"{method}.skops", numbers / "one.csv", "--out", tmp_path / "s.csv"
+        "score", numbers / f"{method}.rareclass", numbers / "one.csv", "--out", tmp_path / "s.csv"
     )
     assert found & {*NOT_TO_SCORE, f"rareclass.{other}.fitting", f"rareclass.{other}.mibc"} == set()
 
@@ -227,7 +229,7 @@ def test_a_table_of_numbers_is_scored_without_skrub_and_other_methods(
 @pytest.mark.thorough
 def test_a_table_with_categories_needs_skrub_but_no_more(fitted: Path, tmp_path: Path) -> None:
     found = imported(
-        "score", fitted / "model.skops", fitted / "new.csv", "--out", tmp_path / "s.csv"
+        "score", fitted / "model.rareclass", fitted / "new.csv", "--out", tmp_path / "s.csv"
     )
     # skrub itself imports matplotlib.
     assert found & {*NOT_TO_SCORE} == {"skrub", "matplotlib"}
@@ -245,7 +247,7 @@ def test_a_table_with_categories_needs_skrub_but_no_more(fitted: Path, tmp_path:
 def test_a_package_of_the_extra_that_is_absent(fitted: Path, tmp_path: Path, package: str) -> None:
     done = command(
         WITHOUT.format(package=package),
-        "score", fitted / "model.skops", fitted / "new.csv", "--out", tmp_path / "s.csv",
+        "score", fitted / "model.rareclass", fitted / "new.csv", "--out", tmp_path / "s.csv",
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr == (
@@ -296,7 +298,7 @@ def test_nothing_can_be_cached_and_home_is_no_folder(
 ) -> None:
     table = purchases(120)
     table.write_csv(tmp_path / "t.csv")
-    model, scores = tmp_path / "m.skops", tmp_path / "s.csv"
+    model, scores = tmp_path / "m.rareclass", tmp_path / "s.csv"
     where = command("import rareclass; print(rareclass.__file__)", env=read_only)
     assert where.stdout.startswith(str(tmp_path))
     for words in (

@@ -51,7 +51,7 @@ def test_a_refused_table_ends_the_process_cleanly(tmp_path: Path, verb: str, fau
         packed = gzip.compress("\n".join(lines).encode())
         path.write_bytes(packed[: len(packed) // 2])
     more = ["--rare", "1"] if verb == "hunt" else []
-    done = in_a_process(verb, path, "--target", "y", "--out", tmp_path / "o.skops", *more)
+    done = in_a_process(verb, path, "--target", "y", "--out", tmp_path / "o.rareclass", *more)
     assert done.returncode == 2, done.stderr
     said = " ".join(done.stderr.split())
     wanted = {"short": "got 3 at row 3,001 (line 3,002): 1,2,3", "cut": "is cut short or damaged"}
@@ -75,7 +75,7 @@ finally:
 
 
 def test_a_fit_opens_its_file_once(train_csv: Path) -> None:
-    out = train_csv.parent / "m.skops"
+    out = train_csv.parent / "m.rareclass"
     done = in_a_process("fit", train_csv, "-t", "fraud", *QUICK, "-o", out, code=OPENED)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "opened 1"
@@ -86,11 +86,13 @@ def test_a_long_cell_is_read(tmp_path: Path, table: pl.DataFrame, rareclass: Run
     path = tmp_path / "t.csv"
     table.with_columns(word=pl.Series(words)).write_csv(path)
     # Left out, as a model would keep it as a category.
-    model, fast = tmp_path / "m.skops", (*QUICK, "--drop", "word")
+    model, fast = tmp_path / "m.rareclass", (*QUICK, "--drop", "word")
     done = rareclass("fit", path, "-t", "fraud", "-o", model, *fast)
     assert done.exit_code == 0, done.output
     path.write_text('a,fraud\n1,0\n"2,0\n' + (60 * "3" + ",1\n") * 280_000)
-    said = message(rareclass("fit", path, "-t", "fraud", "-o", tmp_path / "m.skops", "--overwrite"))
+    said = message(
+        rareclass("fit", path, "-t", "fraud", "-o", tmp_path / "m.rareclass", "--overwrite")
+    )
     assert "the row that begins at line 3 is longer than 16 MiB (a quote is opened and not" in said
 
 
@@ -103,7 +105,7 @@ def test_what_is_odd_in_a_table_is_noted_once(
     path = tmp_path / "t.csv"
     mixed = table.with_columns(late=pl.Series(cells), zip=pl.Series(codes))
     path.write_text(mixed.write_csv().replace("order,amount,items", "order,amount,amount", 1))
-    model = tmp_path / "m.skops"
+    model = tmp_path / "m.rareclass"
     done = rareclass("fit", path, "-t", "fraud", *QUICK, "-o", model)
     said = " ".join(done.output.split())
     assert done.exit_code == 0, said
@@ -147,12 +149,12 @@ def test_every_verb_reads_every_format(
         table[:100].write_csv(path / "1.csv")
         table[100:].write_csv(path / "b" / "c" / "0.csv", separator="\t")
     assert rows_scored(rareclass, fitted, path, tmp_path) == pytest.approx(wanted)
-    model = tmp_path / "m.skops"
+    model = tmp_path / "m.rareclass"
     done = rareclass("fit", path, "-t", "fraud", *QUICK, "-o", model)
     assert done.exit_code == 0, done.output
     read = ("240 rows", "Rare class: fraud = yes, 24 rows")
     assert all(words in done.output for words in read)
-    done = rareclass("evaluate", fitted / "model.skops", path, "--json", tmp_path / "e.json")
+    done = rareclass("evaluate", fitted / "model.rareclass", path, "--json", tmp_path / "e.json")
     assert done.exit_code == 0, done.output
     assert json.loads((tmp_path / "e.json").read_text())["n_rows"] == 240
     folder = tmp_path / "learned"
@@ -168,7 +170,7 @@ def test_every_verb_reads_every_format(
 
 def rows_scored(rareclass: Run, fitted: Path, path: Path, folder: Path) -> list[float]:
     out = folder / "scores.csv"
-    done = rareclass("score", fitted / "model.skops", path, "-o", out, "--overwrite")
+    done = rareclass("score", fitted / "model.rareclass", path, "-o", out, "--overwrite")
     assert done.exit_code == 0, done.output
     return pl.read_csv(out)["score"].to_list()
 
@@ -179,11 +181,11 @@ def test_scores_do_not_become_a_part_of_the_table(
     (tmp_path / "t" / "b").mkdir(parents=True)
     purchases().write_csv(tmp_path / "t" / "1.csv")
     said = message(
-        rareclass("score", fitted / "model.skops", tmp_path / "t", "-o", tmp_path / "t/b/s.csv")
+        rareclass("score", fitted / "model.rareclass", tmp_path / "t", "-o", tmp_path / "t/b/s.csv")
     )
     assert "is inside the folder to be read" in said
     for words in (
-        ("evaluate", fitted / "model.skops", tmp_path / "t", "--json", tmp_path / "t/m.json"),
+        ("evaluate", fitted / "model.rareclass", tmp_path / "t", "--json", tmp_path / "t/m.json"),
         ("hunt", tmp_path / "t", "-t", "fraud", "--rare", "1", "-o", tmp_path / "t/found"),
     ):
         assert "is inside the folder to be read" in message(rareclass(*words))

@@ -18,12 +18,12 @@ from rareclass.model.model_file import load_model, save_model
 def test_by_the_rows_held_out_when_it_was_fitted(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:
-    out = tmp_path / "other.skops"
+    out = tmp_path / "other.rareclass"
     numbers = tmp_path / "t.json"
     words = ("--max-fpr", "0.05", "--out", out, "--json", numbers)
-    done = rareclass("threshold", fitted / "model.skops", *words)
+    done = rareclass("threshold", fitted / "model.rareclass", *words)
     assert done.exit_code == 0, done.output
-    before, after = load_model(fitted / "model.skops"), load_model(out)
+    before, after = load_model(fitted / "model.rareclass"), load_model(out)
     assert before.held_out is not None
     chosen = ThresholdRule.max_fpr(0.05).choose(*before.held_out[:3])
     assert after.threshold == chosen.threshold
@@ -46,7 +46,7 @@ def test_by_a_file_with_costs_and_days(fitted: Path, tmp_path: Path, rareclass: 
     )
     table = purchases(seed=5).with_columns(days, at_stake=pl.col("amount") * 2)
     table.write_csv(path)
-    model = fitted / "model.skops"
+    model = fitted / "model.rareclass"
     done = rareclass("threshold", model, path, "--cost", "fp=20,fn=at_stake")
     assert done.exit_code == 0, done.output
     rare = (table["fraud"] == "yes").to_numpy()
@@ -73,7 +73,7 @@ def test_days_of_a_file_are_read_as_fit_reads_them(
     shown = []
     for name in ("day", "written"):
         done = rareclass(
-            "threshold", fitted / "model.skops", path, "--alerts=2/day", "--time", name
+            "threshold", fitted / "model.rareclass", path, "--alerts=2/day", "--time", name
         )
         assert done.exit_code == 0, done.output
         shown.append(done.stdout)
@@ -106,7 +106,7 @@ def test_a_cell_that_is_no_time_or_cost_is_named(
 ) -> None:
     path = tmp_path / "new.csv"
     purchases(seed=5).with_columns(pl.Series("x", cells)).write_csv(path)
-    done = rareclass("threshold", fitted / "model.skops", path, *words)
+    done = rareclass("threshold", fitted / "model.rareclass", path, *words)
     assert done.exit_code == 2
     assert answer in message(done)
 
@@ -122,7 +122,7 @@ def test_a_cell_that_is_no_time_or_cost_is_named(
 def test_what_cannot_be_is_said(
     fitted: Path, rareclass: Run, words: tuple[str, ...], answer: str
 ) -> None:
-    done = rareclass("threshold", fitted / "model.skops", *words)
+    done = rareclass("threshold", fitted / "model.rareclass", *words)
     assert done.exit_code == 2
     assert answer in message(done)
 
@@ -130,8 +130,8 @@ def test_what_cannot_be_is_said(
 def test_a_model_without_held_out_rows_asks_for_a_file(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:
-    old = tmp_path / "old.skops"
-    save_model(old, replace(load_model(fitted / "model.skops"), held_out=None))
+    old = tmp_path / "old.rareclass"
+    save_model(old, replace(load_model(fitted / "model.rareclass"), held_out=None))
     done = rareclass("threshold", old, "--max-fpr", "0.1")
     assert done.exit_code == 2
     assert "has no scores of rows held out" in message(done)

@@ -20,7 +20,7 @@ from rareclass.model.model_file import load_model
 def test_fit_says_what_it_understood_and_saves(fitted: Path, rareclass: Run) -> None:
     result = rareclass(
         "fit", fitted / "train.csv", "--target", "fraud", "--method", "rankrc", "--folds", "3",
-        "--out", fitted / "auto.skops",
+        "--out", fitted / "auto.rareclass",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     shown = result.stdout
@@ -35,7 +35,7 @@ def test_fit_says_what_it_understood_and_saves(fitted: Path, rareclass: Run) -> 
 
 
 def test_model_file_holds_the_record_of_the_training(fitted: Path) -> None:
-    metadata = facts_as_json(load_model(fitted / "model.skops").facts)
+    metadata = facts_as_json(load_model(fitted / "model.rareclass").facts)
     assert metadata["target"] == "fraud"
     assert metadata["rare_label"] == "yes"
     assert metadata["label_counts"] == {"no": 216, "yes": 24}
@@ -59,7 +59,7 @@ def test_score_keeps_row_order_and_the_id_column(
 ) -> None:
     out = tmp_path / f"scores{suffix}"
     result = rareclass(
-        "score", fitted / "model.skops", fitted / "new.csv", "--out", out, "--id", "order"
+        "score", fitted / "model.rareclass", fitted / "new.csv", "--out", out, "--id", "order"
     )
     assert result.exit_code == 0, result.output
     scores = pl.read_csv(out) if suffix == ".csv" else pl.read_parquet(out)
@@ -79,7 +79,7 @@ def test_scores_do_not_depend_on_format_column_order_or_extra_columns(
     shuffled = table.select(reversed(table.columns)).with_columns(pl.lit("z").alias("extra"))
     shuffled.write_parquet(tmp_path / "new.parquet")
     first, second = tmp_path / "a.csv", tmp_path / "b.csv"
-    model = fitted / "model.skops"
+    model = fitted / "model.rareclass"
     rareclass("score", model, fitted / "new.csv", "--out", first)
     result = rareclass("score", model, tmp_path / "new.parquet", "--out", second)
     assert result.exit_code == 0, result.output
@@ -101,7 +101,7 @@ def test_types_of_parquet_and_words_of_csv_read_alike(tmp_path: Path, rareclass:
     (tmp_path / "t2.csv").write_text(written_by_others)
     scores = []
     for source, new in (("t.parquet", "t2.csv"), ("t2.csv", "t.parquet"), ("t.csv", "t2.csv")):
-        model, out = tmp_path / "m.skops", tmp_path / "s.parquet"
+        model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
         words = ("-t", "fraud", *QUICK, "-o", model, "--overwrite")
         fitted = rareclass("fit", tmp_path / source, *words)
         assert fitted.exit_code == 0, fitted.output
@@ -117,7 +117,7 @@ def test_evaluate_prints_and_writes_the_same_numbers(
     fitted: Path, tmp_path: Path, rareclass: Run
 ) -> None:
     out = tmp_path / "numbers.json"
-    result = rareclass("evaluate", fitted / "model.skops", fitted / "new.csv", "--json", out)
+    result = rareclass("evaluate", fitted / "model.rareclass", fitted / "new.csv", "--json", out)
     assert result.exit_code == 0, result.output
     numbers = json.loads(out.read_text())
     assert f"{numbers['measures']['AUC']['value']:.3f}" in result.stdout
@@ -142,7 +142,7 @@ def test_any_separator_and_compression(
     ):
         path = tmp_path / name
         path.write_bytes(content)
-        words = ("-t", "fraud", *QUICK, "-o", tmp_path / "m.skops", "--overwrite")
+        words = ("-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass", "--overwrite")
         result = rareclass("fit", path, *words)
         assert result.exit_code == 0, result.output
         assert "240 rows, 4 columns" in result.stdout
@@ -157,7 +157,7 @@ def test_svmlight_stays_sparse_and_scores(tmp_path: Path, rareclass: Run) -> Non
         lines.append(f"{1 if rare else -1} 3:{value:.3f} {5 + row % 7}:1\n")
     path = tmp_path / "t.svmlight.gz"
     path.write_bytes(gzip.compress("".join(lines).encode()))
-    model, out = tmp_path / "m.skops", tmp_path / "s.parquet"
+    model, out = tmp_path / "m.rareclass", tmp_path / "s.parquet"
     result = rareclass("fit", path, "--method", "rankrc", "--lam", "0.1", "--out", model)
     assert result.exit_code == 0, result.output
     new = tmp_path / "new.svmlight"
@@ -172,7 +172,7 @@ def test_svmlight_stays_sparse_and_scores(tmp_path: Path, rareclass: Run) -> Non
 
 
 def test_copies_become_weights(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
-    path, model = tmp_path / "twice.csv", tmp_path / "m.skops"
+    path, model = tmp_path / "twice.csv", tmp_path / "m.rareclass"
     pl.concat([table, table]).write_csv(path)
     result = rareclass("fit", path, "-t", "fraud", "--drop", "order", *QUICK, "-o", model)
     assert result.exit_code == 0, result.output
@@ -181,7 +181,7 @@ def test_copies_become_weights(tmp_path: Path, table: pl.DataFrame, rareclass: R
 
 
 def test_copies_can_count_once(tmp_path: Path, table: pl.DataFrame, rareclass: Run) -> None:
-    path, model = tmp_path / "twice.parquet", tmp_path / "m.skops"
+    path, model = tmp_path / "twice.parquet", tmp_path / "m.rareclass"
     pl.concat([table, table]).write_parquet(path)
     fit = ("fit", path, "-t", "fraud", *QUICK, "--drop", "order", "-o", model)
     fit = (*fit, "--overwrite")
@@ -199,7 +199,7 @@ def test_unseen_category_and_empty_cells_are_fine_and_reported(
     new.write_text(
         "order,amount,items,country,member\na,51.5,2,ATLANTIS,true\nb,,3,,false\nc,99,,DE,\n"
     )
-    result = rareclass("score", fitted / "model.skops", new, "--out", tmp_path / "s.csv")
+    result = rareclass("score", fitted / "model.rareclass", new, "--out", tmp_path / "s.csv")
     assert result.exit_code == 0, result.output
     assert "column 'country': 1 cell holds values not seen" in " ".join(result.stdout.split())
     assert pl.read_csv(tmp_path / "s.csv")["score"].is_finite().all()
@@ -214,7 +214,7 @@ def test_labels_that_training_had_not_are_told(
     label = pl.when(place.is_in(rest[:3])).then(pl.lit("maybe")).otherwise(pl.col("fraud"))
     label = pl.when(place.is_in(rare[:2])).then(pl.lit("Yes")).otherwise(label)
     table.with_columns(fraud=label).write_csv(tmp_path / "new.csv")
-    done = rareclass("evaluate", fitted / "model.skops", tmp_path / "new.csv")
+    done = rareclass("evaluate", fitted / "model.rareclass", tmp_path / "new.csv")
     assert done.exit_code == 0, done.output
     told = "target values that training had not count as the rest: maybe (3), Yes (2)."
     assert told in " ".join(done.output.split())
@@ -224,7 +224,7 @@ def test_single_rare_row_works_with_a_warning(tmp_path: Path, rareclass: Run) ->
     table = purchases().with_columns(
         fraud=pl.when(pl.int_range(pl.len()) == 3).then(1).otherwise(0)
     )
-    path, model = tmp_path / "one.csv", tmp_path / "m.skops"
+    path, model = tmp_path / "one.csv", tmp_path / "m.rareclass"
     table.write_csv(path)
     result = rareclass("fit", path, "--target", "fraud", *QUICK, "--out", model)
     assert result.exit_code == 0, result.output
@@ -239,13 +239,13 @@ def test_two_rare_rows_give_an_estimate_called_rough(tmp_path: Path, rareclass: 
     table = purchases().with_columns(fraud=pl.int_range(pl.len()).is_in([3, 13]))
     path = tmp_path / "two.csv"
     table.write_csv(path)
-    result = rareclass("fit", path, "--target", "fraud", *QUICK, "--out", tmp_path / "m.skops")
+    result = rareclass("fit", path, "--target", "fraud", *QUICK, "--out", tmp_path / "m.rareclass")
     assert result.exit_code == 0, result.output
     assert "Rare rows held out: only 2" in result.stdout
 
 
 def test_positive_picks_one_of_many_labels(tmp_path: Path, rareclass: Run) -> None:
-    path, model = tmp_path / "t.csv", tmp_path / "m.skops"
+    path, model = tmp_path / "t.csv", tmp_path / "m.rareclass"
     purchases().with_columns(grade=pl.int_range(pl.len()) % 10 % 4).write_csv(path)
     result = rareclass("fit", path, "-t", "grade", "--positive", "3.0", *QUICK, "-o", model)
     assert result.exit_code == 0, result.output
@@ -259,18 +259,18 @@ def test_rows_without_target_are_counted(tmp_path: Path, rareclass: Run) -> None
     )
     path = tmp_path / "t.csv"
     table.write_csv(path)
-    result = rareclass("fit", path, "-t", "fraud", *QUICK, "-o", tmp_path / "m.skops")
+    result = rareclass("fit", path, "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass")
     assert result.exit_code == 0, result.output
     assert "5 rows have no fraud" in result.stdout
 
 
 def test_same_seed_same_scores(fitted: Path, tmp_path: Path, rareclass: Run) -> None:
-    again = tmp_path / "again.skops"
+    again = tmp_path / "again.rareclass"
     rareclass(
         "fit", fitted / "train.csv", "-t", "fraud", "--method", "rankrc", "--lam", "2^-4",
         "-o", again,
     )  # fmt: skip
-    first, second = load_model(fitted / "model.skops"), load_model(again)
+    first, second = load_model(fitted / "model.rareclass"), load_model(again)
     np.testing.assert_array_equal(first.estimator.coef_, second.estimator.coef_)
 
 
@@ -280,7 +280,7 @@ def test_screens_fit_the_width(
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
     shown = rareclass(
-        "fit", fitted / "train.csv", "-t", "fraud", *QUICK, "-o", tmp_path / "m.skops"
+        "fit", fitted / "train.csv", "-t", "fraud", *QUICK, "-o", tmp_path / "m.rareclass"
     ).stdout
     too_wide = [line for line in shown.splitlines() if len(line.rstrip()) > int(width)]
     assert all(line.startswith("  rareclass ") for line in too_wide)
@@ -291,7 +291,7 @@ def test_many_columns_are_summed_up(tmp_path: Path, rareclass: Run) -> None:
     wide = pl.DataFrame(generator.normal(size=(100, 60)), schema=[f"x{k}" for k in range(60)])
     path = tmp_path / "wide.parquet"
     wide.with_columns(y=pl.int_range(100) % 10 == 0).write_parquet(path)
-    result = rareclass("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "m.skops")
+    result = rareclass("fit", path, "-t", "y", *QUICK, "-o", tmp_path / "m.rareclass")
     assert "and 20 more like these (20 number)" in result.stdout
 
 
@@ -333,12 +333,12 @@ def test_decimal_commas_and_any_separator(
     option = ["--separator", named] if named else []
     train = with_decimal_commas(purchases(), tmp_path / "train.csv", separator)
     new = with_decimal_commas(purchases(seed=1), tmp_path / "new.csv", separator)
-    model, plain = tmp_path / "m.skops", tmp_path / "plain.csv"
+    model, plain = tmp_path / "m.rareclass", tmp_path / "plain.csv"
     done = rareclass(
         "fit", train, "-t", "fraud", "--method", "rankrc", "--lam", "2^-4", "-o", model, *option
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    rareclass("score", fitted / "model.skops", fitted / "new.csv", "--out", plain)
+    rareclass("score", fitted / "model.rareclass", fitted / "new.csv", "--out", plain)
     done = rareclass("score", model, new, "--out", tmp_path / "s.csv", *option)
     assert done.exit_code == 0, done.output
     np.testing.assert_allclose(
@@ -351,7 +351,7 @@ def test_decimal_commas_and_any_separator(
 def test_keep_learns_from_what_looks_like_an_identifier(
     tmp_path: Path, table: pl.DataFrame, rareclass: Run
 ) -> None:
-    path, model = tmp_path / "t.csv", tmp_path / "m.skops"
+    path, model = tmp_path / "t.csv", tmp_path / "m.rareclass"
     table.with_columns(day=pl.int_range(pl.len())).write_csv(path)
     done = rareclass(
         "fit", path, "--target", "fraud", *QUICK, "--out", model,
@@ -368,7 +368,7 @@ def test_keep_learns_from_what_looks_like_an_identifier(
 def test_svmlight_without_a_suffix(tmp_path: Path, rareclass: Run) -> None:
     lines = [f"{int(k % 10 == 3)} 1:{k % 7} 4:{k % 10 == 3:d}.5\n" for k in range(200)]
     for name in ("a9a", "a9a.tr"):
-        path, model = tmp_path / name, tmp_path / "m.skops"
+        path, model = tmp_path / name, tmp_path / "m.rareclass"
         path.write_text("# from somewhere\n" + "".join(lines))
         done = rareclass("fit", path, "--out", model, "--overwrite")
         assert done.exit_code == 0, done.output

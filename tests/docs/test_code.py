@@ -77,8 +77,8 @@ def test_code_of_a_page_runs(page, title, code, tmp_path, monkeypatch):
     names |= OTHERS.get(title, lambda names: {})(names)
     if "payments/" in text or "new.parquet" in text:
         write_payments()
-    if ".skops" in text:
-        write_model(re.findall(r"\w+\.skops", text)[0])
+    if ".rareclass" in text:
+        write_model(re.findall(r"\w+\.rareclass", text)[0])
     if "shop.db" in text:
         write_shop()
     if '"run"' in text:

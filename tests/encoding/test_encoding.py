@@ -197,7 +197,7 @@ def test_model_file_gives_the_same_scores_back(tmp_path: Path, encoder: TableEnc
     frame = rows()
     X = encoder.transform(frame)
     model = RankRC(lam=0.1, pos_label=1).fit(X, RARE.astype(np.int8))
-    path = tmp_path / "model.skops"
+    path = tmp_path / "model.rareclass"
     made = made_model(encoder, model)
     save_model(path, made)
     opened = load_model(path)
@@ -208,12 +208,12 @@ def test_model_file_gives_the_same_scores_back(tmp_path: Path, encoder: TableEnc
 
 
 def test_a_model_that_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
-    path = tmp_path / "model.skops"
+    path = tmp_path / "model.rareclass"
     path.write_text("old")
     with pytest.raises(TypeError, match="Path"):
         save_model(path, Model({"odd": tmp_path}, None, {}))
     assert path.read_text() == "old"
-    assert [file.name for file in tmp_path.iterdir()] == ["model.skops"]
+    assert [file.name for file in tmp_path.iterdir()] == ["model.rareclass"]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -53,8 +53,8 @@ def test_every_covariance_learns_and_is_saved(tmp_path: Path, covariance: str | 
     outcome = train(data, settings)
     assert outcome.estimate is not None
     assert outcome.estimate.measures[0].value > 0.7
-    save_model(tmp_path / "m.skops", outcome.content)
-    loaded = load_model(tmp_path / "m.skops")
+    save_model(tmp_path / "m.rareclass", outcome.content)
+    loaded = load_model(tmp_path / "m.rareclass")
     assert facts_as_json(loaded.facts) == facts_as_json(outcome.content.facts)
     assert facts_as_json(loaded.facts)["method"] == "mibc"
     assert facts_as_json(loaded.facts)["covariance"] == (covariance or "full")

@@ -117,8 +117,8 @@ def test_what_is_held_out_is_measured_by_levels(grades_file: Path, trained: Trai
 
 
 def test_a_saved_model_is_the_same_and_says_what_it_is(tmp_path: Path, trained: Trained) -> None:
-    save_model(tmp_path / "m.skops", trained.content)
-    loaded = load_model(tmp_path / "m.skops")
+    save_model(tmp_path / "m.rareclass", trained.content)
+    loaded = load_model(tmp_path / "m.rareclass")
     assert facts_as_json(loaded.facts) == facts_as_json(trained.content.facts)
     facts = facts_as_json(loaded.facts)
     assert (facts["method"], facts["target_kind"]) == ("ordinal-rankrc", "levels")

@@ -61,7 +61,7 @@ def _run(*words: object) -> None:
 
 def make_model(folder: Path, kind: str) -> Path:
     """The file or folder of a model of this kind; made if it is not there."""
-    out = folder / (kind if kind in ("hunt", "cbr", "adaoam") else f"{kind}.skops")
+    out = folder / (kind if kind in ("hunt", "cbr", "adaoam") else f"{kind}.rareclass")
     if out.exists():
         return out
     rows, target = folder / "rows.csv", ("--target", "fraud", "--drop", "order", "--drop", "level")

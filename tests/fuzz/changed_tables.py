@@ -148,7 +148,7 @@ def changed(folder: Path, suffix: str, rng: Random) -> tuple[str, bytes]:
 
 
 def _fit(folder: Path, rows: Path) -> None:
-    out = rows.parent / "m.skops"
+    out = rows.parent / "m.rareclass"
     target = () if rows.suffix == ".svmlight" else ("--target", "fraud")
     command(
         "fit", rows, *target, "--method", "rankrc", "--lam", "2^-4", "--folds", "2",

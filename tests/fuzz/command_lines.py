@@ -33,7 +33,9 @@ def _commands() -> dict[str, click.Command]:
 def _value(rng: Random, here: str, option: object) -> str:
     if rng.random() < 0.35:
         return rng.choice(_VALUES)
-    names = [f"{here}/{name}" for name in ("rows.csv", "new.csv", "out.csv", "m.skops", "out", "x")]
+    names = [
+        f"{here}/{name}" for name in ("rows.csv", "new.csv", "out.csv", "m.rareclass", "out", "x")
+    ]
     return rng.choice([*names, *_VALUES[:20], "fraud", "amount"])
 
 
@@ -52,13 +54,13 @@ def words(number: int, here: str, model: str) -> list[str]:
         if name in ("score", "evaluate"):
             said.append(f"{here}/rows.csv")
     usual = {
-        "fit": ["--target", "fraud", "--out", f"{here}/m.skops", "--method", "rankrc", "--folds",
-                "2", "--no-baseline"],
+        "fit": ["--target", "fraud", "--out", f"{here}/m.rareclass", "--method", "rankrc",
+                "--folds", "2", "--no-baseline"],
         "score": ["--out", f"{here}/out.csv"],
         "stream": ["--target", "fraud", "--checkpoint", f"{here}/run", "--learner", "oam"],
         "hunt": ["--target", "fraud", "--rare", "yes", "--cleared", "no", "-o", f"{here}/found",
                  "--kernel", "none", "--c1", "1", "--c2", "1e-3"],
-        "threshold": ["--out", f"{here}/m2.skops"],
+        "threshold": ["--out", f"{here}/m2.rareclass"],
     }.get(name, [])  # fmt: skip
     if rng.random() < 0.9:
         said += usual
@@ -82,8 +84,8 @@ def command_line_case(folder: Path, number: int) -> Case:
     """A command as somebody may type it, or a script with a hole in it."""
     model = bases.make_model(folder, "rankrc")
     files = {name: (folder / name).read_bytes() for name in ("rows.csv", "hunt.csv")}
-    shown = " ".join(words(number, ".", "model.skops"))[:300]
+    shown = " ".join(words(number, ".", "model.rareclass"))[:300]
     return Case(
-        shown, files | {"model.skops": model.read_bytes()},
-        lambda here: command(*words(number, str(here), str(here / "model.skops"))),
+        shown, files | {"model.rareclass": model.read_bytes()},
+        lambda here: command(*words(number, str(here), str(here / "model.rareclass"))),
     )  # fmt: skip

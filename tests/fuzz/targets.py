@@ -79,9 +79,9 @@ def model_case(kind: str) -> Callable[[Path, int], Case]:
             files = {
                 f"model/{each.name}": each.read_bytes()
                 for each in made.iterdir()
-                if each.suffix in (".json", ".skops", ".npz")
+                if each.suffix in (".json", ".rareclass", ".npz")
             }
-            names = [name for name in files if name.endswith((".skops", ".npz"))]
+            names = [name for name in files if name.endswith((".rareclass", ".npz"))]
             changed_name = max(names)
         else:
             files = {made.name: made.read_bytes()}

@@ -42,10 +42,10 @@ def tried(folder: Path, name: str, number: int) -> Outcome:
 
 
 def model_with(sound: Path, here: Path, change: Callable[[Members], None]) -> Path:
-    members = members_of((sound / "rankrc.skops").read_bytes())
+    members = members_of((sound / "rankrc.rareclass").read_bytes())
     change(members)
-    (here / "m.skops").write_bytes(archive_of(members))
-    return here / "m.skops"
+    (here / "m.rareclass").write_bytes(archive_of(members))
+    return here / "m.rareclass"
 
 
 def array_named(members: Members, shape: tuple[int, ...]) -> str:
@@ -94,7 +94,7 @@ def test_what_a_model_cannot_expect_of_words_is_damage_of_its_file(tmp_path: Pat
 
     statistics = SimpleNamespace(expected_unseen=add_what_is_no_number)
     model = SimpleNamespace(outside=None, statistics_=statistics)
-    content = made_model(TypedColumns([]), model, target="y", file=tmp_path / "m.skops")
+    content = made_model(TypedColumns([]), model, target="y", file=tmp_path / "m.rareclass")
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"m\.skops is damaged .* cannot score"):
         list(content.score_batches(open_table(tmp_path / "t.csv"), None, InputSummary()))

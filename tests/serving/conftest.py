@@ -23,7 +23,7 @@ def fit(folder: Path, *words: object, rows: pl.DataFrame | None = None, name: st
     """A model file of the purchases; a number for each order keeps `order` out of it."""
     rows = purchases() if rows is None else rows
     rows.write_csv(folder / f"{name}.csv")
-    model = folder / f"{name}.skops"
+    model = folder / f"{name}.rareclass"
     given = ["fit", folder / f"{name}.csv", "-t", "fraud", "-o", model, "--overwrite", *words]
     result = CliRunner().invoke(app, [str(word) for word in given])
     assert result.exit_code == 0, result.output

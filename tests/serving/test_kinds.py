@@ -91,7 +91,7 @@ def test_rows_without_named_columns_are_refused(
     lines = [f"{k % 10 == 3:d} 1:{k % 7} 2:{k % 10 == 3:d}.{k % 3}" for k in range(200)]
     (tmp_path / "rows.svm").write_text("\n".join(lines) + "\n")
     words = ["fit", tmp_path / "rows.svm", "--method", "rankrc", "--lam", 1, "-o"]
-    result = CliRunner().invoke(app, [str(word) for word in [*words, tmp_path / "m.skops"]])
+    result = CliRunner().invoke(app, [str(word) for word in [*words, tmp_path / "m.rareclass"]])
     assert result.exit_code == 0, result.output
     with pytest.raises(InputError, match="they have no named columns"):
-        open_served(tmp_path / "m.skops")
+        open_served(tmp_path / "m.rareclass")

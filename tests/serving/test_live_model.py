@@ -14,7 +14,7 @@ from serving.conftest import ROW, Serve, fit
 
 @pytest.fixture
 def watched(fitted: Path, tmp_path: Path) -> LiveModel:
-    return LiveModel(Path(shutil.copy(fitted, tmp_path / "m.skops")))
+    return LiveModel(Path(shutil.copy(fitted, tmp_path / "m.rareclass")))
 
 
 def change(path: Path, threshold: float) -> None:
@@ -89,4 +89,4 @@ def test_a_model_whose_scores_are_no_numbers_does_not_take_over(watched: LiveMod
     save_model(watched.path, content)
     found = watched.look(at_once=True)
     assert found.outcome == "refused"
-    assert "m.skops" in found.reason
+    assert "m.rareclass" in found.reason

@@ -60,7 +60,7 @@ class Process:
 
 @pytest.fixture
 def service(fitted: Path, tmp_path: Path) -> Iterator[Process]:
-    started = Process(Path(shutil.copy(fitted, tmp_path / "m.skops")))
+    started = Process(Path(shutil.copy(fitted, tmp_path / "m.rareclass")))
     yield started
     started.process.kill()
     started.process.communicate()
@@ -72,9 +72,9 @@ def test_it_scores_reloads_and_stops_when_all_are_answered(
 ) -> None:
     before = service.score([ROW])
     assert before["rows"][0]["decision"] == "yes"
-    content = load_model(tmp_path / "m.skops")
+    content = load_model(tmp_path / "m.rareclass")
     content.estimator.offset_ = 1e9
-    save_model(tmp_path / "m.skops", content)
+    save_model(tmp_path / "m.rareclass", content)
     service.process.send_signal(signal.SIGHUP)
     service.wait_for(lambda: service.get("/readyz")["model"] != before["model"])
     assert service.score([ROW])["rows"][0]["decision"] == "no"
@@ -111,7 +111,7 @@ def test_what_cannot_be_served_is_said_on_one_line(
     (tmp_path / "short").write_text("x")
     taken = [str(fitted), "--host", "192.0.2.1"]
     cases = [
-        ([str(tmp_path / "absent.skops")], "does not exist"),
+        ([str(tmp_path / "absent.rareclass")], "does not exist"),
         ([str(fitted), "--token-file", str(tmp_path / "short")], "holds no token"),
         ([str(fitted), "--max-body", "many"], "--max-body"),
         (taken, "Nothing can listen at http://192.0.2.1:8080"),

@@ -116,7 +116,7 @@ def test_a_model_file_is_exported_with_its_encoder(words, tmp_path, monkeypatch)
     table, rare = made()
     rows = pl.from_pandas(table)
     rows.with_columns(rare=pl.Series(np.where(rare, "yes", "no"))).write_csv(tmp_path / "t.csv")
-    model, out = tmp_path / "m.skops", tmp_path / "m.onnx"
+    model, out = tmp_path / "m.rareclass", tmp_path / "m.onnx"
     given = ["fit", tmp_path / "t.csv", "-t", "rare", "-o", model, "--holdout", "0.2", *words]
     for command in (given, ["export", model, "-o", out]):
         done = CliRunner().invoke(app, [str(word) for word in command])

@@ -81,7 +81,7 @@ def demo(
     print_command(
         console,
         "Try it on a table of yours:",
-        "rareclass fit TABLE.csv --target COLUMN --out model.skops",
+        "rareclass fit TABLE.csv --target COLUMN --out model.rareclass",
     )
     give_json(json_file, asdict(outcome) | {"difference": outcome.difference._asdict()})
 

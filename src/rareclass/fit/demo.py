@@ -22,7 +22,7 @@ ALERTS_A_DAY = 50
 LEARNED_SHARE = 0.75  # of the days
 PAYMENTS = PaymentSettings(payments_a_day=1000)
 TRAIN_NAME, TEST_NAME = "first_weeks.csv", "last_weeks.csv"
-MODEL_NAME, SCORES_NAME, REPORT_NAME = "model.skops", "scores.csv", "report.html"
+MODEL_NAME, SCORES_NAME, REPORT_NAME = "model.rareclass", "scores.csv", "report.html"
 FILES = (TRAIN_NAME, TEST_NAME, MODEL_NAME, SCORES_NAME, REPORT_NAME)
 _COLUMNS = (
     *(TIME, "amount", "kind", "online", "km_from_home", "hours_since_last", "payments_24h"),

@@ -131,7 +131,7 @@ class Model:
     Examples
     --------
     >>> import rareclass
-    >>> model = rareclass.load("model.skops")  # doctest: +SKIP
+    >>> model = rareclass.load("model.rareclass")  # doctest: +SKIP
     >>> model.score_samples(new_rows)  # doctest: +SKIP
     array([0.013, 1.204, 0.118])
     """

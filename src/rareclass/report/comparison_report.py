@@ -102,8 +102,8 @@ def report_on_scores(files: ScoreFiles) -> FinishedReport:
 def _names(models: Sequence[Path]) -> list[str]:
     """Names of files, with folders where the names alone are equal.
 
-    >>> _names([Path("a/m.skops"), Path("b/m.skops")]), _names([Path("x.skops"), Path("y.skops")])
-    (['a/m', 'b/m'], ['x', 'y'])
+    >>> _names([Path("a/m.rareclass"), Path("b/m.rareclass")])
+    ['a/m', 'b/m']
     """
     short = [path.stem for path in models]
     if len(set(short)) == len(short):

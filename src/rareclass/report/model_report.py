@@ -160,7 +160,7 @@ def _sections_of_scores(
     content: Model, facts: ReportFacts, measures: ModelMeasures, model: Path
 ) -> list[Section]:
     rule = facts.rule or "the best balanced accuracy on rows held out"
-    out = model.with_name(f"{model.stem}-threshold{model.suffix or '.skops'}")
+    out = model.with_name(f"{model.stem}-threshold{model.suffix or '.rareclass'}")
     command = (
         f"rareclass threshold {shlex.quote(str(model))} --threshold {{threshold}} "
         f"--out {shlex.quote(str(out))}"
