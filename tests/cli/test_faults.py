@@ -91,7 +91,7 @@ def test_text_in_a_number_column_when_scoring(fitted: Path, tmp_path: Path, rare
     out = tmp_path / "s.csv"
     out.write_text("old")
     said = message(rareclass("score", fitted / "model.rareclass", new, "--out", out, "--overwrite"))
-    assert "Column 'amount' holds text at row 2: 'lots'" in said
+    assert "Column 'amount' holds text 'lots' at row 2" in said
     assert "leave it empty" in said
     assert out.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "s.csv"]

@@ -1,17 +1,17 @@
 """`rareclass.load`: one door to every model, for tables in memory and for files."""
 
 import shutil
-import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-import sklearn
 
 import rareclass as package
 from cli.conftest import Run
 from rareclass.errors import InputError
+from rareclass.model.model_file import load_model, save_model
 
 
 @pytest.fixture(scope="module")
@@ -127,15 +127,11 @@ def test_what_is_no_table_and_no_model(fitted: Path, tmp_path: Path) -> None:
 
 
 def test_another_version_of_scikit_learn_is_a_warning(fitted: Path, tmp_path: Path) -> None:
-    old = tmp_path / "old.rareclass"
-    with zipfile.ZipFile(fitted / "model.rareclass") as here, zipfile.ZipFile(old, "w") as there:
-        for name in here.namelist():
-            content = here.read(name)
-            if name == "schema.json":
-                now = sklearn.__version__.encode()
-                assert now in content
-                content = content.replace(now, b"1.5.0")
-            there.writestr(name, content)
+    old, model = tmp_path / "old.rareclass", load_model(fitted / "model.rareclass")
+    training = model.facts.training
+    assert training is not None
+    training = replace(training, versions=training.versions | {"scikit-learn": "1.5.0"})
+    save_model(old, replace(model, facts=replace(model.facts, training=training)))
     with pytest.warns(UserWarning, match="made with scikit-learn 1.5.0"):
         model = package.load(old)
     shutil.rmtree(tmp_path)

@@ -52,7 +52,7 @@ def test_score_and_evaluate_take_its_models(mibc: Path, tmp_path: Path, rareclas
     values = scores["score"].to_numpy()
     auc = (values[rare][:, None] > values[~rare]).mean()
     assert auc > 0.9
-    threshold = facts_as_json(load_model(model).facts)["threshold"]
+    threshold = load_model(model).threshold
     np.testing.assert_array_equal(scores["called_rare"].to_numpy() == 1, values > threshold)
     assert scores["percentile"].is_between(0, 100).all()
     result = rareclass("evaluate", model, new, "--json", tmp_path / "e.json")

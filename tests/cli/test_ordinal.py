@@ -135,7 +135,7 @@ def test_words_in_a_given_order(folder: Path, tmp_path: Path, rareclass: Run) ->
     assert rareclass(*fit[:-1], turned, "--levels", "high,medium,low").exit_code == 0
     one, other = load_model(model), load_model(turned)
     X = one.encoder.transform(pl.read_parquet(folder / "words.parquet"))
-    ranks, turned_ranks = one.model.score_samples(X), other.model.score_samples(X)
+    ranks, turned_ranks = one.estimator.score_samples(X), other.estimator.score_samples(X)
     assert np.corrcoef(ranks, turned_ranks)[0, 1] < -0.99
 
 

@@ -69,7 +69,7 @@ def test_the_threshold_is_that_of_the_rule_on_cross_fitted_rows(
     held_out = content.held_out
     assert held_out is not None
     told = json.loads(numbers.read_text())
-    assert told["threshold"] == content.estimator.offset_
+    assert told["thresholds"] == [content.threshold]
     assert told["held_out"] == facts_as_json(content.facts)["held_out"]
     expected = rule.choose(held_out.y, held_out.scores, held_out.weight)
     assert content.threshold == expected.threshold

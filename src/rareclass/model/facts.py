@@ -6,6 +6,7 @@ A model file, ``--json`` and ``rareclass show`` hold the same flat JSON object. 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -267,7 +268,7 @@ def facts_as_json(facts: ModelFacts) -> dict[str, Any]:
         flat["held_out"] = None if held_out is None else held_out.as_plain_data()
     flat["columns"] = [_plain(asdict(column)) for column in facts.columns]
     flat["quantiles"] = [float(score) for score in facts.quantiles]
-    flat["rule"] = None if facts.rule is None else facts.rule.to_dict()
+    flat["rule"] = None if facts.rule is None else _plain(facts.rule.to_dict())
     return flat
 
 
@@ -296,7 +297,9 @@ def facts_from_json(told: Any) -> ModelFacts:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as what JSON has: numpy's numbers and arrays as numbers and lists."""
+    """Return a value as what JSON has: numbers of NumPy, kinds as text, tuples as lists."""
+    if isinstance(value, StrEnum):
+        return str(value)
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, dict):
@@ -376,6 +379,8 @@ def _typed(hint: Any, value: Any, name: str) -> Any:
         return {key: _typed(arguments[1], each, name) for key, each in value.items()}
     if hint is Any or hint is type(value) or (hint is float and type(value) is int):
         return value
+    if isinstance(hint, type) and issubclass(hint, StrEnum) and isinstance(value, str):
+        return hint(value)
     if isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, tuple)):
         return _read(hint, value, name)
     raise ValueError(f"{name} of its facts is {str(value)[:40]!r}, which is no {_words(hint)}")
