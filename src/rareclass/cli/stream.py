@@ -184,7 +184,9 @@ def stream(
         )
     if not 0 < half_life < float("inf"):
         raise InputError(
-            f"--half-life {half_life} is not a number of rows above 0.", "Give rows, such as 10000."
+            f"--half-life {half_life} is not a number of rows above 0.",
+            "Give rows, such as 10000.",
+            ErrorKind.SETTING,
         )
     source = _source(given, query, follow)
     from rareclass.stream.learners import parse_parameters, settled, usual_tails

@@ -216,6 +216,7 @@ def check_methods(names: tuple[str, ...]) -> tuple[str, ...]:
             raise InputError(
                 f"--methods: there is no method {name!r}.",
                 f"Did you mean {near!r}?" if near else f"There are: {', '.join(PEERS)}.",
+                ErrorKind.SETTING,
                 value=name,
             )
     return tuple(dict.fromkeys(names)) or tuple(PEERS)

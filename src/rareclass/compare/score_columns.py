@@ -69,7 +69,9 @@ def chosen_measures(
     asked = [names] if isinstance(names, str) else list(names)
     if not asked:
         known = ", ".join(_WORDS)
-        raise InputError("measures= names no measure.", f"There are: {known}.", value=names)
+        raise InputError(
+            "measures= names no measure.", f"There are: {known}.", ErrorKind.SETTING, value=names
+        )
     given: list[Any] = list(k) if isinstance(k, Iterable) else [k]
     ks = [max(1.0, round(n_rare)) if each is None else each for each in given]
     for each in ks:
@@ -77,13 +79,16 @@ def chosen_measures(
             raise InputError(
                 f"k = {each!r} is not between 0 and the {counted(n_rows, 'row')} that are judged.",
                 "Give a smaller k.",
+                ErrorKind.SETTING,
                 value=each,
             )
     found: dict[str, RankingMeasure] = {}
     for name in asked:
         if name not in _WORDS:
             hint = name_hint(name, _WORDS, "There are")
-            raise InputError(f"measures= names {name!r}, which is none.", hint, value=name)
+            raise InputError(
+                f"measures= names {name!r}, which is none.", hint, ErrorKind.SETTING, value=name
+            )
         for options in _options(name, ks, max_fpr):
             measure = RankingMeasure(name, options)
             found.setdefault(measure.words, measure)

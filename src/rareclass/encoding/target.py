@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.errors import InputError, counted, name_hint
+from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.labels.two_classes import label_value, rarest
 from rareclass.tables.cells import is_empty, is_text_type, word_of
 from rareclass.tables.raw_cells import Cells, ReadCells, read_distinct
@@ -110,12 +110,15 @@ def rare_class_among(counts: dict[str, int], positive: str | None) -> RareClass:
     more than two and none asked for, or when no row has the one asked for.
     """
     if not counts:
-        raise InputError("No row has a target value.", "Check the --target column.")
+        raise InputError(
+            "No row has a target value.", "Check the --target column.", ErrorKind.LABELS
+        )
     if len(counts) == 1:
         ((label, n_rows),) = counts.items()
         raise InputError(
             f"The target holds one class only: {label!r} in all {counted(n_rows, 'row')}.",
             "Two classes are needed, at least one row of each.",
+            ErrorKind.LABELS,
         )
     label = _asked_for(positive, counts) if positive is not None else _rarest(counts)
     return RareClass(label, [other for other in counts if other != label], counts)
@@ -162,6 +165,7 @@ def _rarest(counts: dict[str, int]) -> str:
             f"The target has {len(counts)} values: {shown}{' ...' if len(counts) > 6 else ''}.",
             f"--positive {list(counts)[-1]} ranks one against the rest; for ordered grades give "
             "--method ordinal-rankrc.",
+            ErrorKind.LABELS,
         )
     labels = sorted(counts)
     return labels[rarest([counts[label] for label in labels])]
@@ -174,4 +178,6 @@ def _asked_for(positive: str, counts: dict[str, int]) -> str:
     if len(same) == 1:
         return same[0]
     hint = name_hint(positive, counts, "The target's values are")
-    raise InputError(f"--positive: no row has the target value {positive!r}.", hint)
+    raise InputError(
+        f"--positive: no row has the target value {positive!r}.", hint, ErrorKind.LABELS
+    )

@@ -173,14 +173,20 @@ def plan_reading(
     _check_names(file.columns, categories, "--category")
     _check_names(file.columns, keep, "--keep")
     if target in drop:
-        raise InputError(f"Column {target!r} is both --target and --drop.")
+        raise InputError(
+            f"Column {target!r} is both --target and --drop.", "", ErrorKind.COMBINATION
+        )
     for name in keep:
         if name in drop or name == target:
             other = "--drop" if name in drop else "--target"
-            raise InputError(f"Column {name!r} is both --keep and {other}.")
+            raise InputError(
+                f"Column {name!r} is both --keep and {other}.", "", ErrorKind.COMBINATION
+            )
     names = [name for name in file.columns if name != target and name not in drop]
     if not names:
-        raise InputError(f"{file.path} has no column besides the target.")
+        raise InputError(
+            f"{file.path} has no column besides the target.", "", ErrorKind.MISSING_COLUMN
+        )
     profiles, types, integers = _profile(file, names, categories)
     readings: dict[str, CellReading | None] = {}
     for name in names:
@@ -234,7 +240,9 @@ def _check_names(known: Sequence[str], wanted: Sequence[str], option: str) -> No
     for name in wanted:
         if name not in known:
             raise InputError(
-                f"{option}: there is no column {name!r}.", column_hint(name, known, option)
+                f"{option}: there is no column {name!r}.",
+                column_hint(name, known, option),
+                ErrorKind.MISSING_COLUMN,
             )
 
 
@@ -427,6 +435,7 @@ def _coded(labels: pl.Series, code_of: dict[str, int], target: str) -> NDArray[n
         raise InputError(
             f"The target {target!r} has more than {MOST_LABELS:,} different values.",
             "Name a column of classes as --target.",
+            ErrorKind.LABELS,
         )
     if not code_of:
         return np.full(len(labels), _NO_LABEL, np.int16)

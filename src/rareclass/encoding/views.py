@@ -148,7 +148,7 @@ _LEAST_DEVIATION = 0.25
 _FEWEST_PAIRS_RAW = 100
 
 
-class _Block(NamedTuple):
+class _FeatureBlock(NamedTuple):
     """Some features of a view: their values, names and the table's columns that they are of."""
 
     values: Floats
@@ -245,21 +245,21 @@ class DenseView(BaseEstimator):
         self.log_counts_ = _Columns().fit(encoded.log_counts, weight)
         self.pairs_ = _Columns().fit(encoded.pairs, weight)
 
-    def _blocks(self, encoded: EncodedTable) -> list[_Block]:
+    def _blocks(self, encoded: EncodedTable) -> list[_FeatureBlock]:
         if self.numbers == "raw":
             return [self._raw_numbers(encoded), *self._raw_categories(encoded)]
         return [self._bounded_numbers(encoded), *self._bounded_categories(encoded)]
 
-    def _raw_numbers(self, encoded: EncodedTable) -> _Block:
+    def _raw_numbers(self, encoded: EncodedTable) -> _FeatureBlock:
         known = self.statistics_
         numbers = np.clip(encoded.numbers, known.low_, known.high_)
-        return _Block(
+        return _FeatureBlock(
             np.hstack([numbers, encoded.cycles, encoded.texts]),
             known.number_names_ + known.cycle_names_ + known.text_names_,
             known.number_sources_ + known.cycle_sources_ + known.text_sources_,
         )
 
-    def _raw_categories(self, encoded: EncodedTable) -> list[_Block]:
+    def _raw_categories(self, encoded: EncodedTable) -> list[_FeatureBlock]:
         known = self.statistics_
         many = self._with_many_values(MOST_VALUES_RAW)
         few = [k for k in range(known.n_words_) if k not in many]
@@ -275,7 +275,7 @@ class DenseView(BaseEstimator):
             self._of_pairs(encoded.pairs, pairs),
         ]
 
-    def _bounded_numbers(self, encoded: EncodedTable) -> _Block:
+    def _bounded_numbers(self, encoded: EncodedTable) -> _FeatureBlock:
         known = self.statistics_
         numbers = self.bounded_.transform(encoded.numbers)
         missing = np.isnan(numbers)
@@ -287,7 +287,7 @@ class DenseView(BaseEstimator):
         shown = np.flatnonzero(known.is_ordered_)
         numbers = numbers if len(shown) == numbers.shape[1] else numbers[:, shown]
         names, sources = known.number_names_, known.number_sources_
-        return _Block(
+        return _FeatureBlock(
             np.hstack([numbers, markers, cycles, texts]),
             [names[k] for k in shown]
             + [f"{names[k]} is missing" for k in marked]
@@ -296,7 +296,7 @@ class DenseView(BaseEstimator):
             [sources[k] for k in [*shown, *marked]] + known.cycle_sources_ + known.text_sources_,
         )
 
-    def _bounded_categories(self, encoded: EncodedTable) -> list[_Block]:
+    def _bounded_categories(self, encoded: EncodedTable) -> list[_FeatureBlock]:
         # The indicators of all values say what log-odds would.
         many = self._with_many_values(MOST_VALUES_BOUNDED)
         log_odds = self.log_odds_.transform(encoded.log_odds)
@@ -309,19 +309,19 @@ class DenseView(BaseEstimator):
             self._of_pairs(pairs, range(pairs.shape[1])),
         ]
 
-    def _of_categories(self, values: Floats, categories: Sequence[int], what: str) -> _Block:
+    def _of_categories(self, values: Floats, categories: Sequence[int], what: str) -> _FeatureBlock:
         known, chosen = self.statistics_, list(categories)
-        return _Block(
+        return _FeatureBlock(
             values[:, chosen],
             [f"{known.category_names_[k]}: {what}" for k in chosen],
             [known.category_sources_[k] for k in chosen],
         )
 
-    def _of_pairs(self, log_odds: Floats, pairs: Sequence[int]) -> _Block:
+    def _of_pairs(self, log_odds: Floats, pairs: Sequence[int]) -> _FeatureBlock:
         known = self.statistics_
         names, sources = known.category_names_, known.category_sources_
         chosen = [known.pairs_[k] for k in pairs]
-        return _Block(
+        return _FeatureBlock(
             log_odds[:, list(pairs)],
             [f"{names[i]} & {names[j]}: log-odds" for i, j in chosen],
             [sources[i] for i, _ in chosen],
@@ -339,16 +339,16 @@ class DenseView(BaseEstimator):
         shown = np.argsort(-weight, kind="stable")[:n_shown]
         return shown[1:] if n_shown <= 2 else shown
 
-    def _indicators(self, encoded: EncodedTable, category: int, most: int) -> _Block:
+    def _indicators(self, encoded: EncodedTable, category: int, most: int) -> _FeatureBlock:
         """0 and 1 for each of the commonest levels."""
         known = self.statistics_
         shown = self._shown_levels(category, most)
         values = (encoded.levels[category][:, None] == shown).astype(np.float64)
         name = known.category_names_[category]
         names = [f"{name} = {known.known_[category].name(level)}" for level in shown]
-        return _Block(values, names, [known.category_sources_[category]] * len(shown))
+        return _FeatureBlock(values, names, [known.category_sources_[category]] * len(shown))
 
-    def _scaled_indicators(self, encoded: EncodedTable, category: int) -> _Block:
+    def _scaled_indicators(self, encoded: EncodedTable, category: int) -> _FeatureBlock:
         """Indicators centred, so scaled that two rows' squared distance is 2 on average."""
         block = self._indicators(encoded, category, MOST_VALUES_BOUNDED)
         weight = self.statistics_.level_weights_[category]
@@ -376,7 +376,7 @@ class _Columns(BaseEstimator):
         return (np.clip(X, self.low_, self.high_) - self.mean_) / self.scale_
 
 
-def _joined(blocks: list[_Block], n_rows: int) -> Floats:
+def _joined(blocks: list[_FeatureBlock], n_rows: int) -> Floats:
     """The features of all blocks side by side, C order."""
     return np.hstack([np.empty((n_rows, 0)), *(block.values for block in blocks)])
 

@@ -276,6 +276,7 @@ def precision_in_top(cells: RareCells, k: float) -> float:
             f"k = {k!r} must be more than 0 and at most the {total:g} rows there are"
             " (their weight, where weights are given).",
             "Look at fewer rows.",
+            ErrorKind.SETTING,
             value=k,
         )
     group = cells.rare + cells.tied

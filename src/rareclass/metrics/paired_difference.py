@@ -146,6 +146,7 @@ def _known(measure: Any, options: dict[str, Any]) -> Callable[..., PairEvidence]
         raise InputError(
             f"measure={measure!r} is not known.",
             name_hint(str(measure), EVIDENCE, "Measures are") + " A callable is another way.",
+            ErrorKind.SETTING,
         )
     make = EVIDENCE[measure]
     taken = list(inspect.signature(make).parameters.values())[2:]

@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, cast
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
 
 Compression = Literal["gzip", "bz2"] | None
@@ -34,12 +34,14 @@ def cannot_open(path: Path, error: Exception, was_there: bool = False) -> InputE
             return InputError(
                 f"{path} is gone: it was there when reading began.",
                 "Put it back, and start again.",
+                ErrorKind.MISSING_FILE,
             )
-        return InputError(f"There is no file {path}.", "Check the name.")
+        return InputError(f"There is no file {path}.", "Check the name.", ErrorKind.MISSING_FILE)
     if isinstance(error, PermissionError):
         return InputError(
             f"You may not read {path}: permission denied.",
             "Ask its owner for the right to read it (chmod +r), or for a copy.",
+            ErrorKind.MISSING_FILE,
         )
     return None
 
@@ -49,6 +51,7 @@ def damaged(path: Path, error: Exception) -> InputError:
     return cannot_open(path, error, was_there=True) or InputError(
         f"{path} is cut short or damaged.",
         "Copy or write it again; write under another name, and rename it when it is complete.",
+        ErrorKind.DAMAGED_FILE,
     )
 
 
@@ -66,6 +69,7 @@ def compression_of(path: Path, magic: bytes) -> Compression:
         raise InputError(
             f"{path} is named like a {named} file but is not one.",
             f"If it is plain text, take the {path.suffix} off its name.",
+            ErrorKind.FILE_FORMAT,
         )
     return None
 
@@ -288,6 +292,7 @@ class FileBytes:
         return InputError(
             f"{self._path} is shorter than what was read from it before.",
             "Only append to a file that is being read; start again with an empty checkpoint.",
+            ErrorKind.ROWS,
         )
 
 
@@ -329,7 +334,9 @@ class PipeBytes:
                 data = self._content.read1(size)
         except DAMAGE as error:
             raise InputError(
-                f"Standard input cannot be uncompressed: {error}.", "Send it again from the start."
+                f"Standard input cannot be uncompressed: {error}.",
+                "Send it again from the start.",
+                ErrorKind.DAMAGED_FILE,
             ) from error
         self._bytes_read += len(data)
         return data
@@ -345,6 +352,7 @@ class PipeBytes:
                     f"Standard input ended after {self._bytes_read:,} bytes; "
                     f"{offset:,} had been read of it before.",
                     "Send the same stream again from its beginning, or name an empty checkpoint.",
+                    ErrorKind.ROWS,
                 )
             last = data[-1:]
         self._growing = was_growing

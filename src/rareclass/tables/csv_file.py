@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.byte_streams import DAMAGE, StoredFile, damaged
 from rareclass.tables.dialect import (
     COMMA_CELL,
@@ -163,6 +163,7 @@ class CsvFile:
                 f"{self.path} is text of several encodings: its beginning is "
                 f"{self.dialect.encoding}, which {error.object[error.start : error.end]!r} is not.",
                 "Write it in one, UTF-8 for instance.",
+                ErrorKind.DAMAGED_FILE,
             ) from None
 
     def _table(
@@ -222,6 +223,7 @@ class CsvFile:
             f"{self.path}: the row that begins at line {line:,} is longer than "
             f"{ROW_LIMIT >> 20} MiB ({reason}).",
             "Close the quote, shorten its cells, or take the row out.",
+            ErrorKind.DAMAGED_FILE,
         )
 
     def _no_number(self, name: str, cell: str, row: int) -> InputError:
@@ -230,6 +232,7 @@ class CsvFile:
             "which is not a number.",
             "Correct that cell, leave the column out with columns=, or use the command line, "
             "which encodes tables.",
+            ErrorKind.CELL,
         )
 
     def _unreadable(self, error: Exception, block: _Block, n_before: int) -> InputError:
@@ -243,6 +246,7 @@ class CsvFile:
             return InputError(
                 f"{self.path} is not UTF-8 text at row {row + n_before:,} (line {line:,}).",
                 "Convert it: iconv -f latin1 -t utf-8 OLD > NEW",
+                ErrorKind.DAMAGED_FILE,
             )
         if cells is None:
             where = reason.splitlines()[0].removeprefix("CSV parse error: ")[:300]
@@ -256,6 +260,7 @@ class CsvFile:
             f"{self.path} cannot be read as a table separated by {self.dialect.separator!r}: "
             f"{where}",
             "Every row needs as many cells as the header line; quote cells that hold separators.",
+            ErrorKind.DAMAGED_FILE,
         )
 
 

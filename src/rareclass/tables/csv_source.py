@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.batch import columns_fault, object_columns
 from rareclass.tables.byte_streams import ByteStream
 from rareclass.tables.dialect import (
@@ -96,6 +96,7 @@ class CsvSource(TextSource):
             raise InputError(
                 f"The lines of {self._stream.title} end as on old Macs, with \\r alone.",
                 "Convert it: tr '\\r' '\\n' < OLD > NEW",
+                ErrorKind.FILE_FORMAT,
             )
         if lines.encoding == "utf-8" and found.encoding == "cp1252":
             lines.recode(found.encoding)

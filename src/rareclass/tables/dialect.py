@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.findings import Finding, FindingKind, warn
 from rareclass.tables import TableWarning
 
@@ -67,7 +67,9 @@ def dialect_of(
     if not text.strip():
         if not is_whole:
             return None
-        raise InputError(f"{title} holds no text.", "Check how it was made or copied.")
+        raise InputError(
+            f"{title} holds no text.", "Check how it was made or copied.", ErrorKind.TOO_FEW_ROWS
+        )
     chosen = separator or separator_of(text)
     header = _header(title, text, chosen, is_whole)
     if header is None:
@@ -108,7 +110,9 @@ def encoding_of(sample: bytes) -> str:
 
 def no_text(title: str) -> InputError:
     """The error to raise where bytes are no text."""
-    return InputError(f"{title} is not a text file.", "Give CSV, JSON lines or Parquet.")
+    return InputError(
+        f"{title} is not a text file.", "Give CSV, JSON lines or Parquet.", ErrorKind.FILE_FORMAT
+    )
 
 
 def separator_of(text: str) -> str:
@@ -190,11 +194,17 @@ def _header(title: str, text: str, separator: str, is_whole: bool) -> tuple[list
         if "\0" in text:
             raise no_text(title) from None
         raise InputError(
-            f"The header line of {title} cannot be read: {error}.", "Check its quotes."
+            f"The header line of {title} cannot be read: {error}.",
+            "Check its quotes.",
+            ErrorKind.DAMAGED_FILE,
         ) from error
     if not is_whole:
         return None
-    raise InputError(f"{title} has no header line.", "Put one with the column names first.")
+    raise InputError(
+        f"{title} has no header line.",
+        "Put one with the column names first.",
+        ErrorKind.COLUMN_NAMES,
+    )
 
 
 def _check_header(row: list[str], ran_out: bool) -> None:
@@ -228,6 +238,7 @@ def _checked_names(title: str, names: list[str]) -> list[str]:
         raise InputError(
             f"The first line of {title} holds numbers, not column names: {', '.join(names[:4])}.",
             "Put a header line with the column names first.",
+            ErrorKind.COLUMN_NAMES,
         )
     # pandas writes its index under an empty name.
     return unique_names(

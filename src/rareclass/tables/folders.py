@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import cast
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath
 from rareclass.tables.byte_streams import cannot_open, plain_suffix
@@ -70,7 +70,9 @@ def find_parts(path: Path, wanted: str | None = None) -> list[Path]:
         kind = f"{FORMAT_NAMES[wanted]} file" if wanted else "table"
         suffixes = [s for s, name in FORMAT_OF_SUFFIX.items() if wanted in (None, name)]
         raise InputError(
-            f"There is no {kind} in the folder {path}.", f"Tables are named {', '.join(suffixes)}."
+            f"There is no {kind} in the folder {path}.",
+            f"Tables are named {', '.join(suffixes)}.",
+            ErrorKind.MISSING_FILE,
         )
     check_one_format(parts[0], parts)
     return parts
@@ -91,6 +93,7 @@ def tables_in(folder: Path) -> list[Path]:
         raise InputError(
             f"The folder {error.filename} may not be read: {error.strerror}.",
             "Allow it, or move it away if its rows are not wanted.",
+            ErrorKind.MISSING_FILE,
         ) from error
 
     for below, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
@@ -136,6 +139,7 @@ def check_one_format(first: Path, parts: Sequence[Path]) -> None:
                 f"{part} is {names[0]}, {first} is {names[1]}: a folder is one table, of one "
                 "format.",
                 "Move one of them away, or let its name begin with _.",
+                ErrorKind.FILE_FORMAT,
             )
 
 
@@ -158,7 +162,15 @@ def check_columns_agree(
         remedy = "All parts of a table need the same columns: write it again, or move it away."
     lacking = [name for name in expected if name not in found]
     if lacking:
-        raise InputError(f"{part} lacks the column {lacking[0]!r}, which {first} has.", remedy)
+        raise InputError(
+            f"{part} lacks the column {lacking[0]!r}, which {first} has.",
+            remedy,
+            ErrorKind.MISSING_COLUMN,
+        )
     more = [name for name in found if name not in expected]
     if exactly and more:
-        raise InputError(f"{part} has a column {more[0]!r}, which {first} lacks.", remedy)
+        raise InputError(
+            f"{part} has a column {more[0]!r}, which {first} lacks.",
+            remedy,
+            ErrorKind.MISSING_COLUMN,
+        )

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
 from rareclass.tables.arrow import ArrowSource
 from rareclass.tables.byte_streams import cannot_open
@@ -127,6 +127,7 @@ class ParquetFile:
                 f"{self.path} was changed while it was read: it had {self.n_rows:,} rows in "
                 f"{self.n_groups} row groups.",
                 "Read it when nobody writes to it.",
+                ErrorKind.DAMAGED_FILE,
             )
         sizes = [footer.row_group(k).total_byte_size for k in range(footer.num_row_groups)]
         buffer = 0
@@ -175,6 +176,7 @@ class ParquetFile:
         return InputError(
             f"{self.path}: row group {group + 1} of {self.n_groups} cannot be read: {reason}.",
             "Copy or write the file again; nobody may change it while it is read.",
+            ErrorKind.DAMAGED_FILE,
         )
 
     def _unreadable(self, error: Exception) -> InputError:
@@ -190,10 +192,12 @@ class ParquetFile:
             return InputError(
                 f"{self.path} is a Parquet file that is cut short or damaged.",
                 "Copy or write it again.",
+                ErrorKind.DAMAGED_FILE,
             )
         return InputError(
             f"{self.path} is named like a Parquet file but is not one.",
             "If it holds text, rename it to .csv (or .csv.gz when compressed).",
+            ErrorKind.FILE_FORMAT,
         )
 
 
@@ -229,6 +233,7 @@ class ParquetSource(ArrowSource):
             raise InputError(
                 f"{path} has {self._file.n_rows:,} rows; {row:,} had been read from it before.",
                 "Do not change a file that is being read; start again with an empty checkpoint.",
+                ErrorKind.ROWS,
             )
         found = self._file.columns
         self._parts = self._file.batches(found, _STREAMED_ROWS, first_row=row, by_group=True)

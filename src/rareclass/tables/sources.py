@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
 from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import (
@@ -95,7 +95,9 @@ def open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading)
     stream = PipeBytes(pipe, reading.follow)
     if stream.start.startswith(b"PAR1"):
         raise InputError(
-            "Parquet cannot be read from standard input.", "Give the name of the file."
+            "Parquet cannot be read from standard input.",
+            "Give the name of the file.",
+            ErrorKind.FILE_FORMAT,
         )
     file_format = format_of_text(stream.start)
     _check_format(file_format, position, "Standard input")
@@ -128,6 +130,7 @@ def _check_format(file_format: str, position: dict[str, Any] | None, title: str)
     raise InputError(
         f"{title} is {file_format}, which is not what was read before.",
         "Give the same source, or an empty checkpoint.",
+        ErrorKind.FILE_FORMAT,
     )
 
 
@@ -141,6 +144,7 @@ def _format_of_content(path: Path) -> str:
         raise InputError(
             f"{path} is an svmlight file, which cannot be read as a stream.",
             "Give CSV, JSON lines or Parquet; fit, score and evaluate read svmlight.",
+            ErrorKind.FILE_FORMAT,
         )
     return "parquet" if start.startswith(b"PAR1") else format_of_text(start)
 
@@ -354,6 +358,7 @@ class FolderSource:
                 raise InputError(
                     f"{path} was changed after it had been read.",
                     "Write new rows to a new file, or add them to the end of a text file.",
+                    ErrorKind.ROWS,
                 )
             return name
         self._next_growth_check = time.monotonic() + _GROWTH_CHECK_SECONDS
@@ -448,7 +453,9 @@ def open_source(
     else:
         if path.exists() and not path.is_file():
             raise InputError(
-                f"{source} is a pipe or a device.", "Send what it gives to standard input, as -."
+                f"{source} is a pipe or a device.",
+                "Send what it gives to standard input, as -.",
+                ErrorKind.FILE_FORMAT,
             )
         rows = open_file(path, str(path), position, reading)
     return _OpenSource(rows, _kind_of(source), follow)
@@ -496,4 +503,5 @@ def _check_kind(source: str | Path | Query, position: dict[str, Any]) -> None:
         raise InputError(
             f"{source} is a {kind}; what was read before is a {position['kind']}.",
             "Give the same source, or an empty checkpoint.",
+            ErrorKind.FILE_FORMAT,
         )

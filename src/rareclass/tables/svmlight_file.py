@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.byte_streams import DAMAGE, StoredFile, damaged
 
 
@@ -86,6 +86,7 @@ class SvmlightFile:
             raise InputError(
                 f"{self.path} holds a value that is not finite at row {first_row + row - 1}.",
                 "Correct the value or take it out of the line.",
+                ErrorKind.CELL,
             )
         return SparseBatch(sparse.csr_matrix(X), labels)
 
@@ -101,8 +102,13 @@ class SvmlightFile:
                 return InputError(
                     f"{self.path} line {first_row + offset} is not svmlight ({reason}): {shown}",
                     "Lines look like: 1 3:0.5 17:2",
+                    ErrorKind.FILE_FORMAT,
                 )
-        return InputError(f"{self.path} is not an svmlight file.", "Lines look like: 1 3:0.5 17:2")
+        return InputError(
+            f"{self.path} is not an svmlight file.",
+            "Lines look like: 1 3:0.5 17:2",
+            ErrorKind.FILE_FORMAT,
+        )
 
 
 def _of_width(X: sparse.csr_matrix, width: int) -> sparse.csr_matrix:

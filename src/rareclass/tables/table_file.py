@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias, cast
 import polars as pl
 import pyarrow as pa
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath, path_of
 from rareclass.tables.arrow import plain_batch, plain_schema
@@ -133,6 +133,7 @@ class StoredTable:
             raise InputError(
                 f"Column {self.columns.index('') + 1} of {self.path} has no name.",
                 "Name it, or leave it out of the file.",
+                ErrorKind.COLUMN_NAMES,
             )
         for part in self._parts:
             for batch in self._batches(part, wanted, batch_rows):
@@ -158,6 +159,7 @@ class StoredTable:
                 raise InputError(
                     f"{self.path} is {self.format_name}, which cannot be read from the middle.",
                     "Write it as Parquet.",
+                    ErrorKind.FILE_FORMAT,
                 )
             sizes += part.group_rows
         ends = list(accumulate(sizes))
@@ -237,7 +239,11 @@ def open_table(
     """
     if isinstance(path, Query):
         if separator is not None:
-            raise InputError(f"--separator: {path} is no file of text.", "Leave the option out.")
+            raise InputError(
+                f"--separator: {path} is no file of text.",
+                "Leave the option out.",
+                ErrorKind.SETTING,
+            )
         return QueryTable(path, scratch, one_pass)
     path = path_of(path)
     if one_pass and isinstance(path, RemotePath):
@@ -250,7 +256,11 @@ def open_table(
     if len(parts) == 1 and isinstance(parts[0], SvmlightFile):
         return parts[0]
     if any(isinstance(part, SvmlightFile) for part in parts):
-        raise InputError(f"{path} is a folder of svmlight files.", "Give them as one file.")
+        raise InputError(
+            f"{path} is a folder of svmlight files.",
+            "Give them as one file.",
+            ErrorKind.FILE_FORMAT,
+        )
     return StoredTable(path, [part for part in parts if not isinstance(part, SvmlightFile)])
 
 
@@ -276,7 +286,11 @@ def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:
 
 def _check_no_separator(path: Path, separator: str | None, format_name: str) -> None:
     if separator is not None:
-        raise InputError(f"--separator: {path} is a {format_name} file.", "Leave the option out.")
+        raise InputError(
+            f"--separator: {path} is a {format_name} file.",
+            "Leave the option out.",
+            ErrorKind.SETTING,
+        )
 
 
 def _opened(path: Path) -> StoredFile:
@@ -285,15 +299,22 @@ def _opened(path: Path) -> StoredFile:
             raise InputError(
                 f"{path} is a pipe or a device, which cannot be read twice.",
                 "Write the data to a file first, and give its name.",
+                ErrorKind.FILE_FORMAT,
             )
         stored = StoredFile(path)
         is_empty = not stored.size
     except OSError as error:
         raise cannot_open(path, error) or InputError(
-            f"Cannot read {path}: {error.strerror}.", "Copy it to another disk, or restore it."
+            f"Cannot read {path}: {error.strerror}.",
+            "Copy it to another disk, or restore it.",
+            ErrorKind.MISSING_FILE,
         ) from error
     if is_empty:
-        raise InputError(f"{path} is empty (0 bytes).", "Check how it was made or copied.")
+        raise InputError(
+            f"{path} is empty (0 bytes).",
+            "Check how it was made or copied.",
+            ErrorKind.TOO_FEW_ROWS,
+        )
     return stored
 
 
@@ -312,6 +333,7 @@ def _common_schema(parts: Sequence[_Part], schemas: list[pa.Schema]) -> pa.Schem
                     f"{part.path}: column {name!r} holds {field.type}, in {parts[0].path} "
                     f"{common.type}.",
                     "Write the column alike in all parts.",
+                    ErrorKind.CELL,
                 ) from None
         fields.append(common)
     return pa.schema(fields)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected, object_columns
 from rareclass.tables.byte_streams import ByteStream
 from rareclass.tables.dialect import ROW_LIMIT, UTF8_MARK, UTF16_MARKS
@@ -82,6 +82,7 @@ class TextLines:
                 raise InputError(
                     f"Line {number} of {self._stream.title} is longer than {ROW_LIMIT >> 20} MiB.",
                     "Is it a text file with a row on each line?",
+                    ErrorKind.DAMAGED_FILE,
                 )
             if lines:
                 self._add(lines)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 
 POSTGRESQL, SQLITE, DUCKDB = "PostgreSQL", "SQLite", "DuckDB"
 _KINDS = {"postgresql": POSTGRESQL, "postgres": POSTGRESQL, "sqlite": SQLITE, "duckdb": DUCKDB}
@@ -65,7 +65,9 @@ class DatabaseAddress:
 
     def __post_init__(self) -> None:
         if not is_database(self.uri):
-            raise InputError("That is no address of a database.", f"Such are {_FORMS}.")
+            raise InputError(
+                "That is no address of a database.", f"Such are {_FORMS}.", ErrorKind.SETTING
+            )
         if self.kind == POSTGRESQL:
             # Else a driver would name a part of the password for a host or a port.
             rest = self.uri.partition(":")[2]
@@ -75,6 +77,7 @@ class DatabaseAddress:
                     "/ ? #, as they are.",
                     "Write them as %40, %2F, %3F and %23, or give the password in PGPASSWORD or "
                     "~/.pgpass.",
+                    ErrorKind.SETTING,
                 )
         elif not re.match(r"\w+(\+\w+)?:///.", self.uri):
             scheme = self.uri.partition(":")[0]
@@ -82,6 +85,7 @@ class DatabaseAddress:
                 f"{self} names no file.",
                 f"Write {scheme}:///file for one here, {scheme}:////folder/file for one from the "
                 "root.",
+                ErrorKind.SETTING,
             )
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.machine import available_memory
 from rareclass.scratch_file import scratch_folder
 from rareclass.tables.databases.address import DUCKDB, POSTGRESQL, SQLITE, DatabaseAddress
@@ -68,6 +68,7 @@ def driver_of(address: DatabaseAddress) -> Any:
         raise InputError(
             f"{address.kind} needs {name}, which is not installed.",
             'pip install "rareclass[sql]"',
+            ErrorKind.MISSING_PACKAGE,
         ) from error
 
 
@@ -78,6 +79,7 @@ def check_file(address: DatabaseAddress) -> None:
         raise InputError(
             f"The file {address.file} of {address} {what}.",
             "Three slashes stand before a path from here, four before one from the root.",
+            ErrorKind.MISSING_FILE,
         )
     place, magic = _MAGIC[address.kind]
     with address.file.open("rb") as file:
@@ -87,6 +89,7 @@ def check_file(address: DatabaseAddress) -> None:
             f"The file {address.file} of {address} is no database of {address.kind}.",
             "Give the name of one, or no database where it is a table: rareclass reads CSV, JSON "
             "lines and Parquet as they are.",
+            ErrorKind.CONNECTION,
         )
 
 
@@ -179,7 +182,11 @@ class _DuckDB:
     def execute(self, sql: str) -> pa.RecordBatchReader:
         relation = self._connection.sql(sql)
         if relation is None:
-            raise InputError("The query gives no rows.", "Give one that begins with SELECT.")
+            raise InputError(
+                "The query gives no rows.",
+                "Give one that begins with SELECT.",
+                ErrorKind.TOO_FEW_ROWS,
+            )
         self._reader = relation.to_arrow_reader(_DUCKDB_ROWS)
         return self._reader
 

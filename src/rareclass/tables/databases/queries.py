@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from rareclass.errors import InputError, counted
+from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.progress import track
 from rareclass.scratch_file import Scratch
 from rareclass.tables.arrow import ArrowSource, plain_batch, plain_schema
@@ -88,7 +88,11 @@ class RunningQuery:
         title = str(self._query)
         plain = plain_schema(schema, title)
         if not plain.names:
-            raise InputError(f"{title} gives no columns.", "Give one that begins with SELECT.")
+            raise InputError(
+                f"{title} gives no columns.",
+                "Give one that begins with SELECT.",
+                ErrorKind.MISSING_COLUMN,
+            )
         names = unique_names(title, list(plain.names))
         return pa.schema([f.with_name(name) for f, name in zip(plain, names, strict=True)])
 
@@ -115,6 +119,7 @@ class RunningQuery:
         return InputError(
             f"{self._query.address or 'The database'} refuses the query: {reason}.",
             "Correct the query.",
+            ErrorKind.CONNECTION,
         )
 
     def _broken_off(self, reason: str) -> InputError:
@@ -127,6 +132,7 @@ class RunningQuery:
         return InputError(
             f"{self._query} broke off after {counted(self._n_rows, 'row')}: {reason}.",
             remedy,
+            ErrorKind.CONNECTION,
         )
 
 
@@ -148,6 +154,7 @@ class _Connection:
                 f"Cannot open {address}: {reason}.",
                 "Check address, name and password; PostgreSQL also takes them from PGHOST, PGUSER, "
                 "PGPASSWORD and ~/.pgpass.",
+                ErrorKind.CONNECTION,
             )
 
         if driver is None:
@@ -234,11 +241,14 @@ class QuerySource(ArrowSource):
             raise InputError(
                 f"{query} gives {counted(n_passed, 'row')}; {n_rows:,} had been read before.",
                 _REMEDY,
+                ErrorKind.ROWS,
             )
 
     def _check_last(self, row: pa.RecordBatch, query: Query, number: int) -> None:
         if _mark_of(pa.Table.from_batches([row])) != self._last:
-            raise InputError(f"{query} gives another row {number:,} than before.", _REMEDY)
+            raise InputError(
+                f"{query} gives another row {number:,} than before.", _REMEDY, ErrorKind.ROWS
+            )
 
 
 def _mark_of(row: pa.Table) -> str:
@@ -301,7 +311,9 @@ class QueryTable:
         if running is None or running.is_closed:
             running = RunningQuery(self.path)
             if running.schema != self._schema:
-                raise InputError(f"{self.path} gave other columns before.", "Run it again.")
+                raise InputError(
+                    f"{self.path} gave other columns before.", "Run it again.", ErrorKind.ROWS
+                )
         return running
 
     def _streamed(self) -> Iterator[pa.RecordBatch]:
@@ -317,6 +329,7 @@ class QueryTable:
             raise InputError(
                 f"{self.path} gave {counted(self._n_rows or 0, 'row')} and, run again, {n_rows:,}.",
                 "Read a table that nobody changes meanwhile.",
+                ErrorKind.ROWS,
             )
         self._n_rows = n_rows
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rareclass.errors import InputError
+from rareclass.errors import ErrorKind, InputError
 from rareclass.files import check_writable
 from rareclass.tables.databases.address import DUCKDB, POSTGRESQL, SQLITE, DatabaseAddress
 from rareclass.tables.databases.drivers import check_file, driver_of
@@ -58,17 +58,20 @@ class ResultTable:
                 f"--out-table {name} is no name of a table.",
                 "Give one such as scores or risk.scores; a name with dots stands in quotes: "
                 "'\"a.b\"'.",
+                ErrorKind.COLUMN_NAMES,
             )
         if address.kind == SQLITE and len(found) > 1:
             raise InputError(
                 f"--out-table {name}: SQLite has no schemas.",
                 "Give the name of the table alone; one with dots stands in quotes: '\"a.b\"'.",
+                ErrorKind.CONNECTION,
             )
         longest = max(len(part.encode()) for part in found)
         if "\0" in name or (address.kind == POSTGRESQL and longest > _LONGEST_NAME):
             raise InputError(
                 f"--out-table {name!r} has {longest} bytes, or a zero among them.",
                 f"Names of {address.kind} have {_LONGEST_NAME} at most.",
+                ErrorKind.COLUMN_NAMES,
             )
         return cls(address, found[0] if len(found) > 1 else None, found[-1], may_replace)
 
@@ -124,11 +127,12 @@ class ResultTable:
         if kind is None:
             return False
         if kind != "table":
-            raise InputError(f"{self} is a {kind}.", "Give another name.")
+            raise InputError(f"{self} is a {kind}.", "Give another name.", ErrorKind.EXISTING_FILE)
         if not self.may_replace:
             raise InputError(
                 f"--out-table {self.name} exists already in {self.address}.",
                 "Give another name, or --overwrite to replace it.",
+                ErrorKind.EXISTING_FILE,
             )
         return True
 
@@ -154,6 +158,7 @@ class ResultTable:
         raise InputError(
             f"Cannot write {self}: {reason}.",
             "Check the address and your rights there; nothing was changed.",
+            ErrorKind.UNWRITABLE,
         )
 
 
@@ -180,7 +185,9 @@ class _Session:
             is None
         ):
             raise InputError(
-                f"There is no schema {schema!r}.", f"CREATE SCHEMA {quoted(schema)} makes it."
+                f"There is no schema {schema!r}.",
+                f"CREATE SCHEMA {quoted(schema)} makes it.",
+                ErrorKind.CONNECTION,
             )
         name = f"{quoted(schema)}.{quoted(table)}" if schema else quoted(table)
         kind = self._first(
