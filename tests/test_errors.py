@@ -6,7 +6,6 @@ from rareclass.errors import ErrorKind, InputError
 from source_trees import room_of, trees
 
 
-
 def has_kind(call):
     return len(call.args) > 2 or any(each.arg in ("kind", None) for each in call.keywords)
 
