@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import sys
 import tempfile
 import threading
 import weakref
@@ -12,6 +11,7 @@ from typing import Any, BinaryIO, cast
 
 from rareclass.errors import ErrorKind, InputError
 
+_HAS_PREADV = hasattr(os, "preadv")  # not on Windows
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -111,11 +111,11 @@ class Scratch:
             left, offset = left[n:], offset + n
 
     def _read_some(self, buffer: memoryview, offset: int) -> int:
-        if sys.platform == "linux":
+        if _HAS_PREADV:
             return os.preadv(self.file.fileno(), [buffer], offset)
         with self._lock:  # other systems: seek, then read
             self.file.seek(offset)
-            n: int = self.file.readinto(buffer)
+            n: int = self.file.readinto(buffer)  # type: ignore[attr-defined]
             return n
 
     def _unwritable(self, error: OSError) -> InputError:

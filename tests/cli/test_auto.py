@@ -51,7 +51,7 @@ def test_the_screen_tells_members_scores_and_threshold(auto: Path) -> None:
         "A score of 3: about 1 row in 1,000 of the rest",
     ):
         assert each in words, each
-    threshold = load_model(auto / "model.rareclass").estimator.offset_
+    threshold = load_model(auto / "model.rareclass").threshold
     assert f"Threshold {threshold:.2f}: rows above it are called rare" in words
     assert f"{10**-threshold:.2%} of the rest" in words
     assert all(name in words for name in ("extra trees", "smooth kernel on numbers"))

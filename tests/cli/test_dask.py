@@ -56,7 +56,7 @@ def test_a_fit_on_workers_is_the_one_here(rareclass: Run, folder, tmp_path, addr
         told.append(json.loads((tmp_path / name).read_text()))
     assert "learned from on 2 workers of Dask" in " ".join(done.output.split())
     here, there = told
-    for name in ("threshold", "n_rare", "n_copies_collapsed", "majority_quantiles"):
+    for name in ("thresholds", "n_rare", "n_copies_collapsed", "quantiles"):
         assert there[name] == pytest.approx(here[name], rel=1e-8), name
     for name, values in here["held_out"].items():
         if isinstance(values, float | list):

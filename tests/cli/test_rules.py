@@ -94,7 +94,7 @@ def test_costs_are_a_column(payments: Path, rareclass: Run) -> None:
     rule = ThresholdRule.least_cost(5.0, "amount")
     amount = {"amount": table["amount"].to_numpy()}
     chosen = rule.choose(held_out.y, held_out.scores, costs=amount)
-    assert content.estimator.offset_ == chosen.threshold
+    assert content.threshold == chosen.threshold
     assert "On the latest rows by date:" in said(done)
     assert facts_as_json(content.facts)["estimated_by"] == "latest rows"
 

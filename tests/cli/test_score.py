@@ -12,7 +12,6 @@ from cli.conftest import QUICK, Run, message, purchases
 from draws import quick
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.model.facts import facts_as_json
-from rareclass.model.model import Model
 from rareclass.model.model_file import save_model
 from rareclass.opening import open_model
 
@@ -57,12 +56,12 @@ def test_probabilities_have_an_interval(fitted: Path, tmp_path: Path, rareclass:
     assert (high > low).any()
     assert low.mean() < 0.1 < high.mean()  # of which a tenth are rare
     content = open_model(fitted / "model.rareclass")
-    interval = Model(content).predict_proba_interval(fitted / "new.csv")
+    interval = content.predict_proba_interval(fitted / "new.csv")
     np.testing.assert_allclose(interval.high, high)
     save_model(tmp_path / "before.rareclass", replace(content, held_out=None))
     words = ("score", tmp_path / "before.rareclass", *words[2:], "--overwrite")
     told = message(rareclass(*words, "--probability-interval"))
-    assert "has no scores of rows held out" in told
+    assert "has no scores of held-out rows" in told
 
 
 def test_held_out_scores_are_as_of_the_saved_model(
@@ -83,7 +82,7 @@ def test_held_out_scores_are_as_of_the_saved_model(
     for share in (0.1, 0.5, 0.9):
         whole = np.quantile(scores[purchases(2000)["fraud"] == "no"], share)
         assert abs(np.quantile(content.held_out.scores[rest], share) - whole) < 0.1 * scores.std()
-    called = content.held_out.scores[rest] > content.estimator.offset_
+    called = content.held_out.scores[rest] > content.threshold
     assert called.mean() <= 0.1
     assert facts_as_json(content.facts)["rule"]["alerts"] >= called.sum()
 

@@ -19,7 +19,7 @@ def test_a_model_file_is_shown_as_it_is(fitted: Path, tmp_path: Path, rareclass:
     assert told["bytes"] == model.stat().st_size
     assert told["estimate"] == facts_as_json(content.facts)["held_out"]
     assert [column["name"] for column in told["columns"]] == purchases().columns[:-1]
-    assert told["thresholds"] == [content.estimator.offset_]
+    assert told["thresholds"] == [content.threshold]
     assert content.held_out is not None
     assert told["held_out_scores"] == len(content.held_out.scores)
     assert abs(told["probabilities"]["prevalence"] - 0.1) < 0.01

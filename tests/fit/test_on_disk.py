@@ -104,14 +104,14 @@ def test_the_model_is_the_same(tmp_path: Path, settings: FitSettings) -> None:
     np.testing.assert_allclose(
         other.content.estimator.coef_, one.content.estimator.coef_, rtol=1e-7
     )
-    assert other.content.estimator.offset_ == pytest.approx(one.content.estimator.offset_, rel=1e-7)
-    forget = {"date", "majority_quantiles", "held_out", "threshold"}
+    assert other.content.threshold == pytest.approx(one.content.threshold, rel=1e-7)
+    forget = {"date", "quantiles", "held_out", "threshold"}
     for name, value in facts_as_json(one.content.facts).items():
         if name not in forget:
             assert facts_as_json(other.content.facts)[name] == value, name
     np.testing.assert_allclose(
-        facts_as_json(other.content.facts)["majority_quantiles"],
-        facts_as_json(one.content.facts)["majority_quantiles"],
+        facts_as_json(other.content.facts)["quantiles"],
+        facts_as_json(one.content.facts)["quantiles"],
         rtol=1e-7,
         atol=1e-9,
     )

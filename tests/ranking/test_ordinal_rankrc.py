@@ -300,5 +300,5 @@ def test_labels_that_fit_did_not_know_are_named():
     model = OrdinalRankRC().fit(X, Y)
     with pytest.raises(ValueError, match=r"row 1 of y: 9 is not among the levels 0, 1, 2, 3"):
         model.score(X[:3], [0, 9, 1])
-    with pytest.raises(ValueError, match="rows of two levels or more"):
+    with pytest.raises(ValueError, match="Rows of two levels or more"):
         model.score(X[:2], [1, 1])

@@ -169,8 +169,8 @@ def test_late_rare_rows_join_what_was_learned():
             learned.space.features(where) @ learned.weights,
             atol=1e-9,
         )
-        assert after.estimator.mass == pytest.approx(0.4 * learned.model.mass)
-        assert after.estimator.window == pytest.approx(0.4 * learned.model.window)
+        assert after.model.mass == pytest.approx(0.4 * learned.model.mass)
+        assert after.model.window == pytest.approx(0.4 * learned.model.window)
 
 
 def test_singular_curvature_and_a_tiny_lam_give_a_finite_step():

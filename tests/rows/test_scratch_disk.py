@@ -63,7 +63,7 @@ def test_nearly_contiguous_rows_are_one_request(monkeypatch):
 
 
 def test_without_positioned_reads_threads_do_not_mix(monkeypatch):
-    monkeypatch.delattr(os, "preadv")
+    monkeypatch.setattr(scratch_module, "_HAS_PREADV", False)
     many_threads()
 
 

@@ -20,7 +20,7 @@ def watched(fitted: Path, tmp_path: Path) -> LiveModel:
 def change(path: Path, threshold: float) -> None:
     """Save the model with another threshold in its place."""
     content = load_model(path)
-    content.estimator.offset_ = threshold
+    content.threshold = threshold
     save_model(path, content)
 
 

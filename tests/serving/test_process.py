@@ -73,7 +73,7 @@ def test_it_scores_reloads_and_stops_when_all_are_answered(
     before = service.score([ROW])
     assert before["rows"][0]["decision"] == "yes"
     content = load_model(tmp_path / "m.rareclass")
-    content.estimator.offset_ = 1e9
+    content.threshold = 1e9
     save_model(tmp_path / "m.rareclass", content)
     service.process.send_signal(signal.SIGHUP)
     service.wait_for(lambda: service.get("/readyz")["model"] != before["model"])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rareclass.ensemble import RareClassifier
 from rareclass.ensemble.combination import OBJECTIVES, as_objective
@@ -134,7 +135,9 @@ class AutoMethod:
             scores = -np.log10(1.0 - _PERCENTS / 100.0)
         return np.clip(scores, rates[0], rates[-1]).tolist()
 
-    def summary(self, model: RareClassifier, terms: Terms) -> list[str]:
+    def summary(
+        self, model: RareClassifier, terms: Terms, thresholds: NDArray[np.float64]
+    ) -> list[str]:
         """The lines on columns, and on what a score means."""
         lines = []
         counting = _columns_that_count(model)
@@ -143,10 +146,11 @@ class AutoMethod:
             some = f" ({counted(without, 'column')} had no time to be tried)" if without else ""
             lines.append(f"Columns that count most{some}: {', '.join(counting)}")
         lines.append("A score of 3: about 1 row in 1,000 of the rest ranks as high; of 2, 1 in 100")
-        if np.isfinite(model.offset_):
+        threshold = float(thresholds[0])
+        if np.isfinite(threshold):
             lines.append(
-                f"Threshold {model.offset_:.2f}: rows above it are called rare, as about "
-                f"{10.0**-model.offset_:.2%} of the rest are"
+                f"Threshold {threshold:.2f}: rows above it are called rare, as about "
+                f"{10.0**-threshold:.2%} of the rest are"
             )
         return lines
 

@@ -5,6 +5,7 @@ from math import log2
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.fit.method import AllEncoded, EncodedRows, TableSize, Terms, how_chosen
@@ -95,7 +96,9 @@ class KernelMethod(AllEncoded):
             chosen_on_rows=chosen_on,
         )
 
-    def summary(self, model: KernelMachine, terms: Terms) -> list[str]:
+    def summary(
+        self, model: KernelMachine, terms: Terms, thresholds: NDArray[np.float64]
+    ) -> list[str]:
         """The lines on landmarks and lam."""
         return [
             f"Landmarks: {counted(len(model.coef_), 'row carries', 'rows carry')} the model",
@@ -198,7 +201,9 @@ class RankRCMethod(KernelMethod):
             return {"lams": lams, "width": width} | on_part
         return {"lams": SEARCH_LAMS, "widths": SEARCH_WIDTHS} | on_part
 
-    def summary(self, model: KernelMachine, terms: Terms) -> list[str]:
+    def summary(
+        self, model: KernelMachine, terms: Terms, thresholds: NDArray[np.float64]
+    ) -> list[str]:
         """The lines on landmarks, lam and the width of the kernel."""
         chosen_on = self.chosen_on(terms)
         if chosen_on is not None:
@@ -207,7 +212,10 @@ class RankRCMethod(KernelMethod):
             where = "given"
         else:
             where = "the mean distance of rows"
-        return [*super().summary(model, terms), f"Kernel width {model.width_:.4g}, {where}"]
+        return [
+            *super().summary(model, terms, thresholds),
+            f"Kernel width {model.width_:.4g}, {where}",
+        ]
 
 
 @dataclass(frozen=True)

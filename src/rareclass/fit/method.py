@@ -197,7 +197,7 @@ class Method(Protocol[Model]):
         """Return scores at equal steps of the held-out majority; None to count training rows."""
         ...
 
-    def summary(self, model: Model, terms: Terms) -> list[str]:
+    def summary(self, model: Model, terms: Terms, thresholds: NDArray[np.float64]) -> list[str]:
         """Return the lines that ``rareclass fit`` prints of the model; `terms` as in `facts`."""
         ...
 

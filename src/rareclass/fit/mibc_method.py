@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from math import inf, log10
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError, counted
@@ -106,7 +108,7 @@ class MIBCMethod(AllEncoded):
             solver=SolverFacts(model.status_, int(model.n_iter_), float(model.duality_gap_)),
         )
 
-    def summary(self, model: MIBC, terms: Terms) -> list[str]:
+    def summary(self, model: MIBC, terms: Terms, thresholds: NDArray[np.float64]) -> list[str]:
         """Return the lines on covariance, C, guarantee and solver."""
         ridge = f", with {model.ridge_:.3g} added to every variance" if model.ridge_ else ""
         if model.ridge != "auto":

@@ -109,7 +109,7 @@ def train(data: TrainingSet, settings: FitSettings) -> Trained:
         rule=rule,
     )
     final = decision_of(facts.target, thresholds)
-    summary = method.summary(model, chosen_on) + final.rules()
+    summary = method.summary(model, chosen_on, thresholds) + final.rules()
     cases = rare_cases(encoder, model, trained_on, settings.seed)
     method.lighten(model)
     light = _light(judged, data, settings)
