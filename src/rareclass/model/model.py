@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -32,10 +31,9 @@ from rareclass.model.probability_interval import HeldOutInterval
 from rareclass.model.rare_cases import RareCases
 from rareclass.model.threshold import ScoredRows
 from rareclass.progress import track
-from rareclass.remote import path_of
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
-from rareclass.tables.table_file import TableFile, batch_rows_for, open_table
+from rareclass.tables.table_file import TableFile, batch_rows_for, open_rows
 
 Scores = NDArray[np.float64]
 
@@ -243,7 +241,7 @@ class Model:
         InputError
             When a column is missing, or a cell cannot be read: it names column, row and value.
         """
-        rows = _opened(table, separator)
+        rows = open_rows(table, separator)
         batches = self.score_batches(rows, None, InputSummary(counts_cells=False))
         return np.concatenate([np.empty(0), *(batch.scores for batch in batches)])
 
@@ -521,47 +519,3 @@ def in_brief(error: Exception) -> str:
     """Return the first line of an error's message, with the error's type where it says little."""
     said = str(error).strip().split("\n")[0][:200].rstrip(".")
     return said if isinstance(error, ValueError) and said else f"{type(error).__name__} {said}"
-
-
-class _HeldTable:
-    """Rows in memory, read as a file is."""
-
-    path, format_name = Path("the table"), "table"
-
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self._frame, self.columns = frame, frame.columns
-
-    @property
-    def n_bytes(self) -> int:
-        return int(self._frame.estimated_size())
-
-    def estimate_rows(self) -> int:
-        return self._frame.height
-
-    def batches(
-        self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
-    ) -> Iterator[pl.DataFrame]:
-        as_is = columns is None or [*columns] == self.columns
-        chosen = self._frame if as_is else self._frame.select(columns)
-        yield from chosen.iter_slices(batch_rows)
-
-
-def _opened(table: Any, separator: str | None) -> TableFile | SvmlightFile:
-    if isinstance(table, str | Path):
-        return open_table(path_of(table), separator)
-    try:
-        frame = nw.from_native(table, eager_only=True)
-    except TypeError as error:
-        raise InputError(
-            f"A {type(table).__name__} is no table with named columns.",
-            "Give a pandas, polars or pyarrow table, or the name of a file.",
-            ErrorKind.SHAPE,
-        ) from error
-    try:
-        return _HeldTable(frame.to_polars())
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"The table cannot be read: {error}.",
-            "Give a table of numbers, words and dates.",
-            ErrorKind.CELL,
-        ) from error

@@ -6,6 +6,7 @@ from rareclass.model.skops_io import FOREIGN_TYPES
 # By the module that they stand in. A type is named here only after a look at what building one
 # does: it sets attributes, and calls nothing that a file names.
 _OF_ESTIMATORS = (
+    "rareclass.folds.score_scale.ScoreMap",
     "rareclass.decide.calibrated_ranker.CalibratedRanker",
     "rareclass.decide.calibrated_ranker._FoldScorer",
     "rareclass.decide.calibration.parametric.LogisticMap",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import polars as pl
 import pyarrow as pa
@@ -337,3 +337,53 @@ def _common_schema(parts: Sequence[_Part], schemas: list[pa.Schema]) -> pa.Schem
                 ) from None
         fields.append(common)
     return pa.schema(fields)
+
+
+class _HeldTable:
+    """Rows in memory, read as a file is."""
+
+    path, format_name = Path("the table"), "table"
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame, self.columns = frame, frame.columns
+
+    @property
+    def n_bytes(self) -> int:
+        return int(self._frame.estimated_size())
+
+    def estimate_rows(self) -> int:
+        return self._frame.height
+
+    def batches(
+        self, columns: Sequence[str] | None = None, batch_rows: int = 50_000
+    ) -> Iterator[pl.DataFrame]:
+        as_is = columns is None or [*columns] == self.columns
+        chosen = self._frame if as_is else self._frame.select(columns)
+        yield from chosen.iter_slices(batch_rows)
+
+
+def open_rows(table: Any, separator: str | None = None) -> TableFile | SvmlightFile:
+    """Return a data frame of any make, or a file by its name, as a table to be read in batches.
+
+    Raises `InputError` for what is no table with named columns, and as `open_table`.
+    """
+    if isinstance(table, str | Path):
+        return open_table(path_of(table), separator)
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(table, eager_only=True)
+    except TypeError as error:
+        raise InputError(
+            f"A {type(table).__name__} is no table with named columns.",
+            "Give a pandas, polars or pyarrow table, or the name of a file.",
+            ErrorKind.SHAPE,
+        ) from error
+    try:
+        return _HeldTable(frame.to_polars())
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"The table cannot be read: {error}.",
+            "Give a table of numbers, words and dates.",
+            ErrorKind.CELL,
+        ) from error
