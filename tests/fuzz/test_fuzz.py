@@ -20,7 +20,7 @@ from rareclass.encoding.encoders import TypedColumns
 from rareclass.ensemble.tree_sum import Tree, TreeSum
 from rareclass.errors import InputError
 from rareclass.model.archive import DamagedArchiveError, check_archive, seal
-from rareclass.model.model import InputSummary
+from rareclass.model.drift import InputSummary
 from rareclass.model.model_file import load_model
 from rareclass.tables.table_file import open_table
 

@@ -12,8 +12,7 @@ from rareclass.encoding.table_reading import read_table
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.errors import InputError
 from rareclass.metrics import Interval
-from rareclass.model.drift import AlertRate, Drift, alert_rate, drift_of, refuse_drift
-from rareclass.model.model import InputSummary
+from rareclass.model.drift import AlertRate, Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.threshold import ScoredRows
 from rareclass.tables.columns import Column
 

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from rareclass.metrics import Interval
-    from rareclass.model.drift import AlertRate, Drift
-    from rareclass.model.model import InputSummary
+    from rareclass.model.drift import AlertRate, Drift, InputSummary
 
 STRICT_OPTION = typer.Option(
     "--strict",

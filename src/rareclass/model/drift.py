@@ -1,7 +1,8 @@
 """How unlike the training rows the rows of a file are: their cells, and how many raise an alert."""
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import Interval
 from rareclass.metrics.interval import exact_interval
-from rareclass.model.model import InputSummary
 from rareclass.model.threshold import ScoredRows
 
 # Of the cells of any column; `refuse_drift` lets no more be unlike training.
@@ -17,6 +17,31 @@ MOST_UNLIKE = 0.10
 # Alerts so many times as frequent as held out, or as rare, and beyond what chance explains.
 MOST_TIMES = 2.0
 _LEVEL = 0.95
+
+
+@dataclass
+class InputSummary:
+    """Counts of rows that were scored, and of cells that are unlike training."""
+
+    n_rows: int = 0
+    n_columns: int = 0  # that the model looks at
+    counts_cells: bool = True  # whether cells are looked at: a fourth of the time of scoring a row
+    unseen_values: Counter[str] = field(default_factory=Counter)  # cells by column
+    outside: Counter[str] = field(default_factory=Counter)  # cells outside the range of training
+    emptied: Counter[str] = field(default_factory=Counter)  # empty, where training had no such cell
+    expected: dict[str, float] = field(default_factory=dict)  # expected share of unseen words
+    extra_columns: list[str] = field(default_factory=list)  # that the model does not use
+
+    def joined(self, others: Sequence["InputSummary"]) -> "InputSummary":
+        """Return the sum of this summary and of others of the same columns."""
+        each = [self, *others]
+        return replace(
+            self,
+            n_rows=sum(one.n_rows for one in each),
+            unseen_values=sum((one.unseen_values for one in each), Counter()),
+            outside=sum((one.outside for one in each), Counter()),
+            emptied=sum((one.emptied for one in each), Counter()),
+        )
 
 
 class UnlikeColumn(NamedTuple):

@@ -11,9 +11,9 @@ from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError
 from rareclass.metrics import Interval, precision_at_k_interval, recall_at_k_interval
 from rareclass.metrics.interval import exact_interval
-from rareclass.model.drift import Drift, alert_rate, drift_of, refuse_drift
+from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.facts import RankingEstimate
-from rareclass.model.model import InputSummary, Model
+from rareclass.model.model import Model
 from rareclass.model.rare_class import RareDecision
 from rareclass.model.target import Confusion
 from rareclass.tables.table_file import TablePlace, open_table

@@ -5,11 +5,10 @@ evaluation, reports, explanations, the server, ONNX and MLflow use it. A model n
 with another threshold is a new model (`Model.with_thresholds`).
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
@@ -26,6 +25,7 @@ from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, name_hint, nearest_name
 from rareclass.model.decision import Decision, decision_of
+from rareclass.model.drift import InputSummary
 from rareclass.model.facts import BallFacts, ModelFacts, RareClassFacts
 from rareclass.model.probability_interval import HeldOutInterval
 from rareclass.model.rare_cases import RareCases
@@ -73,31 +73,6 @@ class ScoredBatch(NamedTuple):
     scores: Scores
     kept: pl.Series | None  # the column asked for, as it stands in the file
     rows: Any = None  # typed columns or a sparse matrix, where they were asked for
-
-
-@dataclass
-class InputSummary:
-    """Counts of rows that were scored, and of cells that are unlike training."""
-
-    n_rows: int = 0
-    n_columns: int = 0  # that the model looks at
-    counts_cells: bool = True  # whether cells are looked at: a fourth of the time of scoring a row
-    unseen_values: Counter[str] = field(default_factory=Counter)  # cells by column
-    outside: Counter[str] = field(default_factory=Counter)  # cells outside the range of training
-    emptied: Counter[str] = field(default_factory=Counter)  # empty, where training had no such cell
-    expected: dict[str, float] = field(default_factory=dict)  # expected share of unseen words
-    extra_columns: list[str] = field(default_factory=list)  # that the model does not use
-
-    def joined(self, others: Sequence["InputSummary"]) -> "InputSummary":
-        """Return the sum of this summary and of others of the same columns."""
-        each = [self, *others]
-        return replace(
-            self,
-            n_rows=sum(one.n_rows for one in each),
-            unseen_values=sum((one.unseen_values for one in each), Counter()),
-            outside=sum((one.outside for one in each), Counter()),
-            emptied=sum((one.emptied for one in each), Counter()),
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.files import check_not_input, check_not_inside, check_writable, replacing
 from rareclass.model.calls import CallBy, Part, calls_by
-from rareclass.model.drift import Drift, alert_rate, drift_of, refuse_drift
+from rareclass.model.drift import Drift, InputSummary, alert_rate, drift_of, refuse_drift
 from rareclass.model.explained import explainer_of, note_on_cases, told_names
 from rareclass.model.facts import BallFacts
-from rareclass.model.model import InputSummary, Model, ScoredBatch
+from rareclass.model.model import Model, ScoredBatch
 from rareclass.model.probability_interval import HIGH, LOW, HeldOutInterval
 from rareclass.tables.databases.result_table import ResultTable
 from rareclass.tables.svmlight_file import SvmlightFile

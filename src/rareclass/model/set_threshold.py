@@ -6,7 +6,8 @@ import polars as pl
 from rareclass.decide.threshold_rule import ChosenThreshold, chosen_by_hand
 from rareclass.encoding.target import labels_as_text
 from rareclass.errors import ErrorKind, InputError, name_hint
-from rareclass.model.model import InputSummary, Model
+from rareclass.model.drift import InputSummary
+from rareclass.model.model import Model
 from rareclass.model.threshold import DecisionRule, ScoredRows
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, TablePlace, open_table

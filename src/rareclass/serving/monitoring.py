@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.model.drift import AlertRate, alert_rate
-from rareclass.model.model import InputSummary, Model
+from rareclass.model.drift import AlertRate, InputSummary, alert_rate
+from rareclass.model.model import Model
 from rareclass.model.rare_class import RareDecision
 from rareclass.report.columns_section import ColumnDrift, ColumnTracker
 
