@@ -6,7 +6,7 @@ from collections import Counter
 from source_trees import trees
 
 # Calls of `hasattr` and `getattr`: a protocol, a base class or a default says it better.
-MOST_ATTRIBUTE_TESTS = 120
+MOST_ATTRIBUTE_TESTS = 121
 # Docstrings that begin with a pronoun: begin with a noun or an imperative verb.
 MOST_PRONOUNS_FIRST = 113
 PRONOUNS = (

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,6 @@ from scipy import sparse
 
 from made_models import made_model
 from rareclass.encoding.encoders import SparseEncoder, TableEncoder
-from rareclass.model.model import Model
 from rareclass.model.model_file import load_model, save_model
 from rareclass.ranking import RankRC
 from rareclass.tables.columns import Column
@@ -210,8 +210,8 @@ def test_model_file_gives_the_same_scores_back(tmp_path: Path, encoder: TableEnc
 def test_a_model_that_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
     path = tmp_path / "model.rareclass"
     path.write_text("old")
-    with pytest.raises(TypeError, match="Path"):
-        save_model(path, Model({"odd": tmp_path}, None, {}))
+    with pytest.raises(TypeError, match="SimpleNamespace"):
+        save_model(path, made_model(SimpleNamespace(odd=tmp_path), None))
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["model.rareclass"]
 

@@ -96,7 +96,7 @@ def test_what_a_model_cannot_expect_of_words_is_damage_of_its_file(tmp_path: Pat
     model = SimpleNamespace(outside=None, statistics_=statistics)
     content = made_model(TypedColumns([]), model, target="y", file=tmp_path / "m.rareclass")
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match=r"m\.skops is damaged .* cannot score"):
+    with pytest.raises(InputError, match=r"m\.rareclass is damaged .* cannot score"):
         list(content.score_batches(open_table(tmp_path / "t.csv"), None, InputSummary()))
 
 

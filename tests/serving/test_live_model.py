@@ -1,6 +1,7 @@
 """A new model file takes over once it is whole and checked; a bad one never does."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,7 @@ def watched(fitted: Path, tmp_path: Path) -> LiveModel:
 
 def change(path: Path, threshold: float) -> None:
     """Save the model with another threshold in its place."""
-    content = load_model(path)
-    content.threshold = threshold
-    save_model(path, content)
+    save_model(path, load_model(path).with_thresholds(threshold))
 
 
 def test_a_changed_file_takes_over_at_the_second_look(serve: Serve, watched: LiveModel) -> None:
@@ -78,8 +77,8 @@ def test_a_model_of_other_columns_or_another_target_does_not_take_over(
     with pytest.raises(InputError, match="'items' of numbers"):
         check_can_replace(open_served(fewer), watched.now.served)
     content = load_model(fewer)
-    content.target = "theft"
-    save_model(watched.path, content)
+    target = replace(content.rare_class, target="theft")
+    save_model(watched.path, replace(content, facts=replace(content.facts, target=target)))
     assert watched.look(at_once=True).reason.startswith("The new model's target is 'theft'")
 
 

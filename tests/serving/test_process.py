@@ -72,9 +72,8 @@ def test_it_scores_reloads_and_stops_when_all_are_answered(
 ) -> None:
     before = service.score([ROW])
     assert before["rows"][0]["decision"] == "yes"
-    content = load_model(tmp_path / "m.rareclass")
-    content.threshold = 1e9
-    save_model(tmp_path / "m.rareclass", content)
+    path = tmp_path / "m.rareclass"
+    save_model(path, load_model(path).with_thresholds(1e9))
     service.process.send_signal(signal.SIGHUP)
     service.wait_for(lambda: service.get("/readyz")["model"] != before["model"])
     assert service.score([ROW])["rows"][0]["decision"] == "no"

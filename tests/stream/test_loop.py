@@ -139,7 +139,7 @@ def test_the_loop_does_what_one_row_at_a_time_does(
 def load_learner(folder: Path) -> Any:
     from rareclass.stream.model import load_stream_model
 
-    return load_stream_model(folder).model
+    return load_stream_model(folder).estimator
 
 
 # Three that keep what they saw in different ways; all others in the thorough run.
