@@ -8,7 +8,7 @@ from source_trees import trees
 # Calls of `hasattr` and `getattr`: a protocol, a base class or a default says it better.
 MOST_ATTRIBUTE_TESTS = 121
 # Docstrings that begin with a pronoun: begin with a noun or an imperative verb.
-MOST_PRONOUNS_FIRST = 113
+MOST_PRONOUNS_FIRST = 69
 PRONOUNS = (
     *("That", "Those", "It", "Its", "They", "What"),
     *("Which", "Who", "This", "These", "As", "Whether"),

@@ -184,7 +184,7 @@ def _measure(value: float | None) -> str:
 
 
 def _is_none(value: float | None) -> bool:
-    """Whether there is no such measure, as where the only rare row is learned from."""
+    """Say whether there is no such measure, as where the only rare row is learned from."""
     return value is None or math.isnan(value)
 
 

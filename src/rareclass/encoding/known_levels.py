@@ -173,7 +173,7 @@ class CodeColumn(NamedTuple):
 
 
 def could_be_codes(values: Floats, weight: Floats) -> bool:
-    """Whether a column holds whole numbers, many of them and each several times."""
+    """Say whether a column holds whole numbers, many of them and each several times."""
     first = values[:1000]
     if (np.floor(first) != first)[~np.isnan(first) & (weight[:1000] > 0)].any():
         return False  # most columns are done with here
@@ -227,7 +227,7 @@ def holds_nearby_only(
     weight: Floats,
     groups: Codes | None = None,
 ) -> bool:
-    """Whether the values of a column tell clearly less of rows that are far away in the table.
+    """Say whether the values of a column tell clearly less of rows that are far away in the table.
 
     The log loss of each value's rare share, learned from every second row and taken for the others,
     is compared with that of the share learned from one half of the table and taken for the other.
@@ -250,7 +250,7 @@ def holds_nearby_only(
 
 
 def _is_sorted_by(levels: Codes) -> bool:
-    """Whether equal levels stand together, nearly all of them."""
+    """Say whether equal levels stand together, nearly all of them."""
     n_runs = 1 + np.count_nonzero(levels[1:] != levels[:-1])
     return bool(n_runs <= _SORTED_RUNS * len(np.unique(levels)))
 

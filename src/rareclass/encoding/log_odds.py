@@ -99,7 +99,7 @@ def counts_of_other_folds(
 def is_clear_gain(
     gain: Floats, of_prior: Floats, weight: Floats, standard_errors: float, least: float
 ) -> bool:
-    """Whether rows gain log loss clearly, and noticeably.
+    """Say whether rows gain log loss clearly, and noticeably.
 
     The mean gain must be above 0 by so many standard errors, and above the share `least` of the
     log loss of the prior share alone. A weight is so many copies.
@@ -188,7 +188,7 @@ class CategoryStatistics(BaseEstimator):
 
     @property
     def is_grouped_(self) -> bool:
-        """Whether levels are smoothed towards their groups."""
+        """Say whether levels are smoothed towards their groups."""
         return self.group_smoothing_ > 0
 
     def transform(self, codes: Codes) -> Floats:

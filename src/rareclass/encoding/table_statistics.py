@@ -373,7 +373,7 @@ class _Category(NamedTuple):
     has_order: bool
 
     def holds_nearby_only(self, y: NDArray[np.bool_], weight: Floats) -> bool:
-        """Whether its values tell clearly less of rows far away."""
+        """Say whether its values tell clearly less of rows far away."""
         groups = getattr(self.known, "groups", None)  # words have none
         return holds_nearby_only(self.levels, self.known.n_levels, y, weight, groups)
 

@@ -227,7 +227,7 @@ def read_as_trained(batch: pl.DataFrame, columns: Iterable[Column], first_row: i
 
 
 def _are_as_trained(batch: pl.DataFrame, columns: list[Column]) -> bool:
-    """Whether a batch is known at one look to be what `read_as_trained` would make of it."""
+    """Say whether a batch is known at one look to be what `read_as_trained` would make of it."""
     return (
         batch.columns == [column.name for column in columns]
         and all(column.reads_as == "number" for column in columns)

@@ -23,7 +23,7 @@ Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def cross_fits(data: TrainingSet, settings: FitSettings) -> bool:
-    """Whether the estimate is made of the training rows, each scored as if it were a new one.
+    """Say whether the estimate is made of the training rows, each scored as if it were a new one.
 
     By the method itself, or where rare rows are few by one that learns anew without each part of
     the rows. Not where time is known: what comes is foretold from what was.

@@ -71,12 +71,12 @@ class AlertRate(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether the intervals do not meet: one in some hundreds by chance."""
+        """Say whether the intervals do not meet: one in some hundreds by chance."""
         return self.found.low > self.expected.high or self.found.high < self.expected.low
 
     @property
     def is_far(self) -> bool:
-        """Whether it differs, and by a factor of MOST_TIMES at least."""
+        """Say whether it differs, and by a factor of MOST_TIMES at least."""
         low, high = self.expected.value / MOST_TIMES, self.expected.value * MOST_TIMES
         return self.differs and not low <= self.found.value <= high
 

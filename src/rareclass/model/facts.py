@@ -92,7 +92,7 @@ class LevelFacts:
 
 @dataclass(frozen=True)
 class TrainingFacts:
-    """What a model was trained on, and how its quality on new rows was estimated."""
+    """Rows that a model was trained on, and how its quality on new rows was estimated."""
 
     n_rows: int  # copies included
     n_copies_collapsed: int
@@ -202,7 +202,7 @@ _METHODS: tuple[type[Any], ...] = (
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What is known of a fitted model besides what it scores with.
+    """Facts of a fitted model, besides the parts that it scores with.
 
     Attributes
     ----------

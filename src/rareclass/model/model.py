@@ -172,7 +172,7 @@ class Model:
 
     @property
     def has_rare_class(self) -> bool:
-        """Whether the target is one rare class, not levels."""
+        """Say whether the target is one rare class, not levels."""
         return isinstance(self.facts.target, RareClassFacts)
 
     @property

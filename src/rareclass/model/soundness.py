@@ -1,4 +1,4 @@
-"""Whether the parts of a model that came from a file can be what a training made.
+"""Say whether the parts of a model that came from a file can be what a training made.
 
 A file opens without executing anything, but its numbers may be anything: damaged, exchanged, or
 made up to do harm. Compiled code takes indices at their word and reads wherever they point. So
@@ -80,7 +80,7 @@ def _walk(parts: tuple[Any, ...]) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _is_foreign(holder: Any, name: str) -> bool:
-    """Whether an attribute is another package's, or a parameter of an estimator."""
+    """Say whether an attribute is another package's, or a parameter of an estimator."""
     if isinstance(holder, dict | list | tuple | set | frozenset | np.ndarray):
         return False
     is_ours = type(holder).__module__.partition(".")[0] == "rareclass"

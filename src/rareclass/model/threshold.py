@@ -130,7 +130,7 @@ class DecisionRule:
 
     @property
     def needs_time(self) -> bool:
-        """Whether it speaks of days."""
+        """Say whether it speaks of days."""
         return isinstance(self.rule.constraint, AtMostAlertsADay)
 
     def choose(

@@ -7,7 +7,7 @@ from rareclass.compiling import njit
 
 @njit(cache=True, nogil=True)
 def _stores_twice(columns, row, seen_inout):
-    """Whether a column occurs twice; ``seen_inout`` has the last row of each, where asked."""
+    """Say whether a column occurs twice; ``seen_inout`` has the last row of each, where asked."""
     not_after = 0
     for k in range(1, len(columns)):
         not_after += columns[k] <= columns[k - 1]

@@ -213,7 +213,7 @@ class _RequestScorer:
 
 
 def _mixes(live: Live) -> bool:
-    """Whether rows of several requests read the same together as alone.
+    """Say whether rows of several requests read the same together as alone.
 
     Dates without a known format do not: their format is inferred from all rows of a table.
     """

@@ -63,7 +63,7 @@ def _plain_type(field: pa.Field, title: str, categories: bool) -> pa.DataType:
 
 
 def _is_long_integer(field: pa.Field) -> bool:
-    """Whether a numeric of PostgreSQL is declared to hold whole numbers of many digits."""
+    """Say whether a numeric of PostgreSQL is declared to hold whole numbers of many digits."""
     modifier = int((field.metadata or {}).get(b"POSTGRESQL:typmod", -1)) - 4
     return modifier >= 0 and modifier & 0x7FF == 0 and modifier >> 16 > _EXACT_DIGITS
 

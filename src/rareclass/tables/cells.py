@@ -85,14 +85,14 @@ def without_empty_marks(cells: pl.Series, marks: bool = True) -> pl.Series:
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a Python value is none: None, NaN, NaT or pandas' NA, whatever made it."""
+    """Say whether a Python value is none: None, NaN, NaT or pandas' NA, whatever made it."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(cell, float | np.floating | Decimal) and bool(cell != cell)
 
 
 def is_empty(cell: Any) -> bool:
-    """Whether a cell says nothing: a missing value, or a mark such as ``NA``."""
+    """Say whether a cell says nothing: a missing value, or a mark such as ``NA``."""
     if isinstance(cell, str):
         stripped = cell.strip(_SPACES)
         return len(stripped) <= _LONGEST_MARK and stripped.lower() in EMPTY_MARKS
@@ -121,7 +121,7 @@ def numbers_in(
 
 
 def are_written_as(cells: pl.Series, number_format: str) -> bool:
-    """Whether all text cells are numbers written in one of the NUMBER_FORMATS."""
+    """Say whether all text cells are numbers written in one of the NUMBER_FORMATS."""
     return bool(cells.str.contains(_WRITTEN[number_format]).all())
 
 
@@ -236,12 +236,12 @@ def shown(cell: Any) -> str:
 
 
 def is_text_type(dtype: pl.DataType) -> bool:
-    """Whether cells of this type are words."""
+    """Say whether cells of this type are words."""
     return dtype in (pl.String, pl.Categorical, pl.Enum)
 
 
 def are_plain(cells: pl.Series | pl.DataFrame) -> bool:
-    """Whether float64 cells are numbers that can be computed with, or empty, all of them."""
+    """Say whether float64 cells are numbers that can be computed with, or empty, all of them."""
     values = cells.to_numpy()  # of a column without a copy where no cell is empty
     # NaN is no null, and fails every comparison.
     n_plain = int(np.count_nonzero(np.abs(values) <= LARGEST_NUMBER))
@@ -311,12 +311,12 @@ def formats_that_fit(cells: pl.Series, formats: list[str]) -> list[str]:
 
 
 def has_zone(date_format: str | None) -> bool:
-    """Whether dates that are written so say their offset from UTC."""
+    """Say whether dates that are written so say their offset from UTC."""
     return date_format is not None and "%z" in date_format
 
 
 def is_day_first_or_month_first(date_format: str) -> bool:
-    """Whether another reader may take the day for the month."""
+    """Say whether another reader may take the day for the month."""
     return any(each in date_format for each in ("%d/%m", "%d.%m", "%d-%m", "%m/%d"))
 
 

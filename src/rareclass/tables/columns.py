@@ -88,7 +88,7 @@ class Column:
 
     @property
     def is_used(self) -> bool:
-        """Whether the model sees this column."""
+        """Say whether the model sees this column."""
         return self.kind not in DROPPED_KINDS
 
     @property
@@ -123,7 +123,7 @@ def reading_of_type(dtype: pl.DataType, truth_as_numbers: bool = False) -> CellR
 
 
 def are_too_long(cells: pl.Series) -> bool:
-    """Whether typed whole numbers are too long for a float64 to tell apart."""
+    """Say whether typed whole numbers are too long for a float64 to tell apart."""
     if not cells.dtype.is_integer() or cells.dtype.is_(pl.Int8) or cells.is_empty():
         return False
     least, most = cells.min(), cells.max()

@@ -217,7 +217,7 @@ def _check_header(row: list[str], ran_out: bool) -> None:
 
 
 def _has_decimal_commas(text: str, separator: str) -> bool:
-    """Whether a comma within digits marks decimals, judged from the first lines.
+    """Say whether a comma within digits marks decimals, judged from the first lines.
 
     Where all that is there could be thousands as well, it does in files that are separated by
     semicolons: those are written where the comma marks decimals.

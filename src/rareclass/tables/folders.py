@@ -43,7 +43,7 @@ def format_of_name(path: Path) -> str | None:
 
 
 def looks_like_svmlight(head: bytes) -> bool:
-    """Whether a text that begins so has svmlight in its first line that is no comment."""
+    """Say whether a text that begins so has svmlight in its first line that is no comment."""
     lines = head.splitlines(keepends=True)
     first = next((line for line in lines if line.strip() and line[:1] != b"#"), b"")
     is_whole = first.endswith(b"\n") or len(head) < SNIFFED_BYTES
@@ -123,7 +123,7 @@ def _tables_of(files: list[Path], folder: Path) -> list[Path]:
 
 
 def has_content(path: Path) -> bool:
-    """Whether a table is there, and is no empty file of text."""
+    """Say whether a table is there, and is no empty file of text."""
     try:
         return path.is_file() and (format_of_name(path) == "parquet" or path.stat().st_size > 0)
     except FileNotFoundError:  # renamed in the meantime

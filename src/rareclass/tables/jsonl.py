@@ -190,7 +190,7 @@ def _as_text(cell: Any) -> Any:
 
 
 def _is_text(found: dict[str, Any]) -> bool:
-    """Whether no string has half of a pair: such a one can be written nowhere."""
+    """Say whether no string has half of a pair: such a one can be written nowhere."""
     try:
         json.dumps(found, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:

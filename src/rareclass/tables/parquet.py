@@ -202,7 +202,7 @@ class ParquetFile:
 
 
 def is_complete(path: Path) -> bool:
-    """Whether a Parquet file has been written to its end, as far as its last bytes say."""
+    """Say whether a Parquet file has been written to its end, as far as its last bytes say."""
     with path.open("rb") as file:
         if file.seek(0, 2) < 12:
             return False

@@ -150,7 +150,7 @@ def _format_of_content(path: Path) -> str:
 
 
 def format_of_text(start: bytes) -> str:
-    """Whether a text that begins so is taken for JSON lines or for CSV."""
+    """Say whether a text that begins so is taken for JSON lines or for CSV."""
     if start[:2] in UTF16_MARKS:
         start = start[2 : len(start) // 2 * 2].decode(UTF16_MARKS[start[:2]], "replace").encode()
     return "jsonl" if start.removeprefix(UTF8_MARK).lstrip().startswith(b"{") else "csv"
@@ -335,7 +335,7 @@ class FolderSource:
         return None
 
     def _is_ready(self, path: Path) -> bool:
-        """Whether a file has anything to read yet."""
+        """Say whether a file has anything to read yet."""
         try:
             is_growing = self._reading.follow and format_of_name(path) == "parquet"
             return is_complete(path) if is_growing else has_content(path)

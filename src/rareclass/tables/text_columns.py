@@ -61,7 +61,7 @@ class CellProfile:
 
     @property
     def has_many_numbers(self) -> bool:
-        """Whether the column holds more than a handful of different numbers."""
+        """Say whether the column holds more than a handful of different numbers."""
         return len(self._numbers) > MANY_VALUES
 
     @property
@@ -133,7 +133,7 @@ class CellProfile:
 
     @property
     def has_formatted_numbers(self) -> bool:
-        """Whether all cells are numbers, some with separators or a sign, in one format."""
+        """Say whether all cells are numbers, some with separators or a sign, in one format."""
         same_sign = len(self._signs) <= 1 and self._n_percent in (0, self.n_present)
         return bool(self.n_text and self.number_formats and same_sign and not self.n_truth)
 

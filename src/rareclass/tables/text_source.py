@@ -62,7 +62,7 @@ class TextLines:
 
     @property
     def has_unfinished(self) -> bool:
-        """Whether something was read that is not taken: a line, or the beginning of one."""
+        """Say whether something was read that is not taken: a line, or the beginning of one."""
         return bool(self.ahead or self._tail)
 
     def fill(self) -> bool:
@@ -223,7 +223,7 @@ class TextSource(ABC):
 
     @property
     def has_unfinished(self) -> bool:
-        """Whether the beginning of a row is there, whose rest is waited for."""
+        """Say whether the beginning of a row is there, whose rest is waited for."""
         return self._lines.has_unfinished
 
     def read(self, max_records: int) -> Batch | None:

@@ -33,7 +33,7 @@ def with_one_rare_row(rare, total):
 
 @njit(cache=True, nogil=True)
 def _turns_left(S, W, a, b, c):
-    """Whether the hull a, b, c is convex at b."""
+    """Say whether the hull a, b, c is convex at b."""
     return (S[c] - S[a]) * (W[b] - W[a]) > (S[b] - S[a]) * (W[c] - W[a])
 
 

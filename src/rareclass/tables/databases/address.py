@@ -25,7 +25,7 @@ _AFTER = re.compile(r"\s*\n\s*(?:Query was|query): .*|\s*\.? SQLSTATE: \w+\s*$",
 
 
 def is_database(text: str) -> bool:
-    """Whether a text is the URI of a database.
+    """Say whether a text is the URI of a database.
 
     >>> is_database("postgresql://localhost/shop"), is_database("shop.db"), is_database("s3://b/k")
     (True, False, False)

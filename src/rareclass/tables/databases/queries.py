@@ -77,7 +77,7 @@ class RunningQuery:
 
     @property
     def is_closed(self) -> bool:
-        """Whether no more rows will come."""
+        """Say whether no more rows will come."""
         return not self._closing.alive
 
     def close(self) -> None:

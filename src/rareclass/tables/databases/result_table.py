@@ -122,7 +122,7 @@ class ResultTable:
             session.commit()
 
     def _check(self, session: "_Session") -> bool:
-        """Whether a table is there; refuses one that is not to be replaced."""
+        """Say whether a table is there; refuses one that is not to be replaced."""
         kind = session.kind_of(self.schema, self.table)
         if kind is None:
             return False
