@@ -354,3 +354,15 @@ def test_labels_without_rows(tmp_path: Path, rareclass: Run) -> None:
     reasons = [json.loads(line)["reason"] for line in lines]
     assert "no row with id 'b' is held" in reasons[0]
     assert reasons[1] == "a label without a row: its id is empty"
+
+
+def test_a_column_that_a_stream_did_not_learn_from_is_known_to_its_model(
+    tmp_path: Path, rareclass: Run
+) -> None:
+    table = purchases(200).with_columns(when=pl.lit("2024-03-01 10:00"))
+    table.write_csv(tmp_path / "t.csv")
+    words = ("-t", "fraud", "--checkpoint", tmp_path / "run", "--learner", "oam")
+    assert rareclass("stream", tmp_path / "t.csv", *words).exit_code == 0
+    done = rareclass("score", tmp_path / "run", tmp_path / "t.csv", "-o", tmp_path / "s.csv")
+    assert done.exit_code == 0, done.output
+    assert "does not know" not in done.output

@@ -137,7 +137,8 @@ def _facts(saved: SavedStream, encoder: StreamEncoder) -> ModelFacts:
     majority = scores[~rare]
     quantiles = np.quantile(majority, np.linspace(0, 1, 1001)) if len(majority) else np.zeros(1001)
     schema = saved.encoder.schema
-    names = [name for name in (schema.id_column, *schema.dropped) if name is not None]
+    unused = [name for name in schema.kinds if name not in schema.features]
+    names = [*unused, *(name for name in (schema.id_column, *schema.dropped) if name is not None)]
     others = [Column(name, "beside", "not learned from", "string") for name in names]
     return ModelFacts(
         format="stream",
