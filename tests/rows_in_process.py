@@ -5,8 +5,7 @@ import numpy as np
 
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.partitions.engine import Engine
-from rareclass.rows.partitions.parts import read_part
-from rareclass.rows.partitions.place import PartHolder
+from rareclass.rows.partitions.place import PartHolder, read_part
 
 
 class InProcess(Engine):

@@ -9,7 +9,7 @@ import pytest
 
 from database_servers import PASSWORD, duckdb_file, sqlite_file
 from rareclass import load
-from rareclass.tables.databases.address import DatabaseAddress, Query
+from rareclass.tables.databases.drivers import DatabaseAddress, Query
 from rareclass.tables.table_file import open_table
 
 QUICK = ("--members", "logistic regression", "--folds", "2")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from rareclass.rows.equal_rows import canonical, equal_rows, order_of_values
+from rareclass.rows.source import canonical, equal_rows, order_of_values
 
 NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -2.5])
 TABLES = st.integers(1, 12).flatmap(lambda n: arrays(np.float64, (n, 3), elements=NUMBERS))

@@ -21,7 +21,7 @@ from rareclass import RankRC, RankRCCV
 from rareclass.errors import InputError
 from rareclass.rows import from_arrays, from_csv, from_parquet
 from rareclass.rows.decoding import BatchDecoder
-from rareclass.rows.scratch import ScratchRows
+from rareclass.rows.source import ScratchRows
 
 NAMES = tuple("abcde")
 
@@ -440,7 +440,7 @@ def test_a_killed_fit_leaves_nothing(tmp_path):
         "from rareclass import RankRC\n"
         "from rareclass.ranking import ranking_data\n"
         "from rareclass.rows import from_parquet\n"
-        "from rareclass.rows.scratch import ScratchRows\n"
+        "from rareclass.rows.source import ScratchRows\n"
         "ranking_data._MOST_BLOCK_ROWS = 32\n"
         "take, taken = ScratchRows.take, []\n"
         "def stop_midway(self, rows):\n"

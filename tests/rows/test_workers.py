@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rareclass.rows import ArrayRows, as_source
-from rareclass.rows.workers import Workers
+from rareclass.rows.memory import Workers
 
 X = np.arange(120.0).reshape(60, 2)
 

@@ -25,7 +25,7 @@ from rareclass.stream.options import StreamOptions
 from rareclass.stream.reading import Interruption
 from rareclass.stream.state import StreamState
 from rareclass.tables.batch import Batch
-from rareclass.tables.csv_source import CsvSource
+from rareclass.tables.csv_file import CsvSource
 from stream.messy_stream import (
     COLUMNS,
     assert_same,

@@ -19,7 +19,7 @@ from database_servers import PASSWORD, duckdb_file, sqlite_file
 from draws import draws
 from rareclass.errors import InputError
 from rareclass.tables import TableWarning
-from rareclass.tables.databases.address import DatabaseAddress, Query
+from rareclass.tables.databases.drivers import DatabaseAddress, Query
 from rareclass.tables.databases.queries import RunningQuery
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import open_table

@@ -18,7 +18,7 @@ from rareclass.rows import from_csv, from_parquet
 from rareclass.tables import TableWarning
 from rareclass.tables.csv_file import _row_end, _row_end_by_cells
 from rareclass.tables.dialect import encoding_of
-from rareclass.tables.raw_cells import read_words
+from rareclass.tables.reading import read_words
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import StoredTable, open_table
 from tables.readings import read_all

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from database_servers import PASSWORD
 from draws import draws, quick
 from rareclass.errors import InputError
-from rareclass.tables.databases.address import DatabaseAddress, Query
+from rareclass.tables.databases.drivers import DatabaseAddress, Query
 from rareclass.tables.databases.result_table import ResultTable, quoted
 from rareclass.tables.table_file import open_table
 
@@ -156,7 +156,7 @@ _WRITE = """
 import sys, time
 from pathlib import Path
 from rareclass.tables.databases import result_table
-from rareclass.tables.databases.address import DatabaseAddress
+from rareclass.tables.databases.drivers import DatabaseAddress
 import pyarrow as pa
 whole = result_table._plain_rows
 def half(file, address):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from rareclass.errors import InputError
 from rareclass.tables.batch import Batch
 from rareclass.tables.byte_streams import PipeBytes
-from rareclass.tables.csv_source import CsvSource
+from rareclass.tables.csv_file import CsvSource
 from rareclass.tables.sources import (
     FileSource,
     FolderSource,

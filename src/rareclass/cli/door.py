@@ -114,7 +114,7 @@ def table_at(given: str, query: str | None, what: str) -> "TablePlace":
 
     `what` it is called in the usage, for messages.
     """
-    from rareclass.tables.databases.address import DatabaseAddress, Query, is_database
+    from rareclass.tables.databases.drivers import DatabaseAddress, Query, is_database
 
     if is_database(given):
         address = DatabaseAddress(given)

@@ -183,7 +183,7 @@ def _out(
     written: str | None, out_table: str | None, data: "TablePlace", overwrite: bool
 ) -> "Path | ResultTable":
     """Where scores are to be written, from what was given for it."""
-    from rareclass.tables.databases.address import DatabaseAddress, Query, is_database
+    from rareclass.tables.databases.drivers import DatabaseAddress, Query, is_database
     from rareclass.tables.databases.result_table import ResultTable
 
     if out_table is None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rareclass.stream.loop import StreamLoop, StreamReport
     from rareclass.stream.options import StreamOptions
     from rareclass.stream.state import StreamState
-    from rareclass.tables.databases.address import Query
+    from rareclass.tables.databases.drivers import Query
 
 
 class Tails(StrEnum):
@@ -227,7 +227,7 @@ def stream(
 
 def _source(given: str, query: str | None, follow: bool) -> "str | Query":
     """Return the source of rows; refuse a source that is not there."""
-    from rareclass.tables.databases.address import Query
+    from rareclass.tables.databases.drivers import Query
 
     place = table_at(given, query, "SOURCE")
     is_query, is_remote = isinstance(place, Query), isinstance(place, RemotePath)

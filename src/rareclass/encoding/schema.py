@@ -15,7 +15,7 @@ from rareclass.errors import ErrorKind, InputError, column_hint
 from rareclass.tables.batch import TEXT_LIMIT, Batch, Rejected
 from rareclass.tables.cells import LARGEST_NUMBER, is_empty, shown, writable
 from rareclass.tables.columns import ID_LEAST_ROWS
-from rareclass.tables.raw_cells import Cells, Mask, read_numbers, read_words, text_of
+from rareclass.tables.reading import Cells, Mask, read_raw_numbers, read_words, text_of
 from rareclass.tables.text_columns import (
     CellProfile,
     notes_of_text,
@@ -298,7 +298,7 @@ def _parsed(
         values, wrong = read_words(cells)
         too_large = None
     else:
-        values, wrong = read_numbers(cells, number_format)
+        values, wrong = read_raw_numbers(cells, number_format)
         too_large = np.abs(values) > LARGEST_NUMBER
     _add_wrong(name, cells, wrong, "text" if kind == "category" else "a number", faults)
     if too_large is not None and too_large.any():

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from rareclass.errors import ErrorKind, InputError, counted, name_hint
 from rareclass.labels.two_classes import label_value, rarest
 from rareclass.tables.cells import is_empty, is_text_type, word_of
-from rareclass.tables.raw_cells import Cells, ReadCells, read_distinct
-from rareclass.tables.reading import read_strings
+from rareclass.tables.reading import Cells, ReadCells, read_distinct, read_strings
 
 RARE_LABELS = ("1", "+1", "true", "yes")
 REST_LABELS = ("0", "-1", "false", "no")

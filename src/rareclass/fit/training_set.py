@@ -30,7 +30,7 @@ from rareclass.fit.rows_on_disk import RowsOnDisk, distinct_on_disk, sample_of
 from rareclass.model.rare_class import RareTarget
 from rareclass.model.target import FoundLabels, Target
 from rareclass.model.threshold import DecisionRule, times_of
-from rareclass.rows.equal_rows import equal_rows
+from rareclass.rows.source import equal_rows
 from rareclass.tables.columns import Column, mean_of_target_named
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile

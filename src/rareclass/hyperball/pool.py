@@ -25,7 +25,7 @@ from rareclass.hyperball.solver import one_class_center
 from rareclass.kernels.kernels import kernel_width, make_kernel
 from rareclass.labels.partial_labels import PartialLabels
 from rareclass.rows import ArrayRows, Rows, RowSource
-from rareclass.rows.equal_rows import equal_rows
+from rareclass.rows.source import equal_rows
 
 # Kinds of rows.
 RARE, MAJORITY, UNLABELLED = 1, -1, 0

@@ -10,7 +10,7 @@ from scipy import sparse
 from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.machine import size_text
 from rareclass.parameters import is_whole
-from rareclass.rows.equal_rows import canonical, equal_rows, order_of_values
+from rareclass.rows.source import canonical, equal_rows, order_of_values
 
 # A residual is a difference of k(x, x) and a sum of squares, each with errors of the kernel's.
 _SAFETY = 8.0

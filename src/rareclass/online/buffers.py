@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from rareclass.folds.majority_part import reservoir_slots
 from rareclass.parameters import check_whole
-from rareclass.rows.reservoir import reservoir_slots
 
 POLICIES = ("fifo", "reservoir")
 

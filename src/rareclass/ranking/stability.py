@@ -11,7 +11,7 @@ from rareclass.ranking.losses import PairLoss, SmoothedHinge
 from rareclass.ranking.losses.logistic import Logistic
 from rareclass.ranking.ranking_data import PreparedRanking, block_rows
 from rareclass.rows import Block, RowSource, rows_of
-from rareclass.rows.equal_rows import equal_rows, stacked
+from rareclass.rows.source import equal_rows, stacked
 from rareclass.theory import subset_bound
 
 # Losses of a single pair whose slope is between -1 and 0.

@@ -12,9 +12,8 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.rows.decoding import BatchDecoder, Batches, ColumnRoles, decode_to_disk
 from rareclass.rows.labelled import LabelledRows
-from rareclass.tables.arrow import plain_batch, plain_schema
-from rareclass.tables.databases.address import DatabaseAddress, Query
-from rareclass.tables.databases.drivers import Driver, given_connection
+from rareclass.tables.batch import plain_batch, plain_schema
+from rareclass.tables.databases.drivers import DatabaseAddress, Driver, Query, given_connection
 from rareclass.tables.databases.queries import RunningQuery
 
 

@@ -17,10 +17,15 @@ import pyarrow.compute as pc
 from rareclass.errors import ErrorKind, InputError, name_hint
 from rareclass.rows.decoding import ColumnRoles
 from rareclass.rows.labelled import LabelledRows
-from rareclass.rows.partitions.engine import Engine
-from rareclass.rows.partitions.parts import LoadedPart, PartFacts, read_part
-from rareclass.rows.partitions.place import PartHolder, Reply, Request
-from rareclass.rows.partitions.table import labelled
+from rareclass.rows.partitions.engine import Engine, labelled
+from rareclass.rows.partitions.place import (
+    LoadedPart,
+    PartFacts,
+    PartHolder,
+    Reply,
+    Request,
+    read_part,
+)
 from rareclass.rows.source import is_spark
 
 # Spark keeps a partition as decoded pieces of consecutive rows, each of about so many bytes.

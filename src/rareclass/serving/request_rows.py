@@ -15,7 +15,7 @@ from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, counted, nearest_name
 from rareclass.serving.refused import MOST_FAULTS, Fault, refused, schema_error
 from rareclass.tables.columns import Column
-from rareclass.tables.raw_cells import read_words
+from rareclass.tables.reading import read_words
 
 _CONTINUATION = 0xFFFFFFFF
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3

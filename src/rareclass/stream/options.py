@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
-from rareclass.tables.databases.address import Query
+from rareclass.tables.databases.drivers import Query
 
 # Options as the user writes them, for messages.
 _OPTION = {

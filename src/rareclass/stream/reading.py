@@ -22,7 +22,7 @@ from rareclass.stream.threshold import NO_DAY
 from rareclass.stream.waiting_rows import HeldRow, LearnedLabels, WaitingRows
 from rareclass.tables.batch import Batch, Rejected
 from rareclass.tables.cells import is_empty
-from rareclass.tables.raw_cells import read_words
+from rareclass.tables.reading import read_words
 
 if TYPE_CHECKING:
     from rareclass.tables.sources import Source

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.tables.arrow import plain_array, plain_schema
+from rareclass.tables.batch import plain_array, plain_schema
 from rareclass.tables.cells import is_missing, word_of
 
 _MADE_FOR_CATEGORIES = (pl.Categorical, pl.Enum)

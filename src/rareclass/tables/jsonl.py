@@ -15,7 +15,7 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.batch import columns_fault
 from rareclass.tables.byte_streams import ByteStream, FileBytes, StoredFile
 from rareclass.tables.dialect import NOT_UTF8
-from rareclass.tables.raw_cells import read_words
+from rareclass.tables.reading import read_words
 from rareclass.tables.text_source import BLOCK_BYTES, TakenRows, TextSource
 
 _scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
-from rareclass.tables.arrow import ArrowSource
+from rareclass.tables.batch import ArrowSource
 from rareclass.tables.byte_streams import cannot_open
 from rareclass.tables.dialect import unique_names
 

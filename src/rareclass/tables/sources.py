@@ -18,8 +18,8 @@ from rareclass.tables.byte_streams import (
     compression_of,
     plain_suffix,
 )
-from rareclass.tables.csv_source import CsvSource
-from rareclass.tables.databases.address import Query
+from rareclass.tables.csv_file import CsvSource
+from rareclass.tables.databases.drivers import Query
 from rareclass.tables.databases.queries import QuerySource
 from rareclass.tables.dialect import UTF8_MARK, UTF16_MARKS
 from rareclass.tables.folders import (

@@ -13,10 +13,10 @@ import pyarrow as pa
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath, path_of
-from rareclass.tables.arrow import plain_batch, plain_schema
+from rareclass.tables.batch import plain_batch, plain_schema
 from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
 from rareclass.tables.csv_file import CsvFile
-from rareclass.tables.databases.address import Query
+from rareclass.tables.databases.drivers import Query
 from rareclass.tables.databases.queries import QueryTable
 from rareclass.tables.folders import (
     SNIFFED_BYTES,

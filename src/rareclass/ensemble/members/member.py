@@ -8,8 +8,7 @@ import numpy as np
 
 from rareclass.ensemble.score_functions import ScoreFunction
 from rareclass.ensemble.tree_sum import TreeSum
-from rareclass.rows.memory import count_threads
-from rareclass.rows.workers import Workers
+from rareclass.rows.memory import Workers, count_threads
 
 # Cells of a table for which a further thread within one fold pays.
 _CELLS_A_THREAD = 2_000_000

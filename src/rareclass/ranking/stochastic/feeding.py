@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from rareclass.decide.threshold import threshold_between
+from rareclass.folds.majority_part import reservoir_slots
 from rareclass.kernels.kernels import Matrix, kernel_width, make_kernel
 from rareclass.kernels.landmarks import LandmarkRule, distinct_landmarks
 from rareclass.metrics.scored_classes import ScoredClasses
@@ -19,7 +20,6 @@ from rareclass.ranking.stochastic.landmark_space import SQUARES, check_memory, s
 from rareclass.ranking.stochastic.learner import LearnedFunction, LearnerSettings
 from rareclass.ranking.stochastic.weighted_rows import WeightedRows, joined
 from rareclass.rows import ArrayRows, RowSource, as_source
-from rareclass.rows.reservoir import reservoir_slots
 
 
 class Beginning(NamedTuple):

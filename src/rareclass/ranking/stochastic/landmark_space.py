@@ -10,7 +10,7 @@ from rareclass.kernels.kernels import Kernel, Matrix
 from rareclass.kernels.landmarks import pivots_of
 from rareclass.machine import size_text
 from rareclass.ranking.ranking_data import landmark_kernel
-from rareclass.rows.equal_rows import stacked
+from rareclass.rows.source import stacked
 
 # Rows whose kernel is held at a time.
 _BLOCK_ROWS = 1024

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rareclass.rows import RowSource
-from rareclass.rows.equal_rows import stacked
+from rareclass.rows.source import stacked
 
 
 @dataclass(frozen=True, eq=False)

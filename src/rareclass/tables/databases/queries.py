@@ -14,9 +14,8 @@ import pyarrow as pa
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.progress import track
 from rareclass.scratch_file import Scratch
-from rareclass.tables.arrow import ArrowSource, plain_batch, plain_schema
-from rareclass.tables.databases.address import Query
-from rareclass.tables.databases.drivers import Driver, connect
+from rareclass.tables.batch import ArrowSource, plain_batch, plain_schema
+from rareclass.tables.databases.drivers import Driver, Query, connect
 from rareclass.tables.dialect import unique_names
 
 if TYPE_CHECKING:

@@ -13,8 +13,14 @@ import pyarrow.parquet as pq
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import check_writable
-from rareclass.tables.databases.address import DUCKDB, POSTGRESQL, SQLITE, DatabaseAddress
-from rareclass.tables.databases.drivers import check_file, driver_of
+from rareclass.tables.databases.drivers import (
+    DUCKDB,
+    POSTGRESQL,
+    SQLITE,
+    DatabaseAddress,
+    check_file,
+    driver_of,
+)
 
 _BATCH_ROWS = 1 << 16
 # A name as it stands, or in quotes, in which a quote is doubled.
