@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.scratch_file import Scratch
+from rareclass.scratch_file import BytesAt, Scratch
 
 BLOCK_BYTES = 1 << 20
 # Blocks that are fetched at once where a file is read from its beginning.
@@ -285,7 +285,8 @@ class RemotePath:
     def open(self, mode: str = "rb") -> BinaryIO:
         """Open the file for reading; raises `FileNotFoundError` where there is none."""
         assert mode == "rb"
-        return cast(BinaryIO, io.BufferedReader(_RemoteBytes(self, self.stat().st_size), 1 << 16))
+        size = self.stat().st_size
+        return cast(BinaryIO, io.BufferedReader(BytesAt(self.read_at, lambda: size), 1 << 16))
 
     def read_at(self, buffer: Any, offset: int) -> int:
         """Read bytes from `offset` into a buffer; return their number."""
@@ -483,26 +484,3 @@ def _status_of(error: BaseException | None) -> int:
     response = facts.get("response")  # of Amazon's client
     answer = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
     return int(facts.get("status") or answer.get("HTTPStatusCode", 0))
-
-
-class _RemoteBytes(io.RawIOBase):
-    """Raw stream over a remote file."""
-
-    def __init__(self, path: RemotePath, size: int) -> None:
-        self._path, self._size, self._at = path, size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}.get(whence, self._size)
-        self._at = start + offset
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        n_read = self._path.read_at(buffer, self._at)
-        self._at += n_read
-        return n_read

@@ -1,17 +1,19 @@
-"""Nameless temporary files, and the folder for them."""
+"""Nameless temporary files, the folder for them, and files that are read by position."""
 
 import errno
+import io
 import os
 import shutil
 import tempfile
 import threading
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from rareclass.errors import ErrorKind, InputError
 
-_HAS_PREADV = hasattr(os, "preadv")  # not on Windows
+_HAS_PREADV = os.name == "posix"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -52,12 +54,8 @@ class Scratch:
             self.expect(expected_bytes)
         try:
             # Without a name from the start, or from as soon as the system allows.
-            self.file = cast(
-                BinaryIO,
-                tempfile.TemporaryFile(  # noqa: SIM115 - it is open for as long as this object
-                    dir=self.folder, buffering=0, prefix="rareclass-"
-                ),
-            )
+            made = tempfile.TemporaryFile(dir=self.folder, buffering=0, prefix="rareclass-")  # noqa: SIM115
+            self.file = cast(BinaryIO, made)
         except OSError as error:
             raise self._unwritable(error) from error
         weakref.finalize(self, self.file.close)
@@ -105,18 +103,10 @@ class Scratch:
             )
         left = memoryview(buffer).cast("B")
         while left:
-            n = self._read_some(left, offset)
+            n = read_file_at(self.file, left, offset, self._lock)
             if n <= 0:
                 raise OSError(f"the scratch file in {self.folder} ended at byte {offset:,}")
             left, offset = left[n:], offset + n
-
-    def _read_some(self, buffer: memoryview, offset: int) -> int:
-        if _HAS_PREADV:
-            return os.preadv(self.file.fileno(), [buffer], offset)
-        with self._lock:  # other systems: seek, then read
-            self.file.seek(offset)
-            n: int = self.file.readinto(buffer)  # type: ignore[attr-defined]
-            return n
 
     def _unwritable(self, error: OSError) -> InputError:
         if error.errno in _NO_ROOM:
@@ -138,3 +128,40 @@ class Scratch:
             "environment variable TMPDIR.",
             ErrorKind.UNWRITABLE,
         )
+
+
+def read_file_at(file: BinaryIO, buffer: Any, offset: int, lock: threading.Lock) -> int:
+    """Read bytes of an open file from `offset` into a buffer, in any thread; return how many."""
+    if _HAS_PREADV:
+        return os.preadv(file.fileno(), [buffer], offset)
+    with lock:  # other systems: seek, then read
+        file.seek(offset)
+        n: int = file.readinto(buffer)  # type: ignore[attr-defined]
+        return n
+
+
+class BytesAt(io.RawIOBase):
+    """Raw stream over bytes that ``read_at(buffer, offset)`` reads, at a place of its own."""
+
+    def __init__(self, read_at: Callable[[Any, int], int], size: Callable[[], int]) -> None:
+        self._read_at, self._size, self._at = read_at, size, 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a byte, counted as files do; return its place."""
+        starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}
+        self._at = offset + (starts[whence] if whence in starts else self._size())
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer from the place reached; return the number of bytes."""
+        n_read = self._read_at(buffer, self._at)
+        self._at += n_read
+        return n_read

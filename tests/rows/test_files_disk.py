@@ -349,7 +349,7 @@ def test_a_part_cut_short_is_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("read", "name", "opener"),
-    [(from_parquet, "t.parquet", (pa, "OSFile")), (from_csv, "t.csv", (os, "open"))],
+    [(from_parquet, "t.parquet", (pa, "OSFile")), (from_csv, "t.csv", (Path, "open"))],
 )
 def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch, read, name, opener):
     def closed(path, *options, **more):

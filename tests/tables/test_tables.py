@@ -1,7 +1,6 @@
 """Files of any size are read in order, in batches, with little memory."""
 
 import gzip
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -224,7 +223,7 @@ def test_files_that_may_not_be_read_are_named(
         raise PermissionError(13, "Permission denied", str(path))
 
     # Not by chmod: it does not stop the superuser, as whom tests may run.
-    monkeypatch.setattr(os, "open", closed)
+    monkeypatch.setattr(Path, "open", closed)
     monkeypatch.setattr(pa, "OSFile", closed)
     for table in tables:
         with pytest.raises(InputError, match=r"may not read .*its owner") as caught:

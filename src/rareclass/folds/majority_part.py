@@ -1,4 +1,4 @@
-"""Which majority rows stand for all of them: a weighted part, or a uniform sample of a stream."""
+"""Majority rows that stand for all of them: a weighted part, or a uniform sample of a stream."""
 
 from typing import NamedTuple
 

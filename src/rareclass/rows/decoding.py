@@ -1,7 +1,7 @@
 """From batches of columns, as files and databases give them, to rows with labels and weights."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,29 +43,15 @@ class ColumnRoles:
         cls, target: str | None, weight: str | None, columns: Iterable[str] | None, dtype: Any
     ) -> "ColumnRoles":
         """Check and freeze the parameters that readers of tables share."""
-        dtype_name = None if dtype is None else checked_dtype(dtype).name
+        if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
+            raise ValueError(f"dtype={dtype!r} is not 'float32' or 'float64'.")
+        dtype_name = None if dtype is None else np.dtype(dtype).name
         return cls(target, weight, None if columns is None else tuple(columns), dtype_name)
-
-
-def checked_dtype(dtype: Any) -> np.dtype:
-    """Return float32 or float64 as a numpy dtype; raise `ValueError` for any other."""
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype={dtype!r} is not 'float32' or 'float64'.")
-    return np.dtype(dtype)
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Columns read from a table: features, labels and weights."""
-
-    features: list[str]
-    target: str | None
-    weight: str | None
 
     @property
     def all(self) -> list[str]:
-        """Every column that is read."""
-        return [*self.features, *(name for name in (self.target, self.weight) if name)]
+        """Every column that is named."""
+        return [*(self.features or ()), *(name for name in (self.target, self.weight) if name)]
 
     @property
     def batch_rows(self) -> int:
@@ -75,17 +61,18 @@ class Selection:
 
 def select_columns(
     parts: Sequence[tuple[Location, Sequence[str]]], roles: ColumnRoles
-) -> Selection:
-    """Find the columns in every part's list; all but target and weight are features by default.
+) -> ColumnRoles:
+    """Find the columns in every part's list, and name the features, by default all others.
 
     Raises `InputError` on a name that a part does not have, that the first part has twice, or that
     is given twice.
     """
     path, known = parts[0]
     target, weight = roles.target, roles.weight
-    default = [name for name in known if name not in (target, weight)]
-    features = default if roles.features is None else list(roles.features)
-    chosen = Selection(features, target, weight)
+    features = roles.features
+    if features is None:
+        features = tuple(name for name in known if name not in (target, weight))
+    chosen = replace(roles, features=features)
     option_of = dict.fromkeys(features, "columns=") | {weight: "weight=", target: "target="}
     for name in chosen.all:
         if name not in known:
@@ -135,8 +122,9 @@ class BatchDecoder:
     are numbers.
     """
 
-    def __init__(self, chosen: Selection, dtype: Any, label_type: pa.DataType | None) -> None:
-        self.chosen, self.dtype = chosen, np.dtype(dtype)
+    def __init__(self, chosen: ColumnRoles, dtype: Any, label_type: pa.DataType | None) -> None:
+        self.chosen, self.features = chosen, chosen.features or ()
+        self.dtype = np.dtype(dtype)
         self._label_type = label_type
         self._code_of: dict[Any, int] = {}
 
@@ -154,14 +142,17 @@ class BatchDecoder:
         """Decode a batch whose first row is the row `first_row` of the file, counted from 1."""
         chosen, codes, weights = self.chosen, None, None
         for name in chosen.all:
-            _check_present(batch.column(name), name, path, first_row)
+            cells = batch.column(name)
+            if cells.null_count:
+                place = int(np.argmax(cells.is_null().to_numpy(zero_copy_only=False)))
+                raise _bad_cell(path, name, first_row + place, "is empty", ErrorKind.CELL)
         if chosen.target:
             codes = self._coded(batch.column(chosen.target), path, first_row)
         if chosen.weight:
             weights = _weights(batch, chosen.weight, path, first_row)
-        columns = [_as_numpy(batch.column(name)) for name in chosen.features]
+        columns = [_as_numpy(batch.column(name)) for name in self.features]
         block = _woven(columns, self.dtype)
-        _check_finite(block, columns, chosen.features, path, first_row)
+        _check_finite(block, columns, self.features, path, first_row)
         return DecodedBatch(block, codes, weights)
 
     def label_values(self) -> np.ndarray:
@@ -200,7 +191,7 @@ def decode_to_disk(
 
     Labels and weights stay in memory.
     """
-    names = decoder.chosen.features
+    names = decoder.features
     rows = ScratchRows(len(names), decoder.dtype, scratch, expected_rows)
     codes: list[Any] = []
     weights: list[Any] = []
@@ -219,7 +210,7 @@ def decode_to_disk(
             rows.source(),
             decoder.label_values()[np.concatenate(codes)] if decoder.chosen.target else None,
             np.concatenate(weights) if decoder.chosen.weight else None,
-            tuple(names),
+            names,
         )
     except BaseException:
         rows.close()  # a traceback that somebody keeps would keep the file too
@@ -264,7 +255,7 @@ def labels_as_written(texts: list[str]) -> np.ndarray:
     return np.array(texts, dtype=object)
 
 
-def _is_narrow(parts: Sequence[tuple[Location, pa.Schema]], chosen: Selection) -> bool:
+def _is_narrow(parts: Sequence[tuple[Location, pa.Schema]], chosen: ColumnRoles) -> bool:
     """True where float32 holds all features exactly; raises `InputError` for other than numbers."""
     is_narrow = True
     for path, schema in parts:
@@ -319,13 +310,6 @@ def _label_type(parts: Sequence[tuple[Location, pa.Schema]], target: str) -> pa.
     return first
 
 
-def _check_present(cells: pa.Array, name: str, path: Location, first_row: int) -> None:
-    if not cells.null_count:
-        return
-    row = first_row + int(np.argmax(cells.is_null().to_numpy(zero_copy_only=False)))
-    raise _bad_cell(path, name, row, "is empty", ErrorKind.CELL)
-
-
 def _weights(batch: pa.RecordBatch, name: str, path: Location, first_row: int) -> np.ndarray:
     weights = _as_numpy(batch.column(name)).astype(np.float64)
     bad = ~((weights >= 0) & (weights < np.inf))
@@ -361,7 +345,11 @@ def _woven(columns: list[np.ndarray], dtype: np.dtype) -> np.ndarray:
 
 
 def _check_finite(
-    block: np.ndarray, columns: list[np.ndarray], names: list[str], path: Location, first_row: int
+    block: np.ndarray,
+    columns: list[np.ndarray],
+    names: Sequence[str],
+    path: Location,
+    first_row: int,
 ) -> None:
     # A sum is one pass without a temporary; it is finite unless something may be wrong.
     with np.errstate(over="ignore", invalid="ignore"):

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.rows.source import HasSource, RowSource, as_source, is_dask, is_table
+from rareclass.rows.source import HasSource, RowSource, as_source, is_dask, is_dask_array, is_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def header(X: Any) -> Any:
     if isinstance(X, RowSource):
         return np.empty((0, X.n_features))
     if is_dask(X):  # the collection's meta: no rows, the same columns
-        return X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
+        return np.empty((0, X.shape[1])) if is_dask_array(X) else X._meta
     if not isinstance(X, LabelledRows):
         return X
     if X.feature_names is None:

@@ -1,4 +1,4 @@
-"""Rows held in memory: arrays, sparse matrices and tables, read block by block by a pool of threads."""
+"""Rows held in memory, read block by block by a pool of threads that lasts."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

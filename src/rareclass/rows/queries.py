@@ -1,7 +1,6 @@
 """Database queries, polars LazyFrames and other readers of batches, decoded to rows on disk."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from rareclass.files import Location
 from rareclass.rows.decoding import BatchDecoder, Batches, ColumnRoles, decode_to_disk
 from rareclass.rows.labelled import LabelledRows
 from rareclass.tables.batch import plain_batch, plain_schema
-from rareclass.tables.databases.drivers import DatabaseAddress, Driver, Query, given_connection
+from rareclass.tables.databases.drivers import DatabaseAddress, Query, given_connection
 from rareclass.tables.databases.queries import RunningQuery
 
 
@@ -83,8 +82,11 @@ def from_sql(
     ((2, 1), ['ok', 'fraud'])
     """
     roles = ColumnRoles.of(target, weight, columns, dtype)
-    address, driver = _opened(connection)
-    path = Query(address, query)
+    driver = None
+    if isinstance(connection, str):
+        path = Query(DatabaseAddress(connection), query)
+    else:
+        path, driver = Query(None, query), given_connection(connection)
     running = RunningQuery(path, driver)
     try:
         return _decoded(path, running.schema, running.batches(), roles, scratch)
@@ -110,32 +112,8 @@ def _decoded(
     return decode_to_disk(path, [(path, pieces)], decoder, scratch)
 
 
-def _opened(connection: Any) -> tuple[DatabaseAddress | None, Callable[[], Driver] | None]:
-    if isinstance(connection, str):
-        return DatabaseAddress(connection), None
-    driver = given_connection(connection)
-    if driver is None:
-        raise InputError(
-            f"A {type(connection).__name__} is no connection that gives Arrow batches.",
-            "Give the address (postgresql://..., sqlite:///..., duckdb:///...), or a connection of "
-            "an ADBC driver or of DuckDB.",
-            ErrorKind.SETTING,
-        )
-    return None, lambda: driver
-
-
 # Rows of a batch.
 _BATCH_ROWS = 1 << 16
-
-
-@dataclass(frozen=True)
-class _Unnamed:
-    """Name in messages of a table that has no path."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def from_lazy(
@@ -202,13 +180,13 @@ def from_lazy(
         labels = (name for name in (target, weight) if name)
         needed = list(dict.fromkeys([*roles.features, *labels]))
     if package == "polars" and kind == "LazyFrame":
-        title = _Unnamed("the LazyFrame")
+        title = Path("the LazyFrame")
         schema, batches = _of_polars(native, needed)
     elif package in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
-        title = _Unnamed("the relation")
+        title = Path("the relation")
         schema, batches = _of_reader(native.to_arrow_reader(_BATCH_ROWS), title)
     elif isinstance(native, pa.RecordBatchReader):
-        title = _Unnamed("the reader")
+        title = Path("the reader")
         schema, batches = _of_reader(native, title)
     else:
         raise InputError(
@@ -238,7 +216,7 @@ def _of_polars(frame: Any, needed: list[str] | None) -> tuple[pa.Schema, Batches
     return plain, (plain_batch(batch, plain) for batch in batches())
 
 
-def _of_reader(reader: pa.RecordBatchReader, title: _Unnamed) -> tuple[pa.Schema, Batches]:
+def _of_reader(reader: pa.RecordBatchReader, title: Path) -> tuple[pa.Schema, Batches]:
     schema = plain_schema(reader.schema, str(title))
 
     def batches() -> Batches:

@@ -1,11 +1,11 @@
-"""Rows as floats: taken from arrays, sparse matrices, data frames and scratch files, stacked and grouped."""
+"""Rows as floats: of arrays, sparse matrices, data frames and scratch files."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -115,7 +115,9 @@ def as_source(X: Any, feature_names: Any = None) -> RowSource:
         return X
     if isinstance(X, HasSource):
         return X.source
-    if _is_plain(X):  # many calls with a row each should not wait for the general checks
+    is_array = type(X) is np.ndarray and X.ndim == 2 and X.size > 0
+    if is_array and X.dtype.char in "fd" and X.dtype.isnative:
+        # Many calls with a row each should not wait for the general checks.
         source = RowSource.of_array(X)
         _check_finite(source, feature_names)
         return source
@@ -146,17 +148,6 @@ def consecutive(source: RowSource) -> Iterator[tuple[int, RowSource]]:
         yield start, RowSource.of_array(rows)
 
 
-def _is_plain(X: Any) -> bool:
-    """True for a dense float array that can be used as it is."""
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.size > 0
-        and X.dtype.char in "fd"
-        and X.dtype.isnative
-    )
-
-
 def is_table(X: Any) -> bool:
     """True for a table with named columns: pandas, polars, pyarrow and their like."""
     return bool(nw.dependencies.is_into_dataframe(X))
@@ -165,6 +156,11 @@ def is_table(X: Any) -> bool:
 def is_dask(X: Any) -> bool:
     """True for a Dask array or DataFrame; does not import Dask."""
     return _is_of_dask(X) and not is_delayed(X)
+
+
+def is_dask_array(X: Any) -> bool:
+    """True for a Dask array."""
+    return type(X).__module__.startswith("dask.array.")
 
 
 def is_delayed(X: Any) -> bool:
@@ -202,8 +198,7 @@ def delayed_parts(collection: Any) -> list[Any]:
         raise TypeError(
             f"{type(collection).__name__} is no Dask array, DataFrame or list of delayed blocks."
         )
-    is_array = type(collection).__module__.startswith("dask.array.")
-    if is_array and collection.ndim == 2 and collection.numblocks[1] > 1:
+    if is_dask_array(collection) and collection.ndim == 2 and collection.numblocks[1] > 1:
         collection = collection.rechunk({1: -1})
     return list(np.ravel(np.array(collection.to_delayed(), dtype=object)))
 
@@ -263,31 +258,49 @@ def _table_source(X: Any) -> RowSource:
     return RowSource(table.shape, np.float32 if is_narrow else np.float64, take, False)
 
 
-def _check_finite(source: RowSource, feature_names: Any) -> None:
-    """Raise `ValueError` for the first value that is missing or infinite, a block at a time."""
+class _Cell(NamedTuple):
+    """A cell by its row, the words for its column, and its value."""
+
+    row: int
+    column: str
+    value: Any
+
+
+def _first_cell(
+    source: RowSource, names: Any, is_wrong: Callable[[np.ndarray], np.ndarray | None]
+) -> _Cell | None:
+    """Find the first cell that `is_wrong` marks, a block at a time; it gives None for no cell."""
     for start in range(0, source.n_rows, _PASS_ROWS):
         block = source.take(slice(start, start + _PASS_ROWS))
         values = block.data if source.is_sparse else block
-        # A sum is one pass without a temporary; it is finite unless something may be wrong.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values.sum()):
-                continue
-        bad = ~np.isfinite(values)
-        if not bad.any():
+        wrong = is_wrong(values)
+        if wrong is None or not wrong.any():
             continue
         if source.is_sparse:
-            first = int(np.flatnonzero(bad)[0])
+            first = int(np.flatnonzero(wrong)[0])
             row = int(np.searchsorted(block.indptr, first, side="right")) - 1
             column, value = int(block.indices[first]), values[first]
         else:
-            row, column = (int(k) for k in np.argwhere(bad)[0])
+            row, column = (int(k) for k in np.argwhere(wrong)[0])
             value = values[row, column]
-        kind = "NaN" if np.isnan(value) else f"infinity ({value}, inf)"
-        name = f"column {column}"
-        if feature_names is not None:
-            name = f"column {feature_names[column]!r}"
+        name = f"column {column}" if names is None else f"column {names[column]!r}"
+        return _Cell(start + row, name, value)
+    return None
+
+
+def _not_finite(values: np.ndarray) -> np.ndarray | None:
+    # A sum is one pass without a temporary; it is finite unless something may be wrong.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return None if np.isfinite(values.sum()) else ~np.isfinite(values)
+
+
+def _check_finite(source: RowSource, names: Any) -> None:
+    """Raise `ValueError` for the first value that is missing or infinite."""
+    bad = _first_cell(source, names, _not_finite)
+    if bad is not None:
+        kind = "NaN" if np.isnan(bad.value) else f"infinity ({bad.value}, inf)"
         raise ValueError(
-            f"Input X contains {kind}: row {start + row}, {name}. Fill or drop it first, for "
+            f"Input X contains {kind}: row {bad.row}, {bad.column}. Fill or drop it first, for "
             "example with sklearn.impute.SimpleImputer(add_indicator=True)."
         )
 
@@ -308,7 +321,13 @@ def with_safe_squares(source: RowSource, names: Any = None, learns: bool = False
         least, most = NARROW_RANGE
         return source if least <= largest <= most else source.astype(np.float64)
     if largest > _MOST:
-        _refuse(source, largest, names)
+        bad = _first_cell(source, names, lambda values: np.abs(values) == largest)
+        assert bad is not None
+        raise ValueError(
+            f"{bad.column} holds {largest:g} at row {bad.row}, which is too large: squared "
+            "distances between rows overflow. Standardise the features first "
+            "(sklearn.preprocessing.StandardScaler)."
+        )
     if learns and 0.0 < largest < _LEAST:
         raise ValueError(
             f"all values are {largest:g} or nearer to 0: squares of their differences are below "
@@ -328,25 +347,6 @@ def largest_value(source: RowSource) -> float:
     return found
 
 
-def _refuse(source: RowSource, largest: float, names: Any) -> None:
-    for start in range(0, source.n_rows, _PASS_ROWS):
-        block = source.take(slice(start, start + _PASS_ROWS))
-        cells = block.tocoo() if source.is_sparse else block
-        found = np.flatnonzero(np.abs(cells.data if source.is_sparse else cells) == largest)
-        if not len(found):
-            continue
-        place = int(found[0])
-        row, column = divmod(place, source.n_features)
-        if source.is_sparse:
-            row, column = int(cells.row[place]), int(cells.col[place])
-        name = f"column {column}" if names is None else f"column {names[column]!r}"
-        raise ValueError(
-            f"{name} holds {largest:g} at row {start + row}, which is too large: squared "
-            "distances between rows overflow. Standardise the features first "
-            "(sklearn.preprocessing.StandardScaler)."
-        )
-
-
 def narrowed(source: RowSource, width: float | None) -> RowSource:
     """Return float64 rows as float32, unless that would round distances too much.
 
@@ -361,7 +361,6 @@ def narrowed(source: RowSource, width: float | None) -> RowSource:
     least, most = NARROW_RANGE
     if not least <= largest <= most or (width is not None and rounding > _MOST_ROUNDING * width):
         return source
-
     return source.astype(np.float32)
 
 

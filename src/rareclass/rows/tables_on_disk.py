@@ -248,26 +248,21 @@ class _ParquetParts:
             for batch in batches:
                 X, codes, weights = decoder.decode(batch, path, first_row)
                 labels = None if codes is None else decoder.label_values()[codes]
-                names = tuple(decoder.chosen.features)
-                yield LabelledRows(RowSource.of_array(X), labels, weights, names)
+                yield LabelledRows(RowSource.of_array(X), labels, weights, decoder.features)
                 first_row += batch.num_rows
 
 
 def _csv_batches(file: CsvFile, decoder: BatchDecoder) -> Batches:
-    chosen = decoder.chosen
-    types = {name: pa.float64() for name in chosen.all if name != chosen.target}
+    chosen, target = decoder.chosen, decoder.chosen.target
+    types = {name: pa.float64() for name in chosen.all if name != target}
     for batch in file.batches(chosen.all, chosen.batch_rows, types):
-        yield _empty_labels_null(batch, chosen.target) if chosen.target else batch
+        if target is not None:
+            labels = batch.column(target)
+            place = batch.schema.get_field_index(target)
+            nulls = pc.if_else(pc.equal(labels, ""), pa.scalar(None, labels.type), labels)
+            batch = batch.set_column(place, target, nulls)
+        yield batch
     file.release()
-
-
-def _empty_labels_null(block: pa.RecordBatch, target: str) -> pa.RecordBatch:
-    labels = block.column(target)
-    empty = pc.equal(labels, "")
-    if not pc.any(empty).as_py():
-        return block
-    labels = pc.if_else(empty, pa.scalar(None, labels.type), labels)
-    return block.set_column(block.schema.get_field_index(target), target, labels)
 
 
 def read_ahead(items: Generator[T, None, None], depth: int = 2) -> Iterator[T]:

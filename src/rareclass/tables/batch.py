@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.findings import Finding, FindingKind, warn
+from rareclass.tables import TableWarning
 
 TEXT_LIMIT = 500  # characters of a raw row that are kept; such a row may be of any length
 
@@ -90,13 +92,35 @@ def columns_fault(wanted: Sequence[str], found: Collection[str]) -> str | None:
     return f"no column {missing[0]!r}" if missing else None
 
 
-_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+def unique_names(title: str, names: list[str]) -> list[str]:
+    """Return column names with none twice, and warn of those that were.
+
+    The first column of a name keeps it; the others get a number, as pandas does it: name.1.
+    """
+    wanted, seen = set(names), set[str]()
+    unique, renamed = list[str](), list[str]()
+    for name in names:
+        free, number = name, 0
+        while free in seen or (number and free in wanted):
+            number += 1
+            free = f"{name}.{number}"
+        if number:
+            renamed.append(f"{free!r} (column {len(unique) + 1})")
+        seen.add(free)
+        unique.append(free)
+    if renamed:
+        shown = ", ".join(renamed[:6]) + (", ..." if len(renamed) > 6 else "")
+        warn(
+            f"{title} has several columns of one name; the later ones are called {shown}.",
+            TableWarning,
+            Finding(FindingKind.COLUMNS_RENAMED, {"path": title}),
+        )
+    return unique
+
+
 # What float64 holds to the last digit.
 _EXACT_DIGITS = 15
-_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
-# Where the hyphens of a UUID are, and where its digits.
-_HYPHENS = [8, 13, 18, 23]
-_DIGITS = [place for place in range(36) if place not in _HYPHENS]
+_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
 
 
 def plain_schema(schema: pa.Schema, title: str, categories: bool = False) -> pa.Schema:
@@ -130,7 +154,11 @@ def _plain_type(field: pa.Field, title: str, categories: bool) -> pa.DataType:
         return pa.string()
     if isinstance(kind, pa.OpaqueType):
         if kind.type_name == "numeric":
-            return pa.string() if _is_long_integer(field) else pa.float64()
+            # PostgreSQL says in this way how many digits there are, and how many of them decimals.
+            modifier = int((field.metadata or {}).get(b"POSTGRESQL:typmod", -1)) - 4
+            is_whole = modifier >= 0 and modifier & 0x7FF == 0
+            is_long = is_whole and modifier >> 16 > _EXACT_DIGITS
+            return pa.string() if is_long else pa.float64()
         if not pa.types.is_string(kind.storage_type):
             raise _unusable(field.name, kind.type_name, title)
     if isinstance(kind, pa.BaseExtensionType):
@@ -140,35 +168,15 @@ def _plain_type(field: pa.Field, title: str, categories: bool) -> pa.DataType:
     return kind
 
 
-def _is_long_integer(field: pa.Field) -> bool:
-    """Say whether a numeric of PostgreSQL is declared to hold whole numbers of many digits."""
-    modifier = int((field.metadata or {}).get(b"POSTGRESQL:typmod", -1)) - 4
-    return modifier >= 0 and modifier & 0x7FF == 0 and modifier >> 16 > _EXACT_DIGITS
-
-
 def plain_array(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Return an array with the type that `plain_schema` gives it."""
     if isinstance(column.type, pa.UuidType):
-        return _uuid_text(column.storage)
+        digits = [None if cell is None else cell.hex() for cell in column.storage.to_pylist()]
+        cuts = [h and f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}" for h in digits]
+        return pa.array(cuts, pa.string())
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     return column if column.type == wanted else column.cast(wanted)
-
-
-def _uuid_text(cells: pa.Array) -> pa.Array:
-    """UUIDs of 16 bytes as text with hyphens."""
-    present = cells.drop_null()
-    count = len(present)
-    raw = np.frombuffer(present.buffers()[1] or b"", np.uint8)
-    raw = raw[16 * present.offset :][: 16 * count].reshape(count, 16)
-    text = np.full((count, 36), ord("-"), np.uint8)
-    text[:, _DIGITS] = _HEX[np.stack([raw >> 4, raw & 15], axis=2).reshape(count, 32)]
-    words = pa.array(text.view("S36")[:, 0].astype(str), pa.string())
-    if count == len(cells):
-        return words
-    is_there = cells.is_valid().to_numpy(zero_copy_only=False)
-    places = np.where(is_there, np.cumsum(is_there) - 1, 0)
-    return words.take(pa.array(places, mask=~is_there))
 
 
 def _unusable(name: str, kind: str, title: str) -> InputError:
@@ -204,33 +212,11 @@ class ArrowSource:
         self.columns: list[str] = list(schema.names if columns is None else columns)
         self._fault = columns_fault(self.columns, schema.names)
         self._left = pa.Table.from_batches([], schema)
+        self.size_read = 0  # bytes of a file, as `TextSource` has them
+        self.has_unfinished = False
 
     def read(self, max_records: int) -> Batch | None:
         """Return the next rows; None at the end."""
-        table = self._next_rows(max_records)
-        if max_records and not table.num_rows:
-            return None
-        first = self._row + 1
-        self._row += table.num_rows
-        lines = np.arange(first, self._row + 1, dtype=np.int64)
-        rejected: list[Rejected] = []
-        if self._fault is not None:
-            rejected = self._all_rejected(table, first)
-            lines = lines[:0]
-        return Batch(
-            columns=self._arrays(table),
-            lines=lines,
-            file=self._name,
-            rejected=rejected,
-            n_read=table.num_rows,
-            position=self._position(table),
-        )
-
-    def _position(self, table: pa.Table) -> dict[str, Any]:
-        """Where to go on after these rows."""
-        return {"row": self._row, "columns": self.columns}
-
-    def _next_rows(self, max_records: int) -> pa.Table:
         while self._left.num_rows < max_records:
             batch = next(self._batches, None)
             if batch is None:
@@ -239,22 +225,31 @@ class ArrowSource:
             self._left = pa.concat_tables([self._left, more]) if self._left.num_rows else more
         table = self._left.slice(0, max_records)
         self._left = self._left.slice(table.num_rows)
-        return table
-
-    def _arrays(self, table: pa.Table) -> dict[str, npt.NDArray[Any]]:
-        if self._fault is not None:
-            return {name: np.empty(0, dtype=object) for name in self.columns}
-        return {name: _cells(table[name], name in self._exact) for name in self.columns}
-
-    def _all_rejected(self, table: pa.Table, first: int) -> list[Rejected]:
-        texts = (
-            json.dumps(row, default=str, ensure_ascii=False)[:TEXT_LIMIT]
-            for row in table.to_pylist()
-        )
-        fault = self._fault or ""
-        return [
-            Rejected(self._name, line, fault, text) for line, text in enumerate(texts, start=first)
+        if max_records and not table.num_rows:
+            return None
+        lines = np.arange(self._row + 1, self._row + table.num_rows + 1, dtype=np.int64)
+        self._row += table.num_rows
+        if self._fault is None:
+            columns = {name: _cells(table[name], name in self._exact) for name in self.columns}
+            return Batch(columns, lines, self._name, [], len(lines), self._position(table))
+        texts = (json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist())
+        rejected = [
+            Rejected(self._name, line, self._fault, text[:TEXT_LIMIT])
+            for line, text in zip(lines.tolist(), texts, strict=True)
         ]
+        columns = object_columns(self.columns, [])
+        place = self._position(table)
+        return Batch(columns, lines[:0], self._name, rejected, len(lines), place)
+
+    def finish(self) -> None:
+        """Do nothing: no rows are added while these are read."""
+
+    def close(self) -> None:
+        """Give back what the rows come from."""
+
+    def _position(self, table: pa.Table) -> dict[str, Any]:
+        """Position after these rows."""
+        return {"row": self._row, "columns": self.columns}
 
 
 def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:
@@ -265,31 +260,27 @@ def _cells(column: pa.ChunkedArray, exact: bool) -> npt.NDArray[Any]:
         seconds = column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64())
         column, kind = pc.divide(seconds, 1e6), pa.float64()
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        if exact:
-            return _objects(column.to_pylist())
-        numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        # Arrow gives its own memory, which cannot be written to.
-        return np.array(numbers, dtype=np.float64)
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind):
-        text = column.cast(pa.string())
-        column = pc.replace_substring(text, " ", "T", max_replacements=1)
+        if not exact:
+            numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            # Arrow gives its own memory, which cannot be written to.
+            return np.array(numbers, dtype=np.float64)
+        listed = column.to_pylist()
     elif pa.types.is_nested(kind):
-        return _objects([_as_json(cell) for cell in column.to_pylist()])
+        listed = [None if cell is None else _as_json(cell) for cell in column.to_pylist()]
     elif any(is_one(kind) for is_one in _BYTES):
-        return _objects([_as_text(cell) for cell in column.to_pylist()])
-    cells: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False).astype(object)
-    return cells
+        listed = [None if cell is None else _as_text(cell) for cell in column.to_pylist()]
+    else:
+        if pa.types.is_temporal(kind):
+            text = column.cast(pa.string())
+            column = pc.replace_substring(text, " ", "T", max_replacements=1)
+        cells: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False).astype(object)
+        return cells
+    return np.fromiter(listed, dtype=object, count=len(listed))
 
 
-def _objects(cells: list[Any]) -> npt.NDArray[Any]:
-    return np.fromiter(cells, dtype=object, count=len(cells))
-
-
-def _as_json(cell: Any) -> str | None:
-    if cell is None:
-        return None
+def _as_json(cell: Any) -> str:
     return json.dumps(cell, default=str, ensure_ascii=False, sort_keys=True)
 
 
-def _as_text(cell: bytes | None) -> str | None:
-    return None if cell is None else cell.decode("utf-8", errors="backslashreplace")
+def _as_text(cell: bytes) -> str:
+    return cell.decode("utf-8", errors="backslashreplace")

@@ -13,13 +13,12 @@ from typing import Any, BinaryIO, Literal, Protocol, cast
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
+from rareclass.scratch_file import BytesAt, read_file_at
 
 Compression = Literal["gzip", "bz2"] | None
 COMPRESSED_SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".bz2": "bz2"}
 # What reading damaged bytes raises.
 DAMAGE = (EOFError, zlib.error, OSError)
-# Not for child processes, and on Windows without a change of line ends.
-_READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # Enough for a magic number, or a byte order mark and an opening brace.
 _START_BYTES = 4
 
@@ -88,46 +87,51 @@ def plain_suffix(path: Path) -> str:
 
 
 class StoredFile:
-    """The content of a file, which is opened once however many passes are made over it.
+    """Content of a file, which is opened once however many passes are made over it.
 
-    Every pass reads by position, so passes may overlap. Opened when first read; `release` closes
-    it until the next pass, as does letting go of it.
+    Every pass reads by position, so passes may overlap. The file is opened when it is first read;
+    `release` closes it until the next pass, as does letting go of this object.
 
-    Raises `InputError` when it is missing or may not be read, or is named like a compressed file
-    and is none.
+    Raises `InputError` when the file is missing or may not be read, or is named like a compressed
+    file and is none.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._descriptor = -1
+        self._file: BinaryIO | None = None
         self._was_there = False
-        self._closing: Any = None
         self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
-        """Its bytes on disk."""
+        """Bytes on disk."""
         if isinstance(self.path, RemotePath):
-            return self._far_size(self.path)
-        return os.fstat(self._opened()).st_size
+            try:
+                size = int(self.path.stat().st_size)
+            except OSError as error:
+                raise cannot_open(self.path, error, self._was_there) or error from None
+            self._was_there = True
+            return size
+        return os.fstat(self._opened().fileno()).st_size
 
+    @property
     def magic(self) -> bytes:
-        """The first bytes as they are on disk."""
+        """First bytes on disk."""
         magic = bytearray(_START_BYTES)
         return bytes(magic[: self.read_at(magic, 0)])
 
     @property
     def compression(self) -> Compression:
-        """How it is compressed."""
-        return compression_of(self.path, self.magic())
+        """Compression, by the first bytes."""
+        return compression_of(self.path, self.magic)
 
     def content(self) -> BinaryIO:
-        """The uncompressed content from its beginning, for one pass."""
-        raw = io.BufferedReader(_Pass(self))
+        """Open the uncompressed content at its beginning, for one pass."""
+        raw = io.BufferedReader(BytesAt(self.read_at, lambda: self.size))
         return _uncompressed(raw, self.compression)
 
     def head(self, size: int) -> bytes:
-        """The first `size` bytes of the content, all of it if it is shorter.
+        """Return the first `size` bytes of the content, all of it if it is shorter.
 
         Raises `InputError` when they cannot be read.
         """
@@ -140,62 +144,24 @@ class StoredFile:
     def read_at(self, buffer: Any, offset: int) -> int:
         """Read into a buffer what lies at byte `offset` on disk; return how many bytes."""
         if isinstance(self.path, RemotePath):
-            self._far_size(self.path)
-            return self.path.read_at(buffer, offset)
-        if hasattr(os, "preadv"):
-            return os.preadv(self._opened(), [buffer], offset)
-        with self._lock:  # systems where a read cannot say where
-            os.lseek(self._opened(), offset, os.SEEK_SET)
-            data = os.read(self._opened(), len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+            return self.path.read_at(buffer, offset) if self.size else 0
+        return read_file_at(self._opened(), buffer, offset, self._lock)
 
     def release(self) -> None:
         """Close the file; the next pass opens it again."""
-        if self._descriptor >= 0:
+        if self._file is not None:
             self._closing()
-            self._descriptor = -1
+            self._file = None
 
-    def _far_size(self, path: RemotePath) -> int:
-        try:
-            size = int(path.stat().st_size)
-        except OSError as error:
-            raise cannot_open(self.path, error, self._was_there) or error from None
-        self._was_there = True
-        return size
-
-    def _opened(self) -> int:
-        if self._descriptor < 0:
+    def _opened(self) -> BinaryIO:
+        if self._file is None:
             try:
-                self._descriptor = os.open(self.path, _READ_ONLY)
+                self._file = cast(BinaryIO, self.path.open("rb", buffering=0))
             except OSError as error:
                 raise cannot_open(self.path, error, self._was_there) or error from None
             self._was_there = True
-            self._closing = weakref.finalize(self, os.close, self._descriptor)
-        return self._descriptor
-
-
-class _Pass(io.RawIOBase):
-    """The bytes of an open file, at a place of its own in it."""
-
-    def __init__(self, file: StoredFile) -> None:
-        self._file, self._at = file, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}.get(whence, self._file.size)
-        self._at = start + offset
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        n_read = self._file.read_at(buffer, self._at)
-        self._at += n_read
-        return n_read
+            self._closing = weakref.finalize(self, self._file.close)
+        return self._file
 
 
 def _uncompressed(raw: BinaryIO, compression: Compression) -> BinaryIO:
@@ -207,8 +173,8 @@ def _uncompressed(raw: BinaryIO, compression: Compression) -> BinaryIO:
 class ByteStream(Protocol):
     """Bytes in order. `read` gives b"" at the end, and None where there are none yet.
 
-    Its title is what messages call it; its packed size that of a compressed file, as it is on
-    disk, and None of all others.
+    Messages call the stream by its title; its packed size is that of a compressed file on disk, and
+    None for all others.
     """
 
     title: str
@@ -228,46 +194,38 @@ class ByteStream(Protocol):
 
 
 class FileBytes:
-    """The uncompressed bytes of a file, which may be growing: then its end is waited at.
+    """Uncompressed bytes of a file, which may be growing: then its end is waited at.
 
-    A compressed file does not grow. Raises `InputError` when it is missing, may not be read, is
-    damaged, or becomes shorter while it is read.
+    A compressed file does not grow. Raises `InputError` when the file is missing, may not be read,
+    is damaged, or becomes shorter while it is read.
     """
 
-    def __init__(self, path: Path, growing: bool) -> None:
+    def __init__(self, path: Path, growing: bool = False) -> None:
         self.title = str(path)
-        self._path = path
-        try:
-            self._raw = path.open("rb")
-        except OSError as error:
-            raise cannot_open(path, error) or error from None
-        try:
-            compression = compression_of(path, self._raw.peek(_START_BYTES))
-        except BaseException:
-            self._raw.close()
-            raise
+        self._stored = StoredFile(path)
+        compression = self._stored.compression
         self._growing = growing and compression is None and not isinstance(path, RemotePath)
-        self._file = _uncompressed(self._raw, compression)
-        self.packed_size = path.stat().st_size if compression else None
+        self._content = self._stored.content()
+        self.packed_size = self._stored.size if compression else None
 
     def read(self, size: int) -> bytes | None:
         """Return up to `size` bytes; None at the end of a file that may grow."""
         data = self._read(size)
         if data or not self._growing:
             return data
-        if os.fstat(self._raw.fileno()).st_size < self._file.tell():
+        if self._stored.size < self._content.tell():
             raise self._shorter()
         return None
 
     def skip(self, offset: int) -> bytes:
         """Go to byte `offset`; a compressed file is read up to it."""
         if not offset:
-            self._file.seek(0)
+            self._content.seek(0)
             return b""
         try:
-            self._file.seek(offset - 1)
+            self._content.seek(offset - 1)
         except DAMAGE as error:
-            raise damaged(self._path, error) from error
+            raise damaged(self._stored.path, error) from error
         before = self._read(1)
         if not before:
             raise self._shorter()
@@ -279,18 +237,18 @@ class FileBytes:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
-        self._raw.close()
+        self._content.close()
+        self._stored.release()
 
     def _read(self, size: int) -> bytes:
         try:
-            return self._file.read(size)
+            return self._content.read(size)
         except DAMAGE as error:
-            raise damaged(self._path, error) from error
+            raise damaged(self._stored.path, error) from error
 
     def _shorter(self) -> InputError:
         return InputError(
-            f"{self._path} is shorter than what was read from it before.",
+            f"{self.title} is shorter than what was read from it before.",
             "Only append to a file that is being read; start again with an empty checkpoint.",
             ErrorKind.ROWS,
         )
@@ -299,7 +257,7 @@ class FileBytes:
 class PipeBytes:
     """Bytes that can be read once only, such as standard input, plain or compressed.
 
-    Opening it waits for the first bytes; `start` is what it begins with. Where it is growing,
+    Opening waits for the first bytes; `start` is what the pipe begins with. Where it is growing,
     `read` returns None where it would have to wait (not on a compressed pipe, and not where the
     system cannot tell).
     """
@@ -308,36 +266,33 @@ class PipeBytes:
     packed_size: int | None = None
 
     def __init__(self, pipe: BinaryIO, growing: bool) -> None:
-        self._pipe = _Pipe(pipe)
-        self._growing = growing
+        self._pipe = _Pipe(cast(io.BufferedReader, pipe))
         self._bytes_read = 0
-        self._content: Any = self._pipe
-        magic = self._pipe.head(3)
-        if magic[:2] == b"\x1f\x8b":
-            self._content = gzip.GzipFile(fileobj=io.BufferedReader(self._pipe))
-        elif magic == b"BZh":
-            self._content = bz2.BZ2File(io.BufferedReader(self._pipe))
-        if self._content is not self._pipe:
-            self._growing = False
-            self.start = bytes(self._content.peek(_START_BYTES))
-        else:
+        compression = compression_of(Path("-"), self._pipe.head(_START_BYTES))
+        self._growing = growing and compression is None
+        self._unpacked: Any = None
+        if compression is None:
             self.start = self._pipe.head(_START_BYTES, at_most=1 << 12)
+        else:
+            raw = io.BufferedReader(self._pipe)
+            self._unpacked = _uncompressed(cast(BinaryIO, raw), compression)
+            self.start = bytes(self._unpacked.peek(_START_BYTES))
 
     def read(self, size: int) -> bytes | None:
         """Return up to `size` bytes; None where they have not arrived."""
         if self._growing and not self._pipe.has_some():
             return None
-        try:
-            if self._content is self._pipe:
-                data = self._pipe.some(size)
-            else:
-                data = self._content.read1(size)
-        except DAMAGE as error:
-            raise InputError(
-                f"Standard input cannot be uncompressed: {error}.",
-                "Send it again from the start.",
-                ErrorKind.DAMAGED_FILE,
-            ) from error
+        if self._unpacked is None:
+            data = self._pipe.some(size)
+        else:
+            try:
+                data = self._unpacked.read1(size)
+            except DAMAGE as error:
+                raise InputError(
+                    f"Standard input cannot be uncompressed: {error}.",
+                    "Send it again from the start.",
+                    ErrorKind.DAMAGED_FILE,
+                ) from error
         self._bytes_read += len(data)
         return data
 
@@ -369,25 +324,25 @@ class PipeBytes:
 class _Pipe(io.RawIOBase):
     """A pipe whose next bytes can be looked at before they are read."""
 
-    def __init__(self, pipe: BinaryIO) -> None:
+    def __init__(self, pipe: io.BufferedReader) -> None:
         self._source = pipe
         self._head = b""
 
     def head(self, size: int, at_most: int = 0) -> bytes:
         """Return the first bytes, which will be read again; fewer than `size` only at the end."""
-        while len(self._head) < size and (data := self._read_some(1 << 16)):
+        while len(self._head) < size and (data := self._source.read1(1 << 16)):
             self._head += data
         return self._head[: max(size, at_most)]
 
     def some(self, size: int) -> bytes:
         """Return what has arrived, at least a byte but at the end, `size` bytes at most."""
-        data = self._head or self._read_some(size)
-        # A read may bring more than was asked for.
+        # Not by `read`, which waits until all that is asked for is there.
+        data = self._head or self._source.read1(max(size, io.DEFAULT_BUFFER_SIZE))
         self._head = data[size:]
         return data[:size]
 
     def has_some(self) -> bool:
-        """Return whether reading would not wait."""
+        """Say whether reading would not wait."""
         if self._head:
             return True
         try:
@@ -402,8 +357,3 @@ class _Pipe(io.RawIOBase):
         data = self.some(len(buffer))
         buffer[: len(data)] = data
         return len(data)
-
-    def _read_some(self, size: int) -> bytes:
-        # A buffered reader gives what is there only if asked for no more than one read.
-        read = getattr(self._source, "read1", self._source.read)
-        return bytes(read(max(size, io.DEFAULT_BUFFER_SIZE)))

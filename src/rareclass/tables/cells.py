@@ -122,7 +122,8 @@ def numbers_in(
 
 def are_written_as(cells: pl.Series, number_format: str) -> bool:
     """Say whether all text cells are numbers written in one of the NUMBER_FORMATS."""
-    return bool(cells.str.contains(_WRITTEN[number_format]).all())
+    written = _WRITTEN[number_format]
+    return all(some.str.contains(written).all() for some in (cells.head(50), cells))
 
 
 def _formatted_numbers(cells: pl.Series, number_format: str) -> pl.Series:
@@ -191,8 +192,10 @@ def word_of(cell: Any) -> str | None:
         raise ValueError(f"{cell!r} is no single value")
     if is_empty(cell):
         return None
-    if isinstance(cell, float) and not isinstance(cell, bool):
-        return _word_of_float(cell)
+    if isinstance(cell, float):
+        if cell.is_integer() and abs(cell) < 2**63:
+            return str(int(cell))
+        return str(pl.Series([cell]).cast(pl.String)[0])  # digits as a column of numbers gets them
     text = writable(f"{cell:f}" if isinstance(cell, Decimal) else str(cell)).strip(_SPACES)
     if len(text) <= _LONGEST_MARK and text.lower() in TRUTH_VALUES:
         return text.lower()
@@ -209,12 +212,6 @@ def words_of_numbers(cells: pl.Series) -> pl.Series:
     is_whole = (whole.cast(pl.Float64) == cells.cast(pl.Float64)).fill_null(False)
     words = cells.fill_nan(None).cast(pl.String)
     return whole.cast(pl.String).zip_with(is_whole, words).alias(cells.name)
-
-
-def _word_of_float(number: float) -> str:
-    if number.is_integer() and abs(number) < 2**63:
-        return str(int(number))
-    return str(pl.Series([number]).cast(pl.String)[0])  # digits as a column of numbers gets them
 
 
 def writable(text: str) -> str:
@@ -307,17 +304,12 @@ def formats_that_fit(cells: pl.Series, formats: list[str]) -> list[str]:
     """Return those of the formats under which all text cells, none of them null, are dates."""
     if not formats or not cells.head(50).str.contains(_LIKE_A_DATE).all():
         return []
-    return [each for each in formats if _fits(cells.head(50), each) and _fits(cells, each)]
+    return [each for each in formats if all(_fits(some, each) for some in (cells.head(50), cells))]
 
 
 def has_zone(date_format: str | None) -> bool:
     """Say whether dates that are written so say their offset from UTC."""
     return date_format is not None and "%z" in date_format
-
-
-def is_day_first_or_month_first(date_format: str) -> bool:
-    """Say whether another reader may take the day for the month."""
-    return any(each in date_format for each in ("%d/%m", "%d.%m", "%d-%m", "%m/%d"))
 
 
 def zones_in(cells: pl.Series) -> pl.Series:

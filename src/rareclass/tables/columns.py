@@ -1,7 +1,6 @@
 """What a column holds, found from all of its cells, and what is done with it."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -9,11 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rareclass.tables.cells import (
-    LARGEST_EXACT,
-    is_day_first_or_month_first,
-    is_text_type,
-)
+from rareclass.tables.cells import LARGEST_EXACT, is_text_type
 from rareclass.tables.reading import CellReading, ReadsAs
 
 # skrub's own default: from this many distinct values on, a column of strings is target-encoded.
@@ -300,7 +295,7 @@ def describe_column(
         kind, treatment = _MANY_VALUED
     reading = reading or CellReading("number")
     date_format = reading.date_format
-    if kind == "date" and date_format and is_day_first_or_month_first(date_format):
+    if kind == "date" and date_format and re.search("%d[/.-]%m|%m/%d", date_format):
         treatment += f" (read as {_readable(date_format)})"
     if facts.n_missing and kind not in DROPPED_KINDS and kind != "text":
         treatment += "; empty: " + (
@@ -355,28 +350,22 @@ def kind_of(facts: ColumnFacts, integers: bool, is_category: bool) -> tuple[Kind
 def _kind_of_numbers(facts: ColumnFacts, integers: bool) -> tuple[Kind, str]:
     is_key = not facts.n_missing and facts.n_distinct == facts.n_rows >= ID_LEAST_ROWS
     if integers and is_key:
-        reason = _reason_for_id(facts)
-        if reason:
-            return "id-like", f"dropped: {reason}"
+        if facts.high - facts.low + 1 == facts.n_rows:
+            return "id-like", "dropped: consecutive whole numbers, one a row"
+        if facts.is_in_order:
+            return "id-like", "dropped: distinct whole numbers in row order"
+        if _ID_NAME.search(facts.name) or _CAMEL_ID_NAME.search(facts.name):
+            return "id-like", "dropped: named like an identifier and different in every row"
     if facts.n_distinct == 2 and {facts.low, facts.high} == {0.0, 1.0}:
         return "boolean", "0 or 1"
     return "number", "standardised"
 
 
-def _reason_for_id(facts: ColumnFacts) -> str:
-    if facts.high - facts.low + 1 == facts.n_rows:
-        return "consecutive whole numbers, one a row"
-    if facts.is_in_order:
-        return "distinct whole numbers in row order"
-    if _ID_NAME.search(facts.name) or _CAMEL_ID_NAME.search(facts.name):
-        return "named like an identifier and different in every row"
-    return ""
-
-
 def _kind_of_strings(facts: ColumnFacts, is_category: bool) -> tuple[Kind, str]:
     n_present = facts.n_rows - facts.n_missing
     if facts.n_distinct < HIGH_CARDINALITY:
-        if _looks_boolean(facts.values or []):
+        values = {str(value).strip().lower() for value in facts.values or ()}
+        if values in ({"true", "false"}, {"t", "f"}, {"yes", "no"}, {"y", "n"}):
             return "boolean", "0 or 1"
         return "category", "one column a value"
     if not is_category and facts.n_distinct >= 0.5 * n_present:
@@ -385,12 +374,6 @@ def _kind_of_strings(facts: ColumnFacts, is_category: bool) -> tuple[Kind, str]:
         if facts.n_distinct >= ID_SHARE * n_present:
             return "id-like", "dropped: different in (nearly) every row"
     return _MANY_VALUED
-
-
-def _looks_boolean(distinct: Sequence[object]) -> bool:
-    values = {str(value).strip().lower() for value in distinct}
-    pairs = ({"true", "false"}, {"t", "f"}, {"yes", "no"}, {"y", "n"})
-    return values in pairs
 
 
 def _short(value: object) -> str:

@@ -1,4 +1,4 @@
-"""CSV: as a table in blocks of text, and as a stream of rows, each with its line and byte offset."""
+"""CSV: as a table in blocks of text, and as a stream of rows with their lines and offsets."""
 
 import codecs
 import csv
@@ -30,12 +30,11 @@ from rareclass.tables.dialect import (
     Dialect,
     dialect_of,
     no_text,
-    with_points,
 )
 from rareclass.tables.text_source import BLOCK_BYTES, TakenRows, TextSource
 
 _BLOCK_BYTES = 8 << 20
-_COMMA_CELL = f"^{COMMA_CELL}$"
+_COMMA_CELL = re.compile(COMMA_CELL)
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BAD_CELL = re.compile(
     r"In CSV column #(\d+): Row #(\d+): .*?(?:invalid value '(.*)')?$", re.DOTALL
@@ -87,7 +86,11 @@ class CsvFile:
         size, lines, is_whole = self._sample
         if is_whole:
             return max(0, lines - 1)
-        return int(self._plain_size(size) / size * lines)
+        # A compressed file is taken to be packed as tightly as its first lines.
+        packed = size
+        if self.stored.compression is not None:
+            packed = len(zlib.compress(self.stored.head(size)))
+        return int(self.n_bytes / packed * lines)
 
     def release(self) -> None:
         """Close the file until it is read again."""
@@ -114,12 +117,6 @@ class CsvFile:
         except DAMAGE as error:
             raise damaged(self.path, error) from error
 
-    def _plain_size(self, sample_size: int) -> int:
-        if self.stored.compression is None:
-            return self.n_bytes
-        packed = len(zlib.compress(self.stored.head(sample_size)))
-        return int(self.n_bytes * sample_size / packed)
-
     def _blocks(self, content: BinaryIO) -> Iterator[_Block]:
         """Yield the text after the header line."""
         separator = self.dialect.separator.encode()
@@ -135,7 +132,13 @@ class CsvFile:
                 continue
             cut = len(rest) if not data else _row_end(rest, separator)
             if not cut and len(rest) > ROW_LIMIT:
-                raise self._too_long(rest, line)
+                reason = UNCLOSED if rest.count(b'"') % 2 else "was it meant to be one?"
+                raise InputError(
+                    f"{self.path}: the row that begins at line {line:,} is longer than "
+                    f"{ROW_LIMIT >> 20} MiB ({reason}).",
+                    "Close the quote, shorten its cells, or take the row out.",
+                    ErrorKind.DAMAGED_FILE,
+                )
             if cut and not header_lines:
                 yield _Block(rest[:cut], line)
                 line += rest.count(b"\n", 0, cut)
@@ -145,32 +148,26 @@ class CsvFile:
         """Yield the text as UTF-8 without a mark, a block at a time; at last nothing at all."""
         encoding = self.dialect.encoding
         is_wide = encoding.startswith("utf-16")
-        errors = "surrogatepass" if is_wide else "strict"
-        decoder = codecs.getincrementaldecoder(encoding)(errors)
+        decoder = codecs.getincrementaldecoder(encoding)("surrogatepass" if is_wide else "strict")
         is_first = True
-        while raw := content.read(_BLOCK_BYTES):
-            if is_first:
-                raw = raw[2:] if is_wide else raw.removeprefix(UTF8_MARK)
-                is_first = False
-            if encoding != "utf-8":
-                raw = self._transcoded(decoder, raw)
-            if raw:
-                yield raw
-        self._transcoded(decoder, b"", is_last=True)
-        yield b""
-
-    def _transcoded(
-        self, decoder: codecs.IncrementalDecoder, raw: bytes, is_last: bool = False
-    ) -> bytes:
         try:
-            return decoder.decode(raw, is_last).encode("utf-8", "surrogatepass")
+            while raw := content.read(_BLOCK_BYTES):
+                if is_first:
+                    raw = raw[2:] if is_wide else raw.removeprefix(UTF8_MARK)
+                    is_first = False
+                if encoding != "utf-8":
+                    raw = decoder.decode(raw).encode("utf-8", "surrogatepass")
+                if raw:
+                    yield raw
+            decoder.decode(b"", final=True)
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{self.path} is text of several encodings: its beginning is "
-                f"{self.dialect.encoding}, which {error.object[error.start : error.end]!r} is not.",
+                f"{self.path} is text of several encodings: its beginning is {encoding}, which "
+                f"{error.object[error.start : error.end]!r} is not.",
                 "Write it in one, UTF-8 for instance.",
                 ErrorKind.DAMAGED_FILE,
             ) from None
+        yield b""
 
     def _table(
         self,
@@ -181,8 +178,9 @@ class CsvFile:
         threads: bool = True,
     ) -> pa.Table:
         as_text = self.dialect.decimal_commas
-        read = {name: pa.large_string() if as_text else types.get(name) for name in columns}
-        every = {name: read.get(name) or pa.large_string() for name in self.columns}
+        kinds = {name: pa.large_string() for name in self.columns} | (
+            {} if as_text else dict(types)
+        )
         try:
             table = pa_csv.read_csv(
                 pa.BufferReader(block.text),
@@ -193,7 +191,7 @@ class CsvFile:
                     delimiter=self.dialect.separator, newlines_in_values=True
                 ),
                 convert_options=pa_csv.ConvertOptions(
-                    column_types=every, include_columns=columns, strings_can_be_null=False
+                    column_types=kinds, include_columns=columns, strings_can_be_null=False
                 ),
             )
         except pa.ArrowException as error:
@@ -204,7 +202,7 @@ class CsvFile:
         if not as_text:
             return table
         for place, name in enumerate(columns):
-            cells = pc.replace_substring_regex(table.column(name), _COMMA_CELL, r"\1.\2")
+            cells = pc.replace_substring_regex(table.column(name), f"^{COMMA_CELL}$", r"\1.\2")
             if name in types:
                 cells = self._as_numbers(cells, name, n_before)
             table = table.set_column(place, name, cells)
@@ -219,18 +217,8 @@ class CsvFile:
         except pa.ArrowInvalid as error:
             found = _BAD_NUMBER.search(str(error))
             cell = found[1] if found else ""
-            raise self._no_number(
-                name, cell, n_before + pc.index(cells, cell).as_py() + 1
-            ) from None
-
-    def _too_long(self, rest: bytes, line: int) -> InputError:
-        reason = UNCLOSED if rest.count(b'"') % 2 else "was it meant to be one?"
-        return InputError(
-            f"{self.path}: the row that begins at line {line:,} is longer than "
-            f"{ROW_LIMIT >> 20} MiB ({reason}).",
-            "Close the quote, shorten its cells, or take the row out.",
-            ErrorKind.DAMAGED_FILE,
-        )
+            row = n_before + pc.index(cells, cell).as_py() + 1
+            raise self._no_number(name, cell, row) from None
 
     def _no_number(self, name: str, cell: str, row: int) -> InputError:
         return InputError(
@@ -239,10 +227,13 @@ class CsvFile:
             "Correct that cell, leave the column out with columns=, or use the command line, "
             "which encodes tables.",
             ErrorKind.CELL,
+            column=name,
+            row=row,
+            value=cell,
         )
 
     def _unreadable(self, error: Exception, block: _Block, n_before: int) -> InputError:
-        """What is wrong in a block, with the row where it is."""
+        """Return what is wrong in a block, with the row where it is."""
         reason = str(error)
         found = _BAD_CELL.match(reason)
         if found and found[3] is not None:
@@ -270,27 +261,32 @@ class CsvFile:
         )
 
 
-def _first_fault(block: _Block, separator: str, width: int) -> tuple[int, int, list[str] | None]:
-    """Return row, line and cells of the first row that has not `width` of them.
+class _Fault(NamedTuple):
+    """A row that is wrong, from 1, its line and cells; None for cells that are not UTF-8."""
 
-    Cells are None where all rows have: then it is the first row that is not UTF-8.
-    """
+    row: int
+    line: int
+    cells: list[str] | None
+
+
+def _first_fault(block: _Block, separator: str, width: int) -> _Fault:
+    """Return the first row that has not `width` cells, else the first that is not UTF-8."""
     text = block.text.decode("utf-8", "surrogateescape")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    not_utf8 = (0, 0)
+    not_utf8 = _Fault(0, 0, None)
     row, line = 0, block.line
     try:
         for cells in reader:
             if cells:
                 row += 1
-                if not_utf8 == (0, 0) and any("\udc80" <= c <= "\udcff" for c in "".join(cells)):
-                    not_utf8 = (row, line)
+                if not not_utf8.row and any("\udc80" <= c <= "\udcff" for c in "".join(cells)):
+                    not_utf8 = _Fault(row, line, None)
                 if len(cells) != width:
-                    return row, line, cells
+                    return _Fault(row, line, cells)
             line = block.line + reader.line_num
     except csv.Error:
         pass
-    return *not_utf8, None
+    return not_utf8
 
 
 def _row_end(text: bytes, separator: bytes) -> int:
@@ -345,9 +341,8 @@ def _row_end_by_cells(text: bytes, separator: bytes) -> int:
 class CsvSource(TextSource):
     """Rows from CSV text; every cell is text, as it stands but for decimal commas.
 
-    How it is written is found out as `rareclass.tables.dialect` does it, from as much of its
-    beginning as is there. Empty lines are no rows. Where the header does not have the columns that
-    are asked for, all rows are rejected.
+    The dialect is found from as much of the beginning as is there. Empty lines are no rows. Where
+    the header does not have the columns that are asked for, all rows are rejected.
     """
 
     def __init__(
@@ -362,46 +357,39 @@ class CsvSource(TextSource):
         super().__init__(stream, name, None, block_bytes)
         self.columns = None if columns is None else list(columns)
         self._separator = separator
-        self._decimal_commas: bool | None = None
-        self._header: list[str] | None = None
+        self._dialect: Dialect | None = None
         self._fault: str | None = None
         self._marks: dict[int, str] = {}
         self._ran_out = False
         if position is not None and position["offset"] and position["header"] is not None:
-            self._go_on(position)
+            self.columns = position["columns"]
+            written = position["separator"], position["decimal_commas"], position["header"]
+            self._set_dialect(Dialect(position.get("encoding", "utf-8"), *written))
+            self._go_to(position)
+
+    def _position(self) -> dict[str, Any]:
+        known = self._dialect
+        return {
+            **super()._position(),
+            "header": known and known.names,
+            "separator": known.separator if known else self._separator,
+            "decimal_commas": known and known.decimal_commas,
+        }
+
+    def _set_dialect(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        if self.columns is None:
+            self.columns = dialect.names
+        self._fault = columns_fault(self.columns, dialect.names)
 
     def find_header(self) -> None:
         """Read the header line if it is there and was not read before.
 
         Raises `InputError` when there will be none, or it cannot be one.
         """
-        if self._header is None:
-            self._read_header()
-
-    def _go_on(self, position: dict[str, Any]) -> None:
-        self.columns = position["columns"]
-        self._separator = position["separator"]
-        self._decimal_commas = position["decimal_commas"]
-        self._set_header(position["header"])
-        self._go_to(position)
-
-    def _position(self) -> dict[str, Any]:
-        return {
-            **super()._position(),
-            "header": self._header,
-            "separator": self._separator,
-            "decimal_commas": self._decimal_commas,
-        }
-
-    def _set_header(self, names: list[str]) -> None:
-        self._header = names
-        if self.columns is None:
-            self.columns = names
-        self._fault = columns_fault(self.columns, names)
-
-    def _read_header(self) -> None:
-        """Find out how the text is written, if its header line is there."""
-        lines, size, found = self._lines, SAMPLE_BYTES, None
+        lines, size, found = self._lines, SAMPLE_BYTES, self._dialect
+        if found is not None:
+            return
         while found is None:
             while sum(map(len, lines.ahead)) < size and lines.fill():
                 pass
@@ -420,9 +408,8 @@ class CsvSource(TextSource):
             )
         if lines.encoding == "utf-8" and found.encoding == "cp1252":
             lines.recode(found.encoding)
-        self._separator, self._decimal_commas = found.separator, found.decimal_commas
         lines.take(found.header_lines)
-        self._set_header(found.names)
+        self._set_dialect(found)
 
     def _texts(self, at: int) -> Iterator[str]:
         """Yield the lines from line `at` ahead on, and note those with something wrong."""
@@ -446,14 +433,14 @@ class CsvSource(TextSource):
 
     def _take(self, taken: TakenRows, max_records: int) -> None:
         self.find_header()
-        if self._header is None or self._take_plain(taken, max_records):
+        if self._dialect is None or self._take_plain(taken, max_records, self._dialect):
             return
         at, more = 0, True
         while more and taken.n_read < max_records:
-            at, more = self._take_until_fault(taken, max_records, at)
+            at, more = self._take_until_fault(taken, max_records, at, self._dialect)
         self._lines.take(at)
 
-    def _take_plain(self, taken: TakenRows, max_records: int) -> bool:
+    def _take_plain(self, taken: TakenRows, max_records: int, dialect: Dialect) -> bool:
         """Take a whole batch of lines without quotes and faults; False where there is anything.
 
         It gives what the csv module would, several times as fast: all cells of all rows are cut
@@ -465,7 +452,7 @@ class CsvSource(TextSource):
             pass
         chunk = lines.ahead[:left]
         raw = b"".join(chunk)
-        separator, width = self._separator or ",", len(self._header or ())
+        separator, width = dialect.separator, len(dialect.names)
         if self._fault is not None or width < 2 or not chunk or b'"' in raw or b"\0" in raw:
             return False
         counts = set(map(bytes.count, chunk, repeat(separator.encode())))
@@ -482,16 +469,18 @@ class CsvSource(TextSource):
         lines.take(len(chunk))
         return True
 
-    def _take_until_fault(self, taken: TakenRows, max_records: int, at: int) -> tuple[int, bool]:
+    def _take_until_fault(
+        self, taken: TakenRows, max_records: int, at: int, dialect: Dialect
+    ) -> tuple[int, bool]:
         """Take rows from line `at` ahead on; return where to go on, and whether to.
 
         After a row that the csv module cannot make out, reading goes on at the line after its
         first: a stray quote costs one line, not all those up to the next quote.
         """
         start, first_line = at, self._lines.line
-        width = len(self._header or ())
+        width = len(dialect.names)
         left = max_records - taken.n_read
-        reader = csv.reader(self._texts(at), delimiter=self._separator or ",")
+        reader = csv.reader(self._texts(at), delimiter=dialect.separator)
         try:
             for row in reader:
                 if self._ran_out:
@@ -504,7 +493,7 @@ class CsvSource(TextSource):
                     taken.lines.append(first_line + at)
                     left -= 1
                 elif row:
-                    self._judge(taken, row, at, end)
+                    self._judge(taken, row, at, end, width)
                     left -= 1
                 at = end
                 if not left:
@@ -519,9 +508,8 @@ class CsvSource(TextSource):
             return at + 1, True
         return at, False
 
-    def _judge(self, taken: TakenRows, row: list[str], at: int, end: int) -> None:
+    def _judge(self, taken: TakenRows, row: list[str], at: int, end: int, width: int) -> None:
         """Reject a row with something wrong in its lines; those before it may have been it."""
-        width = len(self._header or ())
         reason = next((self._marks[k] for k in range(at, end) if k in self._marks), None)
         self._marks.clear()
         if reason is None and len(row) != width:
@@ -537,18 +525,24 @@ class CsvSource(TextSource):
             self._reject(taken, line, reason, b"".join(self._lines.ahead[at:end]))
 
     def _columns_of(self, taken: TakenRows) -> dict[str, Any]:
-        if self._header is None or self.columns is None:
+        if self._dialect is None or self.columns is None:
             return {}
         if not taken.lines:
             return object_columns(self.columns, [])
-        width = len(self._header)
+        names = self._dialect.names
         if taken.cells:
-            by_name = {name: taken.cells[k::width] for k, name in enumerate(self._header)}
+            by_name = {name: taken.cells[k :: len(names)] for k, name in enumerate(names)}
         else:
-            by_name = dict(zip(self._header, map(list, zip(*taken.rows, strict=True)), strict=True))
-        return {name: self._cells(by_name[name]) for name in self.columns}
+            by_name = dict(zip(names, map(list, zip(*taken.rows, strict=True)), strict=True))
+        columns = {}
+        for name in self.columns:
+            cells = by_name[name]
+            if self._dialect.decimal_commas:
+                cells = [_with_point(cell) if "," in cell else cell for cell in cells]
+            columns[name] = np.fromiter(cells, dtype=object, count=len(cells))
+        return columns
 
-    def _cells(self, cells: Sequence[str]) -> Any:
-        if self._decimal_commas:
-            cells = with_points(cells)
-        return np.fromiter(cells, dtype=object, count=len(cells))
+
+def _with_point(cell: str) -> str:
+    found = _COMMA_CELL.fullmatch(cell)
+    return f"{found[1]}.{found[2]}" if found else cell

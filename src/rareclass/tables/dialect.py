@@ -6,12 +6,10 @@ Decided here from the first bytes, whoever reads the rows and at what pace.
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rareclass.errors import ErrorKind, InputError
-from rareclass.findings import Finding, FindingKind, warn
-from rareclass.tables import TableWarning
+from rareclass.tables.batch import unique_names
 
 SEPARATORS = (",", ";", "\t", "|", "^", ":", " ")
 SAMPLE_BYTES = 1 << 18
@@ -25,7 +23,6 @@ UNCLOSED = "a quote is opened and not closed"
 
 # A number with one comma among its digits; without the comma, "$1.$2".
 COMMA_CELL = r"(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)"
-_COMMA_CELL = re.compile(COMMA_CELL)
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 # 1,234 may be either; 1,234,567 and 1,234.5 can only have thousands set off by commas.
 _MAYBE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -50,7 +47,7 @@ class Dialect:
     separator: str
     decimal_commas: bool
     names: list[str]
-    header_lines: int
+    header_lines: int = 0
 
 
 def dialect_of(
@@ -63,19 +60,33 @@ def dialect_of(
     Raises `InputError` when it is no text, or has no header line, or one of numbers.
     """
     encoding = encoding_of(sample)
-    text = _decoded(sample, encoding)
+    if encoding.startswith("utf-16"):
+        text = sample[2 : len(sample) // 2 * 2].decode(encoding, "surrogatepass")
+    else:
+        text = sample.removeprefix(UTF8_MARK).decode(encoding, "surrogateescape")
+        if len(sample) >= SAMPLE_BYTES:  # what is cut off at its end is no fault
+            text = _CUT_OFF.sub("", text)
     if not text.strip():
         if not is_whole:
             return None
         raise InputError(
             f"{title} holds no text.", "Check how it was made or copied.", ErrorKind.TOO_FEW_ROWS
         )
-    chosen = separator or separator_of(text)
-    header = _header(title, text, chosen, is_whole)
+    separator = separator or _separator_of(text)
+    header = _header(title, text, separator, is_whole)
     if header is None:
         return None
-    names = _checked_names(title, header[0])
-    return Dialect(encoding, chosen, _has_decimal_commas(text, chosen), names, header[1])
+    names, n_lines = header
+    if all(map(_is_number, names)):
+        raise InputError(
+            f"The first line of {title} holds numbers, not column names: {', '.join(names[:4])}.",
+            "Put a header line with the column names first.",
+            ErrorKind.COLUMN_NAMES,
+        )
+    # pandas writes its index under an empty name.
+    names = [name or f"column_{place}" for place, name in enumerate(names, start=1)]
+    commas = _has_decimal_commas(text, separator)
+    return Dialect(encoding, separator, commas, unique_names(title, names), n_lines)
 
 
 def encoding_of(sample: bytes) -> str:
@@ -115,44 +126,17 @@ def no_text(title: str) -> InputError:
     )
 
 
-def separator_of(text: str) -> str:
+def _separator_of(text: str) -> str:
     """Return the separator under which most of the first lines have the header's cell count."""
     lines = [line for line in text.splitlines() if line.strip()]
-    lines = lines[:-1][:200] or lines[:1]
-
-    def agreement(separator: str) -> tuple[float, int]:
-        rows = _records("\n".join(lines), separator)
-        width = len(rows[0]) if rows else 1
-        if width < 2:
-            return (0.0, 0)
-        return (round(sum(len(row) == width for row in rows) / len(rows), 1), width)
-
-    best = max(SEPARATORS, key=agreement)
-    return best if agreement(best)[1] > 1 else ","
-
-
-def with_points(cells: Iterable[str]) -> list[str]:
-    """Return cells with the decimal comma of numbers made a point.
-
-    Examples
-    --------
-    >>> with_points(["1,5", " -2,5e3", "a,1"])
-    ['1.5', ' -2.5e3', 'a,1']
-    """
-    return [_with_point(cell) if "," in cell else cell for cell in cells]
-
-
-def _with_point(cell: str) -> str:
-    found = _COMMA_CELL.fullmatch(cell)
-    return f"{found[1]}.{found[2]}" if found else cell
-
-
-def _decoded(sample: bytes, encoding: str) -> str:
-    if encoding.startswith("utf-16"):
-        return sample[2 : len(sample) // 2 * 2].decode(encoding, "surrogatepass")
-    text = sample.removeprefix(UTF8_MARK).decode(encoding, "surrogateescape")
-    # What is cut off at the end of the sample is no fault.
-    return text if len(sample) < SAMPLE_BYTES else _CUT_OFF.sub("", text)
+    first = "\n".join(lines[:-1][:200] or lines[:1])
+    best, most = ",", (0.0, 1)
+    for separator in SEPARATORS:
+        widths = [len(row) for row in _records(first, separator)] or [1]
+        agreement = round(widths.count(widths[0]) / len(widths), 1), widths[0]
+        if widths[0] > 1 and agreement > most:
+            best, most = separator, agreement
+    return best
 
 
 def _records(text: str, separator: str) -> list[list[str]]:
@@ -172,24 +156,22 @@ def _header(title: str, text: str, separator: str, is_whole: bool) -> tuple[list
 
     None where its end is not in the text yet.
     """
-    ran_out = False
-
-    def lines() -> Iterator[str]:
-        nonlocal ran_out
-        for line in io.StringIO(text, newline=None):
-            # The last line may be a part of one.
-            ran_out = not is_whole and not line.endswith("\n")
-            yield line
-        ran_out = True
-
-    reader = csv.reader(lines(), delimiter=separator)
+    lines = list(io.StringIO(text, newline=None))
+    # A line is added: a row that takes it has a quote that is not closed.
+    reader = csv.reader([*lines, "\n"], delimiter=separator)
     try:
         for row in reader:
-            if ran_out and not is_whole:
+            is_unclosed, cells = reader.line_num > len(lines), "".join(row)
+            is_cut = reader.line_num == len(lines) and not lines[-1].endswith("\n")
+            if not is_whole and (is_unclosed or is_cut):
                 return None
-            if "".join(row).strip():
-                _check_header(row, ran_out)
-                return [name.strip() for name in row], reader.line_num
+            if not cells.strip():
+                continue
+            faults = {NUL: "\0" in cells, NOT_UTF8: _ESCAPED.search(cells), UNCLOSED: is_unclosed}
+            fault = next((fault for fault, is_there in faults.items() if is_there), None)
+            if fault is not None:
+                raise csv.Error(fault)
+            return [name.strip() for name in row], reader.line_num
     except csv.Error as error:
         if "\0" in text:
             raise no_text(title) from None
@@ -198,22 +180,11 @@ def _header(title: str, text: str, separator: str, is_whole: bool) -> tuple[list
             "Check its quotes.",
             ErrorKind.DAMAGED_FILE,
         ) from error
-    if not is_whole:
-        return None
     raise InputError(
         f"{title} has no header line.",
         "Put one with the column names first.",
         ErrorKind.COLUMN_NAMES,
     )
-
-
-def _check_header(row: list[str], ran_out: bool) -> None:
-    if "\0" in "".join(row):
-        raise csv.Error(NUL)
-    if _ESCAPED.search("".join(row)):
-        raise csv.Error(NOT_UTF8)
-    if ran_out:
-        raise csv.Error(UNCLOSED)
 
 
 def _has_decimal_commas(text: str, separator: str) -> bool:
@@ -225,52 +196,11 @@ def _has_decimal_commas(text: str, separator: str) -> bool:
     if separator == ",":
         return False
     cells = [cell.strip() for row in _records(text, separator)[1:5001] for cell in row]
-    if any(_SURELY_THOUSANDS.fullmatch(cell) for cell in cells):
+    if any(map(_SURELY_THOUSANDS.fullmatch, cells)):
         return False
     if any(_COMMA_NUMBER.fullmatch(c) and not _MAYBE_THOUSANDS.fullmatch(c) for c in cells):
         return True
-    return separator == ";" and not any(_POINT_NUMBER.fullmatch(cell) for cell in cells)
-
-
-def _checked_names(title: str, names: list[str]) -> list[str]:
-    """The names of a header line, which must be one: empty ones filled in, none twice."""
-    if all(_is_number(name) for name in names):
-        raise InputError(
-            f"The first line of {title} holds numbers, not column names: {', '.join(names[:4])}.",
-            "Put a header line with the column names first.",
-            ErrorKind.COLUMN_NAMES,
-        )
-    # pandas writes its index under an empty name.
-    return unique_names(
-        title, [name or f"column_{place}" for place, name in enumerate(names, start=1)]
-    )
-
-
-def unique_names(title: str, names: list[str]) -> list[str]:
-    """Return column names with none twice, and warn of those that were.
-
-    The first column of a name keeps it; the others get a number, as pandas does it: name.1.
-    """
-    taken, unique, renamed = set(names), list[str](), list[str]()
-    seen: set[str] = set()
-    for name in names:
-        free, number = name, 0
-        while free in seen or (number and free in taken):
-            number += 1
-            free = f"{name}.{number}"
-        if number:
-            renamed.append(f"{free!r} (column {len(unique) + 1})")
-            taken.add(free)
-        seen.add(free)
-        unique.append(free)
-    if renamed:
-        shown = ", ".join(renamed[:6]) + (", ..." if len(renamed) > 6 else "")
-        warn(
-            f"{title} has several columns of one name; the later ones are called {shown}.",
-            TableWarning,
-            Finding(FindingKind.COLUMNS_RENAMED, {"path": title}),
-        )
-    return unique
+    return separator == ";" and not any(map(_POINT_NUMBER.fullmatch, cells))
 
 
 def _is_number(text: str) -> bool:

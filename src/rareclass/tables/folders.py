@@ -9,49 +9,75 @@ from typing import cast
 from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath
-from rareclass.tables.byte_streams import cannot_open, plain_suffix
+from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
+from rareclass.tables.dialect import UTF8_MARK, UTF16_MARKS
 
-FORMAT_OF_SUFFIX = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
+_FORMAT_OF_SUFFIX = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
 }
-SVMLIGHT_SUFFIXES = (".svmlight", ".libsvm", ".svm")
-SNIFFED_BYTES = 1 << 16
+FORMAT_NAMES = {
+    "csv": "CSV",
+    "jsonl": "JSON lines",
+    "parquet": "Parquet",
+    "svmlight": "svmlight",
+}
+# In each folder that `rareclass stream` keeps its state in: its tables are not the user's.
+STREAM_LOCK = "rareclass-stream.lock"
+_SNIFFED_BYTES = 1 << 16
 _FIELD = rb"[ \t]+(?:qid|\d+):[-+.\deE]+"
 _WHOLE_LINE = re.compile(rb"\S+(?:" + _FIELD + rb")+\s*(?:#.*)?", re.DOTALL)
 _LINE_CUT_SHORT = re.compile(rb"\S+(?:" + _FIELD + rb")+")
-# In each folder that `rareclass stream` keeps its state in: its tables are not the user's.
-STREAM_LOCK = "rareclass-stream.lock"
-FORMAT_NAMES = {"csv": "CSV", "jsonl": "JSON lines", "parquet": "Parquet"}
 
 
 def format_of_name(path: Path) -> str | None:
-    """The format of a file by its suffix: csv, jsonl, parquet, or None.
+    """Return the format of a file by its suffix: csv, jsonl, parquet, or None.
 
     Examples
     --------
     >>> format_of_name(Path("a.tsv.gz")), format_of_name(Path("a.csv.tmp"))
     ('csv', None)
     """
-    return FORMAT_OF_SUFFIX.get(plain_suffix(path))
+    return _FORMAT_OF_SUFFIX.get(plain_suffix(path))
 
 
-def looks_like_svmlight(head: bytes) -> bool:
-    """Say whether a text that begins so has svmlight in its first line that is no comment."""
+def format_of_file(stored: StoredFile, is_csv: bool = False) -> str:
+    """Return the format of a file by its suffix, or else by how its content begins.
+
+    `is_csv`: a file whose name says nothing is taken for CSV.
+    """
+    suffix = plain_suffix(stored.path)
+    if suffix in (".svmlight", ".libsvm", ".svm"):
+        return "svmlight"
+    named = _FORMAT_OF_SUFFIX.get(suffix)
+    if named is not None and suffix != ".txt":  # text of any kind
+        return named
+    if is_csv:
+        return "csv"
+    head = stored.head(_SNIFFED_BYTES)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    return "svmlight" if _looks_like_svmlight(head) else format_of_text(head)
+
+
+def format_of_text(start: bytes) -> str:
+    """Say whether a text that begins so is taken for JSON lines or for CSV."""
+    if start[:2] in UTF16_MARKS:
+        start = start[2 : len(start) // 2 * 2].decode(UTF16_MARKS[start[:2]], "replace").encode()
+    return "jsonl" if start.removeprefix(UTF8_MARK).lstrip().startswith(b"{") else "csv"
+
+
+def _looks_like_svmlight(head: bytes) -> bool:
+    """Say whether the first line that is no comment is one of svmlight."""
     lines = head.splitlines(keepends=True)
     first = next((line for line in lines if line.strip() and line[:1] != b"#"), b"")
-    is_whole = first.endswith(b"\n") or len(head) < SNIFFED_BYTES
+    is_whole = first.endswith(b"\n") or len(head) < _SNIFFED_BYTES
     return bool(_WHOLE_LINE.fullmatch(first) if is_whole else _LINE_CUT_SHORT.match(first))
 
 
 def find_parts(path: Path, wanted: str | None = None) -> list[Path]:
-    """The file itself, or the tables in and below a folder, sorted by name: all of one format.
+    """Return the file itself, or the tables in and below a folder by name, all of one format.
 
     Names that begin with a dot or an underscore are left out, of files and of folders: others keep
     notes under them. So are files with other suffixes than those of tables, which are the names of
@@ -68,7 +94,7 @@ def find_parts(path: Path, wanted: str | None = None) -> list[Path]:
         parts = [part for part in parts if format_of_name(part) == wanted]
     if not parts:
         kind = f"{FORMAT_NAMES[wanted]} file" if wanted else "table"
-        suffixes = [s for s, name in FORMAT_OF_SUFFIX.items() if wanted in (None, name)]
+        suffixes = [s for s, name in _FORMAT_OF_SUFFIX.items() if wanted in (None, name)]
         raise InputError(
             f"There is no {kind} in the folder {path}.",
             f"Tables are named {', '.join(suffixes)}.",
@@ -79,13 +105,22 @@ def find_parts(path: Path, wanted: str | None = None) -> list[Path]:
 
 
 def tables_in(folder: Path) -> list[Path]:
-    """All that is named like a table in a folder and below it, sorted; see `find_parts`."""
+    """Return all that is named like a table in a folder and below it; see `find_parts`."""
     if isinstance(folder, RemotePath):
-        return _tables_of(cast(list[Path], folder.files()), folder)
+        own = {path: path.relative_to(folder).parts for path in folder.files()}
+        of_streams = {parts[:-1] for parts in own.values() if parts[-1] == STREAM_LOCK} - {()}
+        tables = [
+            cast(Path, path)
+            for path, parts in own.items()
+            if not any(part.startswith((".", "_")) for part in parts)
+            and format_of_name(cast(Path, path)) is not None
+            and not any(parts[: len(below)] == below for below in of_streams)
+        ]
+        return sorted(tables)
     found: list[Path] = []
 
     def refuse(error: OSError) -> None:
-        """Left out, its rows would be missing without a word."""
+        """Raise the error: without the folder, rows would be missing without a word."""
         if isinstance(error, FileNotFoundError):
             if Path(error.filename) != folder:  # tidied away in the meantime
                 return
@@ -107,19 +142,6 @@ def tables_in(folder: Path) -> list[Path]:
             if not name.startswith((".", "_")) and format_of_name(Path(name)) is not None
         ]
     return sorted(found)
-
-
-def _tables_of(files: list[Path], folder: Path) -> list[Path]:
-    """Those of a remote folder's files that are tables of its own."""
-    own = {path: path.relative_to(folder).parts for path in files}
-    of_streams = {parts[:-1] for parts in own.values() if parts[-1] == STREAM_LOCK} - {()}
-    return sorted(
-        path
-        for path, parts in own.items()
-        if not any(part.startswith((".", "_")) for part in parts)
-        and format_of_name(path) is not None
-        and not any(parts[: len(below)] == below for below in of_streams)
-    )
 
 
 def has_content(path: Path) -> bool:
@@ -154,23 +176,20 @@ def check_columns_agree(
 
     More columns than those expected are a fault where they are to agree `exactly`.
     """
-    remedy = (
-        "All parts of a table need the same columns: write it again, move it away, or "
-        "leave the column out with columns=."
-    )
-    if exactly:
-        remedy = "All parts of a table need the same columns: write it again, or move it away."
     lacking = [name for name in expected if name not in found]
+    more = [name for name in found if name not in expected] if exactly else []
     if lacking:
-        raise InputError(
-            f"{part} lacks the column {lacking[0]!r}, which {first} has.",
-            remedy,
-            ErrorKind.MISSING_COLUMN,
-        )
-    more = [name for name in found if name not in expected]
-    if exactly and more:
-        raise InputError(
-            f"{part} has a column {more[0]!r}, which {first} lacks.",
-            remedy,
-            ErrorKind.MISSING_COLUMN,
-        )
+        fault = f"{part} lacks the column {lacking[0]!r}, which {first} has."
+    elif more:
+        fault = f"{part} has a column {more[0]!r}, which {first} lacks."
+    else:
+        return
+    ways = "write it again, or move it away."
+    if not exactly:
+        ways = "write it again, move it away, or leave the column out with columns=."
+    raise InputError(
+        fault,
+        f"All parts of a table need the same columns: {ways}",
+        ErrorKind.MISSING_COLUMN,
+        column=(lacking or more)[0],
+    )

@@ -79,7 +79,8 @@ class JsonLinesSource(TextSource):
                 self._reject(taken, line, _json_fault(error), raw)
             return
         if not isinstance(found, dict):
-            self._reject(taken, line, f"not a JSON object but {_kind_of(found)}", raw)
+            kind = {list: "a list", str: "a string", type(None): "null"}.get(type(found))
+            self._reject(taken, line, f"not a JSON object but {kind or repr(found)[:40]}", raw)
             return
         if b"\\u" in raw and not _is_text(found):
             self._reject(taken, line, "half of a surrogate pair (\\ud800 to \\udfff)", raw)
@@ -113,8 +114,13 @@ class JsonLinesSource(TextSource):
         columns = super()._columns_of(taken)
         for name, cells in columns.items():
             if not {dict, list}.isdisjoint(map(type, cells)):
-                texts = [_as_text(cell) for cell in cells]
-                columns[name] = np.fromiter(texts, dtype=object, count=len(texts))
+                texts = (
+                    json.dumps(cell, ensure_ascii=False, sort_keys=True)
+                    if isinstance(cell, dict | list)
+                    else cell
+                    for cell in cells
+                )
+                columns[name] = np.fromiter(texts, dtype=object, count=len(cells))
         return columns
 
 
@@ -183,12 +189,6 @@ def _parsed(text: str) -> Any:
     return json.loads(text)
 
 
-def _as_text(cell: Any) -> Any:
-    if isinstance(cell, dict | list):
-        return json.dumps(cell, ensure_ascii=False, sort_keys=True)
-    return cell
-
-
 def _is_text(found: dict[str, Any]) -> bool:
     """Say whether no string has half of a pair: such a one can be written nowhere."""
     try:
@@ -196,14 +196,6 @@ def _is_text(found: dict[str, Any]) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _kind_of(value: object) -> str:
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, str):
-        return "a string"
-    return "null" if value is None else f"{value!r}"[:40]
 
 
 def _json_fault(error: Exception) -> str:

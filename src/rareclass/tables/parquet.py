@@ -11,15 +11,16 @@ import pyarrow.parquet as pq
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import RemotePath
-from rareclass.tables.batch import ArrowSource
+from rareclass.tables.batch import ArrowSource, unique_names
 from rareclass.tables.byte_streams import cannot_open
-from rareclass.tables.dialect import unique_names
 
 # A row group up to this size is read column by column as it is: that is the fastest.
 _SMALL_GROUP_BYTES = 32 << 20
 # Column chunks of a larger one are read through buffers of this size.
 _BUFFER_BYTES = 1 << 17
 _LEAST_BUFFER_BYTES = 1 << 12
+# Rows of a batch of a stream.
+_STREAMED_ROWS = 1 << 16
 _FAULTS = (pa.ArrowException, OSError)
 
 
@@ -52,6 +53,7 @@ class ParquetFile:
         )
         self.n_rows, self.n_groups = int(footer.num_rows), int(footer.num_row_groups)
         self._ends = np.cumsum([footer.row_group(k).num_rows for k in range(self.n_groups)])
+        self._first, self._stop = 0, self.n_rows  # the rows to be read
 
     @property
     def n_bytes(self) -> int:
@@ -67,10 +69,10 @@ class ParquetFile:
         """Return the number of rows, which the file says."""
         return self.n_rows
 
-    def apart(self) -> "ParquetFile":
-        """The same file, opened for itself when it is read."""
+    def between(self, first: int, stop: int) -> "ParquetFile":
+        """Return some rows of the file, counted from 0; it is opened for itself when it is read."""
         other = copy(self)
-        other._source = None
+        other._source, other._first, other._stop = None, first, stop
         return other
 
     def release(self) -> None:
@@ -80,31 +82,28 @@ class ParquetFile:
             self._source = None
 
     def batches(
-        self,
-        columns: Sequence[str],
-        batch_rows: int,
-        *,
-        first_row: int = 0,
-        by_group: bool = False,
+        self, columns: Sequence[str], batch_rows: int, *, by_group: bool = False
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Yield the rows from row `first_row`, from 0, on in batches of `batch_rows` or fewer.
+        """Yield the rows in batches of `batch_rows` or fewer.
 
         Where `by_group`, no batch goes beyond the end of a row group. Row groups before the first
         row are not read.
         """
-        n_read = first_row
+        n_read = self._first
         try:
             with self._reader() as file:
-                group = int(np.searchsorted(self._ends, first_row, side="right"))
-                skipped = first_row - (int(self._ends[group - 1]) if group else 0)
+                group = int(np.searchsorted(self._ends, n_read, side="right"))
+                skipped = n_read - (int(self._ends[group - 1]) if group else 0)
                 groups = range(group, self.n_groups)
                 for span in ([k] for k in groups) if by_group else [list(groups)]:
                     for batch in self._of_groups(file, span, columns, batch_rows):
                         passed = min(skipped, batch.num_rows)
-                        batch, skipped = batch.slice(passed), skipped - passed
+                        batch, skipped = batch.slice(passed, self._stop - n_read), skipped - passed
                         n_read += batch.num_rows
                         if batch.num_rows:
                             yield batch
+                        if n_read == self._stop < self.n_rows:
+                            return
                     if span and n_read != int(self._ends[span[-1]]):
                         raise self._damaged(span[-1], "not all of its rows can be read")
         except _FAULTS as error:
@@ -202,15 +201,15 @@ class ParquetFile:
 
 
 def is_complete(path: Path) -> bool:
-    """Say whether a Parquet file has been written to its end, as far as its last bytes say."""
-    with path.open("rb") as file:
-        if file.seek(0, 2) < 12:
-            return False
-        file.seek(-4, 2)
-        return file.read(4) == b"PAR1"
-
-
-_STREAMED_ROWS = 1 << 16
+    """Say whether a Parquet file is there and was written to its end, by its last bytes."""
+    try:
+        with path.open("rb") as file:
+            if file.seek(0, 2) < 12:
+                return False
+            file.seek(-4, 2)
+            return file.read(4) == b"PAR1"
+    except FileNotFoundError:  # renamed in the meantime
+        return False
 
 
 class ParquetSource(ArrowSource):
@@ -225,7 +224,6 @@ class ParquetSource(ArrowSource):
         exact_columns: Collection[str] = (),
     ) -> None:
         self._file = ParquetFile(path)
-        self.size = self._file.n_bytes
         row = 0
         if position is not None:
             row, columns = int(position["row"]), position["columns"]
@@ -235,12 +233,11 @@ class ParquetSource(ArrowSource):
                 "Do not change a file that is being read; start again with an empty checkpoint.",
                 ErrorKind.ROWS,
             )
-        found = self._file.columns
-        self._parts = self._file.batches(found, _STREAMED_ROWS, first_row=row, by_group=True)
+        self._file.release()
+        self._file = self._file.between(row, self._file.n_rows)
+        self._parts = self._file.batches(self._file.columns, _STREAMED_ROWS, by_group=True)
         super().__init__(name, self._file.schema, self._parts, row, columns, exact_columns)
-
-    def finish(self) -> None:
-        """Nothing: a Parquet file does not grow."""
+        self.size_read = self._file.n_bytes
 
     def close(self) -> None:
         """Close the file."""

@@ -128,7 +128,8 @@ def read_dates(
     wrong = dates.is_null() & cells.is_not_null()
     if wrong.any():
         raise _wrong_cell(cells, wrong, first_row, "holds", f"dates written as {date_format}")
-    zoned = _zoned(cells, date_format)
+    may_be_zoned = date_format in ISO_FORMATS or has_zone(date_format)
+    zoned = zones_in(cells) if may_be_zoned else pl.Series([False])
     if zone:
         return _by_the_clock_of(dates.dt.replace_time_zone("UTC") if zoned.any() else dates, zone)
     if zoned.any():
@@ -149,12 +150,6 @@ def read_strings(cells: pl.Series, reading: CellReading = _WORDS) -> pl.Series:
     truth = numbers_in(words, truth=TRUTH_SPELLINGS)
     spelt = truth.replace_strict({1.0: "true", 0.0: "false"}, default=None, return_dtype=pl.String)
     return spelt.zip_with(spelt.is_not_null(), words).alias(cells.name)
-
-
-def _zoned(cells: pl.Series, date_format: str) -> pl.Series:
-    if date_format in ISO_FORMATS or has_zone(date_format):
-        return zones_in(cells)
-    return pl.Series([False])
 
 
 def _by_the_clock_of(dates: pl.Series, zone: str) -> pl.Series:
@@ -239,8 +234,11 @@ def read_raw_numbers(cells: Cells, number_format: str | None = None) -> ReadCell
     """
     if cells.dtype != object:
         return ReadCells(cells.astype(np.float64, copy=False), np.zeros(len(cells), np.bool_))
-    text = _text_or_none(cells.tolist())
-    if text is not None:
+    try:
+        text = pl.Series(cells.tolist(), dtype=pl.String)
+    except (TypeError, OverflowError, UnicodeEncodeError):
+        pass
+    else:
         return _numbers_of_text(text, number_format)
     values = np.full(len(cells), np.nan)
     wrong = np.zeros(len(cells), dtype=np.bool_)
@@ -296,13 +294,6 @@ def read_distinct(cells: Cells, read: Callable[[Any], Any]) -> ReadCells:
         return ReadCells(readings, np.zeros(len(listed), dtype=np.bool_))
     wrong = (reading is _UNREADABLE for reading in readings)
     return ReadCells(readings, np.fromiter(wrong, np.bool_, len(listed)))
-
-
-def _text_or_none(cells: list[Any]) -> pl.Series | None:
-    try:
-        return pl.Series(cells, dtype=pl.String)
-    except (TypeError, OverflowError, UnicodeEncodeError):
-        return None
 
 
 def _numbers_of_text(text: pl.Series, number_format: str | None) -> ReadCells:

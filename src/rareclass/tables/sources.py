@@ -1,40 +1,42 @@
-"""Where rows arrive: a file, a folder or standard input, opened by name."""
+"""Where rows arrive: a file, a folder, standard input or a query, opened by name."""
 
 import sys
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.remote import path_of
-from rareclass.tables.batch import Batch
-from rareclass.tables.byte_streams import (
-    ByteStream,
-    FileBytes,
-    PipeBytes,
-    compression_of,
-    plain_suffix,
-)
+from rareclass.tables.batch import ArrowSource, Batch
+from rareclass.tables.byte_streams import ByteStream, FileBytes, PipeBytes, StoredFile
 from rareclass.tables.csv_file import CsvSource
 from rareclass.tables.databases.drivers import Query
 from rareclass.tables.databases.queries import QuerySource
-from rareclass.tables.dialect import UTF8_MARK, UTF16_MARKS
 from rareclass.tables.folders import (
-    SNIFFED_BYTES,
-    SVMLIGHT_SUFFIXES,
     check_one_format,
     find_parts,
+    format_of_file,
     format_of_name,
+    format_of_text,
     has_content,
-    looks_like_svmlight,
     tables_in,
 )
 from rareclass.tables.jsonl import JsonLinesSource
 from rareclass.tables.parquet import ParquetSource, is_complete
 from rareclass.tables.text_source import BLOCK_BYTES, TextSource
+
+_LONGEST_WAIT_SECONDS = 1.0
+_PAUSE_SECONDS = 0.05
+_GROWTH_CHECK_SECONDS = 1.0
+# A writer completes a line it has begun within this time, or has stopped.
+_SETTLED_SECONDS = 2.0
+
+# Rows of one file, of standard input or of a query. A batch without records is read where more
+# may come, None at the end.
+FileSource: TypeAlias = TextSource | ArrowSource
 
 
 class Reading(NamedTuple):
@@ -42,7 +44,7 @@ class Reading(NamedTuple):
 
     `follow`: wait for more at the end of a text file that is not compressed. The columns to hand
     out are by default those of the file, or of the first JSON object. `exact_columns`: see
-    `ParquetSource`. The rows do not depend on how many bytes are read at a time.
+    `ArrowSource`. The rows do not depend on how many bytes are read at a time.
     """
 
     follow: bool = False
@@ -52,22 +54,26 @@ class Reading(NamedTuple):
     block_bytes: int = BLOCK_BYTES
 
 
-class FileSource(Protocol):
-    """The rows of one file.
+class Source(Protocol):
+    """Rows in order, which can be read again from the position of any batch.
 
-    `read` gives None at the end, and a batch without records where more may come.
+    `columns` are the names of the columns; None while they are not known, such as before the
+    first object of JSON lines.
     """
 
-    columns: Any
+    @property
+    def columns(self) -> list[str] | None:
+        """Names of the columns, once known."""
 
     def read(self, max_records: int) -> Batch | None:
-        """Return the next records."""
+        """Return the next records; None at the end.
 
-    def finish(self) -> None:
-        """Take the end of what is there for the end."""
+        There are `max_records` of them unless a file ends. A source that is followed returns
+        what is there, and at least every second a batch, if need be without records.
+        """
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close what is open."""
 
 
 def open_file(
@@ -78,15 +84,20 @@ def open_file(
     Raises `InputError` when it is missing or not what its suffix says, or belongs to another
     position.
     """
-    named = None if plain_suffix(path) == ".txt" else format_of_name(path)  # text of any kind
-    file_format = named or _format_of_content(path)
+    file_format = format_of_file(StoredFile(path))
+    if file_format == "svmlight":
+        raise InputError(
+            f"{path} is an svmlight file, which cannot be read as a stream.",
+            "Give CSV, JSON lines or Parquet; fit, score and evaluate read svmlight.",
+            ErrorKind.FILE_FORMAT,
+        )
     _check_format(file_format, position, str(path))
     if file_format == "parquet":
         return ParquetSource(path, name, position, reading.columns, reading.exact_columns)
     return _open_text(FileBytes(path, reading.follow), name, file_format, position, reading)
 
 
-def open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading) -> FileSource:
+def _open_pipe(pipe: BinaryIO, position: dict[str, Any] | None, reading: Reading) -> TextSource:
     """Open standard input: CSV, or JSON lines where the first line begins with a brace.
 
     A pipe cannot go back: with a position the same stream is expected from its beginning, and
@@ -134,57 +145,6 @@ def _check_format(file_format: str, position: dict[str, Any] | None, title: str)
     )
 
 
-def _format_of_content(path: Path) -> str:
-    stream = FileBytes(path, growing=False)
-    try:
-        start = stream.read(SNIFFED_BYTES) or b""
-    finally:
-        stream.close()
-    if plain_suffix(path) in SVMLIGHT_SUFFIXES or looks_like_svmlight(start):
-        raise InputError(
-            f"{path} is an svmlight file, which cannot be read as a stream.",
-            "Give CSV, JSON lines or Parquet; fit, score and evaluate read svmlight.",
-            ErrorKind.FILE_FORMAT,
-        )
-    return "parquet" if start.startswith(b"PAR1") else format_of_text(start)
-
-
-def format_of_text(start: bytes) -> str:
-    """Say whether a text that begins so is taken for JSON lines or for CSV."""
-    if start[:2] in UTF16_MARKS:
-        start = start[2 : len(start) // 2 * 2].decode(UTF16_MARKS[start[:2]], "replace").encode()
-    return "jsonl" if start.removeprefix(UTF8_MARK).lstrip().startswith(b"{") else "csv"
-
-
-_LONGEST_WAIT_SECONDS = 1.0
-_PAUSE_SECONDS = 0.05
-_GROWTH_CHECK_SECONDS = 1.0
-# A writer completes a line it has begun within this time, or has stopped.
-_SETTLED_SECONDS = 2.0
-
-
-class Source(Protocol):
-    """Rows in order, which can be read again from the position of any batch.
-
-    `columns` are the names of the columns; None while they are not known, such as before the
-    first object of JSON lines.
-    """
-
-    @property
-    def columns(self) -> list[str] | None:
-        """The names of the columns, once known."""
-
-    def read(self, max_records: int) -> Batch | None:
-        """Return the next records; None at the end.
-
-        There are `max_records` of them unless a file ends. A source that is followed returns
-        what is there, and at least every second a batch, if need be without records.
-        """
-
-    def close(self) -> None:
-        """Close what is open."""
-
-
 class FolderSource:
     """The rows of all tables in a folder and below it, one file after the other by name.
 
@@ -205,19 +165,23 @@ class FolderSource:
         self._reading = reading
         self._finished: dict[str, int] = {}  # the size of each when it was finished
         self._current: FileSource | None = None
-        self._name: str | None = None
+        self._name = ""  # of the file that is open
         self._at: dict[str, Any] | None = None
         self._next_growth_check = 0.0
         self._first: Path | None = None  # a file of the format that all must have
-        self._is_mixed = False  # begun by an earlier version, which read several formats
         if position is not None:
-            self._go_on(position)
+            self._finished = dict(position["finished"])
+            self._reading = reading._replace(columns=position["columns"])
+            names = [name for name in (*self._finished, position["current"]) if name is not None]
+            self._first = folder / names[0] if names else None
+            if position["current"] is not None:
+                self._open(position["current"], position["at"])
         elif not self._open_next() and not reading.follow:
             find_parts(folder)  # says what it lacks
 
     @property
     def columns(self) -> list[str] | None:
-        """The columns of the first file, once they are known."""
+        """Columns of the first file, once they are known."""
         if self._reading.columns is not None:
             return self._reading.columns
         return self._current.columns if self._current is not None else None
@@ -226,13 +190,18 @@ class FolderSource:
         """Return the next records of one file; None at the end of a folder not followed."""
         while True:
             if self._current is None and not self._open_next():
-                return self._nothing() if self._reading.follow else None
+                empty = Batch({}, np.empty(0, np.int64), "", [], 0, self._position())
+                return empty if self._reading.follow else None
             assert self._current is not None
             batch = self._current.read(max_records)
+            self._reading = self._reading._replace(columns=self.columns)
             if batch is None:
-                self._finish_current()
-            elif batch.n_read or not self._may_move_on():
-                return self._placed(batch)
+                # A new dict: positions handed out before keep theirs.
+                self._finished = {**self._finished, self._name: self._current.size_read}
+                self.close()
+            elif batch.n_read or not self._may_move_on(self._current):
+                self._at = batch.position
+                return batch._replace(position=self._position())
             else:
                 # The listing came before this last read: nothing written before the other file
                 # appeared is missed.
@@ -242,74 +211,35 @@ class FolderSource:
         """Close the file that is open."""
         if self._current is not None:
             self._current.close()
-            self._current = None
-
-    def _go_on(self, position: dict[str, Any]) -> None:
-        self._finished = dict(position["finished"])
-        self._reading = self._reading._replace(columns=position["columns"])
-        self._at = position["at"]
-        names = [name for name in (*self._finished, position["current"]) if name is not None]
-        self._first = self._folder / names[0] if names else None
-        self._is_mixed = len({format_of_name(Path(name)) for name in names}) > 1
-        if position["current"] is not None:
-            self._open(position["current"], position["at"])
+            self._current, self._name = None, ""
 
     def _open(self, name: str, position: dict[str, Any] | None) -> None:
         self._current = open_file(self._folder / name, name, position, self._reading)
         self._name, self._at = name, position
 
-    def _placed(self, batch: Batch) -> Batch:
-        self._at = batch.position
-        self._remember_columns()
-        return batch._replace(position=self._position())
-
     def _position(self) -> dict[str, Any]:
+        is_open = self._current is not None
         return {
             "finished": self._finished,
-            "current": self._name if self._current is not None else None,
-            "at": self._at if self._current is not None else None,
+            "current": self._name if is_open else None,
+            "at": self._at if is_open else None,
             "columns": self.columns,
         }
 
-    def _nothing(self) -> Batch:
-        return Batch({}, np.empty(0, np.int64), "", [], 0, self._position())
-
-    def _remember_columns(self) -> None:
-        if self._reading.columns is None and self.columns is not None:
-            self._reading = self._reading._replace(columns=self.columns)
-
-    def _finish_current(self) -> None:
-        assert self._current is not None
-        assert self._name is not None
-        self._remember_columns()
-        size = self._size_read(self._folder / self._name, self._current)
-        # A new dict: positions handed out before keep theirs.
-        self._finished = {**self._finished, self._name: size}
-        self._current.close()
-        self._current, self._name, self._at = None, None, None
-
-    def _may_move_on(self) -> bool:
-        """Whether to take the end of a file that may grow for its end: there is another to read.
+    def _may_move_on(self, current: FileSource) -> bool:
+        """Say whether to take the end of a file that may grow for its end: another is there.
 
         Half a line that has just been written is left until it is complete, or old.
         """
         if not self._reading.follow or (self._other_file() or self._grown_file()) is None:
             return False
-        assert self._name is not None
-        if not isinstance(self._current, TextSource) or not self._current.has_unfinished:
+        if not current.has_unfinished:
             return True
         try:
             written = (self._folder / self._name).stat().st_mtime
         except FileNotFoundError:
             return True
         return abs(time.time() - written) >= _SETTLED_SECONDS
-
-    @staticmethod
-    def _size_read(path: Path, source: FileSource) -> int:
-        if isinstance(source, ParquetSource):
-            return source.size
-        assert isinstance(source, TextSource)
-        return source.size_read
 
     def _open_next(self) -> bool:
         name = self._other_file()
@@ -323,24 +253,17 @@ class FolderSource:
         return False
 
     def _other_file(self) -> str | None:
-        """Return the first file by name that is neither finished nor open, if it is ready."""
-        paths = tables_in(self._folder)
-        for path in paths:
+        """Return the first file by name that is neither finished nor open, and has content."""
+        for path in tables_in(self._folder):
             name = path.relative_to(self._folder).as_posix()
-            if name != self._name and name not in self._finished and self._is_ready(path):
+            if name == self._name or name in self._finished:
+                continue
+            is_growing = self._reading.follow and format_of_name(path) == "parquet"
+            if is_complete(path) if is_growing else has_content(path):
                 self._first = self._first or path
-                if not self._is_mixed:
-                    check_one_format(self._first, [path])
+                check_one_format(self._first, [path])
                 return name
         return None
-
-    def _is_ready(self, path: Path) -> bool:
-        """Say whether a file has anything to read yet."""
-        try:
-            is_growing = self._reading.follow and format_of_name(path) == "parquet"
-            return is_complete(path) if is_growing else has_content(path)
-        except FileNotFoundError:  # renamed in the meantime
-            return False
 
     def _grown_file(self) -> str | None:
         """Return the first finished file that has been added to."""
@@ -354,7 +277,8 @@ class FolderSource:
                 continue
             if now == size or name == self._name:
                 continue
-            if now < size or not _may_grow(path):
+            may_grow = format_of_name(path) != "parquet" and StoredFile(path).compression is None
+            if now < size or not may_grow:
                 raise InputError(
                     f"{path} was changed after it had been read.",
                     "Write new rows to a new file, or add them to the end of a text file.",
@@ -382,18 +306,11 @@ class FolderSource:
 
 
 def _count_units(block: bytes, newline: bytes) -> int:
-    """How often a newline stands in text of one or two bytes a letter."""
+    """Count a newline in text of one or two bytes a letter."""
     if len(newline) == 1:
         return block.count(newline)
     units = np.frombuffer(block[: len(block) // 2 * 2], np.uint16)
     return int((units == np.frombuffer(newline, np.uint16)[0]).sum())
-
-
-def _may_grow(path: Path) -> bool:
-    if format_of_name(path) == "parquet":
-        return False
-    with path.open("rb") as file:
-        return compression_of(path, file.read(3)) is None
 
 
 def open_source(
@@ -437,19 +354,22 @@ def open_source(
     [(3, '1 cells where the header has 2', '42')]
     """
     reading = Reading(follow, None if columns is None else list(columns), separator, exact_columns)
-    if position is not None:
-        _check_kind(source, position)
-        position = position["in"]
+    at = None if position is None else position["in"]
     rows: FileSource | FolderSource
     if isinstance(source, Query):
-        rows = QuerySource(source, position, reading.columns, exact_columns)
-        return _OpenSource(rows, _kind_of(source), follow=False)
+        _check_kind(source, "query", position)
+        rows = QuerySource(source, at, reading.columns, exact_columns)
+        return _OpenSource(rows, "query", follow=False)
     if source == "-":
-        rows = open_pipe(sys.stdin.buffer, position, reading)
-        return _OpenSource(rows, _kind_of(source), follow)
+        _check_kind(source, "standard input", position)
+        rows = _open_pipe(sys.stdin.buffer, at, reading)
+        return _OpenSource(rows, "standard input", follow)
     path = path_of(source)
-    if path.is_dir():
-        rows = FolderSource(path, position, reading)
+    kind = "folder" if path.is_dir() else "file"
+    if kind == "folder" or path.exists():
+        _check_kind(source, kind, position)
+    if kind == "folder":
+        rows = FolderSource(path, at, reading)
     else:
         if path.exists() and not path.is_file():
             raise InputError(
@@ -457,17 +377,24 @@ def open_source(
                 "Send what it gives to standard input, as -.",
                 ErrorKind.FILE_FORMAT,
             )
-        rows = open_file(path, str(path), position, reading)
-    return _OpenSource(rows, _kind_of(source), follow)
+        rows = open_file(path, str(path), at, reading)
+    return _OpenSource(rows, kind, follow)
+
+
+def _check_kind(source: str | Path | Query, kind: str, position: dict[str, Any] | None) -> None:
+    if position is not None and position["kind"] != kind:
+        raise InputError(
+            f"{source} is a {kind}; what was read before is a {position['kind']}.",
+            "Give the same source, or an empty checkpoint.",
+            ErrorKind.FILE_FORMAT,
+        )
 
 
 class _OpenSource:
     """Any source: waits where it is followed, and marks positions with its kind."""
 
     def __init__(self, rows: FileSource | FolderSource, kind: str, follow: bool) -> None:
-        self._rows = rows
-        self._kind = kind
-        self._follow = follow
+        self._rows, self._kind, self._follow = rows, kind, follow
 
     @property
     def columns(self) -> list[str] | None:
@@ -487,21 +414,3 @@ class _OpenSource:
 
     def close(self) -> None:
         self._rows.close()
-
-
-def _kind_of(source: str | Path | Query) -> str:
-    if isinstance(source, Query):
-        return "query"
-    if source == "-":
-        return "standard input"
-    return "folder" if path_of(source).is_dir() else "file"
-
-
-def _check_kind(source: str | Path | Query, position: dict[str, Any]) -> None:
-    kind = _kind_of(source)
-    if position["kind"] != kind and (kind != "file" or path_of(str(source)).exists()):
-        raise InputError(
-            f"{source} is a {kind}; what was read before is a {position['kind']}.",
-            "Give the same source, or an empty checkpoint.",
-            ErrorKind.FILE_FORMAT,
-        )

@@ -79,41 +79,31 @@ class SvmlightFile:
 
         try:
             X, labels = load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=zero_based)
-        except ValueError:
-            raise self._bad_line(lines, zero_based, first_row) from None
-        if not np.isfinite(X.data).all():
-            row = int(np.searchsorted(X.indptr, np.flatnonzero(~np.isfinite(X.data))[0], "right"))
+        except ValueError as whole:
+            for row, line in enumerate(lines if len(lines) > 1 else [], start=first_row):
+                self._parse([line], zero_based, row)  # raises for the line
+            shown = lines[0][:60].decode("utf-8", "replace").strip()
+            reason = re.sub(r"^b?['\"]|['\"]$", "", str(whole))
             raise InputError(
-                f"{self.path} holds a value that is not finite at row {first_row + row - 1}.",
+                f"{self.path} line {first_row} is not svmlight ({reason}): {shown}",
+                "Lines look like: 1 3:0.5 17:2",
+                ErrorKind.FILE_FORMAT,
+                row=first_row,
+            ) from None
+        if not np.isfinite(X.data).all():
+            place = int(np.searchsorted(X.indptr, np.flatnonzero(~np.isfinite(X.data))[0], "right"))
+            row = first_row + place - 1
+            raise InputError(
+                f"{self.path} holds a value that is not finite at row {row}.",
                 "Correct the value or take it out of the line.",
                 ErrorKind.CELL,
+                row=row,
             )
         return SparseBatch(sparse.csr_matrix(X), labels)
-
-    def _bad_line(self, lines: list[bytes], zero_based: bool, first_row: int) -> InputError:
-        from sklearn.datasets import load_svmlight_file
-
-        for offset, line in enumerate(lines):
-            try:
-                load_svmlight_file(io.BytesIO(line), zero_based=zero_based)
-            except ValueError as error:
-                shown = line[:60].decode("utf-8", "replace").strip()
-                reason = re.sub(r"^b?['\"]|['\"]$", "", str(error))
-                return InputError(
-                    f"{self.path} line {first_row + offset} is not svmlight ({reason}): {shown}",
-                    "Lines look like: 1 3:0.5 17:2",
-                    ErrorKind.FILE_FORMAT,
-                )
-        return InputError(
-            f"{self.path} is not an svmlight file.",
-            "Lines look like: 1 3:0.5 17:2",
-            ErrorKind.FILE_FORMAT,
-        )
 
 
 def _of_width(X: sparse.csr_matrix, width: int) -> sparse.csr_matrix:
     """Return `X` with exactly `width` columns, cut or padded on the right."""
     if X.shape[1] > width:
         return sparse.csr_matrix(X[:, :width])
-    padded = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-    return padded
+    return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))

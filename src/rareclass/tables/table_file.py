@@ -14,44 +14,25 @@ from rareclass.errors import ErrorKind, InputError
 from rareclass.files import Location
 from rareclass.remote import RemotePath, path_of
 from rareclass.tables.batch import plain_batch, plain_schema
-from rareclass.tables.byte_streams import StoredFile, cannot_open, plain_suffix
+from rareclass.tables.byte_streams import StoredFile, cannot_open
 from rareclass.tables.csv_file import CsvFile
 from rareclass.tables.databases.drivers import Query
 from rareclass.tables.databases.queries import QueryTable
 from rareclass.tables.folders import (
-    SNIFFED_BYTES,
-    SVMLIGHT_SUFFIXES,
+    FORMAT_NAMES,
     check_columns_agree,
     find_parts,
-    format_of_name,
-    looks_like_svmlight,
+    format_of_file,
 )
 from rareclass.tables.jsonl import JsonLinesFile
 from rareclass.tables.parquet import ParquetFile
-from rareclass.tables.sources import format_of_text
 from rareclass.tables.svmlight_file import SvmlightFile
 
 # Where a table can be.
 TablePlace: TypeAlias = Path | Query
+_Part: TypeAlias = CsvFile | JsonLinesFile | ParquetFile
 BATCH_ROWS = 50_000
 _BATCH_BYTES = 64 << 20
-
-
-class _Part(Protocol):
-    """A file of a table."""
-
-    path: Path
-    columns: list[str]
-    format_name: str
-
-    @property
-    def n_bytes(self) -> int: ...
-
-    def estimate_rows(self) -> int: ...
-
-    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]: ...
-
-    def release(self) -> None: ...
 
 
 class TableFile(Protocol):
@@ -100,9 +81,8 @@ class StoredTable:
         self.columns, self.format_name = parts[0].columns, parts[0].format_name
         for part in parts[1:]:
             check_columns_agree(parts[0].path, self.columns, part.path, part.columns, exactly=True)
-        schemas = [part.schema for part in parts if isinstance(part, ParquetFile)]
-        self._schema = _common_schema(parts, schemas) if len(schemas) > 1 else None
-        self._rows: dict[Path, tuple[int, int]] = {}  # of each part, where not all are meant
+        typed = [part for part in parts if isinstance(part, ParquetFile)]
+        self._schema = _common_schema(typed) if len(typed) > 1 else None
 
     @property
     def n_bytes(self) -> int:
@@ -136,7 +116,7 @@ class StoredTable:
                 ErrorKind.COLUMN_NAMES,
             )
         for part in self._parts:
-            for batch in self._batches(part, wanted, batch_rows):
+            for batch in part.batches(wanted, batch_rows):
                 if self._schema is not None:
                     fields = [self._schema.field(name) for name in wanted]
                     batch = batch.cast(pa.schema(fields))
@@ -170,36 +150,19 @@ class StoredTable:
         return [(start, stop) for start, stop in pairwise(cuts) if stop > start]
 
     def stretch(self, start: int, stop: int) -> "StoredTable":
-        """The rows of one of the `stretches`, without a look at those before them.
+        """Return the rows of one of the `stretches`, without a look at those before them.
 
         Several may be read at once, by threads: each opens its files for itself.
         """
         chosen = copy(self)
-        chosen._parts, chosen._rows, n_before = [], {}, 0
+        chosen._parts, n_before = [], 0
         for part in self._parts:
             assert isinstance(part, ParquetFile)
             first, end = max(start - n_before, 0), min(stop - n_before, part.n_rows)
             if first < end:
-                chosen._parts.append(part.apart())
-                chosen._rows[part.path] = (first, end)
+                chosen._parts.append(part.between(first, end))
             n_before += part.n_rows
         return chosen
-
-    def _batches(
-        self, part: _Part, columns: Sequence[str], batch_rows: int
-    ) -> Iterator[pa.RecordBatch]:
-        """The batches of a part, or of the rows of it that are chosen."""
-        if part.path not in self._rows:
-            yield from part.batches(columns, batch_rows)
-            return
-        assert isinstance(part, ParquetFile)
-        first, end = self._rows[part.path]
-        for batch in part.batches(columns, batch_rows, first_row=first):
-            batch = batch.slice(0, end - first)
-            first += batch.num_rows
-            yield batch
-            if first >= end:
-                return
 
     def _release(self, part: _Part) -> None:
         """Close a file of a folder, which may hold more of them than may be open."""
@@ -265,32 +228,21 @@ def open_table(
 
 
 def _open_file(path: Path, separator: str | None) -> _Part | SvmlightFile:
-    stored, suffix, named = _opened(path), plain_suffix(path), format_of_name(path)
-    if stored.magic()[:4] == b"PAR1" or named == "parquet":
-        _check_no_separator(path, separator, "Parquet")
-        return ParquetFile(path)
-    if named == "jsonl":
-        _check_no_separator(path, separator, "JSON lines")
-        return JsonLinesFile(path)
-    if suffix in SVMLIGHT_SUFFIXES:
-        _check_no_separator(path, separator, "svmlight")
-        return SvmlightFile(path)
-    if separator is None and suffix not in (".csv", ".tsv"):
-        head = stored.head(SNIFFED_BYTES)
-        if format_of_text(head) == "jsonl":
-            return JsonLinesFile(path)
-        if looks_like_svmlight(head):
-            return SvmlightFile(path)
-    return CsvFile(path, separator, stored)
-
-
-def _check_no_separator(path: Path, separator: str | None, format_name: str) -> None:
-    if separator is not None:
+    stored = _opened(path)
+    kind = "parquet"
+    if stored.magic != b"PAR1":
+        kind = format_of_file(stored, is_csv=separator is not None)
+    if separator is not None and kind != "csv":
         raise InputError(
-            f"--separator: {path} is a {format_name} file.",
+            f"--separator: {path} is a {FORMAT_NAMES[kind]} file.",
             "Leave the option out.",
             ErrorKind.SETTING,
         )
+    if kind == "parquet":
+        return ParquetFile(path)
+    if kind == "jsonl":
+        return JsonLinesFile(path)
+    return SvmlightFile(path) if kind == "svmlight" else CsvFile(path, separator, stored)
 
 
 def _opened(path: Path) -> StoredFile:
@@ -318,13 +270,13 @@ def _opened(path: Path) -> StoredFile:
     return stored
 
 
-def _common_schema(parts: Sequence[_Part], schemas: list[pa.Schema]) -> pa.Schema:
-    """The types that hold the cells of all parts."""
+def _common_schema(parts: Sequence[ParquetFile]) -> pa.Schema:
+    """Return the types that hold the cells of all parts."""
     fields = []
-    for name in schemas[0].names:
-        common = schemas[0].field(name).remove_metadata()
-        for part, schema in zip(parts, schemas, strict=True):
-            field = schema.field(name).remove_metadata()
+    for name in parts[0].schema.names:
+        common = parts[0].schema.field(name).remove_metadata()
+        for part in parts:
+            field = part.schema.field(name).remove_metadata()
             both = [pa.schema([common]), pa.schema([field])]
             try:
                 common = pa.unify_schemas(both, promote_options="permissive").field(0)
@@ -334,6 +286,7 @@ def _common_schema(parts: Sequence[_Part], schemas: list[pa.Schema]) -> pa.Schem
                     f"{common.type}.",
                     "Write the column alike in all parts.",
                     ErrorKind.CELL,
+                    column=name,
                 ) from None
         fields.append(common)
     return pa.schema(fields)

@@ -108,7 +108,7 @@ class CellProfile:
             self._numbers.update(cells.unique().head(2 * MANY_VALUES))
         if "1.234,5" in self.number_formats:  # where a point groups thousands
             points = cells.filter(cells.str.contains(".", literal=True))
-            if not _are_all_written_as(points, "1.234,5"):
+            if not are_written_as(points, "1.234,5"):
                 self.number_formats.remove("1.234,5")
 
     def _add_text(self, cells: pl.Series, is_text: pl.Series, first_row: int) -> None:
@@ -121,15 +121,12 @@ class CellProfile:
         if not self.first_text:
             self.first_text = text[0]
             self.first_text_row = first_row + int((cells == text[0]).arg_max() or 0)
-        self._keep_fitting_numbers(text)
+        self.number_formats = [x for x in self.number_formats if are_written_as(text, x)]
         if self.number_formats:
             signs = text.str.extract(f"([{SIGNS}])")
             self._signs.update(signs.drop_nulls().unique())
             self._n_percent += int((signs == "%").sum())
             self.has_commas = self.has_commas or bool(text.str.contains(",", literal=True).any())
-
-    def _keep_fitting_numbers(self, cells: pl.Series) -> None:
-        self.number_formats = [x for x in self.number_formats if _are_all_written_as(cells, x)]
 
     @property
     def has_formatted_numbers(self) -> bool:
@@ -143,10 +140,6 @@ class CellProfile:
         may_be_either = len(self.number_formats) > 1 and self.has_commas
         is_money = bool(self._signs - {"%"})  # whose decimals are two digits
         return None if may_be_either and not is_money else self.number_formats[0]
-
-
-def _are_all_written_as(cells: pl.Series, number_format: str) -> bool:
-    return are_written_as(cells.head(50), number_format) and are_written_as(cells, number_format)
 
 
 Doubt = Literal["commas", "stray words", "too long"]
@@ -205,29 +198,30 @@ def reading_of_text(
 
 def check_text(name: str, profile: CellProfile, doubt: Doubt | None) -> None:
     """Raise `InputError` for text that may mean two things, or is a mistake among numbers."""
+    if doubt not in ("commas", "stray words"):
+        return
+    cell = shown(profile.first_text)
     if doubt == "commas":
-        raise InputError(
+        fault = (
             f"Column {name!r} holds numbers with commas, which may mean decimals or thousands: "
-            f"{shown(profile.first_text)} at row {profile.first_text_row}.",
-            f"Write them with a decimal point and nothing else; --category {name} takes the "
-            f"column as categories, --drop {name} leaves it out.",
-            ErrorKind.CELL,
-            column=name,
-            row=profile.first_text_row,
-            value=profile.first_text,
+            f"{cell} at row {profile.first_text_row}."
         )
-    if doubt == "stray words":
+        remedy = "Write them with a decimal point and nothing else"
+    else:
         share = (profile.n_present - profile.n_text) / profile.n_present
-        raise InputError(
-            f"Column {name!r} holds text at row {profile.first_text_row}: "
-            f"{shown(profile.first_text)} ({share:.1%} of its cells are numbers).",
-            f"Correct that cell or leave it empty; --category {name} takes the column as "
-            f"categories, --drop {name} leaves it out.",
-            ErrorKind.CELL,
-            column=name,
-            row=profile.first_text_row,
-            value=profile.first_text,
+        fault = (
+            f"Column {name!r} holds text at row {profile.first_text_row}: {cell} "
+            f"({share:.1%} of its cells are numbers)."
         )
+        remedy = "Correct that cell or leave it empty"
+    raise InputError(
+        fault,
+        f"{remedy}; --category {name} takes the column as categories, --drop {name} leaves it out.",
+        ErrorKind.CELL,
+        column=name,
+        row=profile.first_text_row,
+        value=profile.first_text,
+    )
 
 
 class ColumnNote(NamedTuple):
@@ -267,7 +261,7 @@ of places or cards, --category zip takes them so."]
             f"{found.reading.number_format}). --category {name} takes the cells as words.",
         )
     elif found.doubt == "too long":
-        yield ColumnNote(FindingKind.LONG_NUMBERS, _note_of_long(name))
+        yield note_of_long_numbers(name)
     elif not is_number and profile.n_numbers > profile.n_text > 0:
         yield ColumnNote(
             FindingKind.MOSTLY_NUMBERS,
@@ -277,13 +271,10 @@ of places or cards, --category zip takes them so."]
         )
 
 
-def _note_of_long(name: str) -> str:
-    return (
-        f"column {name!r} holds whole numbers that are too long for a number to tell them apart; "
-        f"they are taken as words, as --category {name} does."
-    )
-
-
 def note_of_long_numbers(name: str) -> ColumnNote:
-    """Return what to tell of typed whole numbers that are too long."""
-    return ColumnNote(FindingKind.LONG_NUMBERS, _note_of_long(name))
+    """Return what to tell of whole numbers that are too long."""
+    return ColumnNote(
+        FindingKind.LONG_NUMBERS,
+        f"column {name!r} holds whole numbers that are too long for a number to tell them apart; "
+        f"they are taken as words, as --category {name} does.",
+    )

@@ -72,7 +72,10 @@ class TextLines:
             if block is None:
                 return False
             if not block:
-                return self._end()
+                self.ended = True
+                last, self._tail = self._tail, b""
+                self._add([last] if last else [])
+                return bool(last)
             data = self._without_mark(self._tail + block)
             if data is None:
                 continue
@@ -145,14 +148,6 @@ class TextLines:
             lines = [_as_utf8(line, self.encoding) for line in lines]
         self.ahead.extend(lines)
 
-    def _end(self) -> bool:
-        self.ended = True
-        if not self._tail:
-            return False
-        self._add([self._tail])
-        self._tail = b""
-        return True
-
     def _without_mark(self, data: bytes) -> bytes | None:
         """Drop a byte order mark at the start; None where the first bytes are still to come."""
         if not self._at_start:
@@ -176,7 +171,7 @@ def _as_utf8(line: bytes, encoding: str) -> bytes:
 
 
 class TakenRows:
-    """The records found for one batch so far.
+    """Records found for one batch so far.
 
     Good ones are `rows` of cells in the order of the source's columns, or all `cells`, row after
     row; `lines` says where each begins.
@@ -190,7 +185,7 @@ class TakenRows:
 
     @property
     def n_read(self) -> int:
-        """Good and bad records."""
+        """Number of good and bad records."""
         return len(self.lines) + len(self.rejected)
 
 
@@ -218,7 +213,7 @@ class TextSource(ABC):
 
     @property
     def size_read(self) -> int:
-        """The size of the file when all rows taken so far were in it, and no others."""
+        """Size of the file when all rows taken so far were in it, and no others."""
         return self._stream.packed_size or self._lines.offset
 
     @property

@@ -1,4 +1,4 @@
-"""A table in parts as rows: passes that are repeated where places are lost, and their checkpoint."""
+"""A table in parts as rows: passes that go on where places are lost, and their checkpoint."""
 
 import hashlib
 import io

@@ -251,16 +251,23 @@ def check_file(address: DatabaseAddress) -> None:
         )
 
 
-def given_connection(connection: Any) -> Driver | None:
-    """The driver of a connection that is open; None for an object that is none we know.
+def given_connection(connection: Any) -> Callable[[], Driver]:
+    """Return what makes the driver of a connection that is open, in the thread that calls it.
 
-    It stays open, and is nobody else's while the query runs.
+    The connection stays open, and is nobody else's while the query runs. Raises `InputError` for
+    an object that is no connection we know.
     """
-    if type(connection).__module__.partition(".")[0] in ("duckdb", "_duckdb"):
-        return _DuckDB(connection, lambda: None)
-    if hasattr(connection, "adbc_get_info"):
-        return _Adbc(connection, lambda: None)
-    return None
+    kind = type(connection)
+    if kind.__module__.partition(".")[0] in ("duckdb", "_duckdb"):
+        return lambda: _DuckDB(connection, lambda: None)
+    if kind.__module__.startswith("adbc_driver_"):
+        return lambda: _Adbc(connection, lambda: None)
+    raise InputError(
+        f"A {kind.__name__} is no connection that gives Arrow batches.",
+        "Give the address (postgresql://..., sqlite:///..., duckdb:///...), or a connection of "
+        "an ADBC driver or of DuckDB.",
+        ErrorKind.SETTING,
+    )
 
 
 class _Adbc:

@@ -14,9 +14,8 @@ import pyarrow as pa
 from rareclass.errors import ErrorKind, InputError, counted
 from rareclass.progress import track
 from rareclass.scratch_file import Scratch
-from rareclass.tables.batch import ArrowSource, plain_batch, plain_schema
+from rareclass.tables.batch import ArrowSource, plain_batch, plain_schema, unique_names
 from rareclass.tables.databases.drivers import Driver, Query, connect
-from rareclass.tables.dialect import unique_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -214,9 +213,6 @@ class QuerySource(ArrowSource):
             row, columns, self._last = int(position["row"]), position["columns"], position["last"]
         rows = self._after(query, row) if row else self._running.batches()
         super().__init__(str(query), self._running.schema, rows, row, columns, exact_columns)
-
-    def finish(self) -> None:
-        """Nothing: the end of the answer is the end."""
 
     def close(self) -> None:
         """End the query."""
