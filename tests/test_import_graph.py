@@ -14,7 +14,6 @@ ROOMS = (
         "remote",
         "files",
         "scratch_file",
-        "progress",
         "machine",
         "parameters",
         "theory",

@@ -19,7 +19,7 @@ from benchmarks.ordinal import methods, page, protocol, sets
 from benchmarks.ordinal.sets import Rows
 from benchmarks.paper_tables.protocol import data_folder
 from benchmarks.paper_tables.study import print_table
-from rareclass.progress import track
+from rareclass.machine import track
 
 GROWING = ("days",)
 # Splits of the methods that cost much more than the others.

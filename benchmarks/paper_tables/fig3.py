@@ -28,7 +28,7 @@ from benchmarks.paper_tables import real_sets
 from benchmarks.paper_tables.protocol import Standardiser, data_folder, gaussian_gamma
 from benchmarks.paper_tables.study import options, parameters, print_table
 from rareclass.kernels.kernels import Gaussian
-from rareclass.progress import track
+from rareclass.machine import track
 from rareclass.theory import kernel_perturbation_bound, subset_bound
 
 SETS = ("abalone7", "satellite", "coil", "mammograph")

@@ -23,7 +23,7 @@ from benchmarks.paper_tables.methods import METHODS, RANKING, Chosen, choose_on_
 from benchmarks.paper_tables.protocol import auc, data_folder
 from benchmarks.paper_tables.study import options, parameters, print_table
 from benchmarks.paper_tables.time_limit import call_within
-from rareclass.progress import track
+from rareclass.machine import track
 
 SHOWN = ("RankRC", "RANK-RND", "SVM", "SVM-RUS", "SVM-W")
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from joblib import Parallel, delayed
 
 from benchmarks.paper_tables.methods import METHODS
-from rareclass.progress import track
+from rareclass.machine import track
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")

@@ -3,6 +3,7 @@
 import atexit
 import os
 import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -91,14 +92,13 @@ def _temporary_beside(path: Path) -> Path:
             f"Create it first: mkdir -p {folder}",
             ErrorKind.UNWRITABLE,
         )
+    temporary = folder / f".{path.stem}-{uuid.uuid4().hex[:12]}{path.suffix}"
     try:
-        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{path.stem}-", suffix=path.suffix)
+        # Not by `tempfile`, whose files only the owner may read.
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except OSError as error:
         raise _unwritable(path, error) from error
-    os.close(handle)
-    with suppress(OSError):  # some file systems have no modes
-        os.chmod(name, 0o666 & ~_umask())  # mkstemp makes files that only the owner may read
-    return Path(name)
+    return temporary
 
 
 def _kept(file: Path, error: InputError) -> InputError:
@@ -117,12 +117,6 @@ def _unwritable(path: Path, error: OSError) -> InputError:
         "Choose a folder that you may write to, on a disk with room.",
         ErrorKind.UNWRITABLE,
     )
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def check_writable(path: Path, option: str = "--out") -> None:
@@ -146,16 +140,9 @@ def check_writable(path: Path, option: str = "--out") -> None:
 def check_not_input(path: Path, option: str, inputs: Mapping[str, Location]) -> None:
     """Raise `InputError` where `path` is one of the files read, `inputs` by their names."""
     for what, read in inputs.items():
-        if isinstance(path, RemotePath):
-            is_same = path == read
-        else:
-            is_same = (
-                isinstance(path, Path)
-                and isinstance(read, Path)
-                and os.path.exists(path)
-                and os.path.exists(read)
-                and os.path.samefile(path, read)
-            )
+        is_same = path == read
+        if isinstance(path, Path) and isinstance(read, Path) and path.exists() and read.exists():
+            is_same = path.samefile(read)
         if is_same:
             raise InputError(
                 f"{option} {path} is {what}.", "Give another name.", ErrorKind.EXISTING_FILE
@@ -166,9 +153,8 @@ def check_not_inside(path: Path, option: str, read: Location) -> None:
     """Raise `InputError` where `path` would become a part of the table in the folder `read`."""
     if not isinstance(read, Path | RemotePath):
         return
-    if isinstance(path, RemotePath) != isinstance(read, RemotePath):
-        return
-    if read.is_dir() and read.resolve() in path.resolve().parents:
+    is_far = isinstance(path, RemotePath), isinstance(read, RemotePath)
+    if is_far[0] == is_far[1] and read.is_dir() and read.resolve() in path.resolve().parents:
         raise InputError(
             f"{option} {path} is inside the folder to be read, and would be a part of its table.",
             "Choose another folder.",
@@ -263,10 +249,12 @@ def lock_file(lock: Path, what: str) -> int | None:
         except OSError:
             os.close(handle)
             return None
-        if _is_still(handle, lock):
-            os.truncate(handle, 0)
-            os.write(handle, str(os.getpid()).encode())
-            return handle
+        # Another process may have removed the file in the meantime.
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(handle), os.stat(lock)):
+                os.truncate(handle, 0)
+                os.write(handle, str(os.getpid()).encode())
+                return handle
         os.close(handle)
     return None
 
@@ -311,12 +299,3 @@ def _lock(handle: int) -> None:
             os.lseek(handle, 0, os.SEEK_SET)
         return
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _is_still(handle: int, lock: Path) -> bool:
-    """True where the locked file still has this name: another process may have removed it."""
-    try:
-        here, there = os.fstat(handle), os.stat(lock)
-    except OSError:
-        return False
-    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import Run, message
-from rareclass import progress
+from rareclass import machine as progress
 
 FEW = ("--kernel", "none", "--c1", "1", "--c2", "1e-4", "--folds", "3")
 

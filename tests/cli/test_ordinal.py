@@ -10,11 +10,11 @@ import pytest
 from cli.conftest import Run, message
 from draws import quick
 from rareclass.cli.screen import output, print_confusion
+from rareclass.machine import track
 from rareclass.model.facts import facts_as_json
 from rareclass.model.model_file import load_model
 from rareclass.model.target import Confusion
 from rareclass.opening import load
-from rareclass.progress import track
 from real_data import real_file
 
 METHOD = ("--method", "ordinal-rankrc")

@@ -361,7 +361,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch, read, name,
 
 
 def test_a_csv_that_goes_while_reading_is_named(tmp_path, monkeypatch):
-    from rareclass.rows import tables_on_disk as csv
+    from rareclass.rows import readers as csv
 
     (tmp_path / "t.csv").write_text("a,y\n1,2\n")
     batches = csv._csv_batches

@@ -10,7 +10,7 @@ import pytest
 from rareclass import RankRC
 from rareclass.errors import InputError
 from rareclass.rows import from_lazy
-from rareclass.rows import queries as lazy_module
+from rareclass.rows import readers as lazy_module
 
 RNG = np.random.default_rng(5)
 TABLE = pl.DataFrame(

@@ -16,7 +16,7 @@ import pytest
 
 from rareclass.moments import MIBC
 from rareclass.rows import as_source, from_parquet, parquet_batches
-from rareclass.rows.tables_on_disk import read_ahead
+from rareclass.rows.memory import read_ahead
 from rows.test_files_disk import NAMES, data, parts, refused, table
 
 

@@ -16,8 +16,7 @@ import pytest
 from rareclass.errors import InputError
 from rareclass.rows import from_csv, from_parquet
 from rareclass.tables import TableWarning
-from rareclass.tables.csv_file import _row_end, _row_end_by_cells
-from rareclass.tables.dialect import encoding_of
+from rareclass.tables.dialect import encoding_of, row_end, row_end_by_cells
 from rareclass.tables.reading import read_words
 from rareclass.tables.sources import open_source
 from rareclass.tables.table_file import StoredTable, open_table
@@ -228,7 +227,7 @@ def test_the_fast_cut_is_the_slow_one() -> None:
     for _ in range(3000):
         letters = rng.choice(list('aa,"\n'), size=rng.integers(1, 14))
         content = "".join(letters).encode()
-        assert _row_end(content, b",") == _row_end_by_cells(content, b","), content
+        assert row_end(content, b",") == row_end_by_cells(content, b","), content
 
 
 @pytest.mark.parametrize("name", ["rows.txt", "rows"])

@@ -186,7 +186,7 @@ def _compare_methods(
     json_file: Path | None,
 ) -> None:
     from rareclass.compare.leaderboard import compare_on, read_compared
-    from rareclass.progress import track
+    from rareclass.machine import track
     from rareclass.tables.table_file import open_table
 
     console = output()

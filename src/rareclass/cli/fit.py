@@ -288,8 +288,8 @@ def fit_and_save(
     from rareclass.fit.training import terms_of
     from rareclass.fit.training import train as train_model
     from rareclass.fit.training_set import read_training_set
+    from rareclass.machine import track
     from rareclass.model.model_file import save_model
-    from rareclass.progress import track
 
     method = method_for(file, settings.method)
     if method is not settings.method:

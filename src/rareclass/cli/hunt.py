@@ -187,8 +187,7 @@ def _hunt_and_report(
     from rareclass.hunt.files import describe_in_units, typical_values, write_hunt
     from rareclass.hunt.hunting import hunt as hunt_in
     from rareclass.hunt.table import read_hunt_table
-    from rareclass.machine import available_memory
-    from rareclass.progress import track
+    from rareclass.machine import available_memory, track
 
     console = output()
     with track(f"Reading {data.name}"):

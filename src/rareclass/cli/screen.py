@@ -29,7 +29,7 @@ _is_quiet = False
 
 def be_quiet(is_quiet: bool) -> None:
     """Let verbs print nothing but faults from now on, or again what they have to say."""
-    from rareclass.progress import hush
+    from rareclass.machine import hush
 
     global _is_quiet
     _is_quiet = is_quiet

@@ -17,8 +17,8 @@ from rareclass.folds import RareGroupKFold, RareStratifiedKFold, RareTimeSplit
 from rareclass.folds.dealing import rare_rows
 from rareclass.folds.times import days_of, read_times
 from rareclass.labels.two_classes import given_labels, label_array, row_weights
+from rareclass.machine import track
 from rareclass.parameters import check_number, check_whole, is_whole
-from rareclass.progress import track
 
 Advance = Callable[..., None]
 

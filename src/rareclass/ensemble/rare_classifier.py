@@ -12,8 +12,8 @@ from rareclass.encoding.typed_table import TypedTable
 from rareclass.ensemble.training_rows import FitInput, FoldedRows, in_memory, read_training_rows
 from rareclass.estimators.estimator import FitsRows, RankScorer, learn_calibration
 from rareclass.findings import Finding, FindingKind, warn
+from rareclass.machine import track
 from rareclass.parameters import check_number, check_whole
-from rareclass.progress import track
 from rareclass.rows.memory import count_threads
 
 # Modules that only `fit` needs are imported there: a model is opened and scores without them.

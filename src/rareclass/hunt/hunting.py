@@ -22,7 +22,7 @@ from rareclass.hunt.sureness import (
     sureness,
 )
 from rareclass.hunt.table import HuntLabels, HuntTable
-from rareclass.progress import track
+from rareclass.machine import track
 from rareclass.rows import LabelledRows, as_source
 
 if TYPE_CHECKING:

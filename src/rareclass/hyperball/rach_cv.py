@@ -36,7 +36,7 @@ from rareclass.hyperball.rach import RACH, BallClassifier
 from rareclass.hyperball.settings import SHARE, SOLVED, RACHSettings
 from rareclass.labels.partial_labels import PartialLabels, read_partial_labels
 from rareclass.labels.two_classes import plain
-from rareclass.progress import track
+from rareclass.machine import track
 
 
 class RACHCV(BallClassifier, SearchCV):

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rareclass.errors import ErrorKind, InputError
+from rareclass.machine import track
 from rareclass.metrics.rare_cells import is_worth_compiling, read_cells
 from rareclass.metrics.scored_classes import ClassPair, FloatArray, ScoredPair, whole_rows
-from rareclass.progress import track
 
 # Expected draws of an item from which on it gets a binomial number of its own: a binomial costs as
 # much as some 25 picks from a table.

@@ -24,13 +24,13 @@ from rareclass.encoding.encoders import TypedColumns
 from rareclass.encoding.table_statistics import TableStatistics
 from rareclass.encoding.training_table import read_as_trained
 from rareclass.errors import ErrorKind, InputError, name_hint, nearest_name
+from rareclass.machine import track
 from rareclass.model.decision import Decision, decision_of
 from rareclass.model.drift import InputSummary
 from rareclass.model.facts import BallFacts, ModelFacts, RareClassFacts
 from rareclass.model.probability_interval import HeldOutInterval
 from rareclass.model.rare_cases import RareCases
 from rareclass.model.threshold import ScoredRows
-from rareclass.progress import track
 from rareclass.tables.columns import Column
 from rareclass.tables.svmlight_file import SvmlightFile
 from rareclass.tables.table_file import TableFile, batch_rows_for, open_rows

@@ -9,8 +9,8 @@ from scipy import sparse
 
 from rareclass.findings import finding_of, warn
 from rareclass.labels.two_classes import Labels
+from rareclass.machine import track
 from rareclass.moments.moments import Moments, MomentSettings, moments_of, remove
-from rareclass.progress import track
 from rareclass.rows import RowSource
 
 

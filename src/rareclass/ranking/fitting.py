@@ -12,8 +12,7 @@ from rareclass.estimators.search import Fold
 from rareclass.findings import Status, warn
 from rareclass.kernels.expansion import Coordinates, KernelExpansion, whiten
 from rareclass.kernels.kernels import Matrix
-from rareclass.machine import blas_threads
-from rareclass.progress import track
+from rareclass.machine import blas_threads, track
 from rareclass.ranking.losses import make_loss
 from rareclass.ranking.problem import RankingProblem
 from rareclass.ranking.ranking_data import (

@@ -32,9 +32,8 @@ from rareclass.estimators.search import (
     make_folds,
 )
 from rareclass.findings import warn
-from rareclass.machine import blas_threads
+from rareclass.machine import blas_threads, track
 from rareclass.parameters import check_number, check_whole
-from rareclass.progress import track
 from rareclass.ranking.fitting import (
     PENALTIES,
     Accuracy,

@@ -18,10 +18,9 @@ from rareclass.rows.protocol import Rows
 from rareclass.rows.protocol import RowValues as RowValues
 from rareclass.rows.protocol import SentOnce as SentOnce
 from rareclass.rows.protocol import Token as Token
-from rareclass.rows.queries import from_lazy, from_sql
+from rareclass.rows.readers import from_csv, from_lazy, from_parquet, from_sql, parquet_batches
 from rareclass.rows.source import RowSource, as_source
 from rareclass.rows.source import consecutive as consecutive
-from rareclass.rows.tables_on_disk import from_csv, from_parquet, parquet_batches
 
 __all__ = [
     "ArrayRows",

@@ -122,7 +122,10 @@ class SparkEngine(Engine):
     def __init__(self, frame: Any, names: Sequence[str], roles: ColumnRoles) -> None:
         from pyspark.storagelevel import StorageLevel
 
-        self._context = _context_of(frame)
+        try:
+            self._context = frame.sparkSession.sparkContext
+        except AttributeError:  # Spark Connect has none to send values with
+            self._context = None
         stored = frame.mapInArrow(partial(_read, names=names, roles=roles), _STORED)
         self._stored = stored.persist(StorageLevel.MEMORY_AND_DISK)
         self._carried: dict[str, list[Any]] = {}
@@ -207,23 +210,11 @@ class SparkEngine(Engine):
 
     def _lent(self, value: Any) -> Any:
         """Prepare a value for a job: a large one goes once to each executor."""
-        if self._context is None:
+        blobs = value.values() if isinstance(value, dict) else [value]
+        n_bytes = sum({id(blob): len(blob) for blob in blobs}.values())
+        if self._context is None or n_bytes <= _LARGE:
             return _InTask(value)
-        blobs = {id(blob): len(blob) for blob in _blobs(value)}
-        is_large = sum(blobs.values()) > _LARGE
-        return self._context.broadcast(value) if is_large else _InTask(value)
-
-
-def _blobs(value: Any) -> Iterable[bytes]:
-    return value.values() if isinstance(value, dict) else [value]
-
-
-def _context_of(frame: Any) -> Any:
-    """Context that sends values to executors; Spark Connect has none."""
-    try:
-        return frame.sparkSession.sparkContext
-    except AttributeError:
-        return None
+        return self._context.broadcast(value)
 
 
 class _InTask(NamedTuple):
@@ -281,11 +272,21 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the facts of a partition and its pieces of floats; nothing where it has no rows."""
     number = partition_of_task()
+    found = [batch for batch in batches if batch.num_rows]
+    if not found:
+        return
     try:
-        table = flat_table(number, batches, names)
-        if table is None:
-            return
-        _check_no_nulls(number, table, roles)
+        table = flat(pa.Table.from_batches(found).rename_columns(list(names)), number)
+        for name in (roles.target, roles.weight):
+            if name is not None and table[name].null_count:
+                row = int(np.flatnonzero(table[name].is_null())[0])
+                raise InputError(
+                    f"partition {number}, row {row} (from 0), column {name!r}: the cell is empty.",
+                    f"Leave such rows out: df.dropna(subset=[{name!r}]).",
+                    ErrorKind.CELL,
+                    column=name,
+                    row=row,
+                )
         part = read_part(number, table, None, None, roles)
     except InputError as error:
         yield _stored_row(number, 0, None, error)
@@ -307,19 +308,6 @@ def _stored_row(number: int, digest: int, cells: bytes | None, about: Any) -> pa
     )
 
 
-def _check_no_nulls(number: int, table: pa.Table, roles: ColumnRoles) -> None:
-    for name in (roles.target, roles.weight):
-        if name is not None and table[name].null_count:
-            row = int(np.flatnonzero(table[name].is_null())[0])
-            raise InputError(
-                f"partition {number}, row {row} (from 0), column {name!r}: the cell is empty.",
-                f"Leave such rows out: df.dropna(subset=[{name!r}]).",
-                ErrorKind.CELL,
-                column=name,
-                row=row,
-            )
-
-
 def _answer(batches: Iterable[pa.RecordBatch], job: _Job) -> Iterator[pa.RecordBatch]:
     """Yield the reply of each part among some pieces."""
     pieces: dict[int, list[Any]] = {}
@@ -334,18 +322,14 @@ def _answer(batches: Iterable[pa.RecordBatch], job: _Job) -> Iterator[pa.RecordB
         k, digest = job.known[number]
         answer: Any = _changed(number)
         if digests[number] == {digest}:
-            answer = _place_of(k, some, *job.kind).answer(job.of(k))
+            dtype, n_features = job.kind
+            rows = [np.frombuffer(each, dtype).reshape(-1, n_features) for each in some]
+            X, place = np.concatenate(rows), PartHolder(memo_bytes=0)
+            facts = PartFacts(len(X), n_features, dtype, False, None, None, None, None, b"")
+            place.hold(k, LoadedPart(X, facts))
+            answer = place.answer(job.of(k))
         row = [pa.array([number], pa.int32()), pa.array([pickle.dumps(answer)], pa.binary())]
         yield pa.RecordBatch.from_arrays(row, schema=_REPLY_SCHEMA)
-
-
-def _place_of(part: int, pieces: Sequence[Any], dtype: str, n_features: int) -> PartHolder:
-    """Make a place with one part that remembers nothing."""
-    X = np.concatenate([np.frombuffer(each, dtype).reshape(-1, n_features) for each in pieces])
-    place = PartHolder(memo_bytes=0)
-    facts = PartFacts(len(X), n_features, dtype, False, None, None, None, None, b"")
-    place.hold(part, LoadedPart(X, facts))
-    return place
 
 
 # Columns of DataFrames.
@@ -354,7 +338,7 @@ def _place_of(part: int, pieces: Sequence[Any], dtype: str, n_features: int) -> 
 def selected(frame: Any, names: Sequence[str], others: Iterable[str] = ()) -> Any:
     """Select features and other columns under numbered names, with vectors as arrays.
 
-    PySpark's mapInArrow takes no names with dots: `flat_table` restores the names.
+    PySpark's mapInArrow takes no names with dots: `_read` restores the names.
 
     Raises `InputError` on columns that are missing, and on features that are no numbers.
     """
@@ -410,22 +394,12 @@ def partition_of_task() -> int:
     return int(context.partitionId())
 
 
-def flat_table(
-    number: int, batches: Iterable[pa.RecordBatch], names: Sequence[str]
-) -> pa.Table | None:
-    """Join the rows of a partition, each entry of an array a column ``name[k]``; None without rows.
+def flat(table: pa.Table, number: int) -> pa.Table:
+    """Make each entry of an array a column ``name[k]`` of its own.
 
     Raises `InputError`, naming partition, row and column, where an array is null or has another
     length than the first.
     """
-    found = [batch for batch in batches if batch.num_rows]
-    if not found:
-        return None
-    return flat(pa.Table.from_batches(found).rename_columns(list(names)), number)
-
-
-def flat(table: pa.Table, number: int) -> pa.Table:
-    """Make each entry of an array a column of its own."""
     if not any(pa.types.is_list(field.type) for field in table.schema):
         return table
     columns: dict[str, Any] = {}

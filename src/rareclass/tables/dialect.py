@@ -1,4 +1,4 @@
-"""How a text table is written: its encoding, its separator, its header line, its decimals.
+"""How a text table is written: encoding, separator, header line, decimals, ends of rows.
 
 Decided here from the first bytes, whoever reads the rows and at what pace.
 """
@@ -7,6 +7,8 @@ import csv
 import io
 import re
 from dataclasses import dataclass
+
+import numpy as np
 
 from rareclass.errors import ErrorKind, InputError
 from rareclass.tables.batch import unique_names
@@ -209,3 +211,53 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def row_end(text: bytes, separator: bytes) -> int:
+    """Return how many bytes at the beginning are whole rows; `text` begins with a row.
+
+    Where every quote opens a cell, closes one or is doubled, line ends between them are row ends.
+    Any other quote is a letter: then the cells are gone through one by one.
+    """
+    if b'"' not in text:
+        return _line_end(text, 0, len(text))
+    letters = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(letters == ord('"'))
+    opening, closing = quotes[::2], quotes[1::2]
+    beside = np.isin(np.arange(256), list(separator + b'\r\n"'))
+    before = beside[letters[opening - 1]] | (opening == 0)
+    after = beside[letters[np.minimum(closing + 1, len(text) - 1)]]
+    if not (before.all() and after.all()):
+        return row_end_by_cells(text, separator)
+    # What lies outside of quotes, the last first.
+    starts = np.concatenate([[0], closing + 1])
+    ends = opening if len(opening) > len(closing) else np.append(opening, len(text))
+    for start, end in zip(starts[::-1].tolist(), ends[::-1].tolist(), strict=True):
+        found = _line_end(text, start, end)
+        if found:
+            return found
+    return 0
+
+
+def _line_end(text: bytes, start: int, end: int) -> int:
+    """Return where the last line end within a part of the text ends, 0 for none."""
+    found = text.rfind(b"\n", start, end)
+    if found < 0 and b"\n" not in text:
+        # Lines of old Macs; the last letter may be the first of a Windows line end.
+        found = text.rfind(b"\r", start, min(end, len(text) - 1))
+    return found + 1
+
+
+def row_end_by_cells(text: bytes, separator: bytes) -> int:
+    """Return the same as `row_end`, cell by cell."""
+    stop = re.escape(separator)
+    cell = re.compile(
+        rb'(?:"(?>[^"]|"")*+(?:"[^%s\r\n]*+|\Z)|(?!")[^%s\r\n]*+)(%s|\r\n|\n|\r(?!\Z))'
+        % (stop, stop, stop)
+    )
+    place, end = 0, 0
+    while found := cell.match(text, place):
+        place = found.end()
+        if found[1] != separator:
+            end = place
+    return end

@@ -27,8 +27,7 @@ from sklearn.utils import check_random_state
 
 from rareclass.findings import warn
 from rareclass.kernels.kernels import make_kernel
-from rareclass.machine import parse_bytes
-from rareclass.progress import Advance, track
+from rareclass.machine import Advance, parse_bytes, track
 from rareclass.ranking.feature_scales.gradients import has_slopes
 from rareclass.ranking.feature_scales.trial import N_FOLDS, Study, Trial, distinct_rows
 from rareclass.ranking.targets import RankingTarget

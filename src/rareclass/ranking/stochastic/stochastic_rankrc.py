@@ -11,8 +11,7 @@ from threadpoolctl import threadpool_limits
 from rareclass.estimators.estimator import RankScorer, read_features
 from rareclass.findings import Status, warn
 from rareclass.labels.two_classes import StreamLabels, read_labels, row_weights
-from rareclass.machine import parse_bytes
-from rareclass.progress import track
+from rareclass.machine import parse_bytes, track
 from rareclass.ranking.machine import KernelModel
 from rareclass.ranking.stochastic.feeding import (
     MOST_BATCH,

@@ -26,10 +26,8 @@ from rareclass.rows.partitions.place import (
     Request,
     View,
     digest,
-    label_array,
     pack,
     pickled_for,
-    weight_array,
 )
 from rareclass.rows.protocol import Budget, SentOnce
 from rareclass.rows.source import RowSource, stacked
@@ -95,9 +93,11 @@ class Engine(ABC):
         replies: list[Reply] = []
         left, sent_bytes, n_places = tuple(parts), 0, 0
         for _ in range(_MOST_ATTEMPTS):
-            requests = {}
-            for place, some in self._by_place(left).items():
-                request = Request(kind, some, view_name, payload, tuple(needs), {}, ())
+            requests, by_place = {}, dict[str, list[int]]()
+            for k in left:
+                by_place.setdefault(self.place_of[k], []).append(k)
+            for place, some in by_place.items():
+                request = Request(kind, tuple(some), view_name, payload, tuple(needs), {}, ())
                 requests[place] = self._supplied(place, request, known, view)
                 sent_bytes += len(payload) + sum(map(len, requests[place].supplies.values()))
             n_places = max(n_places, len(requests))
@@ -114,14 +114,10 @@ class Engine(ABC):
                 ErrorKind.CONNECTION,
             )
         reply = Reply.joined(replies)
-        self._note(kind, time.perf_counter() - start, reply, sent_bytes, n_places)
+        seconds = time.perf_counter() - start
+        cost = PassCost(kind, seconds, reply.seconds, sent_bytes, reply.n_bytes, n_places)
+        self.passes.append(cost)
         return reply
-
-    def _by_place(self, parts: Sequence[int]) -> dict[str, tuple[int, ...]]:
-        chosen: dict[str, list[int]] = {}
-        for k in parts:
-            chosen.setdefault(self.place_of[k], []).append(k)
-        return {place: tuple(some) for place, some in chosen.items()}
 
     def _supplied(
         self, place: str, request: Request, known: Mapping[str, SentOnce], view: View | None
@@ -151,9 +147,6 @@ class Engine(ABC):
             self.load(sorted(absent))
         for k in left:
             self._known.pop(self.place_of[k], None)
-
-    def _note(self, kind: str, seconds: float, reply: Reply, sent_bytes: int, n: int) -> None:
-        self.passes.append(PassCost(kind, seconds, reply.seconds, sent_bytes, reply.n_bytes, n))
 
 
 class Journal:
@@ -410,7 +403,16 @@ def labelled(engine: Engine, facts: Sequence[PartFacts], checkpoint: Any = None)
             "The parts have columns but no rows.", "Give some with rows.", ErrorKind.TOO_FEW_ROWS
         )
     source = PartitionedSource(engine, facts, checkpoint)
-    return LabelledRows(source, label_array(facts), weight_array(facts), facts[0].names)
+    labels = [each.label_values[each.codes] for each in facts if each.label_values is not None]
+    # A part without rows may have another type of label.
+    labels = [part for part in labels if len(part)] if len(labels) == len(facts) else []
+    weights = [each.weights for each in facts if each.weights is not None]
+    return LabelledRows(
+        source,
+        np.concatenate(labels) if labels else None,
+        np.concatenate(weights) if len(weights) == len(facts) else None,
+        facts[0].names,
+    )
 
 
 def _check_alike(facts: Iterable[PartFacts], with_rows: Sequence[PartFacts]) -> None:

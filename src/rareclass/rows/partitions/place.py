@@ -54,9 +54,22 @@ def read_part(number: int, data: Any, y: Any, weight: Any, roles: ColumnRoles) -
     """
     names = None
     if is_table(data):
-        data, y, weight = _of_table(number, data, y, weight, roles)
-        names = tuple(data.columns)
-        data = data.to_native()
+        table = nw.from_native(data, eager_only=True)
+        for name in (roles.target, roles.weight, *(roles.features or ())):
+            if name is not None and name not in table.columns:
+                raise InputError(
+                    f"part {number} has no column {name!r}.",
+                    name_hint(name, [str(k) for k in table.columns]),
+                    ErrorKind.MISSING_COLUMN,
+                    column=name,
+                )
+        y = y if roles.target is None else table[roles.target].to_numpy()
+        weight = weight if roles.weight is None else table[roles.weight].to_numpy()
+        beside = (roles.target, roles.weight)
+        names = roles.features
+        if names is None:
+            names = tuple(k for k in table.columns if k not in beside)
+        data = table.select(names).to_native()
     elif roles.target is not None or roles.weight is not None:
         raise InputError(
             f"part {number} is a {type(data).__name__}, which has no columns with names.",
@@ -88,73 +101,24 @@ def read_part(number: int, data: Any, y: Any, weight: Any, roles: ColumnRoles) -
     return LoadedPart(X, facts)
 
 
-def label_array(facts: Iterable[PartFacts]) -> np.ndarray | None:
-    """Labels of all parts, in their order; None where a part has none."""
-    parts = []
-    for each in facts:
-        if each.label_values is None or each.codes is None:
-            return None
-        parts.append(each.label_values[each.codes])
-    # A part without rows may have another type of label.
-    return np.concatenate([part for part in parts if len(part)] or parts)
-
-
-def weight_array(facts: Iterable[PartFacts]) -> np.ndarray | None:
-    """Weights of all parts, in their order; None where a part has none."""
-    weights = [each.weights for each in facts]
-    known = [each for each in weights if each is not None]
-    return np.concatenate(known) if len(known) == len(weights) else None
-
-
-class _PartColumns(NamedTuple):
-    features: nw.DataFrame[Any]
-    y: Any
-    weight: Any
-
-
-def _of_table(number: int, data: Any, y: Any, weight: Any, roles: ColumnRoles) -> _PartColumns:
-    table = nw.from_native(data, eager_only=True)
-    known = list(table.columns)
-    for name in (roles.target, roles.weight, *(roles.features or ())):
-        if name is not None and name not in known:
-            raise InputError(
-                f"part {number} has no column {name!r}.",
-                name_hint(name, [str(k) for k in known]),
-                ErrorKind.MISSING_COLUMN,
-                column=name,
-            )
-    if roles.target is not None:
-        y = table[roles.target].to_numpy()
-    if roles.weight is not None:
-        weight = table[roles.weight].to_numpy()
-    wanted = roles.features
-    if wanted is None:
-        wanted = tuple(k for k in known if k not in (roles.target, roles.weight))
-    return _PartColumns(table.select(wanted), y, weight)
-
-
 def _features(number: int, data: Any, names: tuple[str, ...] | None, dtype: str | None) -> Any:
-    """Features as finite floats; arrays that can be used as they are are not copied."""
-    if not (data.shape[0] if sparse.issparse(data) else len(data)):
-        return _without_rows(data, dtype)
-    try:
-        source = as_source(data, names)
-    except ValueError as error:
-        raise InputError(
-            f"part {number} (its rows are counted from 0): {error}", kind=ErrorKind.CELL
-        ) from error
-    X = source.take(slice(None))
-    return X if dtype is None else X.astype(dtype, copy=False)
-
-
-def _without_rows(data: Any, dtype: str | None) -> np.ndarray:
-    """No rows of the same columns; narrow by default, so that parts with rows decide."""
+    """Return features as finite floats; arrays that can be used as they are are not copied."""
+    n_rows = data.shape[0] if sparse.issparse(data) else len(data)
+    if n_rows:
+        try:
+            X = as_source(data, names).take(slice(None))
+        except ValueError as error:
+            raise InputError(
+                f"part {number} (its rows are counted from 0): {error}", kind=ErrorKind.CELL
+            ) from error
+        return X if dtype is None else X.astype(dtype, copy=False)
+    if sparse.issparse(data):
+        return sparse.csr_matrix(data.shape, dtype=dtype or data.dtype)
+    # Without rows it is narrow by default, so that parts with rows decide.
     if is_table(data):
         types = nw.from_native(data, eager_only=True).schema.values()
         is_narrow = all(each in NARROW for each in types)
         return np.empty((0, len(types)), dtype or (np.float32 if is_narrow else np.float64))
-    if sparse.issparse(data):
-        return sparse.csr_matrix(data.shape, dtype=dtype or data.dtype)
     return np.empty((0, np.shape(data)[1]), dtype or np.float32)
 
 
@@ -301,8 +265,13 @@ class Reply(NamedTuple):
     @property
     def n_bytes(self) -> int:
         """Bytes of all arrays."""
-        arrays = [*self.total, *self.by_part.values()]
-        return sum(_n_bytes(array) for array in arrays)
+        n_bytes = 0
+        for array in (*self.total, *self.by_part.values()):
+            parts = (
+                (array.data, array.indices, array.indptr) if sparse.issparse(array) else (array,)
+            )
+            n_bytes += sum(part.nbytes for part in parts)
+        return n_bytes
 
 
 class PartHolder:
@@ -351,7 +320,7 @@ class PartHolder:
         absent = tuple(k for k in request.parts if k not in self._sources)
         if self._lacks(request, present):
             return Reply([], {}, request.parts, absent, Counter(), 0, 0.0)
-        fn, broadcast = unpack(request.payload, self._known)
+        fn, broadcast = _Unpacker(io.BytesIO(request.payload), self._known).load()
         total: list[np.ndarray] = []
         by_part: dict[int, Any] = {}
         remembered: Counter[str] = Counter()
@@ -390,35 +359,34 @@ class PartHolder:
         return view is None or any(k not in view.pieces for k in present)
 
     def _of_view(self, name: str, parts: tuple[int, ...]) -> ArrayRows:
-        """Rows of a view in some parts; their blocks are made once."""
+        """Return the rows of a view in some parts; their blocks are made once."""
         made = self._rows.setdefault(name, {})
         view: View = self._known[name]
-        new = [k for k in parts if k not in made]
-        if new:
-            budget = next(iter(made.values())).budget if made else self._budget(view)
-            made |= {k: self._blocks(k, view, view.pieces[k], budget) for k in new}
+        settings = view.settings
+        n_bytes = settings.budget
+        if self._memo_bytes is not None:
+            n_bytes = min(n_bytes, self._memo_bytes)
+        budget = Budget(n_bytes, min(settings.reserve, n_bytes // 4))
+        if made:  # one for all parts of the view
+            budget = next(iter(made.values())).budget
+        for k in parts:
+            if k not in made:
+                piece = view.pieces[k]
+                rows = ArrayRows(
+                    # A part may be narrower than the table.
+                    self._sources[k].astype(settings.dtype),
+                    piece.places,
+                    piece.weight,
+                    block_rows=settings.block_rows,
+                    budget=budget,
+                    n_jobs=self.n_threads,
+                    keeps_arrays=settings.keeps_arrays,
+                )
+                made[k] = rows.starting_at(piece.first)
         kept = self._joined.get(name)
         if kept is None or kept[0] != parts:
             kept = self._joined[name] = parts, ArrayRows.joined([made[k] for k in parts])
         return kept[1]
-
-    def _budget(self, view: View) -> Budget:
-        budget, reserve = view.settings.budget, view.settings.reserve
-        n_bytes = budget if self._memo_bytes is None else min(budget, self._memo_bytes)
-        return Budget(n_bytes, min(reserve, n_bytes // 4))
-
-    def _blocks(self, number: int, view: View, piece: Piece, budget: Budget) -> ArrayRows:
-        settings = view.settings
-        rows = ArrayRows(
-            self._sources[number].astype(settings.dtype),  # a part may be narrower than the table
-            piece.places,
-            piece.weight,
-            block_rows=settings.block_rows,
-            budget=budget,
-            n_jobs=self.n_threads,
-            keeps_arrays=settings.keeps_arrays,
-        )
-        return rows.starting_at(piece.first)
 
 
 def pickled_for(value: Any, parts: Sequence[int], view: View | None) -> bytes:
@@ -428,12 +396,6 @@ def pickled_for(value: Any, parts: Sequence[int], view: View | None) -> bytes:
     elif isinstance(value, RowValues) and view is not None:
         value = value.part(view.pieces[k].stretch for k in sorted(parts) if k in view.pieces)
     return cloudpickle.dumps(value)
-
-
-def _n_bytes(array: Any) -> int:
-    if sparse.issparse(array):
-        return int(array.data.nbytes + array.indices.nbytes + array.indptr.nbytes)
-    return int(array.nbytes)
 
 
 class Names:
@@ -491,12 +453,6 @@ def pack(names: Names, fn: Callable, broadcast: tuple) -> tuple[bytes, dict[str,
     packer = _Packer(file, names)
     packer.dump((fn, broadcast))
     return file.getvalue(), packer.used
-
-
-def unpack(payload: bytes, known: Mapping[str, Any]) -> tuple[Callable, tuple]:
-    """Restore a call."""
-    fn, broadcast = _Unpacker(io.BytesIO(payload), known).load()
-    return fn, broadcast
 
 
 class _Digester(_Packer):

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from rareclass.errors import ErrorKind, InputError, counted
-from rareclass.progress import track
+from rareclass.machine import track
 from rareclass.scratch_file import Scratch
 from rareclass.tables.batch import ArrowSource, plain_batch, plain_schema, unique_names
 from rareclass.tables.databases.drivers import Driver, Query, connect
@@ -41,18 +41,26 @@ class RunningQuery:
         self._query, self._n_rows = query, 0
         self._connection = _Connection(query)
         self._closing = weakref.finalize(self, self._connection.close)
+        self._first: pa.RecordBatch | None = None
         try:
             self._connection.open(driver)
+            asked = self._connection.begin(lambda driver: driver.execute(query.sql))
             self._reader = self._connection.result(
-                self._connection.begin(lambda driver: driver.execute(query.sql)),
-                self._refused,
+                asked, f"{query.address or 'The database'} refuses the query", "Correct the query."
             )
-            self.schema = self._plain(self._reader.schema)
+            plain = plain_schema(self._reader.schema, str(query))
+            if not plain.names:
+                raise InputError(
+                    f"{query} gives no columns.",
+                    "Give one that begins with SELECT.",
+                    ErrorKind.MISSING_COLUMN,
+                )
+            names = unique_names(str(query), list(plain.names))
+            self.schema = pa.schema([f.with_name(n) for f, n in zip(plain, names, strict=True)])
             self._next = self._ask()
         except BaseException:
             self.close()
             raise
-        self._first: pa.RecordBatch | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows; it is closed at their end, and when no more are asked for.
@@ -82,27 +90,20 @@ class RunningQuery:
         """End the query, and give the connection back."""
         self._closing()
 
-    def _plain(self, schema: pa.Schema) -> pa.Schema:
-        title = str(self._query)
-        plain = plain_schema(schema, title)
-        if not plain.names:
-            raise InputError(
-                f"{title} gives no columns.",
-                "Give one that begins with SELECT.",
-                ErrorKind.MISSING_COLUMN,
-            )
-        names = unique_names(title, list(plain.names))
-        return pa.schema([f.with_name(name) for f, name in zip(plain, names, strict=True)])
-
     def _ask(self) -> "Future[Any]":
         reader = self._reader
         return self._connection.begin(lambda driver: next(reader, None))
 
     def _read(self) -> pa.RecordBatch | None:
-        """The next batch with rows; None at the end."""
+        """Return the next batch with rows; None at the end."""
         while True:
             try:
-                batch = self._connection.result(self._next, self._broken_off)
+                batch = self._connection.result(
+                    self._next,
+                    f"{self._query} broke off after {counted(self._n_rows, 'row')}",
+                    "Run it again; nothing was kept of it.",
+                    self.schema.names,
+                )
             except BaseException:
                 self.close()
                 raise
@@ -112,26 +113,6 @@ class RunningQuery:
             self._next = self._ask()
             if batch.num_rows:
                 return plain_batch(batch, self.schema)
-
-    def _refused(self, reason: str) -> InputError:
-        return InputError(
-            f"{self._query.address or 'The database'} refuses the query: {reason}.",
-            "Correct the query.",
-            ErrorKind.CONNECTION,
-        )
-
-    def _broken_off(self, reason: str) -> InputError:
-        remedy = "Run it again; nothing was kept of it."
-        if "Type mismatch in column" in reason:  # SQLite, whose columns hold anything
-            place = int(reason.partition("column ")[2].partition(":")[0])
-            name = self.schema.names[place]
-            reason = f"column {name!r} holds cells of several types: {reason.partition(': ')[2]}"
-            remedy = f'Make them alike in the query: CAST("{name}" AS REAL), or AS TEXT.'
-        return InputError(
-            f"{self._query} broke off after {counted(self._n_rows, 'row')}: {reason}.",
-            remedy,
-            ErrorKind.CONNECTION,
-        )
 
 
 class _Connection:
@@ -145,28 +126,22 @@ class _Connection:
 
     def open(self, driver: Callable[[], Driver] | None) -> None:
         """Connect, or take the driver of a connection that is there."""
-        address = self._query.address
-
-        def cannot(reason: str) -> InputError:
-            return InputError(
-                f"Cannot open {address}: {reason}.",
-                "Check address, name and password; PostgreSQL also takes them from PGHOST, PGUSER, "
-                "PGPASSWORD and ~/.pgpass.",
-                ErrorKind.CONNECTION,
-            )
-
         if driver is None:
-            assert address is not None
-            driver = partial(connect, address)
-        opened = self._thread.submit(driver)
-        self._driver = self.result(opened, cannot)
+            assert self._query.address is not None
+            driver = partial(connect, self._query.address)
+        self._driver = self.result(
+            self._thread.submit(driver),
+            f"Cannot open {self._query.address}",
+            "Check address, name and password; PostgreSQL also takes them from PGHOST, PGUSER, "
+            "PGPASSWORD and ~/.pgpass.",
+        )
 
     def begin(self, call: Callable[[Any], T]) -> "Future[T]":
         """Ask the driver for something."""
         return self._thread.submit(call, self._driver)
 
-    def result(self, asked: "Future[T]", fault: Callable[[str], InputError]) -> T:
-        """What the driver gives; what it raises becomes the `fault` of its words."""
+    def result(self, asked: "Future[T]", fault: str, remedy: str, columns: Sequence[str] = ()) -> T:
+        """Return what the driver gives; raise `InputError` with its words after the `fault`."""
         while not wait([asked], _HEEDS_EVERY).done:
             pass  # a driver may keep a signal from ending the wait itself
         try:
@@ -175,8 +150,12 @@ class _Connection:
             raise
         except Exception as error:
             reason = self._query.without_secrets(str(error))
+        if columns and "Type mismatch in column" in reason:  # SQLite, whose columns hold anything
+            name = columns[int(reason.partition("column ")[2].partition(":")[0])]
+            reason = f"column {name!r} holds cells of several types: {reason.partition(': ')[2]}"
+            remedy = f'Make them alike in the query: CAST("{name}" AS REAL), or AS TEXT.'
         # Not within `except`: the driver's own error may hold the password.
-        raise fault(reason)
+        raise InputError(f"{fault}: {reason}.", remedy, ErrorKind.CONNECTION)
 
     def close(self) -> None:
         """End what runs, and close."""
@@ -229,7 +208,13 @@ class QuerySource(ArrowSource):
             skipped = min(n_rows - n_passed, batch.num_rows)
             n_passed += skipped
             if skipped and n_passed == n_rows:
-                self._check_last(batch.slice(skipped - 1, 1), query, n_rows)
+                last = pa.Table.from_batches([batch.slice(skipped - 1, 1)])
+                if _mark_of(last) != self._last:
+                    raise InputError(
+                        f"{query} gives another row {n_rows:,} than before.",
+                        _REMEDY,
+                        ErrorKind.ROWS,
+                    )
             if skipped < batch.num_rows:
                 yield batch.slice(skipped)
         if n_passed < n_rows:
@@ -239,15 +224,9 @@ class QuerySource(ArrowSource):
                 ErrorKind.ROWS,
             )
 
-    def _check_last(self, row: pa.RecordBatch, query: Query, number: int) -> None:
-        if _mark_of(pa.Table.from_batches([row])) != self._last:
-            raise InputError(
-                f"{query} gives another row {number:,} than before.", _REMEDY, ErrorKind.ROWS
-            )
-
 
 def _mark_of(row: pa.Table) -> str:
-    """Letters that tell a row from others."""
+    """Return letters that tell a row from others."""
     return hashlib.blake2b(repr(row.to_pylist()).encode(), digest_size=12).hexdigest()
 
 

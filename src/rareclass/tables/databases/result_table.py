@@ -105,7 +105,17 @@ class ResultTable:
         """
         is_new = self._is_new_file
         try:
-            self._put(file)
+            with self._transaction() as session, pq.ParquetFile(file) as rows:
+                is_there = self._check(session)
+                # Under a name of its own until it takes the other's place, so that this one can be
+                # read all the while.
+                new = f"rareclass {uuid.uuid4().hex}"
+                session.write(self.schema, new, file, _plain_rows(rows, self.address))
+                if is_there:
+                    session.run(f"DROP TABLE {_full_name(self.schema, self.table)}")
+                made = _full_name(self.schema, new)
+                session.run(f"ALTER TABLE {made} RENAME TO {quoted(self.table)}")
+                session.commit()
         except BaseException:
             if is_new:
                 self.address.file.unlink(missing_ok=True)
@@ -114,18 +124,6 @@ class ResultTable:
     @property
     def _is_new_file(self) -> bool:
         return self.address.kind != POSTGRESQL and not self.address.file.exists()
-
-    def _put(self, file: Path) -> None:
-        with self._transaction() as session, pq.ParquetFile(file) as rows:
-            is_there = self._check(session)
-            # Under a name of its own until it takes the other's place, so that this one can be read
-            # all the while.
-            new = f"rareclass {uuid.uuid4().hex}"
-            session.write(self.schema, new, file, _plain_rows(rows, self.address))
-            if is_there:
-                session.run(f"DROP TABLE {self._quoted(self.table)}")
-            session.run(f"ALTER TABLE {self._quoted(new)} RENAME TO {quoted(self.table)}")
-            session.commit()
 
     def _check(self, session: "_Session") -> bool:
         """Say whether a table is there; refuses one that is not to be replaced."""
@@ -142,9 +140,6 @@ class ResultTable:
             )
         return True
 
-    def _quoted(self, table: str) -> str:
-        return f"{quoted(self.schema)}.{quoted(table)}" if self.schema else quoted(table)
-
     @contextmanager
     def _transaction(self) -> Iterator["_Session"]:
         """A transaction, taken back unless it was committed; faults in the database's words."""
@@ -156,7 +151,8 @@ class ResultTable:
             raise
         except Exception as error:
             # The driver takes Ctrl-C for itself, and cancels.
-            stopped = getattr(error, "sqlstate", None) == _CANCELLED and "timeout" not in str(error)
+            state = vars(error).get("sqlstate")
+            stopped = state == _CANCELLED and "timeout" not in str(error)
             reason = self.address.without_secrets(str(error))
         if stopped:
             raise KeyboardInterrupt
@@ -179,7 +175,7 @@ class _Session:
         self._cursor.execute(sql)
 
     def kind_of(self, schema: str | None, table: str) -> str | None:
-        """ "table", or what else has that name; None for nothing."""
+        """Return "table", or what else has that name; None for nothing."""
         if self._is_sqlite:
             found = self._first(
                 f"SELECT type FROM sqlite_master WHERE lower(name) = lower({_literal(table)})"
@@ -195,7 +191,7 @@ class _Session:
                 f"CREATE SCHEMA {quoted(schema)} makes it.",
                 ErrorKind.CONNECTION,
             )
-        name = f"{quoted(schema)}.{quoted(table)}" if schema else quoted(table)
+        name = _full_name(schema, table)
         kind = self._first(
             f"SELECT relkind::text FROM pg_class WHERE oid = to_regclass({_literal(name)})::oid"
         )
@@ -240,16 +236,18 @@ class _DuckDBSession:
         return None if found is None else "table" if found[0] == "BASE TABLE" else "view"
 
     def write(self, schema: str | None, table: str, file: Path, rows: pa.RecordBatchReader) -> None:
-        where = f"{quoted(schema)}.{quoted(table)}" if schema else quoted(table)
-        self._connection.execute(
-            f"CREATE TABLE {where} AS SELECT * FROM read_parquet({_literal(str(file))})"
-        )
+        rows_of = f"SELECT * FROM read_parquet({_literal(str(file))})"
+        self._connection.execute(f"CREATE TABLE {_full_name(schema, table)} AS {rows_of}")
 
     def commit(self) -> None:
         self._connection.execute("COMMIT")
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _full_name(schema: str | None, table: str) -> str:
+    return f"{quoted(schema)}.{quoted(table)}" if schema else quoted(table)
 
 
 def _open(address: DatabaseAddress) -> Any:
@@ -268,7 +266,7 @@ def _literal(text: str) -> str:
 
 
 def _plain_rows(file: pq.ParquetFile, address: DatabaseAddress) -> pa.RecordBatchReader:
-    """The rows in types that the driver takes."""
+    """Return the rows in types that the driver takes."""
     schema = pa.schema([_plain_field(field, address) for field in file.schema_arrow])
 
     def batches() -> Iterator[pa.RecordBatch]:
